@@ -1,0 +1,28 @@
+# Everything goes through `make setup`, which does nothing where nothing changed.
+PYTHON ?= python3
+RUN := setup/run
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint pins clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup:  ## make .venv with ROS 2 and build the package (PYTHON=python3.12 to choose an interpreter)
+	@PYTHON='$(PYTHON)' setup/setup.sh
+
+demo: setup  ## run the demonstration; its report is build/demo/report.html
+	.venv/bin/flexarm demo --report build/demo
+
+lint: setup  ## check style and types
+	$(RUN) python -m ruff check
+	$(RUN) env --unset=PYTHONPATH python -m mypy
+
+test: lint  ## check style and types, then run every test
+	$(RUN) python -m pytest --junit-xml=build/test.xml
+
+pins: setup  ## write setup/constraints.txt anew from setup/requirements*.txt
+	setup/pins.sh
+
+clean:  ## remove everything that was made here
+	rm -rf .venv build install log
