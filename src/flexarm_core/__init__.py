@@ -1,0 +1,1 @@
+"""The mathematics of flexarm: numpy, scipy and Pinocchio, no ROS import."""

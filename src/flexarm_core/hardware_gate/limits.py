@@ -1,0 +1,101 @@
+"""Joint limits, and the accelerations that respect them at one sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class JointLimits:
+    """Limits of the actuated joints; infinite where there is none.
+
+    Attributes:
+        lower: (n,) position [rad | m].
+        upper: (n,) position [rad | m].
+        velocity: (n,) [rad/s | m/s].
+        acceleration: (n,) finite, also the deceleration of a stop [rad/s^2 | m/s^2].
+        effort: (n,) [N*m | N].
+        effort_rate: (n,) [N*m/s | N/s].
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+    effort_rate: Array
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for limits that leave nothing or are not numbers."""
+        for name in ("velocity", "acceleration", "effort", "effort_rate"):
+            if not np.all(getattr(self, name) > 0.0):
+                raise ConfigError(f"{name} limits must be > 0, got {getattr(self, name)}")
+        if not np.isfinite(self.acceleration).all():
+            raise ConfigError("acceleration limits must be finite: a stop needs a deceleration")
+        if not np.all(self.lower < self.upper):
+            raise ConfigError("lower position limits must lie below the upper ones")
+
+
+def _highest_acceleration(distance: Array, velocity: Array, deceleration: Array, dt: float) -> Array:
+    """Largest acceleration for one sample after which the joint can still stop before its limit.
+
+    With ``v1 = v + a dt`` and ``d1 = d - v dt - c a dt^2`` the condition ``v1^2 <= 2 A d1`` is the quadratic
+    ``dt^2 a^2 + 2 (v dt + c A dt^2) a + v^2 - 2 A (d - v dt) <= 0`` (viability; Del Prete 2018, RA-L 3(1)). A joint
+    under constant effort moves with c = 1/2, one that is commanded by position or velocity with c = 1: the smaller root
+    holds for both.
+    """
+    highest = np.full_like(distance, np.inf)
+    with np.errstate(invalid="ignore", over="ignore"):
+        constant = velocity**2 - 2.0 * deceleration * (distance - velocity * dt)
+        for c in (0.5, 1.0):
+            half = velocity * dt + c * deceleration * dt**2
+            root = half**2 - dt**2 * constant
+            solution = np.where(root < 0.0, -deceleration, (-half + np.sqrt(np.maximum(root, 0.0))) / dt**2)
+            highest = np.minimum(highest, solution)
+    return np.where(np.isfinite(distance), highest, np.inf)
+
+
+def is_allowed(limits: JointLimits, position: Array, velocity: Array, acceleration: Array, dt: float) -> bool:
+    """Whether accelerations (n,) plainly respect every limit: the cheap test that decides most samples.
+
+    Sufficient, not necessary: where it says no, :func:`acceleration_bounds` says what is allowed. After the sample, the
+    joint has moved by ``max(v, v1) dt`` at most and needs ``v1 |v1| / 2 A`` to stop.
+    """
+    after = velocity + acceleration * dt
+    stopped = position + after * np.abs(after) / (2.0 * limits.acceleration)
+    return bool(
+        np.all(np.abs(acceleration) <= limits.acceleration)
+        and np.all(np.abs(after) <= limits.velocity)
+        and np.all(stopped + np.maximum(velocity, after) * dt <= limits.upper)
+        and np.all(stopped + np.minimum(velocity, after) * dt >= limits.lower)
+        and np.all(position <= limits.upper)
+        and np.all(position >= limits.lower)
+    )
+
+
+def acceleration_bounds(limits: JointLimits, position: Array, velocity: Array, dt: float) -> tuple[Array, Array]:
+    """Lowest and highest acceleration (n,) that respect position, velocity and acceleration limits for one sample.
+
+    A joint beyond a limit gets the interval that brings it back as far as its acceleration limit allows.
+
+    Args:
+        limits: of the joints.
+        position: (n,) [rad | m].
+        velocity: (n,) [rad/s | m/s].
+        dt: sample time [s].
+    """
+    A = limits.acceleration
+    highest = np.minimum(A, (limits.velocity - velocity) / dt)
+    highest = np.minimum(highest, _highest_acceleration(limits.upper - position, velocity, A, dt))
+    lowest = np.maximum(-A, (-limits.velocity - velocity) / dt)
+    lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, A, dt))
+    highest, lowest = np.clip(highest, -A, A), np.clip(lowest, -A, A)
+    # Outside a limit both bounds may cross: braking wins.
+    crossed = lowest > highest
+    braking = np.where(velocity > 0.0, np.minimum(lowest, highest), np.maximum(lowest, highest))
+    return np.where(crossed, braking, lowest), np.where(crossed, braking, highest)

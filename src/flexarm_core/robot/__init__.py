@@ -1,0 +1,1 @@
+"""robot_description -> RobotDescription (what the text says) -> ArmModel (dynamics)."""

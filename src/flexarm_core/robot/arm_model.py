@@ -1,0 +1,292 @@
+"""ArmModel: rigid-body dynamics of an arm on elastic joints, by Pinocchio.
+
+Notation (Nenchev et al. 1999, equation 1), for ``n`` actuated joints ``q`` and ``m`` elastic ones ``x_b``::
+
+    [H_b    H_bm] [xdd_b]   [D_b xd_b + K_b x_b]   [c_b]   [ 0 ]
+    [H_bm^T H_m ] [qdd  ] + [D_m qd            ] + [c_m] = [tau]
+
+The base is a set of passive joints of the URDF, so CRBA and RNEA of one model give every block by row and column
+selection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from flexarm_core.errors import InputError, RobotDescriptionError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import ArmState, Array
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicsBlocks:
+    """Blocks of the equation of motion at one state.
+
+    Attributes:
+        H_b: (m, m) base inertia.
+        H_bm: (m, n) inertia coupling matrix.
+        H_m: (n, n) arm inertia.
+        c_b: (m,) velocity and gravity terms of the base rows, ``RNEA(q, v, 0)``.
+        c_m: (n,) the same of the arm rows.
+        dH_bm_qd: (m,) product ``dH_bm/dt qd`` for a base at rest, from RNEA without gravity.
+    """
+
+    H_b: Array
+    H_bm: Array
+    H_m: Array
+    c_b: Array
+    c_m: Array
+    dH_bm_qd: Array
+
+
+@dataclass(frozen=True, slots=True)
+class ToolKinematics:
+    """Kinematics of the tool frame, expressed in one frame (inertial, or the base link that carries the arm).
+
+    Attributes:
+        position: (3,) [m].
+        rotation: (3, 3).
+        velocity: (6,) twist ``[v; w]`` of the tool frame's origin.
+        J_m: (6, n) Jacobian of the actuated joints.
+        J_b: (6, m) Jacobian of the elastic joints; zero in the base link's frame.
+        dJ_v: (6,) product ``dJ/dt v``: classical acceleration of the tool frame for zero joint accelerations.
+    """
+
+    position: Array
+    rotation: Array
+    velocity: Array
+    J_m: Array
+    J_b: Array
+    dJ_v: Array
+
+
+class ArmModel:
+    """Dynamics and kinematics of a described arm.
+
+    Attributes:
+        description: what the robot_description says.
+        joint_names: actuated joints, in the order of every (n,) vector.
+        elastic_joint_names: elastic joints, in the order of every (m,) vector.
+        tool_frame: link whose frame is the tool.
+        world_frame: fixed root link.
+        base_frame: link that carries the arm and swings on the elastic joints.
+        K_b: (m, m) stiffness of the elastic joints [N/m | N*m/rad].
+        D_b: (m, m) damping of the elastic joints [N*s/m | N*m*s/rad].
+        D_m: (n,) viscous joint damping of the URDF.
+        lower, upper, velocity_limit, effort_limit: (n,), infinite where the URDF gives none.
+    """
+
+    def __init__(
+        self,
+        description: RobotDescription | str,
+        tool_frame: str = "",
+        gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+    ) -> None:
+        """Build the model.
+
+        Args:
+            description: parsed description, or URDF text.
+            tool_frame: link to use as tool; empty: ``tool0`` or the only tip link.
+            gravity: (3,) in the root link's frame [m/s^2].
+
+        Raises:
+            RobotDescriptionError: the text is not a usable robot; the message names the joint or link.
+        """
+        if isinstance(description, str):
+            description = parse_robot_description(description)
+        self.description = description
+        self.joint_names = description.actuated
+        self.elastic_joint_names = tuple(joint.name for joint in description.elastic)
+        self.n, self.m = len(self.joint_names), len(self.elastic_joint_names)
+        self.tool_frame = description.tool_frame(tool_frame)
+        self.world_frame, self.base_frame = description.root, description.base_frame
+        self.K_b = np.diag([joint.stiffness for joint in description.elastic]).reshape(self.m, self.m)
+        self.D_b = np.diag([joint.damping for joint in description.elastic]).reshape(self.m, self.m)
+        actuated = [description.joints[name] for name in self.joint_names]
+        self.lower = np.array([joint.lower for joint in actuated])
+        self.upper = np.array([joint.upper for joint in actuated])
+        self.velocity_limit = np.array([joint.velocity_limit for joint in actuated])
+        self.effort_limit = np.array([joint.effort_limit for joint in actuated])
+        self.D_m = np.array([joint.damping for joint in actuated])
+        self._build(np.asarray(gravity, dtype=float))
+
+    def _build(self, gravity: Array) -> None:
+        try:
+            model = pin.buildModelFromXML(self.description.text)
+        except ValueError as error:
+            raise RobotDescriptionError(f"Pinocchio cannot read the robot description: {error}") from error
+        model.gravity.linear = gravity
+        self._model = model
+        self._weightless = model.copy()
+        self._weightless.gravity.linear = np.zeros(3)
+        self._data = model.createData()
+        self._weightless_data = self._weightless.createData()
+        self._tool_id = model.getFrameId(self.tool_frame)
+        self._base_id = model.getFrameId(self.base_frame)
+        ids = {name: model.getJointId(name) for name in (*self.joint_names, *self.elastic_joint_names)}
+        self._actuated_v = np.array([model.joints[ids[name]].idx_v for name in self.joint_names])
+        self._elastic_v = np.array([model.joints[ids[name]].idx_v for name in self.elastic_joint_names], dtype=int)
+        self._b, self._bm = np.ix_(self._elastic_v, self._elastic_v), np.ix_(self._elastic_v, self._actuated_v)
+        self._mm = np.ix_(self._actuated_v, self._actuated_v)
+        # A continuous joint is (cos, sin) in Pinocchio's configuration, one coordinate in ours.
+        names = (*self.joint_names, *self.elastic_joint_names)
+        linear = [i for i, name in enumerate(names) if model.joints[ids[name]].nq == 1]
+        circular = [i for i, name in enumerate(names) if model.joints[ids[name]].nq == 2]
+        first_q = np.array([model.joints[ids[name]].idx_q for name in names])
+        self._linear, self._linear_q = np.array(linear, dtype=int), first_q[linear]
+        self._circular, self._circular_q = np.array(circular, dtype=int), first_q[circular]
+        movable = set(self._actuated_v)
+        self._arm_roots = [
+            int(ids[name]) for name in self.joint_names if not self._has_actuated_ancestor(ids[name], movable)
+        ]
+        pin.framesForwardKinematics(model, self._data, self.configuration(np.zeros(self.n), np.zeros(self.m)))
+        self._nominal_base = self._data.oMf[self._base_id].copy()
+        self._turn_into_base = np.kron(np.eye(2), self._nominal_base.rotation.T)  # both halves of a spatial vector
+
+    def _has_actuated_ancestor(self, joint: int, actuated_v: set[int]) -> bool:
+        parent = self._model.parents[joint]
+        while parent:
+            if self._model.joints[parent].idx_v in actuated_v:
+                return True
+            parent = self._model.parents[parent]
+        return False
+
+    def configuration(self, position: Array, deflection: Array) -> Array:
+        """Pinocchio's configuration vector of joint positions (n,) and base deflection (m,)."""
+        angles = np.concatenate((position, deflection))
+        q = np.empty(self._model.nq)
+        q[self._linear_q] = angles[self._linear]
+        if self._circular.size:
+            q[self._circular_q] = np.cos(angles[self._circular])
+            q[self._circular_q + 1] = np.sin(angles[self._circular])
+        return q
+
+    def velocity(self, velocity: Array, rate: Array) -> Array:
+        """Pinocchio's velocity (or acceleration) vector of joint (n,) and base (m,) velocities."""
+        v = np.empty(self._model.nv)
+        v[self._actuated_v] = velocity
+        v[self._elastic_v] = rate
+        return v
+
+    def check_state(self, state: ArmState) -> None:
+        """Raise InputError unless the state has this arm's shapes and finite numbers."""
+        for name, value, size in (
+            ("position", state.position, self.n),
+            ("velocity", state.velocity, self.n),
+            ("deflection", state.deflection, self.m),
+            ("deflection_rate", state.deflection_rate, self.m),
+        ):
+            if value.shape != (size,):
+                raise InputError(f"{name} has shape {value.shape}, expected ({size},)")
+            if not np.isfinite(value).all():
+                raise InputError(f"{name} is not finite: {value}")
+
+    def blocks(self, state: ArmState) -> DynamicsBlocks:
+        """Blocks of the equation of motion: ``H = CRBA(q)``, ``c = RNEA(q, v, 0)``."""
+        q = self.configuration(state.position, state.deflection)
+        v = self.velocity(state.velocity, state.deflection_rate)
+        upper = np.triu(pin.crba(self._model, self._data, q))  # Pinocchio 2 fills the upper triangle only
+        H = upper + np.triu(upper, 1).T
+        c = pin.rnea(self._model, self._data, q, v, np.zeros_like(v))
+        v[self._elastic_v] = 0.0
+        bias = pin.rnea(self._weightless, self._weightless_data, q, v, np.zeros_like(v))
+        return DynamicsBlocks(
+            H_b=H[self._b],
+            H_bm=H[self._bm],
+            H_m=H[self._mm],
+            c_b=c[self._elastic_v],
+            c_m=c[self._actuated_v],
+            dH_bm_qd=bias[self._elastic_v],
+        )
+
+    def tool_kinematics(self, state: ArmState, frame: str) -> ToolKinematics:
+        """Pose, twist, Jacobians and acceleration bias of the tool.
+
+        Args:
+            state: state of arm and base.
+            frame: ``world_frame`` (the base's motion counts) or ``base_frame`` (seen from the base link).
+
+        Raises:
+            InputError: another frame was asked for.
+        """
+        if frame == self.world_frame:
+            deflection, rate = state.deflection, state.deflection_rate
+        elif frame == self.base_frame:
+            deflection, rate = np.zeros(self.m), np.zeros(self.m)  # seen from the base, the base stands still
+        else:
+            raise InputError(f"frame '{frame}' is not usable; valid: '{self.world_frame}', '{self.base_frame}'")
+        q = self.configuration(state.position, deflection)
+        v = self.velocity(state.velocity, rate)
+        model, data, axes = self._model, self._data, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        pin.forwardKinematics(model, data, q, v, np.zeros_like(v))
+        pin.computeJointJacobians(model, data, q)
+        pin.updateFramePlacement(model, data, self._tool_id)
+        jacobian = pin.getFrameJacobian(model, data, self._tool_id, axes)
+        bias = pin.getFrameClassicalAcceleration(model, data, self._tool_id, axes).vector
+        pose = data.oMf[self._tool_id]
+        J_m, J_b = jacobian[:, self._actuated_v], jacobian[:, self._elastic_v]
+        twist = jacobian @ v
+        if frame == self.world_frame:
+            return ToolKinematics(pose.translation.copy(), pose.rotation.copy(), twist, J_m, J_b, bias.copy())
+        seen = self._nominal_base.inverse() * pose
+        turn = self._turn_into_base
+        return ToolKinematics(
+            seen.translation.copy(), seen.rotation.copy(), turn @ twist, turn @ J_m, np.zeros_like(J_b), turn @ bias
+        )
+
+    def base_acceleration(self, blocks: DynamicsBlocks, state: ArmState, acceleration: Array) -> Array:
+        """Acceleration (m,) that the base takes under joint accelerations (n,): first row of the equation of motion."""
+        load = self.D_b @ state.deflection_rate + self.K_b @ state.deflection + blocks.c_b + blocks.H_bm @ acceleration
+        return -np.linalg.solve(blocks.H_b, load).astype(np.float64, copy=False)
+
+    def inverse_dynamics(self, blocks: DynamicsBlocks, state: ArmState, acceleration: Array) -> Array:
+        """Efforts (n,) that make these joint accelerations (n,) happen on the elastic base.
+
+        ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd`` with ``xdd_b`` from :meth:`base_acceleration`.
+        """
+        base = self.base_acceleration(blocks, state, acceleration)
+        return blocks.H_m @ acceleration + blocks.H_bm.T @ base + blocks.c_m + self.D_m * state.velocity
+
+    def forward_dynamics(self, state: ArmState, effort: Array) -> Array:
+        """Joint accelerations (n,) that efforts (n,) cause on the elastic base, by the articulated-body algorithm.
+
+        Inverse of :meth:`inverse_dynamics`; springs and dampers act as efforts of their joints.
+        """
+        q = self.configuration(state.position, state.deflection)
+        v = self.velocity(state.velocity, state.deflection_rate)
+        springs = -self.K_b @ state.deflection - self.D_b @ state.deflection_rate
+        acceleration = pin.aba(
+            self._model, self._data, q, v, self.velocity(effort - self.D_m * state.velocity, springs)
+        )
+        return acceleration[self._actuated_v]
+
+    def gravity_effort(self, state: ArmState) -> Array:
+        """Efforts (n,) that hold the arm against gravity at rest."""
+        q = self.configuration(state.position, state.deflection)
+        return pin.computeGeneralizedGravity(self._model, self._data, q)[self._actuated_v]
+
+    def wrench_on_base(self, state: ArmState, acceleration: Array, base_acceleration: Array) -> Array:
+        """Wrench (6,) ``[f; n]`` that the arm exerts on the base link, at the base link's origin, in its axes.
+
+        It is what passes through the first actuated joint of every arm, from RNEA with the given joint (n,) and base
+        (m,) accelerations; gravity included.
+        """
+        q = self.configuration(state.position, state.deflection)
+        v = self.velocity(state.velocity, state.deflection_rate)
+        pin.rnea(self._model, self._data, q, v, self.velocity(acceleration, base_acceleration))
+        pin.updateGlobalPlacements(self._model, self._data)
+        pin.updateFramePlacement(self._model, self._data, self._base_id)
+        total = pin.Force.Zero()
+        for joint in self._arm_roots:
+            # data.f is what the joint exerts on its child body, in the joint's frame
+            total -= self._data.oMi[joint].act(self._data.f[joint])
+        return self._data.oMf[self._base_id].actInv(total).vector.copy()
+
+    def natural_frequencies(self, state: ArmState) -> Array:
+        """Natural frequencies (m,) of the base with locked joints [rad/s], lowest first: ``K_b v = w^2 H_b v``."""
+        blocks = self.blocks(state)
+        return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(blocks.H_b, self.K_b)).real))

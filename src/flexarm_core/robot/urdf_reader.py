@@ -1,0 +1,267 @@
+"""Reads a robot_description text into a RobotDescription and checks it.
+
+The URDF proper is read by ``urdf_parser_py``, ROS's own reader. (``urdfpy`` does not import on Python 3.10 or later: it
+pins networkx 2.2.) Robot-level tags that are not URDF, ``<flexibility>`` and ``<ros2_control>``, are read from the XML
+beside it.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+from urdf_parser_py import urdf, xml_reflection
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.description import ElasticJoint, ForceTorqueSensor, Joint, Link, RobotDescription, Shape
+from flexarm_core.types import Array
+
+GREY = (0.6, 0.6, 0.65, 1.0)  # of shapes without a material
+MOVABLE_TYPES = ("revolute", "continuous", "prismatic")
+
+
+def parse_robot_description(text: str) -> RobotDescription:
+    """Read and check a robot description.
+
+    Args:
+        text: URDF (already expanded, not xacro).
+
+    Raises:
+        RobotDescriptionError: not XML or URDF, no inertia where a joint moves a body, wrong ``<flexibility>`` names.
+    """
+    try:
+        element = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise RobotDescriptionError(f"robot_description is not XML: {error}") from error
+    if element.tag != "robot":
+        raise RobotDescriptionError(f"robot_description has root <{element.tag}>, expected <robot>")
+    if any("xacro" in child.tag for child in element.iter() if isinstance(child.tag, str)):
+        raise RobotDescriptionError("robot_description still holds xacro tags: expand it with the xacro command first")
+    robot = _read_urdf(element)
+    colours = {material.name: tuple(material.color.rgba) for material in robot.materials if material.color is not None}
+    links = {link.name: _convert_link(link, colours) for link in robot.links}
+    joints = _sort_joints(robot)
+    root = robot.get_root()
+    actuated, elastic, sensors = _read_extensions(element, joints, links)
+    description = RobotDescription(robot.name, text, root, links, joints, actuated, elastic, sensors)
+    _check_inertias(description)
+    _check_elastic_below_arm(description)
+    return description
+
+
+def _read_urdf(element: ElementTree.Element) -> urdf.Robot:
+    plain = ElementTree.Element("robot", element.attrib)
+    plain.extend(child for child in element if child.tag in ("link", "joint", "material"))
+    problems: list[str] = []
+    report = xml_reflection.core.on_error
+    xml_reflection.core.on_error = problems.append
+    try:
+        robot = urdf.Robot.from_xml_string(ElementTree.tostring(plain))
+    except Exception as error:  # urdf_parser_py raises bare Exception, AssertionError, KeyError, ValueError, ...
+        raise RobotDescriptionError(f"robot_description is not valid URDF: {error or type(error).__name__}") from error
+    finally:
+        xml_reflection.core.on_error = report
+    for joint in robot.joints:
+        for link in (joint.parent, joint.child):
+            if link not in robot.link_map:
+                raise RobotDescriptionError(f"joint '{joint.name}': link '{link}' does not exist")
+    children = [joint.child for joint in robot.joints]
+    for child in children:
+        if children.count(child) > 1:
+            raise RobotDescriptionError(f"link '{child}' is the child of several joints: a robot must be a tree")
+    roots = [name for name in robot.link_map if name not in children]
+    if len(roots) != 1:
+        raise RobotDescriptionError(f"a robot needs exactly one root link, this one has: {', '.join(roots) or 'none'}")
+    return robot
+
+
+def _transform(pose: urdf.Pose | None) -> Array:
+    transform = np.eye(4)
+    if pose is None:
+        return transform
+    roll, pitch, yaw = pose.rpy or (0.0, 0.0, 0.0)
+    cr, sr, cp, sp, cy, sy = np.cos(roll), np.sin(roll), np.cos(pitch), np.sin(pitch), np.cos(yaw), np.sin(yaw)
+    transform[:3, :3] = [
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ]
+    transform[:3, 3] = pose.xyz or (0.0, 0.0, 0.0)
+    return transform
+
+
+def _convert_link(link: urdf.Link, colours: dict[str, tuple[float, ...]]) -> Link:
+    mass, center, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
+    if link.inertial is not None:
+        transform = _transform(link.inertial.origin)
+        mass, center = float(link.inertial.mass or 0.0), transform[:3, 3]
+        if link.inertial.inertia is not None:
+            rotation = transform[:3, :3]
+            inertia = rotation @ np.array(link.inertial.inertia.to_matrix(), dtype=float) @ rotation.T
+        if not (np.isfinite(mass) and np.all(np.isfinite(inertia)) and np.all(np.isfinite(center))):
+            raise RobotDescriptionError(f"link '{link.name}': <inertial> holds a number that is not finite")
+        if mass < 0.0 or np.linalg.eigvalsh(inertia)[0] < -1e-12:
+            raise RobotDescriptionError(f"link '{link.name}': negative mass or inertia not positive semidefinite")
+    return Link(link.name, mass, center, inertia, tuple(_shapes(link, colours)))
+
+
+def _shapes(link: urdf.Link, colours: dict[str, tuple[float, ...]]) -> list[Shape]:
+    shapes = []
+    for visual in link.visuals:
+        material = visual.material
+        own = material.color if material is not None else None
+        named = colours.get(material.name, GREY) if material is not None else GREY
+        red, green, blue, alpha = own.rgba if own is not None else named
+        geometry = visual.geometry
+        if isinstance(geometry, urdf.Box):
+            kind, size = "box", tuple(geometry.size)
+        elif isinstance(geometry, urdf.Cylinder):
+            kind, size = "cylinder", (geometry.radius, geometry.length)
+        elif isinstance(geometry, urdf.Sphere):
+            kind, size = "sphere", (geometry.radius,)
+        else:
+            continue  # meshes are for RViz; reports and the plant draw primitive shapes
+        shapes.append(Shape(kind, size, _transform(visual.origin), (red, green, blue, alpha)))
+    return shapes
+
+
+def _convert_joint(joint: urdf.Joint) -> Joint:
+    if joint.type not in (*MOVABLE_TYPES, "fixed"):
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': type '{joint.type}' is not supported; use {', '.join(MOVABLE_TYPES)} or fixed"
+        )
+    axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0), dtype=float)
+    norm = float(np.linalg.norm(axis))
+    if joint.type != "fixed" and not norm > 1e-9:
+        raise RobotDescriptionError(f"joint '{joint.name}': <axis> has no direction")
+    limit, dynamics = joint.limit, joint.dynamics
+    bounded = limit is not None and joint.type in ("revolute", "prismatic")
+    lower = float(limit.lower or 0.0) if bounded else -np.inf
+    upper = float(limit.upper or 0.0) if bounded else np.inf
+    if lower >= upper:
+        raise RobotDescriptionError(f"joint '{joint.name}': lower limit {lower} is not below upper limit {upper}")
+    return Joint(
+        name=joint.name,
+        kind=joint.type,
+        parent=joint.parent,
+        child=joint.child,
+        transform_child_to_parent=_transform(joint.origin),
+        axis=axis / norm if norm > 0.0 else axis,
+        lower=lower,
+        upper=upper,
+        velocity_limit=_limit(limit.velocity if limit else None),
+        effort_limit=_limit(limit.effort if limit else None),
+        damping=float(dynamics.damping or 0.0) if dynamics else 0.0,
+        friction=float(dynamics.friction or 0.0) if dynamics else 0.0,
+    )
+
+
+def _limit(value: float | None) -> float:
+    return float(value) if value is not None and value > 0.0 else np.inf
+
+
+def _sort_joints(robot: urdf.Robot) -> dict[str, Joint]:
+    """Joints by name, parents before children, siblings by name as Pinocchio orders them."""
+    ordered: dict[str, Joint] = {}
+    waiting = [robot.get_root()]
+    while waiting:
+        link = waiting.pop(0)
+        children = sorted(robot.child_map.get(link, []))
+        for name, _child in children:
+            ordered[name] = _convert_joint(robot.joint_map[name])
+        waiting[:0] = [child for _, child in children]  # depth first
+    if len(ordered) != len(robot.joints):
+        lost = [joint.name for joint in robot.joints if joint.name not in ordered]
+        raise RobotDescriptionError(f"joints not reachable from the root link: {', '.join(lost)}")
+    return ordered
+
+
+def _read_extensions(
+    element: ElementTree.Element, joints: dict[str, Joint], links: dict[str, Link]
+) -> tuple[tuple[str, ...], tuple[ElasticJoint, ...], dict[str, ForceTorqueSensor]]:
+    movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
+    by_name: dict[str, ElasticJoint] = {}
+    for tag in element.findall("./flexibility/elastic_joint"):
+        name = tag.get("name", "")
+        if name not in movable:
+            raise RobotDescriptionError(
+                f"<flexibility>: elastic joint '{name}' does not exist; movable joints: {', '.join(movable)}"
+            )
+        elastic = ElasticJoint(name, _number(tag, "stiffness", None), _number(tag, "damping", 0.0))
+        if not elastic.stiffness > 0.0 or elastic.damping < 0.0:
+            raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness > 0 and damping >= 0")
+        by_name[name] = elastic
+    commanded = []
+    for tag in element.findall("./ros2_control/joint"):
+        name = tag.get("name", "")
+        if name not in joints:
+            raise RobotDescriptionError(f"<ros2_control>: joint '{name}' does not exist; joints: {', '.join(joints)}")
+        if tag.find("command_interface") is not None:
+            if name in by_name:
+                raise RobotDescriptionError(
+                    f"joint '{name}' is elastic and has a command interface: it can be only one"
+                )
+            commanded.append(name)
+    actuated = [name for name in movable if name not in by_name and (not commanded or name in commanded)]
+    if not actuated:
+        raise RobotDescriptionError("no actuated joint: every movable joint is elastic or has no command interface")
+    free = [name for name in movable if name not in by_name and name not in actuated]
+    if free:
+        raise RobotDescriptionError(
+            f"joint '{free[0]}' moves but is neither actuated nor elastic: give it a <command_interface> in"
+            " <ros2_control>, an <elastic_joint> in <flexibility>, or make it fixed"
+        )
+    sensors = {}
+    for tag in element.findall("./ros2_control/sensor"):
+        if not any(interface.get("name", "").startswith("force.") for interface in tag.findall("state_interface")):
+            continue
+        name = tag.get("name", "")
+        frames = [param.text or "" for param in tag.findall("param") if param.get("name") == "frame_id"]
+        frame = frames[0].strip() if frames else ""
+        if frame not in links:
+            raise RobotDescriptionError(f"sensor '{name}': <param name=\"frame_id\"> '{frame}' is not a link")
+        sensors[name] = ForceTorqueSensor(name, frame)
+    return tuple(actuated), tuple(by_name[name] for name in movable if name in by_name), sensors
+
+
+def _number(tag: ElementTree.Element, attribute: str, default: float | None) -> float:
+    text = tag.get(attribute)
+    if text is None and default is not None:
+        return default
+    try:
+        value = float(text if text is not None else "missing")
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise RobotDescriptionError(f"<{tag.tag} name='{tag.get('name')}'>: {attribute} is '{text}', expected a number")
+    return value
+
+
+def _check_inertias(description: RobotDescription) -> None:
+    """Every movable joint must move a mass: its child link or one rigidly fixed to it."""
+    for joint in description.joints.values():
+        if joint.kind == "fixed":
+            continue
+        rigid = [joint.child]
+        for link in rigid:
+            rigid += [j.child for j in description.joints.values() if j.parent == link and j.kind == "fixed"]
+        if not sum(description.links[link].mass for link in rigid) > 0.0:
+            raise RobotDescriptionError(
+                f"joint '{joint.name}' moves link '{joint.child}', which has no <inertial> with a mass:"
+                " add mass, origin and inertia (dynamics need them)"
+            )
+
+
+def _check_elastic_below_arm(description: RobotDescription) -> None:
+    """Elastic joints are those of the base: none may lie outboard of an actuated joint."""
+    names = {elastic.name for elastic in description.elastic}
+    inboard = {joint.child: joint for joint in description.joints.values()}
+    for name in names:
+        link = description.joints[name].parent
+        while link in inboard:
+            if inboard[link].name in description.actuated:
+                raise RobotDescriptionError(
+                    f"elastic joint '{name}' lies outboard of actuated joint '{inboard[link].name}':"
+                    " elastic joints belong under the base"
+                )
+            link = inboard[link].parent

@@ -1,0 +1,36 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def planar_3r_text() -> str:
+    """URDF of the planar 3R arm."""
+    return load_robot_description(ROOT / "urdf" / "planar_3r.urdf.xacro")
+
+
+@pytest.fixture(scope="session")
+def trep_text() -> str:
+    """URDF of TREP."""
+    return load_robot_description(ROOT / "urdf" / "trep.urdf.xacro")
+
+
+@pytest.fixture
+def planar_3r(planar_3r_text: str) -> ArmModel:
+    """Model of the planar 3R arm without gravity."""
+    return ArmModel(planar_3r_text, gravity=(0.0, 0.0, 0.0))
+
+
+@pytest.fixture
+def trep(trep_text: str) -> ArmModel:
+    """Model of TREP without gravity."""
+    return ArmModel(trep_text, gravity=(0.0, 0.0, 0.0))

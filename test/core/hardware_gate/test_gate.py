@@ -1,0 +1,236 @@
+"""The gate on a simulated arm: transparent when all is well, safe when it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.hardware_gate.gate import GateState, HardwareGate, HardwareGateConfig
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, JointReference
+
+PERIOD = 0.001
+ACCELERATION, VELOCITY = 2.0, 1.0  # what 500 N*m can give the stretched arm with its Coriolis torques
+
+
+def make_gate(model: ArmModel, effort_rate: float = np.inf, **config) -> HardwareGate:
+    """A gate with the arm's own limits."""
+    limits = JointLimits(
+        lower=model.lower,
+        upper=model.upper,
+        velocity=np.full(model.n, VELOCITY),
+        acceleration=np.full(model.n, ACCELERATION),
+        effort=model.effort_limit,
+        effort_rate=np.full(model.n, effort_rate),
+    )
+    return HardwareGate(model, limits, HardwareGateConfig(period=PERIOD, **{"lockstep": True, **config}))
+
+
+class Arm:
+    """The planar arm under accelerations held for a period: enough to see the gate act."""
+
+    def __init__(self, model: ArmModel, velocity=(0.0, 0.0, 0.0)) -> None:
+        self.model = model
+        self.state = ArmState(
+            0, np.radians([60.0, -60.0, -60.0]), np.array(velocity, dtype=float), np.zeros(1), np.zeros(1)
+        )
+
+    def step(self, effort: np.ndarray) -> None:
+        state, blocks = self.state, self.model.blocks(self.state)
+        acceleration = self.model.forward_dynamics(state, effort)
+        base = self.model.base_acceleration(blocks, state, acceleration)
+        velocity, rate = state.velocity + PERIOD * acceleration, state.deflection_rate + PERIOD * base
+        self.state = ArmState(
+            state.stamp + 1_000_000,
+            state.position + PERIOD * (state.velocity + velocity) / 2,
+            velocity,
+            state.deflection + PERIOD * (state.deflection_rate + rate) / 2,
+            rate,
+        )
+
+
+def effort_for(model: ArmModel, state: ArmState, acceleration) -> JointReference:
+    """Reference whose effort causes this acceleration."""
+    effort = model.inverse_dynamics(model.blocks(state), state, np.asarray(acceleration, dtype=float))
+    return JointReference(stamp=state.stamp, effort=effort)
+
+
+def test_within_every_limit_the_effort_passes_unchanged(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    for _ in range(50):
+        assert gate.on_state(arm.state) is None
+        reference = effort_for(planar_3r, arm.state, [0.5, -1.0, 2.0])
+        command = gate.on_reference(reference)
+        assert np.array_equal(command, reference.effort)
+        arm.step(command)
+    assert gate.status.state is GateState.RUNNING and gate.status.stops == 0 and gate.status.limited == ()
+
+
+def test_a_reference_that_comes_before_its_state_waits_for_it(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    reference = effort_for(planar_3r, arm.state, [0.0, 1.0, 0.0])
+    assert gate.on_reference(reference) is None
+    assert np.array_equal(gate.on_state(arm.state), reference.effort)
+
+
+def test_in_lockstep_a_state_is_answered_once_and_only_by_its_own_reference(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    gate.on_state(arm.state)
+    reference = effort_for(planar_3r, arm.state, [0.0, 0.0, 0.0])
+    assert gate.on_reference(reference) is not None
+    assert gate.on_reference(reference) is None
+    arm.step(reference.effort)
+    gate.on_state(arm.state)
+    assert gate.on_reference(reference) is None
+
+
+def test_pushing_against_the_limits_never_breaks_them(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    seen = set()
+    for tick in range(12000):
+        gate.on_state(arm.state)
+        sign = 1.0 if tick < 6000 else -1.0
+        command = gate.on_reference(effort_for(planar_3r, arm.state, sign * np.array([100.0, 100.0, -100.0])))
+        seen.update(gate.status.limited)
+        arm.step(command)
+        # the effort limit comes first: where it binds, the others give way by a trifle
+        assert np.all(np.abs(arm.state.velocity) <= VELOCITY + 1e-3)
+        assert np.all(arm.state.position <= planar_3r.upper + 1e-4)
+        assert np.all(arm.state.position >= planar_3r.lower - 1e-4)
+        assert np.all(np.abs(command) <= planar_3r.effort_limit)
+    assert any("joint1: position" in text for text in seen)
+
+
+def test_effort_changes_no_faster_than_its_rate_limit(planar_3r):
+    gate, arm = make_gate(planar_3r, effort_rate=1000.0), Arm(planar_3r)
+    commands = []
+    for tick in range(200):
+        gate.on_state(arm.state)
+        wanted = [5.0, 0.0, 0.0] if tick % 40 < 20 else [-5.0, 0.0, 0.0]
+        commands.append(gate.on_reference(effort_for(planar_3r, arm.state, wanted)))
+        arm.step(commands[-1])
+    assert np.abs(np.diff(commands, axis=0)).max() <= 1000.0 * PERIOD + 1e-9
+
+
+def test_without_references_the_arm_stops_and_then_stays(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r, velocity=(1.0, -0.5, 0.8))
+    gate.on_state(arm.state)
+    arm.step(gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3))))
+    last = np.zeros(3)
+    for _ in range(1000):
+        command = gate.on_state(arm.state)
+        if command is not None:
+            before = arm.state.velocity
+            last = command
+        arm.step(last)
+        if command is not None:
+            assert np.all(np.abs(arm.state.velocity - before) <= ACCELERATION * PERIOD + 1e-9)
+    assert gate.status.state is GateState.STOPPING and gate.status.stops == 1
+    assert "no joint reference for 0.08" in gate.status.reason
+    assert np.abs(arm.state.velocity).max() < 1e-3
+    rest = arm.state.position
+    for _ in range(1000):
+        arm.step(gate.on_state(arm.state))
+    assert np.abs(arm.state.position - rest).max() < 1e-3
+
+
+def test_after_a_stop_good_references_bring_control_back(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    gate.on_state(arm.state)
+    assert gate.on_unusable_reference("test") is not None
+    assert gate.status.state is GateState.STOPPING
+    for _ in range(10):
+        arm.step(np.zeros(3))
+        command = gate.on_state(arm.state)
+        reference = effort_for(planar_3r, arm.state, [0.1, 0.0, 0.0])
+        command = gate.on_reference(reference) if command is None else (gate.on_reference(reference), command)[1]
+        assert command is not None
+    assert gate.status.state is GateState.RUNNING and np.array_equal(command, reference.effort)
+    assert gate.status.stops == 1
+
+
+def test_silence_of_the_measurements_ramps_the_effort_to_gravity(planar_3r_text):
+    model = ArmModel(planar_3r_text, gravity=(0.0, -1.0, 0.0))
+    gate, arm = make_gate(model, effort_rate=500.0), Arm(model)
+    gate.on_state(arm.state)
+    start = gate.on_reference(effort_for(model, arm.state, [2.0, 0.0, 0.0]))
+    assert gate.on_silence(0.05, 0.01) is None
+    commands = [gate.on_silence(0.1 + 0.01 * i, 0.01) for i in range(100)]
+    assert np.abs(np.diff([start, *commands], axis=0)).max() <= 5.0 + 1e-9
+    assert np.allclose(commands[-1], model.gravity_effort(arm.state))
+    assert "no joint state" in gate.status.reason
+
+
+def test_an_unusable_state_stops_the_arm_and_is_answered(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    gate.on_state(arm.state)
+    gate.on_reference(effort_for(planar_3r, arm.state, [1.0, 0.0, 0.0]))
+    command = gate.on_unusable_state(1_000_000, "joint state position of joint2 is not finite")
+    assert np.array_equal(command, np.zeros(3))  # no gravity: nothing holds the arm better than no effort
+    assert gate.status.state is GateState.STOPPING and "joint2" in gate.status.reason
+
+
+def test_a_reference_with_nan_or_of_another_kind_is_refused(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    gate.on_state(arm.state)
+    good = effort_for(planar_3r, arm.state, np.zeros(3))
+    with pytest.raises(InputError, match="effort is not finite"):
+        gate.on_reference(replace(good, effort=np.array([0.0, np.nan, 0.0])))
+    with pytest.raises(InputError, match=r"effort has shape \(2,\)"):
+        gate.on_reference(replace(good, effort=np.zeros(2)))
+    with pytest.raises(InputError, match="'effort' needs effort in the joint reference; given: position"):
+        gate.on_reference(JointReference(stamp=0, position=np.zeros(3)))
+
+
+def test_a_stale_reference_is_refused(planar_3r):
+    gate, arm = make_gate(planar_3r, lockstep=False), Arm(planar_3r)
+    gate.on_state(arm.state)
+    gate.on_state(replace(arm.state, stamp=70_000_000))
+    assert gate.on_reference(JointReference(stamp=0, effort=np.zeros(3))) is not None
+    gate.on_state(replace(arm.state, stamp=90_000_000))
+    with pytest.raises(InputError, match="0.090 s older than the newest joint state"):
+        gate.on_reference(JointReference(stamp=0, effort=np.zeros(3)))
+
+
+@pytest.mark.parametrize("mode", ["velocity", "position"])
+def test_velocity_and_position_commands_keep_velocity_and_acceleration_limits(planar_3r, mode):
+    gate, arm = make_gate(planar_3r, command_mode=mode), Arm(planar_3r)
+    commands, state = [], arm.state
+    for tick in range(9000):
+        state = replace(state, stamp=tick * 1_000_000)
+        answer = gate.on_state(state)
+        if tick < 6500:
+            target = np.array([3.0, -3.0, 10.0])  # a jump, far beyond limits
+            reference = JointReference(stamp=state.stamp, **{mode: target})
+            answer = gate.on_reference(reference)
+        if answer is not None:
+            commands.append(answer)
+        command = commands[-1]
+        moved = command if mode == "position" else state.position + PERIOD * command
+        state = replace(state, position=moved, velocity=(moved - state.position) / PERIOD)
+    rates = np.array(commands) if mode == "velocity" else np.diff(commands, axis=0) / PERIOD
+    accelerations = np.diff(rates, axis=0) / PERIOD
+    assert np.abs(rates).max() <= VELOCITY + 1e-6
+    assert np.abs(accelerations).max() <= ACCELERATION + 1e-6
+    assert np.all(state.position <= planar_3r.upper + 1e-4)
+    assert np.all(state.position >= planar_3r.lower - 1e-4)
+    assert gate.status.state is GateState.STOPPING and np.allclose(rates[-1], 0.0)
+
+
+def test_a_repeated_state_is_ignored_and_a_clock_that_went_back_is_reported(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    gate.on_state(replace(arm.state, stamp=5_000_000_000))
+    assert gate.on_state(replace(arm.state, stamp=5_000_000_000)) is None
+    assert gate.on_state(replace(arm.state, stamp=4_999_000_000)) is None
+    with pytest.raises(InputError, match="time went back by 5.000 s"):
+        gate.on_state(replace(arm.state, stamp=0))
+
+
+@pytest.mark.parametrize("change", [{"command_mode": "magic"}, {"period": 0.0}, {"recovery_samples": 0}])
+def test_settings_without_meaning_are_refused(change):
+    with pytest.raises(ConfigError):
+        HardwareGateConfig(**change)

@@ -1,0 +1,115 @@
+"""A live ROS graph for tests: nodes under test as processes of their own, on a ROS domain that nobody else uses."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import rclpy
+import yaml
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.context import Context
+from rclpy.experimental import EventsExecutor
+
+from flexarm_nodes import topics
+from flexarm_tools.graph import Graph
+from flexarm_tools.processes import NodeDiedError, NodeProcess, end_all
+
+
+@contextlib.contextmanager
+def own_domain() -> Iterator[int]:
+    """Take a ROS_DOMAIN_ID that no other test on this machine holds."""
+    for domain in range(1, 100):
+        path = Path(tempfile.gettempdir()) / f"flexarm-test-domain-{domain}.lock"
+        with path.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            before = os.environ.get("ROS_DOMAIN_ID")
+            os.environ["ROS_DOMAIN_ID"] = str(domain)
+            os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            try:
+                yield domain
+            finally:
+                if before is None:
+                    del os.environ["ROS_DOMAIN_ID"]
+                else:
+                    os.environ["ROS_DOMAIN_ID"] = before
+            return
+    raise RuntimeError("no free ROS domain")
+
+
+class LiveGraph:
+    """Nodes under test and the test's own publishers and subscriptions."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._context = Context()
+        rclpy.init(context=self._context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
+        self.node = rclpy.create_node("test", context=self._context)
+        self._executor = EventsExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self.processes: dict[str, NodeProcess] = {}
+        self.graph = Graph(self.node, self._executor, self._check)
+        self.received: dict[str, list[Any]] = defaultdict(list)
+        self.listen(topics.DIAGNOSTICS, DiagnosticArray)
+
+    def close(self) -> None:
+        """End every node."""
+        end_all(self.processes.values())
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def start(self, executable: str, parameters: dict[str, Any], transitions=("configure", "activate")) -> None:
+        """Start a node and lead it through transitions."""
+        file = self._folder / f"{executable}.yaml"
+        file.write_text(yaml.safe_dump({executable: {"ros__parameters": parameters}}, width=1000))
+        arguments = ["--ros-args", "--params-file", str(file)]
+        log = self._folder / f"{executable}.log"
+        self.processes[executable] = NodeProcess(executable, "flexarm", executable, arguments, log)
+        self.graph.wait_for_node(executable, 60.0)
+        for transition in transitions:
+            self.graph.transition(executable, transition)
+
+    def listen(self, topic: str, message_type: Any) -> None:
+        """Keep every message of a topic."""
+        self.node.create_subscription(message_type, topic, self.received[topic].append, topics.EVERY_SAMPLE)
+
+    def publisher(self, topic: str, message_type: Any) -> Any:
+        """A publisher that a node under test already listens to."""
+        publisher = self.node.create_publisher(message_type, topic, topics.CONTROL)
+        self.until(lambda: publisher.get_subscription_count() > 0, f"a subscription to {topic}")
+        return publisher
+
+    def until(self, condition: Callable[[], bool], what: str, timeout: float = 20.0) -> None:
+        """Handle callbacks until a condition holds; fail after the time-out."""
+        self.graph.spin_until(condition, timeout, what)
+
+    def spin(self, seconds: float) -> None:
+        """Handle callbacks for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.01)
+
+    def said(self, node: str) -> list[tuple[int, str]]:
+        """(level, message) of every diagnostic of a node so far."""
+        statuses = (status for array in self.received[topics.DIAGNOSTICS] for status in array.status)
+        return [(int.from_bytes(s.level, "little"), s.message) for s in statuses if s.name == node]
+
+    def wait_for_diagnostic(self, node: str, words: str) -> None:
+        """Wait until a node says something that holds these words."""
+        self.until(lambda: any(words in message for _, message in self.said(node)), f"'{words}' from {node}")
+
+    def _check(self) -> None:
+        for process in self.processes.values():
+            if process.died:
+                raise NodeDiedError(f"node '{process.name}' died\n{process.last_words()}")
