@@ -1,0 +1,1 @@
+"""The simulated plant of flexarm: one Backend interface, sensors and disturbances; no ROS import."""

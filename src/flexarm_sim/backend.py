@@ -1,0 +1,134 @@
+"""The one interface behind which every simulated world stands, and the ground truth it gives.
+
+A backend knows the rigid and elastic dynamics of one robot and nothing of sensors, drives, clocks or ROS. Notation:
+``n`` actuated joints, ``m`` elastic joints of the base, both in the order of the robot description.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from numpy.typing import ArrayLike
+
+from flexarm_core.errors import FlexarmError
+from flexarm_core.types import Array
+
+
+class PlantDivergedError(FlexarmError):
+    """The simulated state is no longer finite: the step is too long for the stiffness or the effort is absurd."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlantState:
+    """Ground truth at one instant: accelerations and wrenches belong to this state under the effort held now.
+
+    Attributes:
+        time: since the last reset [s].
+        position: (n,) actuated joints [rad | m].
+        velocity: (n,) [rad/s | m/s].
+        acceleration: (n,) [rad/s^2 | m/s^2].
+        effort: (n,) motor effort held now [N*m | N].
+        deflection: (m,) elastic joints, x_b [m | rad].
+        deflection_rate: (m,) xd_b [m/s | rad/s].
+        deflection_acceleration: (m,) xdd_b [m/s^2 | rad/s^2].
+        wrenches: by force/torque sensor, (6,) ``[f; n]`` exerted by the child side on the parent side, at the origin
+            and in the axes of the sensor frame [N, N*m].
+        tool_position_in_world: (3,) origin of the tool frame in the root link [m].
+        tool_rotation_in_world: (3, 3) orientation of the tool frame in the root link.
+        tool_position_in_base: (3,) the same in the link that carries the arm [m].
+        tool_rotation_in_base: (3, 3).
+        tool_twist_in_world: (6,) ``[v; w]`` of the tool frame's origin, axes of the root link [m/s, rad/s].
+    """
+
+    time: float
+    position: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+    deflection: Array
+    deflection_rate: Array
+    deflection_acceleration: Array
+    wrenches: dict[str, Array]
+    tool_position_in_world: Array
+    tool_rotation_in_world: Array
+    tool_position_in_base: Array
+    tool_rotation_in_base: Array
+    tool_twist_in_world: Array
+
+
+class Backend(Protocol):
+    """A simulated robot on its elastic base."""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """(n) actuated joints, in the order of every (n,) array."""
+        ...
+
+    @property
+    def elastic_joint_names(self) -> tuple[str, ...]:
+        """(m) elastic joints, in the order of every (m,) array."""
+        ...
+
+    def reset(
+        self,
+        position: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        deflection: ArrayLike | None = None,
+        deflection_rate: ArrayLike | None = None,
+        effort: ArrayLike | None = None,
+    ) -> None:
+        """Set the state, the time to 0 and every external wrench to zero; what is not given is zero.
+
+        Args:
+            position: (n,) [rad | m].
+            velocity: (n,) [rad/s | m/s].
+            deflection: (m,) [m | rad].
+            deflection_rate: (m,) [m/s | rad/s].
+            effort: (n,) motor effort to which the first accelerations and wrenches belong [N*m | N].
+
+        Raises:
+            InputError: wrong shape or not finite; the backend is then unchanged.
+        """
+        ...
+
+    def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
+        """Let a wrench act on a link from now on, until it is set anew or the backend is reset.
+
+        Args:
+            link: link it acts on.
+            wrench_in_world: (6,) ``[f; n]`` at the origin of the link, axes of the root link [N, N*m].
+
+        Raises:
+            InputError: no such link, wrong shape or not finite.
+        """
+        ...
+
+    def step(self, effort: ArrayLike, duration: float) -> None:
+        """Hold the effort and the external wrenches for a time and integrate the equations of motion over it.
+
+        Args:
+            effort: (n,) motor effort [N*m | N].
+            duration: [s], positive.
+
+        Raises:
+            InputError: wrong shape, not finite, or duration not positive; the backend is then unchanged.
+            PlantDivergedError: the state after the step is not finite; reset before going on.
+        """
+        ...
+
+    def state(self) -> PlantState:
+        """Ground truth now, with the accelerations and wrenches that the held effort causes at this very state."""
+        ...
+
+    def joint_dynamics(self) -> tuple[Array, Array]:
+        """What a model-based joint servo needs: inertia and bias of the actuated joints on the free elastic base.
+
+        With the elastic coordinates eliminated from the equations of motion,
+        ``effort = Lambda qdd + b``, ``Lambda = H_m - H_bm^T H_b^-1 H_bm``; ``b`` holds gravity, gyroscopic forces,
+        viscous damping and what the base springs pass on; dry friction and external wrenches are left out.
+
+        Returns:
+            ``Lambda`` (n, n) [kg*m^2 | kg*m | kg] and ``b`` (n,) [N*m | N].
+        """
+        ...

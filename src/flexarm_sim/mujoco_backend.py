@@ -1,0 +1,221 @@
+"""Backend on MuJoCo: rigid bodies, base springs as passive joint forces, classical Runge-Kutta steps."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
+from flexarm_sim.backend import PlantDivergedError, PlantState
+from flexarm_sim.mjcf import TOOL_SITE, build_mjcf, link_body, wrench_body
+from flexarm_sim.validation import checked_vector, is_number
+
+_DIVERGENCE = [
+    int(kind)
+    for kind in (
+        mujoco.mjtWarning.mjWARN_BADQPOS,
+        mujoco.mjtWarning.mjWARN_BADQVEL,
+        mujoco.mjtWarning.mjWARN_BADQACC,
+        mujoco.mjtWarning.mjWARN_BADCTRL,
+    )
+]
+
+
+class MujocoBackend:
+    """Simulated robot on MuJoCo (implements ``flexarm_sim.backend.Backend``).
+
+    Integrated by RK4 in equal steps ``h`` of at most ``max_step``: MuJoCo's other integrators are of first order. An
+    oscillation of ``w`` rad/s is stable while ``w h < 2.8``; each step delays it by ``(w h)^5 / 120`` rad and takes
+    ``(w h)^6 / 144`` of its amplitude.
+    """
+
+    def __init__(
+        self,
+        description: RobotDescription,
+        *,
+        tool_frame: str = "",
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        max_step: float = 0.00025,
+        hard_stops: bool = False,
+    ) -> None:
+        """Build the model and put the robot at zero.
+
+        Args:
+            description: the robot.
+            tool_frame: link of the tool, empty for ``tool0`` or the only tip.
+            gravity: (3,) in axes of the root link [m/s^2].
+            max_step: longest integration step [s].
+            hard_stops: whether joints stop at the position limits of the description.
+
+        Raises:
+            ConfigError: gravity or max_step out of bounds.
+            RobotDescriptionError: the robot cannot be simulated; the message says why.
+        """
+        if not (is_number(max_step) and max_step > 0.0):
+            raise ConfigError(f"max_step is {max_step}, expected a positive number [s]")
+        _route_warnings()
+        text = build_mjcf(description, tool_frame=tool_frame, gravity=gravity, timestep=max_step, hard_stops=hard_stops)
+        try:
+            self._model = mujoco.MjModel.from_xml_string(text)
+        except ValueError as error:
+            raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
+        self._data = mujoco.MjData(self._model)
+        self._warnings = self._data.warning.number  # a view: MuJoCo counts in it
+        self._max_step = max_step
+        self._joint_names = description.actuated
+        self._elastic_joint_names = tuple(joint.name for joint in description.elastic)
+        self._arm = self._indices(self._joint_names)
+        self._elastic = self._indices(self._elastic_joint_names)
+        self._wrench_rows = {link: self._body(wrench_body(description, link)) for link in description.links}
+        self._tool = self._site(TOOL_SITE)
+        self._base = self._body(link_body(description, description.base_frame))
+        self._sensor_slices = self._find_sensors(description)
+        self._twist = np.zeros(6)
+        self._state: PlantState | None = None
+        self._fresh = False
+        self.reset()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """(n) actuated joints, in the order of every (n,) array."""
+        return self._joint_names
+
+    @property
+    def elastic_joint_names(self) -> tuple[str, ...]:
+        """(m) elastic joints, in the order of every (m,) array."""
+        return self._elastic_joint_names
+
+    def reset(
+        self,
+        position: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        deflection: ArrayLike | None = None,
+        deflection_rate: ArrayLike | None = None,
+        effort: ArrayLike | None = None,
+    ) -> None:
+        """Set the state, the time to 0 and every external wrench to zero; see ``Backend.reset``."""
+        n, m = len(self._joint_names), len(self._elastic_joint_names)
+        values = (
+            checked_vector("position", position, n),
+            checked_vector("velocity", velocity, n),
+            checked_vector("deflection", deflection, m),
+            checked_vector("deflection_rate", deflection_rate, m),
+            checked_vector("effort", effort, n),
+        )
+        data = self._data
+        mujoco.mj_resetData(self._model, data)
+        self._model.opt.timestep = self._max_step  # friction and stops depend on it: leave no trace of the past
+        data.qpos[self._arm], data.qvel[self._arm] = values[0], values[1]
+        data.qpos[self._elastic], data.qvel[self._elastic] = values[2], values[3]
+        data.ctrl[:] = values[4]
+        self._state, self._fresh = None, False
+
+    def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
+        """Let a wrench act on a link from now on; see ``Backend.set_external_wrench``."""
+        if link not in self._wrench_rows:
+            raise InputError(f"external wrench: link '{link}' does not exist; links: {', '.join(self._wrench_rows)}")
+        wrench = checked_vector(f"external wrench on '{link}'", wrench_in_world, 6)
+        self._data.xfrc_applied[self._wrench_rows[link]] = wrench
+        self._state, self._fresh = None, False
+
+    def step(self, effort: ArrayLike, duration: float) -> None:
+        """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
+        applied = checked_vector("effort", effort, len(self._joint_names))
+        if not (is_number(duration) and duration > 0.0):
+            raise InputError(f"duration is {duration}, expected a positive time [s]")
+        steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # a round-off must not add a step
+        self._model.opt.timestep = duration / steps
+        self._data.ctrl[:] = applied
+        mujoco.mj_step(self._model, self._data, steps)
+        self._state, self._fresh = None, False
+        self._check_finite(self._data.qpos)
+
+    def state(self) -> PlantState:
+        """Ground truth now; see ``Backend.state``."""
+        if self._state is None:
+            self._state = self._read_state()
+        return self._state
+
+    def joint_dynamics(self) -> tuple[Array, Array]:
+        """Inertia and bias of the actuated joints on the free elastic base; see ``Backend.joint_dynamics``.
+
+        The actuated block of ``H^-1`` is ``Lambda^-1``, so one solve with MuJoCo's factors gives both.
+        """
+        self._refresh()
+        data, arm = self._data, self._arm
+        rows = np.zeros((len(arm) + 1, self._model.nv))
+        rows[np.arange(len(arm)), arm] = 1.0
+        rows[-1] = data.qfrc_bias - data.qfrc_passive
+        solved = np.empty_like(rows)
+        mujoco.mj_solveM(self._model, data, solved, rows)
+        inertia = np.linalg.inv(solved[:-1, arm])
+        return inertia, inertia @ solved[-1, arm]
+
+    def _refresh(self) -> None:
+        """Bring accelerations and sensors up to the present state and effort: a step leaves those of its beginning."""
+        if not self._fresh:
+            mujoco.mj_forward(self._model, self._data)
+            self._check_finite(self._data.qacc)
+            self._fresh = True
+
+    def _check_finite(self, values: Array) -> None:
+        if self._warnings[_DIVERGENCE].any() or not np.isfinite(values).all():
+            raise PlantDivergedError(
+                f"the simulated plant diverged at {self._data.time:.6g} s: lower the effort or the gains, or give"
+                f" a max_step below {self._max_step} s if a spring is stiff; then reset"
+            )
+
+    def _read_state(self) -> PlantState:
+        self._refresh()
+        data, arm, elastic = self._data, self._arm, self._elastic
+        position, rotation = data.site_xpos[self._tool].copy(), data.site_xmat[self._tool].reshape(3, 3).copy()
+        rotation_base = data.xmat[self._base].reshape(3, 3)
+        mujoco.mj_objectVelocity(self._model, data, mujoco.mjtObj.mjOBJ_SITE, self._tool, self._twist, 0)
+        return PlantState(
+            time=float(data.time),
+            position=data.qpos[arm],
+            velocity=data.qvel[arm],
+            acceleration=data.qacc[arm],
+            effort=data.ctrl.copy(),
+            deflection=data.qpos[elastic],
+            deflection_rate=data.qvel[elastic],
+            deflection_acceleration=data.qacc[elastic],
+            # compared with Newton-Euler: MuJoCo's pair is what the parent exerts on the child, hence the minus
+            wrenches={name: -data.sensordata[part] for name, part in self._sensor_slices.items()},
+            tool_position_in_world=position,
+            tool_rotation_in_world=rotation,
+            tool_position_in_base=rotation_base.T @ (position - data.xpos[self._base]),
+            tool_rotation_in_base=rotation_base.T @ rotation,
+            tool_twist_in_world=self._twist[[3, 4, 5, 0, 1, 2]],  # MuJoCo puts the angular part first
+        )
+
+    def _indices(self, names: tuple[str, ...]) -> NDArray[np.intp]:
+        """Coordinates of joints; every joint has one, so positions and velocities are numbered alike."""
+        return np.array([self._model.joint(name).dofadr[0] for name in names], dtype=np.intp)
+
+    def _body(self, name: str) -> int:
+        return int(self._model.body(name).id)
+
+    def _site(self, name: str) -> int:
+        return int(self._model.site(name).id)
+
+    def _find_sensors(self, description: RobotDescription) -> dict[str, slice]:
+        """Where the six numbers of each sensor lie: its torque was written right after its force."""
+        slices = {}
+        for name in description.force_torque_sensors:
+            start = int(self._model.sensor(f"force/{name}").adr[0])
+            slices[name] = slice(start, start + 6)
+        return slices
+
+
+def _route_warnings() -> None:
+    """Send MuJoCo's warnings to Python's log: by default it writes a file MUJOCO_LOG.TXT into the working directory."""
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)

@@ -1,0 +1,231 @@
+"""The plant: a backend behind drives and sensors, pushed from outside, on an integer clock.
+
+One tick: ``measure()`` gives what the sensors say at ``stamp = tick * period``; ``advance(command)`` holds the command
+over ``[stamp, stamp + period)``. Everything is deterministic: the same configuration and commands give the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_sim.backend import Backend, PlantState
+from flexarm_sim.clock import to_stamp
+from flexarm_sim.drives import DriveConfig, Drives
+from flexarm_sim.measurement import JointListFault, JointReading, Measurement, relist
+from flexarm_sim.pushes import Push
+from flexarm_sim.sensors import SensorConfig, SensorModel, SensorSuiteConfig
+from flexarm_sim.validation import checked_vector
+
+
+@dataclass(frozen=True, slots=True)
+class PlantConfig:
+    """What surrounds the dynamics.
+
+    Attributes:
+        period_ns: one tick [ns].
+        initial_position: (n,) [rad | m], None = zero, as for the next three.
+        initial_velocity: (n,) [rad/s | m/s].
+        initial_deflection: (m,) [m | rad].
+        initial_deflection_rate: (m,) [m/s | rad/s].
+        drive: how the motors take commands.
+        sensors: imperfections of the sensors.
+        pushes: external wrenches.
+        joint_list_faults: faults of the joint state message; where several are active the first counts.
+        seed: of every random number, at least 0.
+    """
+
+    period_ns: int = 1_000_000
+    initial_position: tuple[float, ...] | None = None
+    initial_velocity: tuple[float, ...] | None = None
+    initial_deflection: tuple[float, ...] | None = None
+    initial_deflection_rate: tuple[float, ...] | None = None
+    drive: DriveConfig = field(default_factory=DriveConfig)
+    sensors: SensorSuiteConfig = field(default_factory=SensorSuiteConfig)
+    pushes: tuple[Push, ...] = ()
+    joint_list_faults: tuple[JointListFault, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("period_ns", self.period_ns, 1), ("seed", self.seed, 0)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ConfigError(f"plant {name} is {value!r}, expected a whole number of at least {least}")
+
+
+class Plant:
+    """A simulated robot as its controllers meet it."""
+
+    def __init__(self, description: RobotDescription, backend: Backend, config: PlantConfig | None = None) -> None:
+        """Compose the plant and reset it.
+
+        Args:
+            description: the robot, for its limits and names.
+            backend: its dynamics; the plant owns it from now on.
+            config: what surrounds it, None for a perfect plant.
+
+        Raises:
+            ConfigError: a sensor, link or joint that the robot does not have, or values that do not fit it.
+            InputError: an initial state of the wrong length or not finite.
+        """
+        self._config = config if config is not None else PlantConfig()
+        self._backend = backend
+        self._names, self._elastic_names = backend.joint_names, backend.elastic_joint_names
+        self._check_names(description)
+        limits = np.array([description.joints[name].effort_limit for name in self._names])
+        self._drives = Drives(self._config.drive, limits)
+        # only the servo of the velocity and position modes needs steps shorter than a tick
+        servo = self._config.drive.mode != "effort"
+        self._steps = max(1, -(-self._config.period_ns // max(1, to_stamp(self._config.drive.period)))) if servo else 1
+        self._faults = [(to_stamp(f.start), to_stamp(f.end), f.names) for f in self._config.joint_list_faults]
+        suite = self._config.sensors
+        self._joint_sensors = [
+            self._sensor(f"joint_{signal}", len(self._names), sensor)
+            for signal, sensor in (
+                ("position", suite.joint_position),
+                ("velocity", suite.joint_velocity),
+                ("effort", suite.joint_effort),
+            )
+        ]
+        self._elastic_sensors = [
+            self._sensor("deflection", len(self._elastic_names), suite.deflection),
+            self._sensor("deflection_rate", len(self._elastic_names), suite.deflection_rate),
+        ]
+        self._wrench_sensors = {
+            name: self._sensor(f"wrench/{name}", 6, suite.wrenches.get(name, SensorConfig()))
+            for name in description.force_torque_sensors
+        }
+        self._pushes = {
+            link: tuple(push for push in self._config.pushes if push.link == link)
+            for link in dict.fromkeys(push.link for push in self._config.pushes)
+        }
+        self.reset()
+
+    @property
+    def stamp(self) -> int:
+        """Time since the last reset [ns]."""
+        return self._stamp
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """(n) actuated joints, in the order of a command."""
+        return self._names
+
+    @property
+    def elastic_joint_names(self) -> tuple[str, ...]:
+        """(m) elastic joints of the base."""
+        return self._elastic_names
+
+    def reset(self) -> None:
+        """Go back to time 0 and the initial state; sensors draw the same random numbers again."""
+        config, backend = self._config, self._backend
+        initial = (
+            config.initial_position,
+            config.initial_velocity,
+            config.initial_deflection,
+            config.initial_deflection_rate,
+        )
+        backend.reset(*initial)
+        position = backend.state().position
+        self._stamp = 0
+        self._pushed: frozenset[str] = frozenset()
+        self._drives.reset(position)
+        self._command = self._drives.idle_command(position)
+        if config.drive.mode != "effort":
+            # a servo was already holding the arm before the clock started: no jump in the first reading
+            backend.reset(*initial, effort=self._drives.effort(self._command, backend, 0.0))
+        self._push()
+        for sensor in (*self._joint_sensors, *self._elastic_sensors, *self._wrench_sensors.values()):
+            sensor.reset()
+        self._measurement = self._sample()
+
+    def measure(self) -> Measurement:
+        """What the sensors say now; calling it again before the next ``advance`` gives the same record."""
+        return self._measurement
+
+    def state(self) -> PlantState:
+        """Ground truth now, for evaluation only."""
+        return self._backend.state()
+
+    def advance(self, command: ArrayLike | None = None) -> Measurement:
+        """Hold a command for one tick and move on to the next.
+
+        Args:
+            command: (n,) in the unit of the drive mode; None keeps the last one, or before any the idle command: no
+                effort, no velocity, or the initial position.
+
+        Returns:
+            What the sensors say at the new stamp.
+
+        Raises:
+            InputError: wrong length or not finite; the plant is then unchanged.
+            PlantDivergedError: the simulation blew up.
+        """
+        if command is not None:
+            self._command = checked_vector("command", command, len(self._names))
+        for _ in range(self._steps):
+            begin, end = self._step_interval()
+            duration = (end - begin) / 1e9
+            self._backend.step(self._drives.effort(self._command, self._backend, duration), duration)
+            self._stamp = end
+            self._push()
+        self._measurement = self._sample()
+        return self._measurement
+
+    def _step_interval(self) -> tuple[int, int]:
+        """The step that begins now [ns]: integer division puts the steps of a tick on the grid without a gap."""
+        period, steps = self._config.period_ns, self._steps
+        tick, inside = divmod(self._stamp, period)
+        step = -(-inside * steps // period)
+        return self._stamp, tick * period + (step + 1) * period // steps
+
+    def _push(self) -> None:
+        """Set the wrenches of the step that begins now: sensors show a push from the very stamp at which it starts."""
+        if not self._config.pushes:
+            return
+        begin, end = self._step_interval()
+        for link, pushes in self._pushes.items():
+            wrench = sum((push.mean_wrench(begin, end) for push in pushes), np.zeros(6))
+            if wrench.any() or link in self._pushed:
+                self._backend.set_external_wrench(link, wrench)
+            self._pushed = self._pushed | {link} if wrench.any() else self._pushed - {link}
+
+    def _sample(self) -> Measurement:
+        """Ask every sensor once, whether or not anybody looks: random numbers must not depend on the reader."""
+        stamp, state = self._stamp, self._backend.state()
+        position, velocity, effort = (
+            sensor.sample(stamp, truth)
+            for sensor, truth in zip(self._joint_sensors, (state.position, state.velocity, state.effort), strict=True)
+        )
+        deflection, rate = (
+            sensor.sample(stamp, truth)
+            for sensor, truth in zip(self._elastic_sensors, (state.deflection, state.deflection_rate), strict=True)
+        )
+        joints = elastic = None
+        if position is not None and velocity is not None and effort is not None:
+            joints = JointReading(self._names, position, velocity, effort)
+        if self._elastic_names and deflection is not None and rate is not None:
+            elastic = JointReading(self._elastic_names, deflection, rate, None)
+        for start, end, listed in self._faults:
+            if start <= stamp < end:
+                joints, elastic = relist(joints, listed), relist(elastic, listed)
+                break
+        wrenches = {name: sensor.sample(stamp, state.wrenches[name]) for name, sensor in self._wrench_sensors.items()}
+        return Measurement(stamp, joints, elastic, wrenches)
+
+    def _sensor(self, name: str, size: int, config: SensorConfig) -> SensorModel:
+        return SensorModel(name, size, self._config.period_ns, config, self._config.seed)
+
+    def _check_names(self, description: RobotDescription) -> None:
+        known = (*self._names, *self._elastic_names)
+        for what, names, valid in (
+            ("wrench sensor", self._config.sensors.wrenches, description.force_torque_sensors),
+            ("pushed link", (push.link for push in self._config.pushes), description.links),
+            ("joint in joint_list_faults", (n for f in self._config.joint_list_faults for n in f.names), known),
+        ):
+            for name in names:
+                if name not in valid:
+                    raise ConfigError(f"plant: {what} '{name}' does not exist; valid: {', '.join(valid) or 'none'}")
