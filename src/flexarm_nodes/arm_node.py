@@ -1,0 +1,166 @@
+"""The shape that every node of the suite shares: parameters, robot description, lifecycle, diagnostics, main."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import rclpy
+from rclpy.experimental import EventsExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from std_msgs.msg import String
+
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_nodes.diagnostics import ERROR, OK, Diagnostics
+from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, ParameterTable
+from flexarm_nodes.topics import LATCHED, ROBOT_DESCRIPTION
+
+
+class ArmNode(LifecycleNode):
+    """A lifecycle node that knows the robot.
+
+    A child gives its parameter table and overrides :meth:`build` (parameters -> core object) and, where it needs to,
+    :meth:`start`, :meth:`stop` and :meth:`change`. Its inputs go through :meth:`guarded`, so that no message ends the
+    process.
+    """
+
+    PARAMETERS: tuple[Parameter, ...] = ()
+
+    def __init__(self, name: str) -> None:
+        """Declare the parameters and wait for the robot description."""
+        super().__init__(name)
+        self.table = ParameterTable(self, (*ARM_PARAMETERS, *self.PARAMETERS))
+        self.diagnostics = Diagnostics(self)
+        self.active = False
+        self._described = ""
+        self._description_subscription = self.create_subscription(
+            String, ROBOT_DESCRIPTION, self._on_robot_description, LATCHED
+        )
+
+    # What a child overrides -------------------------------------------------------------------------------------------
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Make the core object from parameter values; raise FlexarmError to refuse the configuration."""
+        raise TypeError(f"{type(self).__name__} does not override build()")
+
+    def start(self) -> None:
+        """Begin a run: forget what was carried from earlier samples."""
+
+    def stop(self) -> None:
+        """End a run: leave the arm safe."""
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Take changed live parameters while configured; raise FlexarmError to refuse them."""
+
+    # Lifecycle --------------------------------------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read parameters and robot description, build the core object."""
+        try:
+            values = self.table.values()
+            text = values["robot_description"] or self._described
+            if not text:
+                raise ConfigError(
+                    "no robot description: set the robot_description parameter, or publish the robot_description topic"
+                    " (robot_state_publisher does) before configuring"
+                )
+            if len(values["gravity"]) != 3:
+                raise ConfigError(f"gravity must be three numbers [m/s^2], got {values['gravity']}")
+            model = ArmModel(text, values["tool_frame"], tuple(values["gravity"]))
+            self.build(values, model)
+        except FlexarmError as error:
+            self.diagnostics.report(ERROR, f"cannot configure: {error}", 0)
+            return TransitionCallbackReturn.FAILURE
+        self.table.on_change(self.change)
+        self.diagnostics.report(OK, "configured", 0)
+        return super().on_configure(state)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Begin to answer messages."""
+        self.start()
+        gc.collect()
+        gc.freeze()  # what lives since start-up need not be walked again: shorter pauses in the tick
+        self.active = True
+        self.diagnostics.report(OK, "active", 0)
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop answering messages, leave the arm safe."""
+        self.active = False
+        self.stop()
+        self.diagnostics.report(OK, "inactive", 0)
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the configuration."""
+        self.table.on_change(None)
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Leave the arm safe if it was moving."""
+        self.leave()
+        return super().on_shutdown(state)
+
+    def spin_some(self, executor: EventsExecutor) -> None:
+        """Handle what has come, or wait a little for something to come."""
+        executor.spin_once(timeout_sec=0.2)
+
+    def leave(self) -> None:
+        """Leave the arm safe, whatever the state."""
+        if self.active:
+            self.active = False
+            self.stop()
+
+    def guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Wrap a message callback: silent while inactive; an error is reported and never ends the process."""
+
+        def call(message: Any) -> None:
+            if not self.active:
+                return
+            try:
+                callback(message)
+            except FlexarmError as error:
+                self.diagnostics.report(ERROR, str(error), 0)
+            except Exception as error:  # a defect of ours must not let the arm fall
+                self.diagnostics.report(ERROR, f"internal error: {type(error).__name__}: {error}", 0)
+                self.get_logger().error(traceback.format_exc())
+
+        return call
+
+    def _on_robot_description(self, message: String) -> None:
+        self._described = message.data
+
+
+def run(node_class: Callable[[], ArmNode]) -> None:
+    """Run one node until SIGINT or SIGTERM, then leave the arm safe while the node can still publish.
+
+    The events executor is the fastest here, but delivers nothing without a time-out (rclpy 7.1).
+    """
+    ending = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal ending
+        ending = True
+
+    rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+    node = node_class()
+    executor = EventsExecutor()
+    executor.add_node(node)
+    while rclpy.ok() and not ending:
+        try:
+            node.spin_some(executor)
+        except (
+            Exception
+        ):  # rclpy raises on a lifecycle transition that is not possible now; no message may end the node
+            node.get_logger().error(traceback.format_exc())
+    node.leave()
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.try_shutdown()

@@ -1,0 +1,260 @@
+"""Messages to core records and back: the only place where both meet."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, Quaternion, Vector3, WrenchStamped
+from sensor_msgs.msg import JointState
+
+from flexarm.msg import BaseReaction as BaseReactionMessage
+from flexarm.msg import CartesianReference as CartesianReferenceMessage
+from flexarm.msg import JointReference as JointReferenceMessage
+from flexarm_core.errors import InputError
+from flexarm_core.types import Array, BaseReaction, CartesianReference, JointReference
+from flexarm_sim.backend import PlantState
+from flexarm_sim.measurement import Measurement
+
+
+def stamp_to_nanoseconds(stamp: Time) -> int:
+    """Stamp of a message [ns]."""
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def nanoseconds_to_stamp(nanoseconds: int) -> Time:
+    """Message stamp of [ns]."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return Time(sec=seconds, nanosec=rest)
+
+
+def doubles(values: Array) -> array:
+    """A float64[] field from a vector, without a Python loop."""
+    return array("d", np.ascontiguousarray(values, dtype=float).tobytes())
+
+
+def quaternion_to_rotation(quaternion: Quaternion) -> Array:
+    """Rotation matrix (3, 3) of a unit quaternion.
+
+    Raises:
+        InputError: its norm is not 1 within 1e-3.
+    """
+    x, y, z, w = quaternion.x, quaternion.y, quaternion.z, quaternion.w
+    norm = np.sqrt(x * x + y * y + z * z + w * w)
+    if not abs(norm - 1.0) < 1e-3:
+        raise InputError(f"orientation is no unit quaternion: norm {norm:.6g}")
+    x, y, z, w = x / norm, y / norm, z / norm, w / norm
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def rotation_to_quaternion(rotation: Array) -> Quaternion:
+    """Unit quaternion of a rotation matrix (3, 3), from its largest component (Shepperd 1978)."""
+    r = rotation
+    squares = np.array(
+        [
+            1 + r[0, 0] - r[1, 1] - r[2, 2],
+            1 - r[0, 0] + r[1, 1] - r[2, 2],
+            1 - r[0, 0] - r[1, 1] + r[2, 2],
+            1 + r[0, 0] + r[1, 1] + r[2, 2],
+        ]
+    )
+    largest = int(np.argmax(squares))
+    rows = (
+        (squares[0], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[2, 1] - r[1, 2]),
+        (r[0, 1] + r[1, 0], squares[1], r[1, 2] + r[2, 1], r[0, 2] - r[2, 0]),
+        (r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], squares[2], r[1, 0] - r[0, 1]),
+        (r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], squares[3]),
+    )
+    x, y, z, w = np.array(rows[largest]) / (2.0 * np.sqrt(squares[largest]))
+    return Quaternion(x=float(x), y=float(y), z=float(z), w=float(w))
+
+
+class JointStateSelector:
+    """Picks named joints out of JointState messages whatever their order."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Select these joints, in this order."""
+        self._names = tuple(names)
+        self._seen: list[str] | None = None
+        self._index = np.zeros(len(names), dtype=int)
+
+    def __call__(self, message: JointState) -> tuple[Array, Array]:
+        """Positions and velocities (k,) of the selected joints.
+
+        Raises:
+            InputError: a joint is missing or named twice, an array has another length than the names, a number is
+                not finite.
+        """
+        if message.name != self._seen:
+            self._learn(message.name)
+        position, velocity = np.array(message.position), np.array(message.velocity)
+        for field, value in (("position", position), ("velocity", velocity)):
+            if value.size != len(message.name):
+                raise InputError(f"joint state has {len(message.name)} names and {value.size} {field} values")
+        position, velocity = position[self._index], velocity[self._index]
+        for field, value in (("position", position), ("velocity", velocity)):
+            finite = np.isfinite(value)
+            if not finite.all():
+                bad = [name for name, good in zip(self._names, finite, strict=True) if not good]
+                raise InputError(f"joint state {field} of {', '.join(bad)} is not finite")
+        return position, velocity
+
+    def _learn(self, names: Sequence[str]) -> None:
+        places: dict[str, int] = {}
+        for place, name in enumerate(names):
+            if name in places:
+                raise InputError(f"joint state names '{name}' twice")
+            places[name] = place
+        missing = [name for name in self._names if name not in places]
+        if missing:
+            raise InputError(f"joint state lacks {', '.join(missing)}; it has {', '.join(names) or 'no joint'}")
+        self._index = np.array([places[name] for name in self._names], dtype=int)
+        self._seen = list(names)
+
+
+def joint_reference_to_message(reference: JointReference, names: Sequence[str]) -> JointReferenceMessage:
+    """JointReference record to message."""
+    message = JointReferenceMessage(names=list(names))
+    message.header.stamp = nanoseconds_to_stamp(reference.stamp)
+    for field in ("position", "velocity", "acceleration", "effort"):
+        value = getattr(reference, field)
+        if value is not None:
+            setattr(message, field, doubles(value))
+    return message
+
+
+def joint_reference_from_message(message: JointReferenceMessage, names: Sequence[str]) -> JointReference:
+    """JointReference message to record, in the order of ``names``.
+
+    Raises:
+        InputError: names differ, or an array has another length than the names.
+    """
+    given = list(message.names)
+    if given == list(names):
+        order = None
+    elif sorted(given) == sorted(names):
+        order = [given.index(name) for name in names]
+    else:
+        raise InputError(f"joint reference names {', '.join(given) or 'no joint'}; expected {', '.join(names)}")
+    fields: dict[str, Array | None] = {}
+    for field in ("position", "velocity", "acceleration", "effort"):
+        value = np.array(getattr(message, field))
+        if value.size == 0:
+            fields[field] = None
+            continue
+        if value.size != len(given):
+            raise InputError(f"joint reference has {len(given)} names and {value.size} {field} values")
+        fields[field] = value if order is None else value[order]
+    return JointReference(stamp=stamp_to_nanoseconds(message.header.stamp), **fields)
+
+
+def cartesian_reference_to_message(reference: CartesianReference, tool_frame: str) -> CartesianReferenceMessage:
+    """CartesianReference record to message."""
+    message = CartesianReferenceMessage(tool_frame=tool_frame, axes=[bool(axis) for axis in reference.axes])
+    message.header.stamp = nanoseconds_to_stamp(reference.stamp)
+    message.header.frame_id = reference.frame
+    point = message.pose.position
+    point.x, point.y, point.z = (float(value) for value in reference.position)
+    message.pose.orientation = rotation_to_quaternion(reference.rotation)
+    message.twist.linear, message.twist.angular = _vectors(reference.velocity)
+    message.accel.linear, message.accel.angular = _vectors(reference.acceleration)
+    return message
+
+
+def cartesian_reference_from_message(message: CartesianReferenceMessage, tool_frame: str) -> CartesianReference:
+    """CartesianReference message to record.
+
+    Raises:
+        InputError: another tool frame, an orientation that is no unit quaternion.
+    """
+    if message.tool_frame != tool_frame:
+        raise InputError(f"reference is for tool frame '{message.tool_frame}', this node drives '{tool_frame}'")
+    point = message.pose.position
+    return CartesianReference(
+        stamp=stamp_to_nanoseconds(message.header.stamp),
+        frame=message.header.frame_id,
+        position=np.array([point.x, point.y, point.z]),
+        rotation=quaternion_to_rotation(message.pose.orientation),
+        velocity=_spatial(message.twist.linear, message.twist.angular),
+        acceleration=_spatial(message.accel.linear, message.accel.angular),
+        axes=np.array(message.axes, dtype=bool),
+    )
+
+
+def base_reaction_to_message(
+    reaction: BaseReaction, base_frame: str, elastic_joints: Sequence[str]
+) -> BaseReactionMessage:
+    """BaseReaction record to message."""
+    message = BaseReactionMessage(elastic_joints=list(elastic_joints), rank=reaction.rank)
+    message.header.stamp = nanoseconds_to_stamp(reaction.stamp)
+    message.header.frame_id = base_frame
+    message.wrench.force, message.wrench.torque = _vectors(reaction.wrench_on_base_in_base)
+    message.reaction = doubles(reaction.reaction)
+    message.coupling_momentum = doubles(reaction.coupling_momentum)
+    message.coupling_singular_values = doubles(reaction.coupling_singular_values)
+    message.smallest_coupling_singular_value = float(reaction.coupling_singular_values[-1])
+    message.smallest_restricted_singular_value = float(reaction.smallest_restricted_singular_value)
+    message.damping = float(reaction.damping)
+    message.vibration_damping = bool(reaction.vibration_damping)
+    return message
+
+
+def _vectors(spatial: Array) -> tuple[Vector3, Vector3]:
+    x, y, z, rx, ry, rz = (float(value) for value in spatial)
+    return Vector3(x=x, y=y, z=z), Vector3(x=rx, y=ry, z=rz)
+
+
+def _spatial(linear: Vector3, angular: Vector3) -> Array:
+    return np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
+
+
+def joint_readings_to_message(measurement: Measurement) -> JointState:
+    """JointState as joint_state_broadcaster sends it: actuated joints and, as state-only joints, the elastic ones."""
+    message = JointState()
+    message.header.stamp = nanoseconds_to_stamp(measurement.stamp)
+    readings = [reading for reading in (measurement.joints, measurement.elastic) if reading is not None]
+    message.name = [name for reading in readings for name in reading.names]
+    if readings:
+        message.position = doubles(np.concatenate([reading.position for reading in readings]))
+        message.velocity = doubles(np.concatenate([reading.velocity for reading in readings]))
+        efforts = [np.full(len(r.names), np.nan) if r.effort is None else r.effort for r in readings]
+        message.effort = doubles(np.concatenate(efforts))
+    return message
+
+
+def true_joints_to_message(
+    stamp: int, joints: Sequence[str], elastic_joints: Sequence[str], state: PlantState
+) -> JointState:
+    """JointState of the ground truth; elastic joints carry no motor effort."""
+    message = JointState(name=[*joints, *elastic_joints])
+    message.header.stamp = nanoseconds_to_stamp(stamp)
+    message.position = doubles(np.concatenate((state.position, state.deflection)))
+    message.velocity = doubles(np.concatenate((state.velocity, state.deflection_rate)))
+    message.effort = doubles(np.concatenate((state.effort, np.zeros(len(elastic_joints)))))
+    return message
+
+
+def pose_to_message(stamp: int, frame: str, position: Array, rotation: Array) -> PoseStamped:
+    """PoseStamped of a position (3,) and a rotation (3, 3) in a frame."""
+    message = PoseStamped()
+    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
+    point = message.pose.position
+    point.x, point.y, point.z = (float(value) for value in position)
+    message.pose.orientation = rotation_to_quaternion(rotation)
+    return message
+
+
+def wrench_to_message(stamp: int, frame: str, wrench: Array) -> WrenchStamped:
+    """WrenchStamped of ``[f; n]`` in a frame."""
+    message = WrenchStamped()
+    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
+    message.wrench.force, message.wrench.torque = _vectors(wrench)
+    return message

@@ -1,0 +1,171 @@
+"""Node hardware_gate: the only writer to ros2_control's command topics (core: hardware_gate)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from flexarm.msg import FlexibleState, JointReference
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.hardware_gate.gate import COMMAND_MODES, GateState, HardwareGate, HardwareGateConfig
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array
+from flexarm_core.types import JointReference as JointReferenceRecord
+from flexarm_nodes import topics
+from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, ArmStateReader
+from flexarm_nodes.conversions import (
+    doubles,
+    joint_reference_from_message,
+    joint_reference_to_message,
+    stamp_to_nanoseconds,
+)
+from flexarm_nodes.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.parameters import Parameter
+
+SILENCE_CHECK_PERIOD = 0.01  # [s] wall time between two looks at the age of the newest state
+
+
+class HardwareGateNode(ArmNode):
+    """Joint references and measured states in, commands within every limit out."""
+
+    PARAMETERS = (
+        Parameter("command_mode", "string", "effort", "interface that is commanded", choices=COMMAND_MODES),
+        Parameter("joints", "string[]", [""], "order of the command controller's joints; empty: as described"),
+        Parameter("rate", "double", 1000.0, "nominal rate of commands", "Hz", 1.0, 1e5),
+        Parameter("lockstep", "bool", False, "each state is answered by exactly one command"),
+        Parameter("reference_timeout", "double", 0.08, "age of the joint reference at which a stop begins", "s", 1e-4),
+        Parameter("state_timeout", "double", 0.08, "age of the joint state at which a stop begins", "s", 1e-4),
+        Parameter("recovery_samples", "int", 5, "good references in a row that end a stop", "", 1),
+        Parameter("hold_frequency", "double", 20.0, "bandwidth of braking and holding in a stop", "rad/s", 0.1),
+        Parameter(
+            "max_acceleration",
+            "double[]",
+            [20.0],
+            "acceleration limit and deceleration of a stop, one for all or one a joint",
+            "rad/s^2 | m/s^2",
+        ),
+        Parameter("max_effort_rate", "double[]", [0.0], "one for all or one a joint, 0 = no limit", "N*m/s | N/s"),
+        Parameter("base_state_source", "string", "joint_states", "where x_b comes from", choices=BASE_STATE_SOURCES),
+    )
+
+    def __init__(self) -> None:
+        """Create the node's inputs; the command topic depends on the mode."""
+        super().__init__("hardware_gate")
+        for message_type, topic, callback in (
+            (JointState, topics.JOINT_STATES, self._on_joint_state),
+            (FlexibleState, topics.FLEXIBLE_STATE, self._on_flexible_state),
+            (JointReference, topics.JOINT_REFERENCE, self._on_joint_reference),
+        ):
+            self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
+        self._commanded = self.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
+        self._silence = self.create_timer(SILENCE_CHECK_PERIOD, lambda: self.guarded(self._on_silence)(None))
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> gate."""
+        mode = values["command_mode"]
+        wanted = [name for name in values["joints"] if name] or list(model.joint_names)
+        if sorted(wanted) != sorted(model.joint_names):
+            raise ConfigError(f"joints are {', '.join(wanted)}; expected an order of {', '.join(model.joint_names)}")
+        self._order = [model.joint_names.index(name) for name in wanted]
+        self._model = model
+        self._reader = ArmStateReader(model, values["base_state_source"])
+        effort_rate = _for_each_joint("max_effort_rate", values["max_effort_rate"], model.n)
+        limits = JointLimits(
+            lower=model.lower,
+            upper=model.upper,
+            velocity=model.velocity_limit,
+            acceleration=_for_each_joint("max_acceleration", values["max_acceleration"], model.n),
+            effort=model.effort_limit,
+            effort_rate=np.where(effort_rate > 0.0, effort_rate, np.inf),
+        )
+        config = HardwareGateConfig(
+            command_mode=mode,
+            period=1.0 / values["rate"],
+            reference_timeout=values["reference_timeout"],
+            state_timeout=values["state_timeout"],
+            recovery_samples=values["recovery_samples"],
+            hold_frequency=values["hold_frequency"],
+            lockstep=values["lockstep"],
+        )
+        self._gate = HardwareGate(model, limits, config)
+        self._commands = self.create_publisher(Float64MultiArray, topics.command_topic(mode), topics.CONTROL)
+
+    def start(self) -> None:
+        """Wait for the first reference."""
+        self._gate.reset()
+        self._stamp = 0
+
+    def stop(self) -> None:
+        """Send what holds the arm without control: gravity effort, or no velocity."""
+        self._publish(self._gate.rest_command())
+
+    def _on_joint_state(self, message: JointState) -> None:
+        self._take(self._reader.joint_state, message)
+
+    def _on_flexible_state(self, message: FlexibleState) -> None:
+        self._take(self._reader.flexible_state, message)
+
+    def _take(self, read: Any, message: JointState | FlexibleState) -> None:
+        self._stamp = stamp = stamp_to_nanoseconds(message.header.stamp)
+        try:
+            state: ArmState | None = read(message)
+            if state is not None:
+                self._refuse_old(stamp)
+                self._publish(self._gate.on_state(state))
+        except InputError as error:
+            self._publish(self._gate.on_unusable_state(stamp, str(error)))
+        self._report()
+
+    def _on_joint_reference(self, message: JointReference) -> None:
+        try:
+            self._publish(self._gate.on_reference(joint_reference_from_message(message, self._model.joint_names)))
+        except InputError as error:
+            self._publish(self._gate.on_unusable_reference(str(error)))
+        self._report()
+
+    def _on_silence(self, _: None) -> None:
+        self._publish(self._gate.on_silence(self._age(), SILENCE_CHECK_PERIOD))
+        self._report()
+
+    def _age(self) -> float:
+        """Age of the newest state [s], in the node's clock: simulation time where use_sim_time is set."""
+        return (self.get_clock().now().nanoseconds - self._stamp) * 1e-9
+
+    def _refuse_old(self, stamp: int) -> None:
+        age = self._age()
+        if age > self._gate.config.state_timeout:
+            hint = "; is use_sim_time set as it should be?" if age > 3600.0 else ""
+            raise InputError(f"joint state is {age:.3f} s old when it arrives{hint}")
+
+    def _publish(self, command: Array | None) -> None:
+        if command is not None:
+            self._commands.publish(Float64MultiArray(data=doubles(command[self._order])))
+            if self._commanded.get_subscription_count() > 0:
+                sent = JointReferenceRecord(self._stamp, **{self._gate.config.command_mode: command})
+                self._commanded.publish(joint_reference_to_message(sent, self._model.joint_names))
+
+    def _report(self) -> None:
+        status = self._gate.status
+        values = {"state": status.state.value, "stops": str(status.stops)}
+        if status.state is GateState.STOPPING:
+            self.diagnostics.report(ERROR, f"controlled stop: {status.reason}", self._stamp, values)
+        elif status.limited:
+            self.diagnostics.report(WARN, f"limited {', '.join(status.limited)}", self._stamp, values)
+        else:
+            self.diagnostics.report(OK, status.state.value, self._stamp, values)
+
+
+def _for_each_joint(name: str, values: list[float], n: int) -> Array:
+    if len(values) not in (1, n):
+        raise ConfigError(f"{name} needs 1 or {n} numbers, got {len(values)}")
+    return np.broadcast_to(np.array(values, dtype=float), (n,)).copy()
+
+
+def main() -> None:
+    """Entry point."""
+    run(HardwareGateNode)

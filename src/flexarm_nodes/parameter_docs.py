@@ -1,0 +1,51 @@
+"""Writes docs/parameters.md from the nodes' parameter tables: `python -m flexarm_nodes.parameter_docs FILE`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from flexarm_nodes.hardware_gate import HardwareGateNode
+from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
+from flexarm_nodes.reference_generator import ReferenceGenerator
+from flexarm_nodes.rns_vibration_controller import RnsVibrationController
+from flexarm_nodes.simulated_plant import SimulatedPlant
+
+TABLES = {
+    "every node": ARM_PARAMETERS,
+    "simulated_plant": SimulatedPlant.PARAMETERS,
+    "reference_generator": ReferenceGenerator.PARAMETERS,
+    "rns_vibration_controller": RnsVibrationController.PARAMETERS,
+    "hardware_gate": HardwareGateNode.PARAMETERS,
+}
+HEAD = """# Parameters
+
+Made from the nodes' parameter tables by `python -m flexarm_nodes.parameter_docs docs/parameters.md`; a test holds both
+equal. *Live* parameters may change while the node is active and take effect with the next sample; the others are read
+when the node is configured.
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    for name, rows in TABLES.items():
+        parts.append(f"## {name}\n\n| parameter | type | default | unit | range | live | meaning |\n{'|---' * 7}|")
+        parts += [_row(row) for row in rows]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _row(row: Parameter) -> str:
+    allowed = ", ".join(row.choices)
+    if row.lower is not None or row.upper is not None:
+        allowed = (
+            f"{'-inf' if row.lower is None else f'{row.lower:g}'} to {'inf' if row.upper is None else f'{row.upper:g}'}"
+        )
+    default = f"`{row.default}`" if row.default != "" else ""
+    unit, meaning = row.unit.replace("|", "or"), row.description.replace("|", "\\|")
+    return f"| `{row.name}` | {row.kind} | {default} | {unit} | {allowed} | {'yes' if row.live else ''} | {meaning} |"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(markdown(), encoding="utf-8")

@@ -1,0 +1,124 @@
+"""One table per node: declaration, bounds, validation and documentation of its parameters come from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+
+from flexarm_core.errors import ConfigError, FlexarmError
+
+PYTHON_TYPES: dict[str, type] = {"bool": bool, "int": int, "double": float, "string": str}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One row of a node's parameter table.
+
+    Attributes:
+        name: parameter name.
+        kind: ``bool``, ``int``, ``double``, ``string``, ``double[]``, ``string[]`` or ``bool[]``.
+        default: value where none is given.
+        description: what it does.
+        unit: SI unit, or empty.
+        lower: smallest legal number, or None.
+        upper: largest legal number, or None.
+        choices: legal strings, or empty.
+        live: whether it may change while the node is active; others are read when it is configured.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    description: str
+    unit: str = ""
+    lower: float | None = None
+    upper: float | None = None
+    choices: tuple[str, ...] = ()
+    live: bool = False
+
+
+ARM_PARAMETERS = (
+    Parameter("robot_description", "string", "", "URDF text; empty: taken from the robot_description topic"),
+    Parameter("tool_frame", "string", "", "link used as tool; empty: tool0, or the only tip link"),
+    Parameter("gravity", "double[]", [0.0, 0.0, -9.81], "gravity in the root link's frame", "m/s^2"),
+)
+
+
+class ParameterTable:
+    """Declares the rows of a table on a node and keeps their values valid."""
+
+    def __init__(self, node: Node, rows: tuple[Parameter, ...]) -> None:
+        """Declare every row.
+
+        Args:
+            node: node that gets the parameters.
+            rows: the table.
+        """
+        self._node = node
+        self._rows = {row.name: row for row in rows}
+        self._check: Callable[[dict[str, Any]], None] | None = None
+        for row in rows:
+            node.declare_parameter(row.name, row.default, _descriptor(row))
+        node.add_on_set_parameters_callback(self._on_set)
+
+    def values(self) -> dict[str, Any]:
+        """Present values by name; arrays as lists.
+
+        Raises:
+            ConfigError: a value of another type, out of its bounds or not one of its choices.
+        """
+        return {name: _checked(row, self._node.get_parameter(name).value) for name, row in self._rows.items()}
+
+    def on_change(self, check: Callable[[dict[str, Any]], None] | None) -> None:
+        """Call ``check`` with all values when live ones change; a FlexarmError from it refuses the change."""
+        self._check = check
+
+    def _on_set(self, changes: list[RosParameter]) -> SetParametersResult:
+        try:
+            values = self.values()
+            for change in changes:
+                row = self._rows.get(change.name)
+                if row is None:
+                    continue
+                if self._check is not None and not row.live:
+                    raise ConfigError(f"{row.name} can only change while the node is not configured")
+                values[row.name] = _checked(row, change.value)
+            if self._check is not None and any(change.name in self._rows for change in changes):
+                self._check(values)
+        except FlexarmError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+
+def _checked(row: Parameter, value: Any) -> Any:
+    """Value of a row, whole numbers as doubles where doubles are wanted: YAML writes 4 for 4.0."""
+    wanted = PYTHON_TYPES[row.kind.removesuffix("[]")]
+    listed = row.kind.endswith("[]")
+    items = list(value) if listed and not isinstance(value, str) and hasattr(value, "__len__") else [value]
+    if wanted is float:
+        items = [float(item) if type(item) is int else item for item in items]
+    if any(type(item) is not wanted for item in items) or (listed and not hasattr(value, "__len__")):
+        raise ConfigError(f"parameter {row.name} must be {row.kind}, got {value!r}")
+    for item in items:
+        if row.choices and item not in row.choices:
+            raise ConfigError(f"parameter {row.name} must be one of {', '.join(row.choices)}; got '{item}'")
+        below = row.lower is not None and not item >= row.lower
+        if below or (row.upper is not None and not item <= row.upper):
+            raise ConfigError(f"parameter {row.name} must lie in [{row.lower}, {row.upper}], got {item}")
+    return items if listed else items[0]
+
+
+def _descriptor(row: Parameter) -> ParameterDescriptor:
+    unit = f" [{row.unit}]" if row.unit else ""
+    constraints = f"one of: {', '.join(row.choices)}" if row.choices else ""
+    if row.lower is not None or row.upper is not None:
+        constraints = f"in [{row.lower}, {row.upper}]"
+    # Types are checked by the table: rclpy would end the process over 4 for 4.0 in a parameter file.
+    return ParameterDescriptor(
+        description=f"{row.description}{unit}", additional_constraints=constraints, dynamic_typing=True
+    )

@@ -1,0 +1,143 @@
+"""Parameters of the simulated plant, and the PlantConfig they describe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.parameters import Parameter
+from flexarm_sim.drives import MODES, DriveConfig
+from flexarm_sim.measurement import JointListFault
+from flexarm_sim.plant import PlantConfig
+from flexarm_sim.pushes import Push
+from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
+
+SIGNALS = (
+    ("joint_position", "encoders", "rad | m"),
+    ("joint_velocity", "joint velocity signals", "rad/s | m/s"),
+    ("joint_effort", "motor effort signals", "N*m | N"),
+    ("deflection", "base deflection sensor", "m | rad"),
+    ("deflection_rate", "base deflection rate signal", "m/s | rad/s"),
+    ("wrench", "force/torque sensors", "N, N*m"),
+)
+
+
+def _sensor_parameters() -> tuple[Parameter, ...]:
+    rows = []
+    for signal, what, unit in SIGNALS:
+        prefix = f"sensors.{signal}"
+        rows += [
+            Parameter(f"{prefix}.noise", "double[]", [0.0], f"{what}: white noise, one for all or one a channel", unit),
+            Parameter(f"{prefix}.resolution", "double", 0.0, f"{what}: quantisation step, 0 = none", unit, 0.0),
+            Parameter(f"{prefix}.delay", "double", 0.0, f"{what}: delay, whole ticks", "s", 0.0),
+            Parameter(f"{prefix}.dropout", "double", 0.0, f"{what}: probability that a sample is lost", "", 0.0, 1.0),
+        ]
+        for fault in ("dropout_intervals", "frozen_intervals", "nan_intervals"):
+            meaning = fault.removesuffix("_intervals")
+            rows.append(
+                Parameter(f"{prefix}.{fault}", "double[]", [], f"{what}: {meaning} from, to, from, to ...", "s")
+            )
+    return tuple(rows)
+
+
+PLANT_PARAMETERS = (
+    Parameter("backend", "string", "mujoco", "physics engine", choices=("mujoco",)),
+    Parameter("rate", "double", 1000.0, "control rate", "Hz", 1.0, 1e5),
+    Parameter("lockstep", "bool", True, "wait for the command that answers each state; false: wall clock"),
+    Parameter("lockstep_timeout", "double", 2.0, "longest wait for an answer", "s", 0.01),
+    Parameter(
+        "start_timeout", "double", 20.0, "the same for the first answer, while peers discover each other", "s", 0.01
+    ),
+    Parameter("clock_rate", "double", 100.0, "rate of /clock in simulation time", "Hz", 1.0),
+    Parameter("max_step", "double", 0.00025, "longest integration step", "s", 1e-6, 0.1),
+    Parameter("hard_stops", "bool", False, "joints stop at their position limits"),
+    Parameter("command_mode", "string", "effort", "what the drives take", choices=MODES),
+    Parameter("drive_bandwidth", "double", 200.0, "of the drives' servo in velocity and position mode", "rad/s", 1e-3),
+    Parameter("clip_effort", "bool", True, "drives cut efforts at the limits of the robot description"),
+    Parameter("initial_position", "double[]", [], "actuated joints; empty: zero", "rad | m"),
+    Parameter("initial_velocity", "double[]", [], "actuated joints; empty: zero", "rad/s | m/s"),
+    Parameter("initial_deflection", "double[]", [], "elastic joints; empty: zero", "m | rad"),
+    Parameter("initial_deflection_rate", "double[]", [], "elastic joints; empty: zero", "m/s | rad/s"),
+    Parameter("seed", "int", 0, "of every random number", "", 0),
+    *_sensor_parameters(),
+    Parameter("pushes.links", "string[]", [], "external pushes: link each acts on"),
+    Parameter("pushes.starts", "double[]", [], "external pushes: when each begins", "s"),
+    Parameter("pushes.durations", "double[]", [], "external pushes: how long each lasts", "s"),
+    Parameter("pushes.forces", "double[]", [], "external pushes: x y z of each, root axes", "N"),
+    Parameter("pushes.torques", "double[]", [], "external pushes: x y z of each, root axes", "N*m"),
+    Parameter("pushes.shapes", "string[]", [], "external pushes: rectangle or half_sine"),
+    Parameter(
+        "joint_list_fault.names", "string[]", [], "joints that /joint_states lists during the fault, in this order"
+    ),
+    Parameter("joint_list_fault.interval", "double[]", [0.0, 1e9], "from, to of that fault", "s"),
+)
+
+
+def plant_config(values: dict[str, Any], description: RobotDescription) -> PlantConfig:
+    """PlantConfig from parameter values.
+
+    Raises:
+        ConfigError: values that do not fit each other.
+    """
+    period = 1e9 / values["rate"]
+    if abs(period - round(period)) > 1e-3:
+        raise ConfigError(f"rate {values['rate']} Hz has no whole number of nanoseconds a period")
+    wrench = _sensor(values, "wrench")
+    names = tuple(values["joint_list_fault.names"])
+    return PlantConfig(
+        period_ns=round(period),
+        drive=DriveConfig(values["command_mode"], values["drive_bandwidth"], values["clip_effort"]),
+        sensors=SensorSuiteConfig(
+            wrenches=dict.fromkeys(description.force_torque_sensors, wrench),
+            **{signal: _sensor(values, signal) for signal, _, _ in SIGNALS if signal != "wrench"},
+        ),
+        pushes=_pushes(values),
+        joint_list_faults=(JointListFault(names, *_interval(values["joint_list_fault.interval"])),) if names else (),
+        seed=values["seed"],
+        **{
+            name: tuple(values[name]) or None
+            for name in ("initial_position", "initial_velocity", "initial_deflection", "initial_deflection_rate")
+        },
+    )
+
+
+def _sensor(values: dict[str, Any], signal: str) -> SensorConfig:
+    given = {name: values[f"sensors.{signal}.{name}"] for name in ("resolution", "delay", "dropout")}
+    noise = values[f"sensors.{signal}.noise"]
+    for name in ("dropout_intervals", "frozen_intervals", "nan_intervals"):
+        given[name] = _intervals(f"sensors.{signal}.{name}", values[f"sensors.{signal}.{name}"])
+    return SensorConfig(noise=noise[0] if len(noise) == 1 else tuple(noise), **given)
+
+
+def _interval(pair: list[float]) -> tuple[float, float]:
+    if len(pair) != 2:
+        raise ConfigError(f"joint_list_fault.interval needs two times [s], got {pair}")
+    return pair[0], pair[1]
+
+
+def _intervals(name: str, flat: list[float]) -> tuple[tuple[float, float], ...]:
+    if len(flat) % 2:
+        raise ConfigError(f"{name} needs pairs of times [s], got {len(flat)} numbers")
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _pushes(values: dict[str, Any]) -> tuple[Push, ...]:
+    links = values["pushes.links"]
+    for name, width in (("starts", 1), ("durations", 1), ("forces", 3), ("torques", 3), ("shapes", 1)):
+        if len(values[f"pushes.{name}"]) != width * len(links):
+            raise ConfigError(f"pushes.{name} needs {width * len(links)} values for {len(links)} links")
+    forces, torques = (np.reshape(values[f"pushes.{name}"], (-1, 3)) for name in ("forces", "torques"))
+    return tuple(
+        Push(
+            link,
+            values["pushes.starts"][i],
+            values["pushes.durations"][i],
+            tuple(forces[i]),
+            tuple(torques[i]),
+            values["pushes.shapes"][i],
+        )
+        for i, link in enumerate(links)
+    )

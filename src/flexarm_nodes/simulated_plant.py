@@ -1,0 +1,227 @@
+"""Node simulated_plant: a simulated arm behind the topics that ros2_control would offer (sim: Plant)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from rclpy.experimental import EventsExecutor
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from flexarm.msg import SimulationStatus
+from flexarm.srv import AdvanceSimulation
+from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array
+from flexarm_nodes import topics
+from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.conversions import (
+    joint_readings_to_message,
+    nanoseconds_to_stamp,
+    pose_to_message,
+    true_joints_to_message,
+    wrench_to_message,
+)
+from flexarm_nodes.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.plant_parameters import PLANT_PARAMETERS, plant_config
+from flexarm_sim.measurement import Measurement
+from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.plant import Plant
+
+QUIET_TIME = 0.05  # [s] wall time without a command after which no late one is expected
+REPEAT_STATE_AFTER = 0.25  # [s] wall time: a peer that was discovered late gets the state again
+
+
+class SimulatedPlant(ArmNode):
+    """Commands in, what the sensors say out; ground truth on topics of its own, for evaluation only."""
+
+    PARAMETERS = PLANT_PARAMETERS
+
+    def __init__(self) -> None:
+        """Create what does not depend on the robot."""
+        super().__init__("simulated_plant")
+        self._clock = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
+        self._joint_states = self.create_publisher(JointState, topics.JOINT_STATES, topics.CONTROL)
+        self._status = self.create_publisher(SimulationStatus, topics.SIMULATION_STATUS, topics.EVERY_SAMPLE)
+        self._true_joints = self.create_publisher(JointState, topics.TRUE_JOINT_STATES, topics.EVERY_SAMPLE)
+        self._true_pose = self.create_publisher(PoseStamped, topics.TRUE_TOOL_POSE, topics.EVERY_SAMPLE)
+        self._true_pose_in_base = self.create_publisher(PoseStamped, topics.TRUE_TOOL_POSE_IN_BASE, topics.EVERY_SAMPLE)
+        self.create_service(AdvanceSimulation, topics.ADVANCE_SIMULATION, self._on_advance)
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> plant; only the model's description is used: plant and controller are different engines."""
+        description = model.description
+        self._frames = (model.world_frame, model.base_frame)
+        backend = MujocoBackend(
+            description,
+            tool_frame=values["tool_frame"],
+            gravity=values["gravity"],
+            max_step=values["max_step"],
+            hard_stops=values["hard_stops"],
+        )
+        config = plant_config(values, description)
+        self._plant = Plant(description, backend, config)
+        self._period = config.period_ns
+        self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"]
+        self._start_timeout = values["start_timeout"]
+        self._clock_period = round(1e9 / values["clock_rate"])
+        self._sensor_frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
+        self._wrenches = {
+            name: self.create_publisher(WrenchStamped, topics.wrench_topic(name), topics.CONTROL)
+            for name in description.force_torque_sensors
+        }
+        self.create_subscription(
+            Float64MultiArray,
+            topics.command_topic(values["command_mode"]),
+            self.guarded(self._on_command),
+            topics.NEWEST,
+        )
+
+    def start(self) -> None:
+        """Back to time 0, paused."""
+        self._plant.reset()
+        self._until = 0
+        self._tick = 0
+        self._next_clock = 0
+        self._command: Array | None = None
+        self._alone = self._answered = False
+        self._deadline = 0.0
+        self._timeouts = self._missed = self._refused = 0
+
+    def spin_some(self, executor: EventsExecutor) -> None:
+        """One tick while there is simulation time to run, else wait for a request."""
+        if not self.active or self._plant.stamp >= self._until:
+            self._deadline = 0.0
+            super().spin_some(executor)
+            return
+        try:
+            self._run_tick(executor)
+        except FlexarmError as error:
+            self._until = 0
+            self.diagnostics.report(ERROR, f"simulation stopped: {error}", self._plant.stamp)
+
+    def _run_tick(self, executor: EventsExecutor) -> None:
+        measurement = self._plant.measure()
+        self._command = None
+        published = time.perf_counter()
+        expected = self._publish(measurement)
+        if self._lockstep and expected and not self._alone:
+            self._wait_for_answer(executor, measurement, published)
+        else:
+            self._wait_for_the_clock(executor, published)
+        if not self.active:
+            return
+        self._missed += self._command is None
+        self._publish_status(measurement.stamp)
+        self._plant.advance(self._command)
+        self._tick += 1
+
+    def _wait_for_answer(self, executor: EventsExecutor, measurement: Measurement, published: float) -> None:
+        """Lockstep: nothing moves until the command has come, or is overdue."""
+        timeout = self._timeout if self._answered else max(self._timeout, self._start_timeout)
+        deadline, repeat = published + timeout, published + REPEAT_STATE_AFTER
+        while self._command is None and self.active:
+            now = time.perf_counter()
+            if now >= deadline:
+                self._timeouts += 1
+                self._alone = True
+                text = f"no command answered the state at {measurement.stamp * 1e-9:.3f} s within {timeout} s"
+                self.diagnostics.report(WARN, text, measurement.stamp)
+                return
+            if now >= repeat:
+                repeat = now + REPEAT_STATE_AFTER
+                self._joint_states.publish(joint_readings_to_message(measurement))
+            executor.spin_once(timeout_sec=min(deadline, repeat) - now)
+        self._answered = True
+
+    def _wait_for_the_clock(self, executor: EventsExecutor, published: float) -> None:
+        """Real time, or lockstep while nobody answers: one period of wall time."""
+        period = self._period * 1e-9
+        late = published - self._deadline
+        self._deadline = published + period if late > 10 * period else self._deadline + period
+        while self.active:
+            left = self._deadline - time.perf_counter()
+            if left <= 0.0:
+                break
+            executor.spin_once(timeout_sec=left)
+            if self._command is not None and self._alone:
+                self._resume_lockstep(executor)
+                break
+
+    def _resume_lockstep(self, executor: EventsExecutor) -> None:
+        """Somebody answers again: let the answers to older states run out, then wait for each again."""
+        command = None
+        while command is not self._command:
+            command = self._command
+            quiet = time.perf_counter() + QUIET_TIME
+            while command is self._command and (left := quiet - time.perf_counter()) > 0.0:
+                executor.spin_once(timeout_sec=left)
+        self._alone = False
+        self.diagnostics.report(OK, "commands are back", self._plant.stamp)
+
+    def _publish(self, measurement: Measurement) -> bool:
+        """Publish what the sensors say, then the truth; return whether a joint state went out.
+
+        The joint state goes first: while the controllers work on it, the rest goes out.
+        """
+        stamp, state = measurement.stamp, self._plant.state()
+        message = joint_readings_to_message(measurement)
+        if message.name:
+            self._joint_states.publish(message)
+        if stamp >= self._next_clock:
+            self._clock.publish(Clock(clock=nanoseconds_to_stamp(stamp)))
+            self._next_clock = stamp + self._clock_period
+        for name, wrench in measurement.wrenches.items():
+            if wrench is not None:
+                self._wrenches[name].publish(wrench_to_message(stamp, self._sensor_frames[name], wrench))
+        world, base = self._frames
+        self._true_joints.publish(
+            true_joints_to_message(stamp, self._plant.joint_names, self._plant.elastic_joint_names, state)
+        )
+        self._true_pose.publish(
+            pose_to_message(stamp, world, state.tool_position_in_world, state.tool_rotation_in_world)
+        )
+        self._true_pose_in_base.publish(
+            pose_to_message(stamp, base, state.tool_position_in_base, state.tool_rotation_in_base)
+        )
+        return bool(message.name)
+
+    def _publish_status(self, stamp: int) -> None:
+        status = SimulationStatus(
+            tick=self._tick,
+            until=self._until * 1e-9,
+            lockstep=self._lockstep,
+            lockstep_timeouts=self._timeouts,
+            missed_commands=self._missed,
+            refused_commands=self._refused,
+        )
+        status.header.stamp = nanoseconds_to_stamp(stamp)
+        self._status.publish(status)
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        command = np.array(message.data)
+        if command.shape != (len(self._plant.joint_names),) or not np.isfinite(command).all():
+            self._refused += 1
+            raise InputError(f"command refused: {command}; expected {len(self._plant.joint_names)} finite numbers")
+        self._command = command
+
+    def _on_advance(
+        self, request: AdvanceSimulation.Request, response: AdvanceSimulation.Response
+    ) -> AdvanceSimulation.Response:
+        if not self.active:
+            response.message = "the plant is not active"
+        elif not np.isfinite(request.until) or request.until * 1e9 < self._plant.stamp - 0.5:
+            response.message = f"until {request.until} s lies before the present {self._plant.stamp * 1e-9} s"
+        else:
+            self._until = round(request.until * 1e9)
+            response.success = True
+        return response
+
+
+def main() -> None:
+    """Entry point."""
+    run(SimulatedPlant)

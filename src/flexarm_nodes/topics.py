@@ -1,0 +1,43 @@
+"""Topic names and qualities of service, written once."""
+
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+JOINT_STATES = "joint_states"
+ROBOT_DESCRIPTION = "robot_description"
+FLEXIBLE_STATE = "flexible_state"
+CARTESIAN_REFERENCE = "cartesian_reference"
+JOINT_REFERENCE = "joint_reference"
+COMMANDED_REFERENCE = "commanded_reference"
+BASE_REACTION = "base_reaction"
+DIAGNOSTICS = "/diagnostics"
+CLOCK = "/clock"
+SIMULATION_STATUS = "simulation_status"
+ADVANCE_SIMULATION = "~/advance"
+TRUE_JOINT_STATES = "ground_truth/joint_states"
+TRUE_TOOL_POSE = "ground_truth/tool_pose"
+TRUE_TOOL_POSE_IN_BASE = "ground_truth/tool_pose_in_base"
+
+
+def _reliable(depth: int, durability: DurabilityPolicy = DurabilityPolicy.VOLATILE) -> QoSProfile:
+    return QoSProfile(
+        reliability=ReliabilityPolicy.RELIABLE, durability=durability, history=HistoryPolicy.KEEP_LAST, depth=depth
+    )
+
+
+# ros2_control's broadcasters and forward command controllers use the system default: reliable, volatile.
+CONTROL = _reliable(10)
+# A controller wants the newest sample: where it cannot keep up, older ones must not queue before it.
+NEWEST = _reliable(1)
+LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
+# A recorder must not lose a sample, however far it lags behind.
+EVERY_SAMPLE = _reliable(10000)
+
+
+def command_topic(mode: str) -> str:
+    """Command topic of ros2_control's forward command controller for ``effort``, ``velocity`` or ``position``."""
+    return f"forward_{mode}_controller/commands"
+
+
+def wrench_topic(sensor: str) -> str:
+    """Topic of a force/torque sensor: ``base_ft_sensor`` -> ``base_wrench``, ``tool_ft_sensor`` -> ``tool_wrench``."""
+    return f"{sensor.removesuffix('_ft_sensor').removesuffix('_sensor')}_wrench"

@@ -1,0 +1,170 @@
+"""hardware_gate as a real node: the only writer of commands, and a safe one."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from planar_messages import START, joint_state
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from flexarm.msg import JointReference
+from flexarm_nodes import topics
+from flexarm_nodes.conversions import doubles
+
+COMMANDS = topics.command_topic("effort")
+OK, ERROR = 0, 2
+
+
+def start(live, parameters) -> None:
+    """Start the gate and listen to it."""
+    live.start("hardware_gate", parameters)
+    live.listen(COMMANDS, Float64MultiArray)
+    live.states = live.publisher(topics.JOINT_STATES, JointState)
+    live.references = live.publisher(topics.JOINT_REFERENCE, JointReference)
+    live.until(lambda: live.node.count_publishers(COMMANDS) > 0, "commands")
+    live.spin(0.3)
+
+
+@pytest.fixture
+def gate(live, shared):
+    """A gate in lockstep whose clock stands still: only stamps count."""
+    start(live, {**shared, "lockstep": True, "use_sim_time": True})
+    return live
+
+
+def reference(tick: int, effort=(1.0, 2.0, 3.0), names=("joint1", "joint2", "joint3")) -> JointReference:
+    """Joint reference with this effort."""
+    message = JointReference(names=list(names), effort=doubles(np.array(effort)))
+    message.header.stamp = joint_state(tick).header.stamp
+    return message
+
+
+def answer(live, state: JointState | None, given: JointReference | None) -> list[float]:
+    """Publish; return the command that answers."""
+    count = len(live.received[COMMANDS])
+    if given is not None:
+        live.references.publish(given)
+    if state is not None:
+        live.states.publish(state)
+    live.until(lambda: len(live.received[COMMANDS]) > count, "a command")
+    return list(live.received[COMMANDS][-1].data)
+
+
+def test_an_effort_within_the_limits_passes_unchanged_whatever_the_order_of_the_joints(gate):
+    assert answer(gate, joint_state(1), reference(1)) == [1.0, 2.0, 3.0]
+    shuffled = reference(2, (3.0, 1.0, 2.0), ("joint3", "joint1", "joint2"))
+    assert answer(gate, joint_state(2, names=["joint2", "base_x", "joint1", "joint3"]), shuffled) == [1.0, 2.0, 3.0]
+    gate.wait_for_diagnostic("hardware_gate", "running")
+
+
+def test_an_effort_beyond_the_limits_is_reported(gate):
+    command = answer(gate, joint_state(1), reference(1, (1e4, 0.0, 0.0)))
+    assert max(np.abs(command)) <= 500.0
+    gate.wait_for_diagnostic("hardware_gate", "limited joint1: position, velocity or acceleration")
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"position": [np.nan, 0.0, 0.0]}, "controlled stop: joint state position of joint1 is not finite"),
+        ({"names": ["joint1", "joint2", "base_x"]}, "controlled stop: joint state lacks joint3"),
+    ],
+)
+def test_a_bad_joint_state_stops_the_arm_and_good_input_brings_it_back(gate, bad, said):
+    answer(gate, joint_state(1), reference(1))
+    assert np.isfinite(answer(gate, joint_state(2, **bad), None)).all()
+    gate.wait_for_diagnostic("hardware_gate", said)
+    for tick in range(3, 12):
+        command = answer(gate, joint_state(tick), reference(tick))
+    assert command == [1.0, 2.0, 3.0]
+    gate.until(lambda: gate.said("hardware_gate")[-1] == (OK, "running"), "running again")
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (reference(2, (np.nan, 0.0, 0.0)), "controlled stop: joint reference effort is not finite"),
+        (
+            reference(2, names=("joint1", "joint2", "elbow")),
+            "controlled stop: joint reference names joint1, joint2, elbow",
+        ),
+        (reference(2, effort=(1.0, 2.0)), "controlled stop: joint reference has 3 names and 2 effort values"),
+        (reference(2, effort=()), "command mode 'effort' needs effort"),
+    ],
+)
+def test_a_bad_reference_stops_the_arm(gate, bad, said):
+    answer(gate, joint_state(1, velocity=(0.5, 0.0, 0.0)), reference(1))
+    command = answer(gate, joint_state(2, velocity=(0.5, 0.0, 0.0)), bad)
+    assert np.isfinite(command).all() and command[0] < 0.0  # it brakes joint1
+    gate.wait_for_diagnostic("hardware_gate", said)
+
+
+def test_missing_references_stop_the_arm_after_the_time_out(gate):
+    answer(gate, joint_state(1), reference(1))
+    for tick in range(2, 84):
+        gate.states.publish(joint_state(tick, velocity=(0.5, 0.0, 0.0)))
+        gate.spin(0.002)
+    gate.wait_for_diagnostic("hardware_gate", "controlled stop: no joint reference for 0.081 s")
+
+
+def test_when_measurements_stop_the_effort_goes_to_gravity_effort(live, shared):
+    start(live, {**shared, "gravity": [0.0, -9.81, 0.0]})  # wall clock, as on an arm
+    stamp = live.node.get_clock().now()
+    for _ in range(20):
+        stamp = live.node.get_clock().now()
+        for message, send in ((reference(0), live.references), (joint_state(0), live.states)):
+            message.header.stamp = stamp.to_msg()
+            send.publish(message)
+        live.spin(0.005)
+    assert list(live.received[COMMANDS][-1].data) == [1.0, 2.0, 3.0]
+    silent = time.monotonic()
+    live.until(lambda: list(live.received[COMMANDS][-1].data) != [1.0, 2.0, 3.0], "a stop", 5.0)
+    assert time.monotonic() - silent > 0.02
+    # moments of three 10 kg masses at mid-link about the joints, in the pose (60, -60, -60) deg
+    x = np.cumsum(np.cos(np.cumsum(START)))
+    masses = np.array([0.5 * x[0], (x[0] + x[1]) / 2, (x[1] + x[2]) / 2])
+    joints = np.array([0.0, x[0], x[1]])
+    moments = [98.1 * sum(masses[k] - joints[i] for k in range(i, 3)) for i in range(3)]
+    assert np.allclose(live.received[COMMANDS][-1].data, moments)
+    live.wait_for_diagnostic("hardware_gate", "controlled stop: no joint state for")
+
+
+def test_a_state_that_is_old_when_it_arrives_is_refused_with_a_hint(live, shared):
+    start(live, shared)
+    live.states.publish(joint_state(1))  # stamped 1 ms after 1970
+    live.wait_for_diagnostic("hardware_gate", "is use_sim_time set as it should be?")
+
+
+def test_deactivating_leaves_the_arm_with_its_gravity_effort(gate):
+    answer(gate, joint_state(1), reference(1))
+    gate.graph.transition("hardware_gate", "deactivate")
+    gate.until(lambda: list(gate.received[COMMANDS][-1].data) == [0.0, 0.0, 0.0], "rest command")
+    count = len(gate.received[COMMANDS])
+    gate.states.publish(joint_state(2))
+    gate.references.publish(reference(2))
+    gate.spin(0.3)
+    assert len(gate.received[COMMANDS]) == count
+
+
+def test_an_interrupted_gate_sends_its_rest_command_before_it_ends(gate):
+    answer(gate, joint_state(1), reference(1))
+    process = gate.processes["hardware_gate"]
+    process.signal(2)
+    gate.until(lambda: list(gate.received[COMMANDS][-1].data) == [0.0, 0.0, 0.0], "rest command")
+    assert process.wait(time.monotonic() + 5.0) and process.exit_code == 0
+
+
+def test_commands_come_in_the_order_that_the_command_controller_has(live, shared):
+    start(live, {**shared, "lockstep": True, "use_sim_time": True, "joints": ["joint3", "joint1", "joint2"]})
+    assert answer(live, joint_state(1), reference(1)) == [3.0, 1.0, 2.0]
+
+
+def test_repeated_and_overtaken_states_do_no_harm(gate):
+    answer(gate, joint_state(5), reference(5))
+    gate.states.publish(joint_state(5))
+    gate.states.publish(joint_state(4))
+    assert answer(gate, joint_state(6), reference(6)) == [1.0, 2.0, 3.0]
+    assert not [message for level, message in gate.said("hardware_gate") if level == ERROR]

@@ -1,0 +1,43 @@
+"""reference_generator as a real node: every joint state is answered with its own stamp."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from planar_messages import joint_state
+from sensor_msgs.msg import JointState
+
+from flexarm.msg import CartesianReference
+from flexarm_nodes import topics
+from flexarm_tools.graph import GraphError
+
+PARAMETERS = {"displacement": [-0.3, 0.0, 0.0], "duration": 4, "axes": [True, True, False, False, False, False]}
+
+
+def test_the_path_begins_at_the_measured_tool_and_answers_each_state(live, shared):
+    live.start("reference_generator", {**shared, **PARAMETERS})
+    live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    live.until(lambda: live.node.count_publishers(topics.CARTESIAN_REFERENCE) > 0, "cartesian_reference")
+    live.spin(0.3)
+    received = live.received[topics.CARTESIAN_REFERENCE]
+    for count, tick in enumerate((5, 2005, 5005)):
+        states.publish(joint_state(tick, deflection=0.01))
+        live.until(lambda count=count: len(received) > count, "a reference")
+        assert received[-1].header.stamp == joint_state(tick).header.stamp
+    assert [message.header.frame_id for message in received] == ["base_ft"] * 3
+    assert received[0].tool_frame == "tool0" and list(received[0].axes) == PARAMETERS["axes"]
+    # (60, -60, -60) deg puts the tool at (2, 0), seen from the base whatever its deflection
+    assert np.allclose([m.pose.position.x for m in received], [2.0, 1.85, 1.7], atol=1e-12)
+    assert np.allclose(received[1].twist.linear.x, -0.3 * 1.875 / 4.0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [({"frame": "link2"}, "frame 'link2' is not usable"), ({"displacement": [1.0]}, "displacement must be three")],
+)
+def test_a_bad_configuration_is_refused_with_its_reason(live, shared, parameters, said):
+    live.start("reference_generator", {**shared, **PARAMETERS, **parameters}, transitions=())
+    with pytest.raises(GraphError, match="refused to configure"):
+        live.graph.transition("reference_generator", "configure")
+    live.wait_for_diagnostic("reference_generator", said)

@@ -1,0 +1,147 @@
+"""simulated_plant as a real node: lockstep, faults, and the topics that ros2_control would offer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from planar_messages import START
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from flexarm.msg import SimulationStatus
+from flexarm_nodes import topics
+from flexarm_nodes.conversions import stamp_to_nanoseconds
+from flexarm_tools.graph import GraphError
+
+COMMANDS = topics.command_topic("effort")
+
+
+def start(live, shared, **parameters) -> None:
+    """Start the plant and listen to it."""
+    live.start("simulated_plant", {**shared, "initial_position": [float(q) for q in START], **parameters})
+    for topic, message_type in (
+        (topics.JOINT_STATES, JointState),
+        (topics.SIMULATION_STATUS, SimulationStatus),
+        (topics.TRUE_JOINT_STATES, JointState),
+        (topics.TRUE_TOOL_POSE, PoseStamped),
+        (topics.CLOCK, Clock),
+        ("base_wrench", WrenchStamped),
+    ):
+        live.listen(topic, message_type)
+    live.commands = live.publisher(COMMANDS, Float64MultiArray)
+    live.until(lambda: live.node.count_publishers("base_wrench") > 0, "base_wrench")
+    live.spin(0.3)
+
+
+def answer_every_state(live, ticks: int, effort=(0.0, 0.0, 0.0)) -> None:
+    """Run the plant by answering each state with an effort."""
+    states = live.received[topics.JOINT_STATES]
+    first = len(live.received[topics.SIMULATION_STATUS])
+    now = live.received[topics.SIMULATION_STATUS][-1].until if first else 0.0
+    live.graph.advance("simulated_plant", now + ticks * 1e-3)
+    for tick in range(ticks):
+        live.until(lambda tick=tick: len(states) > first + tick, "a state")
+        live.commands.publish(Float64MultiArray(data=[float(value) for value in effort]))
+    live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) >= first + ticks, "the last tick")
+
+
+def test_in_lockstep_time_moves_with_the_commands_only(live, shared):
+    start(live, shared)
+    live.graph.advance("simulated_plant", 0.1)
+    live.spin(0.3)
+    stamps = {stamp_to_nanoseconds(message.header.stamp) for message in live.received[topics.JOINT_STATES]}
+    assert stamps == {0}  # repeated for peers that were late, but time stands still
+    live.commands.publish(Float64MultiArray(data=[0.0, 0.0, 0.0]))
+    live.until(lambda: stamp_to_nanoseconds(live.received[topics.JOINT_STATES][-1].header.stamp) == 1_000_000, "a tick")
+    live.spin(0.1)
+    assert stamp_to_nanoseconds(live.received[topics.JOINT_STATES][-1].header.stamp) == 1_000_000
+
+
+def test_the_plant_pauses_at_the_wanted_time_and_goes_on(live, shared):
+    start(live, shared)
+    answer_every_state(live, 20)
+    live.spin(0.2)
+    assert len(live.received[topics.JOINT_STATES]) == 20
+    answer_every_state(live, 5)
+    last = live.received[topics.JOINT_STATES][-1]
+    assert stamp_to_nanoseconds(last.header.stamp) == 24_000_000
+    assert list(last.name) == ["joint1", "joint2", "joint3", "base_x"]
+    status = live.received[topics.SIMULATION_STATUS][-1]
+    assert (status.tick, status.lockstep_timeouts, status.missed_commands) == (24, 0, 0)
+
+
+def test_without_noise_the_sensors_say_the_truth(live, shared):
+    start(live, shared, **{"pushes.links": ["base_link"], "pushes.starts": [0.0], "pushes.durations": [0.01],
+                           "pushes.forces": [50.0, 0.0, 0.0], "pushes.torques": [0.0, 0.0, 0.0],
+                           "pushes.shapes": ["rectangle"]})  # fmt: skip
+    answer_every_state(live, 15, effort=(0.1, 0.0, 0.0))
+    live.until(lambda: len(live.received[topics.TRUE_JOINT_STATES]) >= 15, "the truth")
+    for said, true in zip(live.received[topics.JOINT_STATES], live.received[topics.TRUE_JOINT_STATES], strict=True):
+        assert said.position == true.position and said.velocity == true.velocity
+    assert live.received[topics.JOINT_STATES][-1].position[3] > 0.0  # the base was pushed along x
+    assert live.received["base_wrench"][-1].header.frame_id == "base_ft"
+
+
+def test_when_nobody_answers_the_plant_says_so_and_goes_on_by_the_wall_clock(live, shared):
+    start(live, shared, lockstep_timeout=0.3, start_timeout=0.3)
+    live.graph.advance("simulated_plant", 0.05)
+    live.wait_for_diagnostic("simulated_plant", "no command answered the state at 0.000 s within 0.3 s")
+    live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) == 50, "the end")
+    status = live.received[topics.SIMULATION_STATUS][-1]
+    assert status.lockstep_timeouts == 1 and status.missed_commands == 50
+
+
+@pytest.mark.parametrize("bad", [[0.0, float("nan"), 0.0], [1.0, 2.0], []])
+def test_a_bad_command_is_refused_and_changes_nothing(live, shared, bad):
+    start(live, shared)
+    live.graph.advance("simulated_plant", 0.001)
+    live.until(lambda: bool(live.received[topics.JOINT_STATES]), "a state")
+    live.commands.publish(Float64MultiArray(data=bad))
+    live.wait_for_diagnostic("simulated_plant", "command refused")
+    live.commands.publish(Float64MultiArray(data=[0.0, 0.0, 0.0]))
+    live.until(lambda: bool(live.received[topics.SIMULATION_STATUS]), "the tick")
+    assert live.received[topics.SIMULATION_STATUS][-1].refused_commands == 1
+
+
+def test_sensor_faults_reach_the_topics(live, shared):
+    start(live, shared, **{"sensors.joint_position.nan_intervals": [0.003, 0.005],
+                           "sensors.joint_position.noise": [1e-4],
+                           "sensors.deflection.dropout_intervals": [0.006, 0.008],
+                           "joint_list_fault.names": ["base_x", "joint3", "joint1"],
+                           "joint_list_fault.interval": [0.010, 0.012]})  # fmt: skip
+    answer_every_state(live, 15)
+    states = live.received[topics.JOINT_STATES]
+    assert [tick for tick, state in enumerate(states) if np.isnan(state.position[0])] == [3, 4]
+    assert [tick for tick, state in enumerate(states) if "base_x" not in state.name] == [6, 7]
+    assert [tick for tick, state in enumerate(states) if "joint2" not in state.name] == [10, 11]
+    noise = np.array([state.position[0] - START[0] for state in states[:3]])
+    assert 0.0 < np.abs(noise).max() < 1e-3
+
+
+def test_the_past_and_an_inactive_plant_cannot_be_asked_for(live, shared):
+    start(live, shared)
+    answer_every_state(live, 5)
+    with pytest.raises(GraphError, match="lies before the present"):
+        live.graph.advance("simulated_plant", 0.001)
+    live.graph.transition("simulated_plant", "deactivate")
+    with pytest.raises(GraphError, match="the plant is not active"):
+        live.graph.advance("simulated_plant", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"initial_position": [0.0]}, "position"),
+        ({"rate": 300.0}, "no whole number of nanoseconds"),
+        ({"pushes.links": ["base_link"]}, "pushes.starts needs 1 values"),
+        ({"backend": "bullet"}, "backend must be one of mujoco"),
+        ({"sensors.deflection.dropout_intervals": [1.0]}, "needs pairs of times"),
+    ],
+)
+def test_a_bad_configuration_is_refused_with_its_reason(live, shared, parameters, said):
+    live.start("simulated_plant", {**shared, **parameters}, transitions=())
+    with pytest.raises(GraphError, match="refused to configure"):
+        live.graph.transition("simulated_plant", "configure")
+    live.wait_for_diagnostic("simulated_plant", said)
