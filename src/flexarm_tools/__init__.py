@@ -1,0 +1,1 @@
+"""The `flexarm` command: scenarios, runner, metrics, report and checks."""

@@ -1,0 +1,81 @@
+"""Figures as the report shows them: a table with goals, and a badge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from flexarm_tools.figures import Figure
+from flexarm_tools.svg_plot import engineering, superscript
+
+
+def verdict(figures: Sequence[Figure]) -> str:
+    """How many goals hold, as a badge; nothing where there is no goal."""
+    goals = [figure for figure in figures if figure.goal is not None or not figure.holds]
+    failed = sum(not figure.holds for figure in goals)
+    if not goals:
+        return ""
+    if failed:
+        word = "fails" if failed == 1 else "fail"
+        return f'<span class="verdict bad">{failed} of {len(goals)} goals {word}</span>'
+    text = "the goal holds" if len(goals) == 1 else f"all {len(goals)} goals hold"
+    return f'<span class="verdict good">{text}</span>'
+
+
+def figures_section(figures: Sequence[Figure]) -> list[str]:
+    """Heading and table of figures; nothing where there are none."""
+    return ['<h2 id="figures">Figures</h2>', figures_table(figures)] if figures else []
+
+
+def figures_table(figures: Sequence[Figure]) -> str:
+    """Figures with their goals and whether they hold."""
+    if not figures:
+        return ""
+    rows = []
+    for figure in figures:
+        mark = '<span class="none">measured</span>'
+        if figure.goal is not None or not figure.holds:
+            word, kind = ("holds", "good") if figure.holds else ("fails", "bad")
+            mark = f'<span class="mark {kind}">{word}</span>'
+        what = f'<span class="name">{escape(figure.name)}</span><span class="meaning">{_inline(figure.meaning)}</span>'
+        rows.append(
+            f'<tr><td class="what">{what}</td><td class="value">{_value(figure)}</td>'
+            f'<td class="goal">{_goal(figure)}</td><td class="holds">{mark}</td></tr>'
+        )
+    head = "<thead><tr><th>Figure</th><th>Measured</th><th>Goal</th><th></th></tr></thead>"
+    return f'<div class="card figures"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _value(figure: Figure) -> str:
+    if not np.isfinite(figure.value):
+        return "not measured"
+    least = "at least " if figure.at_least else ""
+    note = ' <span class="none">not settled</span>' if figure.details.get("settled") is False else ""
+    return f"{least}{format_number(figure.value, figure.unit)}{note}"
+
+
+def _goal(figure: Figure) -> str:
+    if figure.goal is None:
+        return ""
+    sign = {"<=": "≤", ">=": "≥", "==": "=", "<": "&lt;", ">": "&gt;"}[figure.goal.comparison]
+    return f"{sign} {format_number(figure.goal.bound, figure.unit)}"
+
+
+def format_number(value: float, unit: str) -> str:
+    """Three digits with an SI prefix, or a power of ten where there is no unit: ``4.29 µm``, ``9.25·10⁻⁵``."""
+    factor, shown = engineering(abs(value), unit)
+    scaled = value * factor
+    digits = f"{scaled:.2e}" if unit == "1" and 0.0 < abs(scaled) < 0.01 else f"{scaled:.3g}"
+    if "e" in digits:
+        mantissa, exponent = digits.split("e")
+        power = f"10{superscript(int(exponent))}"
+        digits = power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
+    return f"{digits.replace('-', '−')} {escape(shown)}".strip()
+
+
+def _inline(text: str) -> str:
+    """Text with `code` in backquotes."""
+    parts = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -1,0 +1,144 @@
+"""The runner's hand in the ROS graph: lifecycle transitions, parameters, simulation time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import rclpy
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.client import Client
+from rclpy.executors import Executor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from flexarm.srv import AdvanceSimulation
+from flexarm_core.errors import FlexarmError
+
+TRANSITIONS = {
+    "configure": Transition.TRANSITION_CONFIGURE,
+    "activate": Transition.TRANSITION_ACTIVATE,
+    "deactivate": Transition.TRANSITION_DEACTIVATE,
+    "cleanup": Transition.TRANSITION_CLEANUP,
+}
+STATES = {
+    "configure": State.PRIMARY_STATE_INACTIVE,
+    "activate": State.PRIMARY_STATE_ACTIVE,
+    "deactivate": State.PRIMARY_STATE_INACTIVE,
+    "cleanup": State.PRIMARY_STATE_UNCONFIGURED,
+    "shutdown": State.PRIMARY_STATE_FINALIZED,
+}
+SHUTDOWNS = {
+    State.PRIMARY_STATE_UNCONFIGURED: Transition.TRANSITION_UNCONFIGURED_SHUTDOWN,
+    State.PRIMARY_STATE_INACTIVE: Transition.TRANSITION_INACTIVE_SHUTDOWN,
+    State.PRIMARY_STATE_ACTIVE: Transition.TRANSITION_ACTIVE_SHUTDOWN,
+}
+ANSWER_WITHIN = 4.0  # [s] configuring a node may take a second or two
+
+
+class GraphError(FlexarmError):
+    """A node did not do what it was asked."""
+
+
+class Graph:
+    """Calls services of nodes and waits for the answer while the runner's own callbacks go on."""
+
+    def __init__(self, node: Node, executor: Executor, check: Callable[[], None]) -> None:
+        """Use this node and executor; ``check`` is called while waiting and may raise."""
+        self._node, self._executor, self._check = node, executor, check
+        self._clients: dict[str, Client] = {}
+
+    def spin_until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
+        """Handle callbacks until a condition holds.
+
+        Raises:
+            GraphError: it did not within the time-out [s].
+        """
+        deadline = time.monotonic() + timeout
+        while not condition():
+            self._check()
+            if time.monotonic() > deadline:
+                raise GraphError(f"{what} did not happen within {timeout:g} s")
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def wait_for_node(self, name: str, timeout: float) -> None:
+        """Wait until a lifecycle node answers."""
+        client = self._client(ChangeState, f"/{name}/change_state")
+        self.spin_until(client.service_is_ready, timeout, f"start of node '{name}'")
+
+    def transition(self, name: str, transition: str, timeout: float = 30.0) -> None:
+        """Ask a node for a lifecycle transition.
+
+        Raises:
+            GraphError: it refused, or did not answer.
+        """
+        goal, deadline = STATES[transition], time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            state = self._call(GetState, f"/{name}/get_state", GetState.Request(), timeout).current_state.id
+            if state == goal:
+                return
+            request = ChangeState.Request()
+            request.transition.id = SHUTDOWNS.get(state, 0) if transition == "shutdown" else TRANSITIONS[transition]
+            # Asked once only: where the answer is lost, the state tells whether it was done.
+            answer = self._ask(ChangeState, f"/{name}/change_state", request, ANSWER_WITHIN)
+            if answer is not None and not answer.success:
+                raise GraphError(f"node '{name}' refused to {transition}")
+        raise GraphError(f"node '{name}' did not {transition} within {timeout:g} s")
+
+    def set_parameters(self, name: str, values: dict[str, Any], timeout: float = 10.0) -> None:
+        """Set parameters of a node, all or none.
+
+        Raises:
+            GraphError: it refused, with its reason, or did not answer.
+        """
+        parameters = [Parameter(key, value=value).to_parameter_msg() for key, value in values.items()]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        answer = self._call(SetParametersAtomically, f"/{name}/set_parameters_atomically", request, timeout)
+        if not answer.result.successful:
+            raise GraphError(f"node '{name}' refused {values}: {answer.result.reason}")
+
+    def advance(self, plant: str, until: float, timeout: float = 10.0) -> None:
+        """Let the plant run to a simulation time [s].
+
+        Raises:
+            GraphError: it refused, or did not answer.
+        """
+        answer = self._call(AdvanceSimulation, f"/{plant}/advance", AdvanceSimulation.Request(until=until), timeout)
+        if not answer.success:
+            raise GraphError(f"node '{plant}' refused to run: {answer.message}")
+
+    def _call(self, service: Any, name: str, request: Any, timeout: float) -> Any:
+        """Call a service that may be asked twice; ask again when no answer comes."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            answer = self._ask(service, name, request, ANSWER_WITHIN)
+            if answer is not None:
+                return answer
+        raise GraphError(f"answer of {name} did not come within {timeout:g} s")
+
+    def _ask(self, service: Any, name: str, request: Any, patience: float) -> Any:
+        """Answer of a service, or None: a server that has not yet discovered the reader of its answer loses it."""
+        client = self._client(service, name)
+        self.spin_until(client.service_is_ready, 10.0 * patience, f"service {name}")
+        future = client.call_async(request)
+        deadline = time.monotonic() + patience
+        while not future.done() and time.monotonic() < deadline:
+            self._check()
+            self._executor.spin_once(timeout_sec=0.02)
+        return future.result() if future.done() else None
+
+    def _client(self, service: Any, name: str) -> Client:
+        if name not in self._clients:
+            self._clients[name] = self._node.create_client(service, name)
+        return self._clients[name]
+
+
+def running_nodes(node: Node, executor: Executor, patience: float = 0.5) -> set[str]:
+    """Names of the nodes that are seen within the patience [s]."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline and rclpy.ok():
+        executor.spin_once(timeout_sec=0.05)
+    return {name for name in node.get_node_names() if name != node.get_name()}

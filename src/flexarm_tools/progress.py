@@ -1,0 +1,38 @@
+"""One line that says how far a run is."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+class Progress:
+    """Rewrites its line on a terminal; elsewhere prints every quarter."""
+
+    def __init__(self, title: str) -> None:
+        """Begin with a title."""
+        self._title = title
+        self._begin = time.monotonic()
+        self._shown = 0.0
+        self._quarter = 0
+        self._terminal = sys.stdout.isatty()
+
+    def show(self, now: float, end: float) -> None:
+        """Simulation time ``now`` of ``end`` [s]."""
+        wall = time.monotonic()
+        if self._terminal and (wall - self._shown > 0.1 or now >= end):
+            self._shown = wall
+            bar = "#" * round(24 * now / end)
+            print(f"\r  {self._title:<28} [{bar:<24}] {now:7.2f} / {end:g} s", end="", flush=True)
+        quarter = int(4.0 * now / end)
+        if not self._terminal and quarter > self._quarter:
+            self._quarter = quarter
+            print(f"  {self._title}: {now:.2f} / {end:g} s", flush=True)
+
+    def end(self, said: str) -> None:
+        """Finish the line."""
+        wall = time.monotonic() - self._begin
+        print(
+            f"{chr(13) if self._terminal else ''}  {self._title:<28} {said} in {wall:.0f} s{' ' * 40}".rstrip(),
+            flush=True,
+        )

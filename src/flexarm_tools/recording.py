@@ -1,0 +1,242 @@
+"""What a run leaves behind: one row a tick, in arrays, saved as ``.npz``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.errors import InputError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """Something that happened during the run.
+
+    Attributes:
+        time: simulation time [s].
+        source: node or part of the runner that said it.
+        level: ``info``, ``warn`` or ``error``.
+        message: what happened.
+    """
+
+    time: float
+    source: str
+    level: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Everything recorded of a run: T ticks, n actuated joints, m elastic joints of the base. NaN = not known.
+
+    Attributes:
+        time: (T,) simulation time, increasing [s].
+        joint_names: (n) actuated joints.
+        joint_units: (n) ``rad`` or ``m``.
+        elastic_names: (m) elastic joints.
+        elastic_units: (m) ``rad`` or ``m``.
+        root_frame: fixed root link, the inertial frame.
+        base_frame: link that carries the arm.
+        position: (T, n) [rad | m].
+        velocity: (T, n) [rad/s | m/s].
+        effort: (T, n) applied at the joints [N*m | N].
+        deflection: (T, m) x_b [m | rad].
+        deflection_rate: (T, m) xd_b [m/s | rad/s].
+        tool_position: (T, 3) in ``root_frame`` [m].
+        tool_position_in_base: (T, 3) in ``base_frame`` [m].
+        tool_rotation: (T, 4) in ``root_frame``, quaternion x y z w.
+        reference_frame: ``root_frame`` or ``base_frame``: frame of the tool reference.
+        reference_position: (T, 3) in ``reference_frame``, NaN rows where there is no reference [m].
+        reference_axes: (6,) bool, tracked components x y z rx ry rz.
+        base_wrench: (T, 6) exerted by the arm on the base, ``[f; n]`` [N, N*m].
+        coupling_momentum: (T, m) L = H_bm qd.
+        smallest_coupling_singular_value: (T,) of H_bm.
+        smallest_restricted_singular_value: (T,) of Jbar.
+        damping: (T,) damping factor in force on Jbar.
+        vibration_damping: (T,) bool, base feedback in force.
+        tick_latency: (T,) wall time from the joint state to its command, NaN where not known [s].
+        events: what happened, in order of time.
+        natural_period: of the base under the resting arm, NaN where nothing is elastic [s].
+        watchdog_stops: times that the gate stopped the arm for want of good input.
+        lockstep_timeouts: times that no command answered a state in lockstep.
+        lost_samples: ticks of which something was not recorded.
+        node_deaths: nodes that ended without being asked to.
+    """
+
+    time: Array
+    joint_names: tuple[str, ...]
+    joint_units: tuple[str, ...]
+    elastic_names: tuple[str, ...]
+    elastic_units: tuple[str, ...]
+    root_frame: str
+    base_frame: str
+    position: Array
+    velocity: Array
+    effort: Array
+    deflection: Array
+    deflection_rate: Array
+    tool_position: Array
+    tool_position_in_base: Array
+    tool_rotation: Array
+    reference_frame: str
+    reference_position: Array
+    reference_axes: NDArray[np.bool_]
+    base_wrench: Array
+    coupling_momentum: Array
+    smallest_coupling_singular_value: Array
+    smallest_restricted_singular_value: Array
+    damping: Array
+    vibration_damping: NDArray[np.bool_]
+    tick_latency: Array
+    events: tuple[RunEvent, ...]
+    natural_period: float
+    watchdog_stops: int
+    lockstep_timeouts: int
+    lost_samples: int
+    node_deaths: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check shapes, names and time; arrays become read-only.
+
+        Raises:
+            InputError: a field does not fit the others.
+        """
+        shapes = _shapes(len(self.time), len(self.joint_names), len(self.elastic_names))
+        for name, shape in shapes.items():
+            kind = np.bool_ if name in ("reference_axes", "vibration_damping") else np.float64
+            array: NDArray[Any] = np.array(getattr(self, name), dtype=kind)
+            if array.shape != shape:
+                raise InputError(f"recording: {name} has shape {array.shape}, expected {shape}")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if len(self.time) < 2 or not np.all(np.diff(self.time) > 0.0):
+            raise InputError("recording: time needs at least two ticks and must increase from each to the next")
+        for name, count in (("joint_units", len(self.joint_names)), ("elastic_units", len(self.elastic_names))):
+            units = getattr(self, name)
+            if len(units) != count or not set(units) <= {"rad", "m"}:
+                raise InputError(f"recording: {name} is {units}, expected {count} of 'rad' or 'm'")
+        if self.reference_frame not in (self.root_frame, self.base_frame):
+            raise InputError(
+                f"recording: reference_frame '{self.reference_frame}' is neither the root link '{self.root_frame}'"
+                f" nor the base link '{self.base_frame}'"
+            )
+
+    @property
+    def ticks(self) -> int:
+        """Number of ticks T."""
+        return len(self.time)
+
+    @property
+    def base_motion(self) -> Array:
+        """(T,) Euclidean norm of the deflection over all elastic joints."""
+        with np.errstate(over="ignore"):  # a run that diverged
+            norm: Array = np.linalg.norm(self.deflection, axis=1)
+        return norm
+
+    @property
+    def tracking_error(self) -> Array:
+        """(T,) Euclidean distance of tool and reference over the tracked x, y, z, in the reference's frame [m]."""
+        tool = self.tool_position if self.reference_frame == self.root_frame else self.tool_position_in_base
+        axes = self.reference_axes[:3]
+        if not axes.any():
+            return np.full(self.ticks, np.nan)
+        norm: Array = np.linalg.norm((tool - self.reference_position)[:, axes], axis=1)
+        return norm
+
+    @property
+    def has_reference(self) -> NDArray[np.bool_]:
+        """(T,) ticks with a tool reference."""
+        finite: NDArray[np.bool_] = np.all(np.isfinite(self.reference_position), axis=1)
+        return finite
+
+    @classmethod
+    def blank(cls, description: RobotDescription, time: Array, natural_period: float, **known: Any) -> Recording:
+        """Recording of a robot in which everything that is not given is NaN, false, zero or empty.
+
+        Args:
+            description: the robot; gives names, units and frames.
+            time: (T,) [s].
+            natural_period: [s].
+            known: other fields by name.
+        """
+        elastic = tuple(joint.name for joint in description.elastic)
+        values: dict[str, Any] = {
+            "time": time,
+            "joint_names": description.actuated,
+            "joint_units": tuple(_unit(description, name) for name in description.actuated),
+            "elastic_names": elastic,
+            "elastic_units": tuple(_unit(description, name) for name in elastic),
+            "root_frame": description.root,
+            "base_frame": description.base_frame,
+            "reference_frame": description.base_frame,
+            "natural_period": natural_period,
+            "events": (),
+            "node_deaths": (),
+            "watchdog_stops": 0,
+            "lockstep_timeouts": 0,
+            "lost_samples": 0,
+        }
+        shapes = _shapes(len(time), len(description.actuated), len(elastic))
+        values |= {name: np.full(shape, np.nan) for name, shape in shapes.items() if name not in values}
+        values["reference_axes"] = np.zeros(6, dtype=bool)
+        values["vibration_damping"] = np.zeros(len(time), dtype=bool)
+        return cls(**(values | known))
+
+    def save(self, path: Path) -> None:
+        """Write a compressed ``.npz`` that ``load_recording`` reads; arrays keep their names."""
+        arrays: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                arrays[field.name] = value
+            elif field.name != "events":
+                rest[field.name] = value
+        rest |= {"events": [asdict(event) for event in self.events], "format": FORMAT}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            np.savez_compressed(file, **arrays, meta=np.array(json.dumps(rest)))
+
+
+def load_recording(path: Path) -> Recording:
+    """Read what ``Recording.save`` wrote.
+
+    Raises:
+        InputError: no such file, not a recording, or of another format.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            values: dict[str, Any] = {name: archive[name] for name in archive.files}
+        meta = json.loads(str(values.pop("meta")))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, BadZipFile) as error:
+        raise InputError(f"'{path}' is not a recording of a run: {error}") from error
+    if meta.pop("format", None) != FORMAT:
+        raise InputError(f"'{path}' has another format than {FORMAT}: record the run again")
+    values |= {key: tuple(value) if isinstance(value, list) else value for key, value in meta.items()}
+    values["events"] = tuple(RunEvent(**event) for event in values["events"])
+    return Recording(**values)
+
+
+def _unit(description: RobotDescription, joint: str) -> str:
+    return "m" if description.joints[joint].kind == "prismatic" else "rad"
+
+
+def _shapes(ticks: int, n: int, m: int) -> dict[str, tuple[int, ...]]:
+    """Shape of every array."""
+    shapes: dict[str, tuple[int, ...]] = {"time": (ticks,), "reference_axes": (6,)}
+    shapes |= dict.fromkeys(("position", "velocity", "effort"), (ticks, n))
+    shapes |= dict.fromkeys(("deflection", "deflection_rate", "coupling_momentum"), (ticks, m))
+    shapes |= dict.fromkeys(("tool_position", "tool_position_in_base", "reference_position"), (ticks, 3))
+    shapes |= {"tool_rotation": (ticks, 4), "base_wrench": (ticks, 6)}
+    scalars = ("smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping", "vibration_damping")
+    return shapes | dict.fromkeys((*scalars, "tick_latency"), (ticks,))

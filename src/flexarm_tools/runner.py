@@ -1,0 +1,326 @@
+"""Runner: starts the nodes of a scenario as separate processes, leads them through it and records it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import rclpy
+import yaml
+from rclpy.context import Context
+from rclpy.experimental import EventsExecutor
+
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+from flexarm_tools.graph import Graph, GraphError, running_nodes
+from flexarm_tools.processes import NodeDiedError, NodeProcess, end_all
+from flexarm_tools.progress import Progress
+from flexarm_tools.recorder import Outcome, Recorder
+from flexarm_tools.recording import Recording, RunEvent
+from flexarm_tools.scenario import PLANT, EventSpec, Scenario
+
+START_TIMEOUT = 60.0  # [s] a loaded machine starts five Python processes slowly
+STALL_TIMEOUT = 60.0  # [s] wall time without a tick after which a run is given up
+QUIET_TIME = 0.3  # [s] wall time without a message after which none is expected
+SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
+
+
+class InterruptedRunError(FlexarmError):
+    """Somebody ended the run: Ctrl-C or SIGTERM."""
+
+
+class Runner:
+    """One run of one scenario."""
+
+    def __init__(self, scenario: Scenario, folder: Path, progress: Progress) -> None:
+        """Prepare a run.
+
+        Args:
+            scenario: what to run.
+            folder: takes parameter files and logs.
+            progress: where it says how far it is.
+        """
+        self._scenario, self._mode = scenario, scenario.mode
+        self._folder, self._progress = folder, progress
+        self._model = ArmModel(scenario.robot.description, scenario.robot.tool_frame, scenario.gravity)
+        self._processes: dict[str, NodeProcess] = {}
+        self._events: list[RunEvent] = []
+        self._deaths: list[str] = []
+
+    def run(self) -> Recording:
+        """Run it, whatever happens end everything that was started, and return what was recorded.
+
+        Raises:
+            FlexarmError: it could not be run to its end; the message says why.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        _keep_dds_local()
+        os.environ["ROS_LOG_DIR"] = str(self._folder / "ros")
+        context = Context()
+        with _interruptible(), _alone_in_domain():
+            rclpy.init(context=context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
+            node = rclpy.create_node("flexarm_runner", context=context)
+            executor = EventsExecutor(context=context)
+            executor.add_node(node)
+            try:
+                self._refuse_company(running_nodes(node, executor))
+                recorder = Recorder(node, self._model, self._mode == "real_time")
+                graph = Graph(node, executor, self._check_processes)
+                self._start()
+                self._bring_up(graph)
+                ticks = self._lead_to_the_end(graph, recorder)
+                self._wait_for_the_last_samples(graph, recorder, ticks)
+                return recorder.finish(self._outcome(ticks))
+            finally:
+                end_all(self._processes.values())
+                executor.shutdown()
+                node.destroy_node()
+                rclpy.try_shutdown(context=context)
+
+    def _refuse_company(self, names: set[str]) -> None:
+        company = names & {PLANT, *(spec.name for spec in self._scenario.nodes)}
+        if company:
+            raise ConfigError(f"node {', '.join(sorted(company))} already runs in {_other_domain()}")
+
+    # Start ------------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        scenario = self._scenario
+        self._launch(PLANT, "flexarm", PLANT, {**self._plant_parameters(), **scenario.plant}, {})
+        for spec in scenario.nodes:
+            parameters = self._known_to_nodes(spec.executable) | spec.parameters
+            self._launch(spec.name, spec.package, spec.executable, parameters, spec.remappings)
+
+    def _shared_parameters(self) -> dict[str, Any]:
+        robot = self._scenario.robot
+        return {
+            "robot_description": robot.description.text,
+            "tool_frame": robot.tool_frame,
+            "gravity": list(self._scenario.gravity),
+        }
+
+    def _known_to_nodes(self, executable: str) -> dict[str, Any]:
+        shared = self._shared_parameters()
+        if executable == "hardware_gate":
+            shared |= {"use_sim_time": True, "rate": self._scenario.rate, "lockstep": self._mode == "lockstep"}
+        return shared
+
+    def _plant_parameters(self) -> dict[str, Any]:
+        scenario = self._scenario
+        parameters = self._shared_parameters() | {"rate": scenario.rate, "lockstep": self._mode == "lockstep"}
+        if scenario.pushes:
+            parameters |= {
+                "pushes.links": [push.link for push in scenario.pushes],
+                "pushes.starts": [push.start for push in scenario.pushes],
+                "pushes.durations": [push.duration for push in scenario.pushes],
+                "pushes.forces": [value for push in scenario.pushes for value in push.force],
+                "pushes.torques": [value for push in scenario.pushes for value in push.torque],
+                "pushes.shapes": [push.shape for push in scenario.pushes],
+            }
+        return parameters
+
+    def _launch(
+        self, name: str, package: str, executable: str, parameters: dict[str, Any], remappings: dict[str, str]
+    ) -> None:
+        file = self._folder / f"{name}.yaml"
+        plain = {key: _plain(value) for key, value in parameters.items()}
+        file.write_text(yaml.safe_dump({name: {"ros__parameters": plain}}, width=1000), encoding="utf-8")
+        arguments = ["--ros-args", "--params-file", str(file), "-r", f"__node:={name}"]
+        for source, target in remappings.items():
+            arguments += ["-r", f"{source}:={target}"]
+        self._processes[name] = NodeProcess(name, package, executable, arguments, self._folder / f"{name}.log")
+
+    def _bring_up(self, graph: Graph) -> None:
+        for name in self._processes:
+            graph.wait_for_node(name, START_TIMEOUT)
+        for transition in ("configure", "activate"):
+            for name in reversed(self._processes):  # whoever listens is ready before whoever speaks
+                try:
+                    graph.transition(name, transition)
+                except FlexarmError as error:
+                    raise ConfigError(f"{error}\n{self._processes[name].last_words()}") from error
+        settled = time.monotonic() + SETTLE_TIME
+        graph.spin_until(lambda: time.monotonic() > settled, 2 * SETTLE_TIME, "settling")
+        for process in self._processes.values():
+            process.note_shared_memory()
+
+    def _check_processes(self) -> None:
+        for process in self._processes.values():
+            if process.died and process.name not in self._deaths:
+                self._deaths.append(process.name)
+                process.clean_up()
+                raise NodeDiedError(
+                    f"node '{process.name}' died with exit code {process.exit_code}\n{process.last_words()}"
+                )
+
+    # Lead -------------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _wait_for_the_last_samples(graph: Graph, recorder: Recorder, ticks: int) -> None:
+        """Wait until the truth is complete and nothing has come for a while: nodes may still speak of the last tick."""
+        count, quiet = -1, 0.0
+
+        def settled() -> bool:
+            nonlocal count, quiet
+            if recorder.count() != count:
+                count, quiet = recorder.count(), time.monotonic() + QUIET_TIME
+            return recorder.complete(ticks) and time.monotonic() > quiet
+
+        with contextlib.suppress(GraphError):  # lost samples are counted by the recording
+            graph.spin_until(settled, 5.0, "arrival of every sample")
+
+    def _lead_to_the_end(self, graph: Graph, recorder: Recorder) -> int:
+        """Run, or run as far as the nodes live; return the number of ticks that were run."""
+        try:
+            self._lead(graph, recorder)
+        except NodeDiedError as error:
+            ticks = recorder.status.tick + 1 if recorder.status is not None else 0
+            if ticks < 2:
+                raise
+            self._progress.end(str(error))
+            self._events.append(RunEvent(ticks / self._scenario.rate, "runner", "error", str(error).splitlines()[0]))
+            return ticks
+        return self._scenario.ticks
+
+    def _lead(self, graph: Graph, recorder: Recorder) -> None:
+        """Run to the end, with the events on the way."""
+        scenario = self._scenario
+        if self._mode == "lockstep":
+            for event in scenario.events:
+                self._advance(graph, recorder, event.at)
+                self._apply(graph, event)
+            self._advance(graph, recorder, scenario.duration)
+        else:
+            graph.advance(PLANT, scenario.duration)
+            for event in scenario.events:
+                self._follow(graph, recorder, event.at)
+                self._apply(graph, event)
+            self._follow(graph, recorder, scenario.duration)
+
+    def _advance(self, graph: Graph, recorder: Recorder, until: float) -> None:
+        if until > 0.0:
+            graph.advance(PLANT, until)
+            self._follow(graph, recorder, until)
+
+    def _follow(self, graph: Graph, recorder: Recorder, until: float) -> None:
+        """Wait until the tick before ``until`` is done; give up when no tick comes."""
+        last = round(until * self._scenario.rate) - 1
+        seen, since = -1, time.monotonic()
+
+        def done() -> bool:
+            nonlocal seen, since
+            tick = recorder.status.tick if recorder.status is not None else -1
+            now = time.monotonic()
+            if tick != seen:
+                seen, since = tick, now
+                self._progress.show((tick + 1) / self._scenario.rate, self._scenario.duration)
+            if now - since > STALL_TIMEOUT:
+                errors = "; ".join(event.message for event in recorder.errors()) or "no node reported an error"
+                raise NodeDiedError(f"the plant has not moved for {STALL_TIMEOUT:g} s: {errors}")
+            return tick >= last
+
+        graph.spin_until(done, float("inf"), "end of the run")
+
+    def _apply(self, graph: Graph, event: EventSpec) -> None:
+        if event.parameters:
+            values = {key: _plain(value) for key, value in event.parameters.items()}
+            graph.set_parameters(event.node, values)
+            said = ", ".join(f"{key} = {value}" for key, value in values.items())
+        elif event.transition:
+            graph.transition(event.node, event.transition)
+            said = event.transition
+        else:
+            self._processes[event.node].kill()
+            self._processes[event.node].clean_up()
+            said = "killed"
+        self._events.append(RunEvent(event.at, event.node, "info", said))
+
+    def _outcome(self, ticks: int) -> Outcome:
+        model = self._model
+        position = np.array(self._scenario.plant.get("initial_position", np.zeros(model.n)), dtype=float)
+        natural = float("nan")
+        if model.m:
+            state = ArmState(0, position, np.zeros(model.n), np.zeros(model.m), np.zeros(model.m))
+            natural = float(2.0 * np.pi / model.natural_frequencies(state)[0])
+        return Outcome(ticks, 1.0 / self._scenario.rate, natural, tuple(self._events), tuple(self._deaths))
+
+
+def run_scenario(scenario: Scenario, progress: Progress, keep_logs: Path | None = None) -> Recording:
+    """Run a scenario and return its recording.
+
+    Args:
+        scenario: what to run.
+        progress: where it says how far it is.
+        keep_logs: folder that gets parameter files and logs of the nodes; None: they are deleted after a good run.
+
+    Raises:
+        FlexarmError: the run did not come to its end.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="flexarm-"))
+    try:
+        return Runner(scenario, folder, progress).run()
+    finally:
+        if keep_logs is not None:
+            shutil.copytree(folder, keep_logs, dirs_exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _plain(value: Any) -> Any:
+    """Parameter value for a parameter file: rcl takes no sequence of both whole and other numbers."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    return [float(item) for item in value] if any(isinstance(item, float) for item in value) else list(value)
+
+
+def _keep_dds_local() -> None:
+    """Keep discovery on this machine unless the user says otherwise."""
+    if not any(name in os.environ for name in ("ROS_LOCALHOST_ONLY", "ROS_AUTOMATIC_DISCOVERY_RANGE")):
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+
+
+def _other_domain() -> str:
+    return f"ROS domain {os.environ.get('ROS_DOMAIN_ID', '0')}: end it, or set ROS_DOMAIN_ID to another number"
+
+
+@contextlib.contextmanager
+def _alone_in_domain() -> Iterator[None]:
+    """Refuse a second run on this machine in the same ROS domain: two plants would answer each other's nodes."""
+    path = Path(tempfile.gettempdir()) / f"flexarm-{os.getuid()}-domain-{os.environ.get('ROS_DOMAIN_ID', '0')}.lock"
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ConfigError(f"another flexarm run already runs in {_other_domain()}") from error
+        yield
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP become an exception, so that every ``finally`` runs."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)  # once is enough; the way out must not be interrupted
+        raise InterruptedRunError(f"interrupted by {signal.Signals(number).name}")
+
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for each in before:
+        signal.signal(each, interrupt)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -1,0 +1,244 @@
+"""Reads scenario files: every problem is found at once and shown with file, line and key."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import yaml
+
+from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.figures import FigureSpec, Goal, parse_goal
+from flexarm_tools.metrics import METRICS, OPTIONS, MetricOptions, deflection_unit
+from flexarm_tools.packages import AmentPackages, Packages, resolve
+from flexarm_tools.scenario import PLANT, EventSpec, NodeSpec, PushSpec, RobotSpec, Scenario
+from flexarm_tools.schema import EVENTS, FIGURES, NODES, PUSHES, ROBOT, SCENARIO, Kind, Table
+from flexarm_tools.section import Section, Vector
+from flexarm_tools.yaml_document import Document, join, nearest, raise_problems
+
+STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ROS_NAME = re.compile(r"[~/]?[A-Za-z_][A-Za-z0-9_/]*")
+
+
+def load_scenario(path: str | Path, packages: Packages | None = None) -> Scenario:
+    """Read and check a scenario file.
+
+    Args:
+        path: the file.
+        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+
+    Raises:
+        ConfigError: with every problem found, each with file, line and key.
+    """
+    document = Document(Path(path), "scenario")
+    scenario = read_scenario(document, packages or AmentPackages())
+    raise_problems(document.problems, "scenario")
+    assert scenario is not None  # without a problem there is a scenario
+    return scenario
+
+
+def read_scenario(document: Document, packages: Packages) -> Scenario | None:
+    """Scenario of an open file; None where a problem was found, which the document then holds."""
+    if document.root is None:
+        return None
+    root = Section(document, document.root, SCENARIO, "")
+    rate, duration = root.number("rate", 1000.0), root.number("duration")
+    if not _on_tick(duration, rate):
+        root.problem("duration", f"{duration:g} s is not a whole number of ticks of {1.0 / rate:g} s")
+    robot = _read_robot(root, packages)
+    nodes = _read_nodes(root, packages)
+    pushes = tuple(_read_push(section, duration, robot) for section in root.sections("pushes", PUSHES))
+    events = [_read_event(section, nodes, rate, duration) for section in root.sections("events", EVENTS)]
+    figures = [_read_figure(root, name, node, duration, robot) for name, node in root.named_nodes("figures").items()]
+    scenario_fields = {
+        "title": root.text("title"),
+        "description": root.text("description"),
+        "gravity": root.vector("gravity", STANDARD_GRAVITY),
+        "mode": root.text("mode", "lockstep"),
+        "plant": root.parameters("plant"),
+    }
+    if robot is None or document.problems:
+        return None
+    return Scenario(
+        path=document.path,
+        source=document.text,
+        robot=robot,
+        rate=rate,
+        duration=duration,
+        nodes=nodes,
+        pushes=pushes,
+        events=tuple(sorted(events, key=lambda event: event.at)),
+        figures=tuple(figure for figure in figures if figure is not None),
+        **scenario_fields,  # type: ignore[arg-type]
+    )
+
+
+def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
+    section = root.section("robot", ROBOT)
+    if section is None:
+        return None
+    uri, arguments, wanted = section.text("description"), section.text_mapping("arguments"), section.text("tool_frame")
+    if not uri:
+        return None
+    path, wrong = resolve(uri, root.document.path.parent, packages)
+    if wrong:
+        section.problem("description", wrong)
+        return None
+    try:
+        description = parse_robot_description(load_robot_description(path, arguments))
+    except RobotDescriptionError as error:
+        section.problem("description", str(error))
+        return None
+    try:
+        tool_frame = description.tool_frame(wanted)
+    except RobotDescriptionError as error:
+        section.problem("tool_frame", str(error))
+        return None
+    return RobotSpec(path, arguments, tool_frame, description)
+
+
+def _read_nodes(root: Section, packages: Packages) -> tuple[NodeSpec, ...]:
+    nodes: list[NodeSpec] = []
+    taken = {PLANT}
+    for section in root.sections("nodes", NODES):
+        node = _read_node(section, packages)
+        if node.name and node.name in taken:
+            section.problem("name", f"node name '{node.name}' is taken: give this node another 'name'")
+        taken.add(node.name)
+        nodes.append(node)
+    if "nodes" in root and not nodes:
+        root.problem("nodes", "a run needs at least one node")
+    return tuple(nodes)
+
+
+def _read_node(section: Section, packages: Packages) -> NodeSpec:
+    package, _, executable = section.text("executable").rpartition("/")
+    package = package or "flexarm"
+    known = packages.executables(package)
+    if executable and known is not None and executable not in known:
+        message = f"package '{package}' has no executable '{executable}'; {nearest(executable, known)}"
+        section.problem("executable", message + f"executables: {', '.join(known) or 'none'}")
+    if executable == PLANT and package == "flexarm":
+        section.problem("executable", "the plant is always started: give its parameters under the key 'plant'")
+    name = section.text("name", executable)
+    if name and not _NAME.fullmatch(name):
+        section.problem("name", f"'{name}' is not a node name: letters, digits and _, not beginning with a digit")
+    remappings = section.text_mapping("remappings")
+    for source, target in remappings.items():
+        for text in (source, target):
+            if text and not _ROS_NAME.fullmatch(text):
+                section.problem("remappings", f"'{text}' is not a ROS name")
+    return NodeSpec(package, executable, name, section.parameters("parameters"), remappings)
+
+
+def _read_push(section: Section, duration: float, robot: RobotSpec | None) -> PushSpec:
+    push = PushSpec(
+        link=section.text("link"),
+        start=section.number("start"),
+        duration=section.number("duration"),
+        force=section.vector("force"),
+        torque=section.vector("torque"),
+        shape=section.text("shape", "rectangle"),
+    )
+    if robot and push.link and push.link not in robot.description.links:
+        links = robot.description.links
+        message = f"link '{push.link}' does not exist; {nearest(push.link, links)}links: {', '.join(links)}"
+        section.problem("link", message)
+    if push.start + push.duration > duration:
+        section.problem("start", f"the push ends at {push.start + push.duration:g} s, after the run ({duration:g} s)")
+    if not any((*push.force, *push.torque)):
+        section.problem("force", "a push needs a force or a torque that is not zero")
+    return push
+
+
+def _read_event(section: Section, nodes: tuple[NodeSpec, ...], rate: float, duration: float) -> EventSpec:
+    event = EventSpec(
+        at=section.number("at"),
+        node=section.text("node"),
+        parameters=section.parameters("set"),
+        transition=section.text("transition"),
+        kill=section.boolean("kill"),
+    )
+    names = [PLANT, *(node.name for node in nodes)]
+    if event.node and event.node not in names:
+        message = f"node '{event.node}' is not in this run; {nearest(event.node, names)}nodes: {', '.join(names)}"
+        section.problem("node", message)
+    if event.at >= duration:
+        section.problem("at", f"{event.at:g} s is not within the run of {duration:g} s")
+    elif not _on_tick(event.at, rate):
+        near = round(event.at * rate) / rate
+        section.problem("at", f"{event.at:g} s lies between two ticks of {1.0 / rate:g} s: take {near:g}")
+    actions = [name for name in ("set", "transition", "kill") if name in section]
+    if len(actions) != 1:
+        given = ", ".join(actions) or "none"
+        section.problem("", f"an event does exactly one of set, transition, kill; this one has: {given}")
+    elif actions == ["kill"] and not event.kill:
+        section.problem("kill", "expected true: an event that kills nothing has no meaning")
+    return event
+
+
+def _read_figure(
+    root: Section, name: str, node: yaml.Node, duration: float, robot: RobotSpec | None
+) -> FigureSpec | None:
+    path = join("figures", name)
+    if not _NAME.fullmatch(name):
+        root.document.problem(node, path, "a figure's name has letters, digits and _, not beginning with a digit")
+    wanted = METRICS.get(_metric_name(node))
+    options = wanted.options if wanted else OPTIONS
+    section = Section(root.document, node, Table(path, (*FIGURES.keys, *options)), path)
+    metric = section.text("metric")
+    if metric and wanted is None:
+        message = f"metric '{metric}' does not exist; {nearest(metric, METRICS)}metrics: {', '.join(METRICS)}"
+        section.problem("metric", message)
+    if wanted is None:
+        return None
+    values: dict[str, object] = {}
+    for option in wanted.options:
+        if option.name in section:
+            read = section.texts if option.kind is Kind.TEXTS else section.number
+            values[option.name] = read(option.name)
+    settings = MetricOptions(**values)  # type: ignore[arg-type]
+    if settings.after >= min(settings.before, duration):
+        section.problem("after", "nothing is measured: it lies at or after 'before' or the end of the run")
+    if settings.since is not None and settings.since >= duration:
+        section.problem("since", f"{settings.since:g} s is not within the run of {duration:g} s")
+    if wanted.unit == "deflection" or settings.joints:
+        _check_joints(section, robot, settings)
+    return FigureSpec(name, metric, settings, read_goal(section))
+
+
+def _metric_name(node: yaml.Node) -> str:
+    """Metric of a figure, whose options decide which other keys are valid."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    return next((str(value.value) for key, value in pairs if key.value == "metric"), "")
+
+
+def _check_joints(section: Section, robot: RobotSpec | None, settings: MetricOptions) -> None:
+    if robot is None:
+        return
+    names = tuple(joint.name for joint in robot.description.elastic)
+    units = tuple("m" if robot.description.joints[name].kind == "prismatic" else "rad" for name in names)
+    try:
+        deflection_unit(names, units, settings.joints)
+    except ConfigError as error:
+        section.problem("joints", str(error))
+
+
+def read_goal(section: Section) -> Goal | None:
+    """Goal of a figure's section, None where there is none."""
+    text = section.text("goal")
+    try:
+        return parse_goal(text) if text else None
+    except ConfigError as error:
+        section.problem("goal", str(error))
+        return None
+
+
+def _on_tick(time: float, rate: float) -> bool:
+    """Whether a time lies on a tick; values that were refused already are not complained about again."""
+    ticks = time * rate
+    return not math.isfinite(ticks) or abs(ticks - round(ticks)) < 1e-6

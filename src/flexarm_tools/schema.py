@@ -1,0 +1,240 @@
+"""What may stand in a scenario or study file: one table a section, from which checks, messages and docs come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+MODES = ("lockstep", "real_time")
+TRANSITIONS = ("configure", "activate", "deactivate", "cleanup", "shutdown")
+PUSH_SHAPES = ("rectangle", "half_sine")
+
+
+class Kind(Enum):
+    """Type of a value, in the words of messages and docs."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    BOOLEAN = "true or false"
+    VECTOR = "three numbers"
+    TEXTS = "list of texts"
+    TEXT_MAPPING = "mapping of texts"
+    PARAMETERS = "parameters"
+    SECTION = "section"
+    SECTIONS = "list of sections"
+    NAMED_SECTIONS = "sections by name"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a section.
+
+    Attributes:
+        name: as written in the file.
+        kind: type of its value.
+        meaning: one sentence for docs.
+        unit: SI unit of a number, empty where it has none.
+        default: in words; empty means the key is required.
+        minimum: smallest number allowed.
+        above: number that must be exceeded.
+        below: number that must not be reached.
+        choices: the texts that are allowed.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    unit: str = ""
+    default: str = ""
+    minimum: float | None = None
+    above: float | None = None
+    below: float | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        """Whether the key must be given."""
+        return not self.default
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        bounds = [f">= {self.minimum:g}" if self.minimum is not None else ""]
+        bounds += [f"> {self.above:g}" if self.above is not None else ""]
+        bounds += [f"< {self.below:g}" if self.below is not None else ""]
+        words = [self.kind.value, " and ".join(filter(None, bounds)), f"[{self.unit}]" if self.unit else ""]
+        return " ".join(filter(None, words))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The keys of one section.
+
+    Attributes:
+        name: path of the section, empty for the file itself.
+        keys: in the order of docs.
+    """
+
+    name: str
+    keys: tuple[Key, ...]
+
+    def key(self, name: str) -> Key:
+        """Key of a name that is known to exist."""
+        return next(key for key in self.keys if key.name == name)
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all keys."""
+        return tuple(key.name for key in self.keys)
+
+
+SCENARIO = Table(
+    "",
+    (
+        Key("title", Kind.TEXT, "heading of the report"),
+        Key("description", Kind.TEXT, "what the run shows; a paragraph of the report", default="empty"),
+        Key("robot", Kind.SECTION, "the robot, see [robot](#robot)"),
+        Key(
+            "gravity",
+            Kind.VECTOR,
+            "in axes of the root link, given to every node and the plant",
+            "m/s^2",
+            "[0, 0, -9.81]",
+        ),
+        Key(
+            "mode",
+            Kind.TEXT,
+            "`lockstep`: the plant waits for each command, the machine does not matter; `real_time`: wall clock",
+            default="lockstep",
+            choices=MODES,
+        ),
+        Key("rate", Kind.NUMBER, "control rate; one tick is 1 / rate", "Hz", above=0.0, default="1000"),
+        Key("duration", Kind.NUMBER, "length of the run, a whole number of ticks", "s", above=0.0),
+        Key("plant", Kind.PARAMETERS, "parameters of the node `simulated_plant`", default="none"),
+        Key("nodes", Kind.SECTIONS, "nodes to start, in order of bring-up, see [nodes](#nodes)"),
+        Key("pushes", Kind.SECTIONS, "external forces, see [pushes](#pushes)", default="none"),
+        Key("events", Kind.SECTIONS, "changes during the run, see [events](#events)", default="none"),
+        Key("figures", Kind.NAMED_SECTIONS, "what is measured, see [figures](#figures)", default="none"),
+    ),
+)
+
+ROBOT = Table(
+    "robot",
+    (
+        Key(
+            "description",
+            Kind.TEXT,
+            "`.urdf` or `.xacro` file: `package://PACKAGE/PATH`, or a path relative to this file",
+        ),
+        Key("arguments", Kind.TEXT_MAPPING, "xacro arguments", default="none"),
+        Key("tool_frame", Kind.TEXT, "link whose origin is the tool", default="`tool0`, else the only tip link"),
+    ),
+)
+
+NODES = Table(
+    "nodes",
+    (
+        Key("executable", Kind.TEXT, "an executable of flexarm, or `PACKAGE/EXECUTABLE`"),
+        Key("name", Kind.TEXT, "node name, unique in the run", default="the executable's name"),
+        Key("parameters", Kind.PARAMETERS, "ROS parameters of the node", default="none"),
+        Key("remappings", Kind.TEXT_MAPPING, "ROS names, from: to", default="none"),
+    ),
+)
+
+PUSHES = Table(
+    "pushes",
+    (
+        Key("link", Kind.TEXT, "link that is pushed, at its origin"),
+        Key("start", Kind.NUMBER, "when it begins", "s", minimum=0.0),
+        Key("duration", Kind.NUMBER, "how long it lasts", "s", above=0.0),
+        Key("force", Kind.VECTOR, "largest force, in axes of the root link", "N", "[0, 0, 0]"),
+        Key("torque", Kind.VECTOR, "largest torque, in axes of the root link", "N*m", "[0, 0, 0]"),
+        Key("shape", Kind.TEXT, "course over time", default="rectangle", choices=PUSH_SHAPES),
+    ),
+)
+
+EVENTS = Table(
+    "events",
+    (
+        Key("at", Kind.NUMBER, "when it happens, on a tick; in lockstep exactly between two ticks", "s", minimum=0.0),
+        Key("node", Kind.TEXT, "a node of this run, or `simulated_plant`"),
+        Key("set", Kind.PARAMETERS, "parameters to change", default="none"),
+        Key("transition", Kind.TEXT, "lifecycle transition to ask for", default="none", choices=TRANSITIONS),
+        Key("kill", Kind.BOOLEAN, "`true`: end the process abruptly", default="none"),
+    ),
+)
+
+FIGURES = Table(
+    "figures",
+    (
+        Key("metric", Kind.TEXT, "name of a [metric](#metrics); its options stand beside it"),
+        Key(
+            "goal",
+            Kind.TEXT,
+            "`<=`, `<`, `>=`, `>` or `==` and a number in the metric's unit",
+            default="none: only reported",
+        ),
+    ),
+)
+
+STUDY = Table(
+    "",
+    (
+        Key("title", Kind.TEXT, "heading of the report"),
+        Key("description", Kind.TEXT, "what the study shows", default="empty"),
+        Key(
+            "runs", Kind.TEXT_MAPPING, "name of each run and its scenario file, relative to this one; run in this order"
+        ),
+        Key(
+            "figures",
+            Kind.NAMED_SECTIONS,
+            "figures of the study, see [figures of a study](#figures-of-a-study)",
+            default="none",
+        ),
+        Key(
+            "comparisons",
+            Kind.SECTIONS,
+            "runs to show together, see [comparisons](#comparisons)",
+            default="one, of all runs",
+        ),
+    ),
+)
+
+STUDY_FIGURES = Table(
+    "figures",
+    (
+        Key("run", Kind.TEXT, "run from which a figure is taken", default="none"),
+        Key("figure", Kind.TEXT, "name of the figure in that run", default="none"),
+        Key("ratio", Kind.TEXTS, "two figures of this study: the first over the second", default="none"),
+        Key("goal", Kind.TEXT, "as in a scenario", default="that of the run's figure"),
+    ),
+)
+
+COMPARISONS = Table(
+    "comparisons",
+    (
+        Key("title", Kind.TEXT, "heading"),
+        Key("runs", Kind.TEXTS, "names of runs"),
+    ),
+)
+
+TABLES = {
+    "scenario": SCENARIO,
+    "robot": ROBOT,
+    "nodes": NODES,
+    "pushes": PUSHES,
+    "events": EVENTS,
+    "figures": FIGURES,
+    "study": STUDY,
+    "figures of a study": STUDY_FIGURES,
+    "comparisons": COMPARISONS,
+}
+
+
+def markdown_keys(keys: Iterable[Key]) -> str:
+    """Table of keys as it stands in docs/scenario.md."""
+    rows = ["| key | value | default | meaning |", "|---|---|---|---|"]
+    rows += [f"| `{k.name}` | {k.expected} | {k.default or '**required**'} | {k.meaning} |" for k in keys]
+    return "\n".join(rows)

@@ -1,0 +1,202 @@
+"""A small plot by matplotlib as inline SVG that takes its colours and its font from the page, in light and in dark."""
+
+from __future__ import annotations
+
+import html
+import io
+import itertools
+import re
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from flexarm_core.types import Array
+
+SERIES = 8  # colours the page defines: --series-1 ... --series-8
+COLUMNS = 420  # buckets of a decimated curve: about one a pixel
+_STAND_INS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)", "#040404": "var(--mark)"}
+_STAND_INS |= {f"#0a000{i}": f"var(--series-{i})" for i in range(1, SERIES + 1)}
+INK, MUTED, LINE, MARK = ("#010101", "#020202", "#030303", "#040404")
+_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "flexarm",
+    "font.size": 9.5,
+    "axes.edgecolor": LINE,
+    "axes.labelcolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "text.color": INK,
+}
+
+
+def series_color(index: int) -> str:
+    """Colour of a curve, counted from 0; after the last colour the first comes again."""
+    return f"#0a000{index % SERIES + 1}"
+
+
+def decimate(x: Array, y: Array, columns: int = COLUMNS) -> tuple[Array, Array]:
+    """Thin a curve out so that it looks the same: first, smallest, largest and last sample of every bucket stay.
+
+    Args:
+        x: (T,) increasing.
+        y: (T,) may hold NaN: those samples are left out unless a bucket holds nothing else.
+        columns: number of buckets.
+
+    Returns:
+        The samples that stay, in order: every local extreme of a bucket is among them.
+    """
+    if len(x) <= 4 * columns:
+        return x, y
+    keep: set[int] = set()
+    edges = np.linspace(0, len(x), columns + 1).astype(int)
+    for begin, end in itertools.pairwise(edges):
+        part = y[begin:end]
+        keep |= {int(begin), int(end) - 1}
+        if np.isfinite(part).any():
+            keep |= {int(begin + np.nanargmin(part)), int(begin + np.nanargmax(part))}
+    chosen = np.array(sorted(keep))
+    return x[chosen], y[chosen]
+
+
+def within_reason(values: Array) -> Array:
+    """Values with NaN for what no drawing can show: a run that diverged still gets its report."""
+    with np.errstate(invalid="ignore"):
+        kept: Array = np.where(np.abs(values) < 1e9, values, np.nan)
+    return kept
+
+
+def engineering(peak: float, unit: str) -> tuple[float, str]:
+    """Factor and unit with prefix in which a peak value reads well: 4.2e-6 m -> (1e6, ``µm``)."""
+    shown = unit.replace("*", "·")
+    if unit == "1":
+        return 1.0, ""
+    if not np.isfinite(peak) or peak == 0.0 or peak >= 0.1 or not unit[0].isalpha() or " " in unit:
+        return 1.0, shown
+    size, prefix = next((p for p in _PREFIXES if peak >= 0.999999 * p[0]), _PREFIXES[-1])
+    return 1.0 / size, prefix + shown
+
+
+def superscript(number: int) -> str:
+    """``⁻³`` in plain text."""
+    return str(number).translate(_SUPERSCRIPT)
+
+
+class SvgPlot:
+    """One pair of axes with a title-less frame; headings and legends are the page's."""
+
+    def __init__(self, xlabel: str, ylabel: str, width: float = 4.0, height: float = 2.35) -> None:
+        """Open a plot.
+
+        Args:
+            xlabel: with unit.
+            ylabel: with unit.
+            width: [inch].
+            height: [inch].
+        """
+        with matplotlib.rc_context(_STYLE):
+            layout = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02)
+            self.figure = Figure(figsize=(width, height), layout=layout, facecolor="none")
+            self.axes: Axes = self.figure.add_subplot(facecolor="none")
+        self.axes.set_xlabel(xlabel)
+        self.axes.set_ylabel(ylabel)
+        self.axes.grid(True)
+        self.axes.set_axisbelow(True)
+        self.axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        self.axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        self.axes.margins(x=0.0, y=0.06)
+
+    def line(self, x: Array, y: Array, color: str, width: float = 1.4, dashed: bool = False) -> None:
+        """Draw a curve over increasing x, decimated."""
+        x, y = decimate(x, within_reason(y))
+        self.curve(x, y, color, width, dashed)
+
+    def curve(self, x: Array, y: Array, color: str, width: float = 1.4, dashed: bool = False) -> None:
+        """Draw a curve as it is."""
+        style = (0, (4, 2.5)) if dashed else "-"
+        self.axes.plot(x, y, color=color, linewidth=width, linestyle=style, solid_joinstyle="round")
+
+    def span(self, begin: float, end: float, label: str) -> None:
+        """Shade a stretch of x and put a small label above it."""
+        self.axes.axvspan(begin, end, color=MARK, alpha=0.28, linewidth=0)
+        self._label((begin + end) / 2, label)
+
+    def instant(self, x: float, label: str) -> None:
+        """Mark one x and put a small label above it."""
+        self.axes.axvline(x, color=MARK, linewidth=1.1, linestyle=(0, (2, 2)))
+        self._label(x, label)
+
+    def _label(self, x: float, label: str) -> None:
+        place = (x, 1.0)
+        self.axes.annotate(
+            label, place, (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points",
+            ha="center", va="bottom", fontsize=8, color=MARK, annotation_clip=False,
+        )  # fmt: skip
+
+    def logarithmic(self, values: Iterable[Array], decades: float = 6.0) -> None:
+        """Make y logarithmic over what is positive, at most ``decades`` below the largest value."""
+        positive = np.concatenate([v[np.isfinite(v) & (v > 0.0)] for v in values] or [np.ones(1)])
+        high = float(positive.max()) if positive.size else 1.0
+        low = max(float(positive.min()) if positive.size else 0.1, high * 10.0**-decades)
+        self.axes.set_yscale("log")
+        self.axes.set_ylim(low / 1.5, max(high * 2.0, low * 10.0))
+        self.axes.yaxis.set_major_locator(LogLocator(10.0, numticks=6))
+        self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"10{superscript(round(np.log10(value)))}"))
+        self.axes.yaxis.set_minor_formatter(NullFormatter())
+
+    def svg(self, description: str) -> str:
+        """SVG text to stand in a page.
+
+        Args:
+            description: what it shows, for those who cannot see it.
+        """
+        buffer = io.StringIO()
+        with matplotlib.rc_context(_STYLE):
+            canvas: Any = FigureCanvasSVG(self.figure)
+            canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
+        return _page_svg(buffer.getvalue(), description)
+
+
+def _page_svg(text: str, description: str) -> str:
+    """Cut matplotlib's file down to an element of the page: no header, no unused ids, colours and font of the page."""
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*|<style.*?</style>\s*", "", text, flags=re.DOTALL)
+    prefix = f"p{zlib.crc32(text.encode()):08x}-"  # ids must differ between the plots of a page
+    used = set(re.findall(r"#([A-Za-z_][\w.-]*)", text))
+    text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}{m[1]}"' if m[1] in used else "", text)
+    text = re.sub(r'(url\(#|href="#)', rf"\g<1>{prefix}", text)
+    text = re.sub(r"font: [^;\"]*?([\d.]+)px[^;\"]*", r"font-size: \1px", text)
+    text = re.sub(r" ?font-family: [^;\"]*;?", "", text)
+    text = re.sub(r"<g>\s*</g>|<g/>|<defs>\s*</defs>", "", text)
+    text = re.sub(r' d="([^"]+)"', lambda m: f' d="{_round(m[1])}"', text)
+    text = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}", text)
+    for stand_in, color in _STAND_INS.items():
+        text = text.replace(stand_in, color)
+    opening = re.compile(r"<svg [^>]*?(viewBox=\"[^\"]+\")[^>]*>")
+    text = opening.sub(lambda m: f'<svg {m[1]} role="img" aria-label="{html.escape(description)}">', text, count=1)
+    return re.sub(r"\s*\n\s*", " ", text).strip()
+
+
+def _round(path: str) -> str:
+    """Path data with one decimal (a tenth of a point)."""
+    words = (f"{float(w):.1f}".removesuffix(".0") if w[0] in "-.0123456789" else w for w in path.split())
+    return " ".join(words)

@@ -1,0 +1,236 @@
+"""A YAML file read with its line numbers, so that every problem is reported where it is, and all of them at once."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from flexarm_core.errors import ConfigError
+
+Scalar = bool | int | float | str
+ParameterValue = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
+Parameters = Mapping[str, ParameterValue]
+
+DEGREES = "!degrees"
+_EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+_TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong in a file.
+
+    Attributes:
+        path: the file.
+        line: counted from 1.
+        key: path of the key, as ``events[1].at``; empty for the file as a whole.
+        message: what is wrong, what is valid, what to do.
+    """
+
+    path: Path
+    line: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        """``file:line: key: message``."""
+        return f"{self.path}:{self.line}: {self.key + ': ' if self.key else ''}{self.message}"
+
+
+class Document:
+    """A composed YAML file and the problems found in it so far."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        """Read a file; syntax errors become problems, and ``root`` is then None.
+
+        Args:
+            path: file to read.
+            kind: what it is, for messages: ``scenario`` or ``study``.
+
+        Raises:
+            ConfigError: the file cannot be read.
+        """
+        self.path = path
+        self.problems: list[Problem] = []
+        self.root: yaml.Node | None = None
+        try:
+            self.text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = "does not exist" if not path.exists() else f"cannot be read: {error}"
+            raise ConfigError(f"{kind} file '{path}' {reason}") from error
+        try:
+            self.root = yaml.compose(self.text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            self._add(mark.line + 1 if mark else 1, "", f"not valid YAML: {error.problem or error.context}")
+        except yaml.YAMLError as error:
+            self._add(1, "", f"not valid YAML: {error}")
+        else:
+            if self.root is None:
+                self._add(1, "", f"the file is empty: expected a {kind}")
+            elif (loop := _find_loop(self.root)) is not None:
+                self.problem(loop, "", "an alias contains itself")
+                self.root = None
+
+    def problem(self, node: yaml.Node, key: str, message: str) -> None:
+        """Note a problem at a node."""
+        self._add(node.start_mark.line + 1, key, message)
+
+    def _add(self, line: int, key: str, message: str) -> None:
+        found = Problem(self.path, line, key, message)
+        if found not in self.problems:  # an alias is read wherever it is used
+            self.problems.append(found)
+
+    def entries(self, node: yaml.Node, key: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """Key and value nodes of a mapping by key; duplicate and unusable keys become problems."""
+        found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                self.problem(key_node, key, "a key must be plain text")
+            elif key_node.value == "<<":
+                self.problem(key_node, key, "merge keys (<<) are not supported: write the keys out")
+            elif key_node.value in found:
+                first = found[key_node.value][0].start_mark.line + 1
+                self.problem(key_node, join(key, key_node.value), f"duplicate key, first given in line {first}")
+            else:
+                found[key_node.value] = (key_node, value_node)
+        return found
+
+    def scalar(self, node: yaml.Node, key: str) -> Scalar | None:
+        """Plain value of a scalar node; None, with a problem noted, where there is none."""
+        if not isinstance(node, yaml.ScalarNode):
+            self.problem(node, key, f"expected a single value, got {describe(node)}")
+            return None
+        if node.tag == DEGREES:
+            return self._degrees(node, key)
+        if node.tag == "tag:yaml.org,2002:str":
+            # YAML 1.1 takes 1e-5 for text (it wants 1.0e-5); nobody who writes it means text.
+            plain = node.style is None and _EXPONENT.fullmatch(node.value)
+            return float(node.value) if plain else str(node.value)
+        if node.tag == "tag:yaml.org,2002:null":
+            self.problem(node, key, "has no value: give one or leave the key out")
+            return None
+        if node.tag in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"):
+            return str(node.value)
+        try:
+            value = yaml.constructor.SafeConstructor().construct_object(node)
+        except (yaml.YAMLError, ValueError):
+            value = None
+        if isinstance(value, (bool, int, float, str)):
+            return value
+        self.problem(node, key, f"cannot be read as {node.tag}; the only tag that is known is {DEGREES}")
+        return None
+
+    def _degrees(self, node: yaml.ScalarNode, key: str) -> float | None:
+        try:
+            return math.radians(float(node.value))
+        except ValueError:
+            self.problem(node, key, f"{DEGREES} needs a number, got '{node.value}'")
+            return None
+
+    def parameter(self, node: yaml.Node, key: str) -> ParameterValue | None:
+        """Value of a ROS parameter: a scalar or a list of scalars of one type."""
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, key)
+        if not isinstance(node, yaml.SequenceNode):
+            self.problem(node, key, f"expected a value or a list of values, got {describe(node)}")
+            return None
+        if not node.value:
+            self.problem(node, key, "an empty list has no type for ROS: give values or leave the key out")
+            return None
+        values = [self._item(item, node.tag, f"{key}[{i}]") for i, item in enumerate(node.value)]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            return None
+        types = {type(value) for value in known}
+        if types == {int, float}:
+            return [float(value) for value in known]
+        if len(types) > 1:
+            names = " and ".join(sorted(_TYPE_NAMES[t] for t in types))
+            self.problem(node, key, f"a ROS parameter list holds one type, this one mixes {names}")
+            return None
+        return known  # type: ignore[return-value]  # one type, as was just checked
+
+    def _item(self, item: yaml.Node, list_tag: str, key: str) -> Scalar | None:
+        if not isinstance(item, yaml.ScalarNode):
+            self.problem(item, key, f"a ROS parameter list holds single values, got {describe(item)}")
+            return None
+        if list_tag == DEGREES:
+            return self._degrees(item, key)
+        if list_tag != "tag:yaml.org,2002:seq":
+            self.problem(item, key, f"tag {list_tag} is not known; the only one is {DEGREES}")
+            return None
+        return self.scalar(item, key)
+
+    def parameters(self, node: yaml.Node, key: str) -> dict[str, ParameterValue]:
+        """ROS parameters of a free mapping; nested mappings become dotted names, as in ROS parameter files."""
+        if not isinstance(node, yaml.MappingNode):
+            self.problem(node, key, f"expected a mapping of parameters, got {describe(node)}")
+            return {}
+        found: dict[str, ParameterValue] = {}
+        for name, (key_node, value_node) in self.entries(node, key).items():
+            path = join(key, name)
+            if isinstance(value_node, yaml.MappingNode):
+                values = {f"{name}.{k}": v for k, v in self.parameters(value_node, path).items()}
+            else:
+                value = self.parameter(value_node, path)
+                values = {} if value is None else {name: value}
+            for dotted, value in values.items():
+                if dotted in found:
+                    self.problem(key_node, path, f"parameter '{dotted}' is given twice")
+                found[dotted] = value
+        return found
+
+
+def join(key: str, name: str) -> str:
+    """Path of a key below another."""
+    return f"{key}.{name}" if key else name
+
+
+def describe(node: yaml.Node) -> str:
+    """What a node is, for messages."""
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping"
+    if isinstance(node, yaml.SequenceNode):
+        return "a list"
+    return f"'{node.value}'" if node.value else "nothing"
+
+
+def nearest(wrong: str, valid: Iterable[str]) -> str:
+    """``did you mean 'x'? `` where a valid word is near, else nothing."""
+    match = difflib.get_close_matches(wrong, list(valid), n=1, cutoff=0.6)
+    return f"did you mean '{match[0]}'? " if match else ""
+
+
+def raise_problems(problems: Iterable[Problem], kind: str) -> None:
+    """Raise ConfigError with every problem, file by file in order of lines, if there is any."""
+    found = sorted(problems, key=lambda problem: (str(problem.path), problem.line))
+    if found:
+        head = f"{len(found)} problem{'s' if len(found) > 1 else ''} in the {kind}:"
+        raise ConfigError("\n  ".join([head, *map(str, found)]))
+
+
+def _find_loop(root: yaml.Node) -> yaml.Node | None:
+    """A node that contains itself, if there is one (``&a [*a]``)."""
+    open_nodes: set[int] = set()
+    done: set[int] = set()
+    stack: list[tuple[yaml.Node, bool]] = [(root, False)]
+    while stack:
+        node, leaving = stack.pop()
+        if leaving:
+            open_nodes.discard(id(node))
+            done.add(id(node))
+        elif id(node) in open_nodes:
+            return node
+        elif id(node) not in done and not isinstance(node, yaml.ScalarNode):
+            open_nodes.add(id(node))
+            stack.append((node, True))
+            pairs = node.value if isinstance(node, yaml.SequenceNode) else [n for pair in node.value for n in pair]
+            stack.extend((child, False) for child in pairs)
+    return None

@@ -1,0 +1,150 @@
+"""The command as a user meets it: exit status, messages, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live import own_domain
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = """
+title: test
+robot: {description: "package://flexarm/urdf/planar_3r.urdf.xacro"}
+gravity: [0.0, 0.0, 0.0]
+duration: DURATION
+plant: {initial_position: [1.0, -1.0, -1.0]}
+nodes:
+  - {executable: rns_vibration_controller, parameters: {task: none}}
+  - {executable: hardware_gate}
+figures:
+  deflection: {metric: peak_base_deflection, goal: "GOAL"}
+"""
+
+
+@pytest.fixture(autouse=True)
+def domain() -> Iterator[None]:
+    """A ROS domain of its own."""
+    with own_domain():
+        yield
+
+
+def flexarm(*arguments: str, **options) -> subprocess.CompletedProcess:
+    """Run the command."""
+    command = [sys.executable, "-m", "flexarm_tools.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def scenario(folder: Path, goal: str = "<= 1e-3", duration: float = 0.05) -> Path:
+    """A scenario file."""
+    path = folder / "still.yaml"
+    path.write_text(RUN.replace("GOAL", goal).replace("DURATION", str(duration)))
+    return path
+
+
+def node_processes(marker: str) -> list[str]:
+    """Command lines of living nodes that this run started."""
+    lines = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                environment = (folder / "environ").read_bytes()
+            except OSError:
+                continue
+            if "lib/flexarm/" in line and f"FLEXARM_TEST={marker}".encode() in environment:
+                lines.append(line)
+    return lines
+
+
+def test_a_run_writes_its_figures_and_a_report_and_exits_with_0(tmp_path):
+    done = flexarm("run", str(scenario(tmp_path)), "--report", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "out" / "metrics.json").read_text())["figures"]
+    assert figures["deflection"]["holds"] and figures["deflection"]["unit"] == "m"
+    assert "<html" in (tmp_path / "out" / "report.html").read_text().lower()
+    assert (tmp_path / "out" / "recordings" / "still.npz").is_file()
+
+
+def test_an_expectation_that_fails_exits_with_1(tmp_path):
+    done = flexarm("run", str(scenario(tmp_path, ">= 1.0")), "--report", str(tmp_path / "out"))
+    assert done.returncode == 1 and "FAIL" in done.stdout
+
+
+def test_a_wrong_key_is_named_with_its_line_and_exits_with_2(tmp_path):
+    path = scenario(tmp_path)
+    path.write_text(path.read_text().replace("duration:", "durration:"))
+    done = flexarm("run", str(path))
+    assert done.returncode == 2
+    assert "still.yaml:5" in done.stderr and "durration" in done.stderr and "duration" in done.stderr
+
+
+def test_a_bad_node_parameter_ends_the_run_with_its_reason(tmp_path):
+    path = scenario(tmp_path)
+    path.write_text(path.read_text().replace("task: none", "task: dance"))
+    done = flexarm("run", str(path), "--report", str(tmp_path / "out"))
+    assert done.returncode == 2 and "task must be one of tool_path, none; got 'dance'" in done.stderr
+
+
+def test_an_unknown_demo_lists_those_there_are():
+    done = flexarm("demo", "ballet")
+    assert done.returncode == 2 and "there is no demo 'ballet'; demos: planar" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_leaves_no_process_behind(tmp_path, number):
+    marker = f"{tmp_path.name}-{os.getpid()}"
+    command = [sys.executable, "-m", "flexarm_tools.cli", "run", str(scenario(tmp_path, duration=600.0))]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "FLEXARM_TEST": marker},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    deadline = time.monotonic() + 60.0
+    while len(node_processes(marker)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(node_processes(marker)) == 3
+    time.sleep(2.0)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=30.0)
+    while node_processes(marker) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert node_processes(marker) == []
+    if number != signal.SIGKILL:
+        assert process.returncode == 130 and b"interrupted by" in output
+
+
+def test_a_second_run_on_the_same_domain_is_refused(tmp_path):
+    command = [sys.executable, "-m", "flexarm_tools.cli", "run", str(scenario(tmp_path, duration=600.0))]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as first:
+        try:
+            time.sleep(4.0)
+            second = flexarm("run", str(scenario(tmp_path)))
+            assert second.returncode == 2 and "already runs in ROS domain" in second.stderr
+        finally:
+            first.send_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("robot", ["planar_3r", "trep"])
+def test_check_says_what_a_robot_holds(robot):
+    done = flexarm("check", str(ROOT / "urdf" / f"{robot}.urdf.xacro"))
+    assert done.returncode == 0
+    assert "rns_vibration_controller: can run" in done.stdout and "base_x" in done.stdout
+
+
+def test_check_names_the_joint_whose_link_has_no_inertia(tmp_path, planar_3r_text):
+    start = planar_3r_text.index("<inertial>", planar_3r_text.index('<link name="link2">'))
+    end = planar_3r_text.index("</inertial>", start) + len("</inertial>")
+    path = tmp_path / "hollow.urdf"
+    path.write_text(planar_3r_text[:start] + planar_3r_text[end:])
+    done = flexarm("check", str(path))
+    assert done.returncode == 1 and "joint 'joint2' moves link 'link2', which has no <inertial>" in done.stdout

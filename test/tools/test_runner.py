@@ -1,0 +1,183 @@
+"""Runs of the whole graph: separate processes, real DDS, lockstep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from live import own_domain
+
+from flexarm_core.hardware_gate.gate import HardwareGate, HardwareGateConfig
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.path.line import LinePath, LinePathConfig
+from flexarm_core.pipeline import Pipeline
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.plant import Plant, PlantConfig
+from flexarm_sim.pushes import Push
+from flexarm_tools.progress import Progress
+from flexarm_tools.recording import Recording
+from flexarm_tools.runner import run_scenario
+from flexarm_tools.scenario_file import load_scenario
+
+START = np.radians([60.0, -60.0, -60.0])
+
+SCENARIO = """
+title: test
+robot: {{description: "package://flexarm/urdf/planar_3r.urdf.xacro"}}
+gravity: [0.0, 0.0, 0.0]
+rate: {rate}
+duration: {duration}
+mode: {mode}
+plant:
+  initial_position: !degrees [60.0, -60.0, -60.0]
+{plant}
+nodes:
+  - executable: reference_generator
+    parameters:
+      displacement: [-0.3, 0.0, 0.0]
+      duration: 2.0
+      axes: [true, true, false, false, false, false]
+  - executable: rns_vibration_controller
+    parameters: {{joint_damping: 1.0}}
+  - executable: hardware_gate
+    parameters: {{max_acceleration: [20.0]}}
+pushes:
+  - {{link: base_link, start: 0.02, duration: 0.05, force: [5.0, 0.0, 0.0]}}
+{events}
+"""
+
+
+@pytest.fixture(autouse=True)
+def domain() -> Iterator[None]:
+    """A ROS domain of its own."""
+    with own_domain():
+        yield
+
+
+def run(
+    tmp_path: Path,
+    duration: float = 0.3,
+    plant: str = "",
+    events: str = "",
+    mode: str = "lockstep",
+    rate: float = 1000.0,
+) -> Recording:
+    """Run the planar arm."""
+    tmp_path.mkdir(exist_ok=True)
+    path = tmp_path / "scenario.yaml"
+    plant = "\n".join(f"  {line}" for line in plant.splitlines())
+    path.write_text(SCENARIO.format(duration=duration, plant=plant, events=events, mode=mode, rate=rate))
+    return run_scenario(load_scenario(path), Progress("test"), tmp_path / "logs")
+
+
+def in_one_process(text: str, ticks: int) -> np.ndarray:
+    """The same run without ROS: rows of joint positions and base deflection."""
+    model = ArmModel(text, gravity=(0.0, 0.0, 0.0))
+    backend = MujocoBackend(model.description, gravity=(0.0, 0.0, 0.0))
+    push = Push("base_link", 0.02, 0.05, (5.0, 0.0, 0.0))
+    plant = Plant(model.description, backend, PlantConfig(initial_position=tuple(START), pushes=(push,)))
+    limits = JointLimits(
+        model.lower, model.upper, model.velocity_limit, np.full(3, 20.0), model.effort_limit, np.full(3, np.inf)
+    )
+    axes = (True, True, False, False, False, False)
+    pipeline = Pipeline(
+        LinePath(LinePathConfig(model.base_frame, (-0.3, 0.0, 0.0), duration=2.0, axes=axes)),
+        VibrationController(model, VibrationControllerConfig()),
+        HardwareGate(model, limits, HardwareGateConfig(lockstep=True)),
+    )
+    rows = []
+    for _ in range(ticks):
+        said = plant.measure()
+        rows.append([*said.joints.position, *said.elastic.position])
+        state = ArmState(
+            said.stamp, said.joints.position, said.joints.velocity, said.elastic.position, said.elastic.velocity
+        )
+        plant.advance(pipeline.tick(state).command)
+    return np.array(rows)
+
+
+def test_separate_processes_do_what_the_pipeline_does_in_one_and_do_it_twice(tmp_path, planar_3r_text):
+    first = run(tmp_path / "1")
+    graph = np.column_stack((first.position, first.deflection))
+    assert np.array_equal(graph, in_one_process(planar_3r_text, 300))
+    assert (first.lost_samples, first.lockstep_timeouts, first.watchdog_stops) == (0, 0, 0)
+    assert np.abs(graph[-1] - graph[0]).max() > 1e-3  # it did move
+    second = run(tmp_path / "2")
+    for name in ("position", "velocity", "effort", "deflection", "base_wrench", "reference_position", "damping"):
+        assert np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True), name
+
+
+def test_an_event_takes_effect_exactly_between_two_ticks(tmp_path):
+    events = "events:\n  - {at: 0.1, node: rns_vibration_controller, set: {vibration_damping: false}}"
+    recording = run(tmp_path, 0.2, events=events)
+    assert recording.vibration_damping[:100].all() and not recording.vibration_damping[100:].any()
+    assert any(event.source == "rns_vibration_controller" and event.time == 0.1 for event in recording.events)
+
+
+def assert_stopped_and_recovered(recording: Recording, begin: float, said: str) -> None:
+    """One stop, said on /diagnostics; limits kept; control back at the end."""
+    assert recording.watchdog_stops == 1
+    assert any(e.source == "hardware_gate" and said in e.message for e in recording.events), recording.events
+    after = recording.time > begin + 0.15
+    assert np.isfinite(recording.effort).all() and np.abs(recording.effort).max() <= 500.0
+    assert np.abs(recording.velocity).max() < 4.0
+    assert recording.tracking_error[after][-1] < recording.tracking_error[after][0]
+    assert recording.lockstep_timeouts == 0
+
+
+def test_nan_in_joint_states_leads_to_a_stop_and_back(tmp_path):
+    recording = run(tmp_path, 0.9, plant="sensors: {joint_position: {nan_intervals: [0.3, 0.35]}}")
+    assert_stopped_and_recovered(recording, 0.3, "joint state position of joint1, joint2, joint3 is not finite")
+
+
+def test_joint_states_stopped_for_100_ms_lead_to_a_stop_and_back(tmp_path):
+    silent = "sensors: {joint_position: {dropout_intervals: [0.3, 0.4]}, deflection: {dropout_intervals: [0.3, 0.4]}}"
+    recording = run(tmp_path, 0.9, plant=silent)
+    assert_stopped_and_recovered(recording, 0.3, "no joint state for")
+
+
+def test_a_joint_that_is_missing_leads_to_a_stop_and_back(tmp_path):
+    missing = "joint_list_fault: {names: [joint1, joint3, base_x], interval: [0.3, 0.34]}"
+    assert_stopped_and_recovered(run(tmp_path, 0.9, plant=missing), 0.3, "joint state lacks joint2")
+
+
+def test_a_dead_deflection_sensor_leads_to_a_stop_and_back(tmp_path):
+    recording = run(tmp_path, 0.9, plant="sensors: {deflection: {dropout_intervals: [0.3, 0.34]}}")
+    assert_stopped_and_recovered(recording, 0.3, "joint state lacks base_x")
+
+
+def test_joints_in_another_order_change_nothing(tmp_path, planar_3r_text):
+    shuffled = "joint_list_fault: {names: [joint3, base_x, joint1, joint2], interval: [0.1, 0.2]}"
+    recording = run(tmp_path, plant=shuffled)
+    assert np.array_equal(recording.position, in_one_process(planar_3r_text, 300)[:, :3])
+    assert recording.watchdog_stops == 0
+
+
+def test_when_the_controller_is_killed_the_gate_stops_the_arm(tmp_path):
+    killed = "events:\n  - {at: 0.4, node: rns_vibration_controller, kill: true}"
+    recording = run(tmp_path, 1.2, plant="lockstep_timeout: 0.5", events=killed)
+    assert recording.watchdog_stops == 1 and recording.lockstep_timeouts == 1
+    assert np.abs(recording.velocity[400]).max() > 0.05
+    assert np.abs(recording.velocity[-1]).max() < 1e-2
+    assert recording.node_deaths == ()  # it was asked for
+
+
+def test_a_lifecycle_event_deactivates_a_node_and_the_arm_stops(tmp_path):
+    events = "events:\n  - {at: 0.4, node: reference_generator, transition: deactivate}"
+    recording = run(tmp_path, 0.9, plant="lockstep_timeout: 0.5", events=events)
+    assert recording.watchdog_stops == 1
+    assert np.abs(recording.velocity[-1]).max() < 1e-2
+
+
+def test_in_real_time_the_clock_goes_on_whether_or_not_commands_come(tmp_path):
+    began = time.monotonic()
+    recording = run(tmp_path, 1.0, mode="real_time", rate=250.0)
+    assert recording.ticks == 250 and recording.lost_samples == 0 and recording.lockstep_timeouts == 0
+    assert time.monotonic() - began > 1.0
+    assert np.isfinite(recording.tick_latency).any()  # how long is the machine's affair: see the metric

@@ -1,0 +1,201 @@
+"""Scenario files: what they say arrives, and every mistake is reported where it is."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.packages import AmentPackages
+from flexarm_tools.scenario_file import load_scenario
+
+
+def problems(load, *changes):
+    """Lines, keys and messages of everything that is wrong after changes."""
+    with pytest.raises(ConfigError) as error:
+        load(*changes)
+    lines = str(error.value).splitlines()[1:]
+    return [re.fullmatch(r"\s*.*run\.yaml:(\d+): (?:([\w\[\].-]+): )?(.*)", line).groups() for line in lines]
+
+
+def test_a_scenario_says_what_its_file_says(load):
+    scenario = load()
+    assert (scenario.title, scenario.rate, scenario.ticks, scenario.mode) == ("A run", 1000.0, 6000, "lockstep")
+    assert scenario.robot.tool_frame == "tool0"
+    assert scenario.robot.description.actuated == ("joint1", "joint2", "joint3")
+    assert [node.name for node in scenario.nodes] == ["reference_generator", "rns_vibration_controller"]
+    assert scenario.nodes[0].package == "flexarm"
+    assert scenario.pushes[0].force == (30.0, 0.0, 0.0)
+    assert scenario.events[0].parameters == {"vibration_damping": True}
+    assert scenario.figures[0].goal.bound == 1e-5
+
+
+def test_degrees_become_radians(load):
+    assert load().plant["initial_position"] == pytest.approx([math.pi / 3, -math.pi / 3, -math.pi / 3], abs=0.0)
+    scenario = load(("{displacement: [-0.3, 0.0, 0.0]}", "{angle: !degrees 90, list: [!degrees 180, 1.0]}"))
+    assert scenario.nodes[0].parameters == {"angle": math.pi / 2, "list": [math.pi, 1.0]}
+
+
+def test_an_angle_is_not_taken_where_no_angle_belongs(load):
+    ((line, key, message),) = problems(load, ("duration: 6.0", "duration: !degrees 60"))
+    assert (line, key) == ("6", "duration")
+    assert message == "expected number > 0 [s], got the angle 60 deg"
+
+
+def test_gravity_points_down_unless_it_is_given(load):
+    assert load().gravity == (0.0, 0.0, 0.0)
+    assert load(("gravity: [0.0, 0.0, 0.0]\n", "")).gravity == (0.0, 0.0, -9.81)
+
+
+def test_nested_parameters_get_dotted_names(load):
+    scenario = load(("{displacement: [-0.3, 0.0, 0.0]}", "{a: {b: {c: 1}, d: x}}"))
+    assert scenario.nodes[0].parameters == {"a.b.c": 1, "a.d": "x"}
+
+
+def test_a_number_in_exponent_notation_is_a_number_and_a_quoted_one_is_text(load):
+    scenario = load(("{displacement: [-0.3, 0.0, 0.0]}", "{a: 1e-5, b: '1e-5', c: [1, 2.5]}"))
+    assert scenario.nodes[0].parameters == {"a": 1e-5, "b": "1e-5", "c": [1.0, 2.5]}
+
+
+def test_a_robot_is_found_beside_the_scenario_file(load, tmp_path: Path, planar_3r_text: str):
+    (tmp_path / "arm.urdf").write_text(planar_3r_text, encoding="utf-8")
+    assert load(("package://flexarm/urdf/planar_3r.urdf.xacro", "arm.urdf")).robot.path == tmp_path / "arm.urdf"
+
+
+def test_events_are_put_in_order_of_time(load):
+    change = ("events:\n", "events:\n  - {at: 5.0, node: simulated_plant, kill: true}\n")
+    assert [event.at for event in load(change).events] == [3.0, 5.0]
+
+
+def test_an_alias_repeats_a_value(load):
+    scenario = load(
+        ("{displacement: [-0.3, 0.0, 0.0]}", "&same {gain: 2.0}"),
+        ("parameters: {vibration_damping: false}", "parameters: *same"),
+    )
+    assert scenario.nodes[0].parameters == scenario.nodes[1].parameters == {"gain": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key", "message"),
+    [
+        ("title: A run", "titel: A run", 1, "titel", "unknown key 'titel'; did you mean 'title'? valid keys: title"),
+        ("title: A run", "title:", 1, "title", "has no value"),
+        ("rate: 1000.0", "rate: fast", 5, "rate", "expected number > 0 [Hz], got 'fast'"),
+        ("rate: 1000.0", "rate: .nan", 5, "rate", "expected number > 0 [Hz]"),
+        ("rate: 1000.0", "rate: yes", 5, "rate", "expected number > 0 [Hz]"),
+        ("rate: 1000.0", "rate: -2", 5, "rate", "expected number > 0 [Hz], got '-2'"),
+        ("rate: 1000.0", "rate: [1, 2]", 5, "rate", "expected a single value, got a list"),
+        ("rate: 1000.0", "rate: !knots 5", 5, "rate", "the only tag that is known is !degrees"),
+        ("rate: 1000.0", "rate: 1000.0\nrate: 500.0", 6, "rate", "duplicate key, first given in line 5"),
+        ("rate: 1000.0", "mode: loose", 5, "mode", "expected one of lockstep, real_time, got 'loose'"),
+        ("gravity: [0.0, 0.0, 0.0]", "gravity: [0.0, 0.0]", 4, "gravity", "as [x, y, z], got 2 values"),
+        ("gravity: [0.0, 0.0, 0.0]", "gravity: [0.0, down, 0.0]", 4, "gravity[1]", "three numbers [m/s^2], got 'down'"),
+        ("duration: 6.0", "duration: 6.0004", 6, "duration", "6.0004 s is not a whole number of ticks of 0.001 s"),
+        ("  initial_position: !degrees [60, -60, -60]", "  - 1", 8, "plant", "a mapping of parameters, got a list"),
+        ("!degrees [60, -60, -60]", "[1.0, [2.0]]", 8, "plant.initial_position[1]", "holds single values, got a list"),
+        ("!degrees [60, -60, -60]", "[1.0, x]", 8, "plant.initial_position", "mixes number and text"),
+        ("!degrees [60, -60, -60]", "[]", 8, "plant.initial_position", "empty list has no type"),
+        ("!degrees [60, -60, -60]", "!degrees [x]", 8, "plant.initial_position[0]", "!degrees needs a number, got 'x'"),
+        ("!degrees [60, -60, -60]", "", 8, "plant.initial_position", "has no value: give one"),
+        ("initial_position: !degrees [60, -60, -60]", "a.b: 1\n  a: {b: 2}", 9, "plant.a", "'a.b' is given twice"),
+        ("  description: package", "  path: package", 3, "robot.description", "is missing: expected text"),
+        ("planar_3r.urdf.xacro", "planar_4r.urdf.xacro", 3, "robot.description", "does not exist"),
+        ("package://flexarm", "package://nowhere", 3, "robot.description", "package 'nowhere' is not installed"),
+        ("package://flexarm/urdf/", "http://x/", 3, "robot.description", "only package:// and"),
+        (".urdf.xacro\n", ".urdf.xacro\n  tool_frame: hand\n", 4, "robot.tool_frame", "'hand' is not a link"),
+        ("e: reference_generator", "e: reference_genrator", 10, "nodes[0].executable", "mean 'reference_generator'?"),
+        ("e: reference_generator", "e: simulated_plant\n    name: p", 10, "nodes[0].executable", "always"),
+        ("e: reference_generator", "e: rns_vibration_controller", 12, "nodes[1].name", "is taken"),
+        ("    parameters: {disp", "    name: 3d\n    parameters: {disp", 11, "nodes[0].name", "not a node name"),
+        ("    parameters: {disp", "    remappings: {a: b c}\n    parameters: {disp", 11, "nodes[0].remappings", "b c"),
+        ("link: base_link", "link: base_lnk", 15, "pushes[0].link", "did you mean 'base_link'?"),
+        ("start: 1.0", "start: 5.95", 15, "pushes[0].start", "ends at 6.05 s, after the run"),
+        ("force: [30.0, 0.0, 0.0]", "force: [0.0, 0.0, 0.0]", 15, "pushes[0].force", "that is not zero"),
+        ("at: 3.0", "at: 6.0", 17, "events[0].at", "not within the run of 6 s"),
+        ("at: 3.0", "at: 3.0004", 17, "events[0].at", "two ticks of 0.001 s: take 3"),
+        ("node: rns_vibration", "node: rns_vibratory", 17, "events[0].node", "mean 'rns_vibration_controller'?"),
+        ("set: {vibration_damping: true}", "transition: stop", 17, "events[0].transition", "one of configure"),
+        ("set: {vibration_damping: true}", "kill: false", 17, "events[0].kill", "expected true"),
+        (", set: {vibration_damping: true}", "", 17, "events[0]", "this one has: none"),
+        ("set: {vibration_damping: true}", "set: {a: 1}, kill: true", 17, "events[0]", "this one has: set, kill"),
+        ("metric: peak_base", "metric: peak_bass", 19, "figures.peak.metric", "did you mean 'peak_base_deflection'?"),
+        ('goal: "<= 1e-5"', 'goal: "about 3"', 19, "figures.peak.goal", "is not a comparison and a number"),
+        ('goal: "<= 1e-5"', "since: 1.0", 19, "figures.peak.since", "valid keys: metric, goal, after, before, joints"),
+        ('goal: "<= 1e-5"', "after: 7.0", 19, "figures.peak.after", "nothing is measured"),
+        ('goal: "<= 1e-5"', "joints: [base_y]", 19, "figures.peak.joints", "elastic joint 'base_y' does not exist"),
+        ("  peak: {", "  peak of it: {", 19, "figures.peak of it", "a figure's name has letters, digits and _"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_reported_with_line_key_and_remedy(load, old, new, line, key, message):
+    with pytest.raises(ConfigError) as error:
+        load((old, new))
+    found = str(error.value).splitlines()[1:]
+    assert any(f"run.yaml:{line}: {key}: " in one and message in one for one in found), "\n".join(found)
+
+
+def test_all_mistakes_are_reported_at_once_in_order_of_lines(load):
+    found = problems(load, ("at: 3.0", "at: soon"), ("rate: 1000.0", "rate: 0"), ("link: base_link", "lnk: base_link"))
+    assert [(line, key) for line, key, _ in found] == [
+        ("5", "rate"),
+        ("15", "pushes[0].lnk"),
+        ("15", "pushes[0].link"),
+        ("17", "events[0].at"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("title: [1, 2\nrate: 3\n", 2, "not valid YAML"),
+        ("", 1, "the file is empty: expected a scenario"),
+        ("- a\n- b\n", 1, "expected a mapping with the keys title, description, robot"),
+        ("title: a\n---\ntitle: b\n", 2, "not valid YAML: but found another document"),
+        ("title: &a [*a]\n", 1, "an alias contains itself"),
+        ("title: x\n<<: {rate: 1}\n", 2, "merge keys (<<) are not supported"),
+        ("title: \t\x07\n", 1, "not valid YAML"),
+    ],
+)
+def test_what_is_not_a_scenario_at_all_is_refused(tmp_path, packages, text, line, message):
+    path = tmp_path / "run.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(f"run.yaml:{line}: ")) as error:
+        load_scenario(path, packages)
+    assert message in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path, packages):
+    with pytest.raises(ConfigError, match=r"scenario file '.*missing\.yaml' does not exist"):
+        load_scenario(tmp_path / "missing.yaml", packages)
+
+
+def test_packages_and_their_executables_come_from_the_sourced_environment(tmp_path, monkeypatch):
+    (tmp_path / "share/ament_index/resource_index/packages").mkdir(parents=True)
+    (tmp_path / "share/ament_index/resource_index/packages/my_robot").touch()
+    (tmp_path / "lib/my_robot").mkdir(parents=True)
+    (tmp_path / "lib/my_robot/my_node").touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    assert AmentPackages().share("my_robot") == tmp_path / "share/my_robot"
+    assert AmentPackages().executables("my_robot") == ("my_node",)
+    assert AmentPackages().share("other_robot") is None
+    assert AmentPackages().executables("other_robot") is None
+    monkeypatch.delenv("AMENT_PREFIX_PATH")
+    assert AmentPackages().share("my_robot") is None
+
+
+def test_elastic_joints_of_two_units_must_be_chosen_from(load, tmp_path, planar_3r_text):
+    second = """<joint name="base_turn" type="revolute"><parent link="cart"/><child link="base_link"/>
+      <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+      <link name="cart"><inertial><mass value="1"/>
+      <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>"""
+    text = planar_3r_text.replace('<child link="base_link"/>', '<child link="cart"/>', 1)
+    text = text.replace("</robot>", second + "</robot>")
+    text = text.replace("<flexibility>", '<flexibility><elastic_joint name="base_turn" stiffness="50"/>')
+    (tmp_path / "arm.urdf").write_text(text, encoding="utf-8")
+    robot = ("package://flexarm/urdf/planar_3r.urdf.xacro", "arm.urdf")
+    ((line, key, message),) = problems(load, robot)
+    assert (line, key) == ("19", "figures.peak.joints")
+    assert "choose those of one unit with 'joints'" in message
+    assert load(robot, ('goal: "<= 1e-5"', "joints: [base_turn]")).figures[0].options.joints == ("base_turn",)
