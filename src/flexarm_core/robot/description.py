@@ -96,6 +96,88 @@ class ElasticJoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Beam:
+    """A straight, uniform beam along the x axis of its own frame, clamped at x = 0 (tag ``<beam>``).
+
+    Attributes:
+        length: [m].
+        EIy: bending stiffness about the y axis: resists deflection along z [N*m^2].
+        EIz: bending stiffness about the z axis: resists deflection along y [N*m^2].
+        GJ: torsional stiffness [N*m^2], 0 where there are no torsion modes.
+        EA: axial stiffness [N], 0 where there are no axial modes.
+        rho_A: mass per length [kg/m].
+        rho_Ip: polar moment of inertia per length about the x axis [kg*m].
+        modes_y: number of bending modes that deflect along y.
+        modes_z: number of bending modes that deflect along z.
+        modes_torsion: number of torsion modes.
+        modes_axial: number of axial modes.
+        damping_ratio: of every mode.
+        elements: number of finite elements.
+        tip_mass: load at the far end with which the mode shapes are computed [kg]; None: all that hangs outboard.
+        transform_beam_to_link: (4, 4) where the beam lies in its link.
+    """
+
+    length: float
+    EIy: float
+    EIz: float
+    GJ: float
+    EA: float
+    rho_A: float
+    rho_Ip: float
+    modes_y: int
+    modes_z: int
+    modes_torsion: int
+    modes_axial: int
+    damping_ratio: float
+    elements: int
+    tip_mass: float | None
+    transform_beam_to_link: Array
+
+
+@dataclass(frozen=True, slots=True)
+class StrainGauge:
+    """A strain gauge on a flexible link (tag ``<strain_gauge>``): measures the strain along x of one fibre.
+
+    Attributes:
+        name: sensor name.
+        link: flexible link it is glued to.
+        position: (3,) of the fibre in the beam's frame, or in the link's frame for modal data [m].
+    """
+
+    name: str
+    link: str
+    position: Array
+
+
+@dataclass(frozen=True, slots=True)
+class FlexibleLink:
+    """A link that bends (tag ``<flexible_link>``): a beam, or modal data of a finite-element program.
+
+    Attributes:
+        name: link name.
+        beam: the beam, None where a file is given.
+        modal_data: URI of a modal data file, empty where a beam is given.
+    """
+
+    name: str
+    beam: Beam | None
+    modal_data: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImuSensor:
+    """An inertial measurement unit of ``<ros2_control>``: angular velocity and specific force of a link.
+
+    Attributes:
+        name: sensor name.
+        frame: link in whose frame, and at whose origin, it measures.
+    """
+
+    name: str
+    frame: str
+
+
+@dataclass(frozen=True, slots=True)
 class ForceTorqueSensor:
     """A force/torque sensor of ``<ros2_control>``: measures the wrench through the joint whose child is ``frame``.
 
@@ -121,6 +203,9 @@ class RobotDescription:
         actuated: names of the actuated joints, in tree order.
         elastic: elastic joints of the base, in tree order.
         force_torque_sensors: by name.
+        flexible_links: links that bend, by name.
+        strain_gauges: by name.
+        imus: inertial measurement units, by name.
     """
 
     name: str
@@ -131,6 +216,9 @@ class RobotDescription:
     actuated: tuple[str, ...]
     elastic: tuple[ElasticJoint, ...]
     force_torque_sensors: dict[str, ForceTorqueSensor]
+    flexible_links: dict[str, FlexibleLink]
+    strain_gauges: dict[str, StrainGauge]
+    imus: dict[str, ImuSensor]
 
     @property
     def base_frame(self) -> str:

@@ -1,8 +1,8 @@
 """Reads a robot_description text into a RobotDescription and checks it.
 
 The URDF proper is read by ``urdf_parser_py``, ROS's own reader. (``urdfpy`` does not import on Python 3.10 or later: it
-pins networkx 2.2.) Robot-level tags that are not URDF, ``<flexibility>`` and ``<ros2_control>``, are read from the XML
-beside it.
+pins networkx 2.2.) Robot-level tags that are not URDF, ``<flexibility>`` and ``<ros2_control>``, are read by
+``extensions_reader``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ import numpy as np
 from urdf_parser_py import urdf, xml_reflection
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.robot.description import ElasticJoint, ForceTorqueSensor, Joint, Link, RobotDescription, Shape
+from flexarm_core.robot.description import Joint, Link, RobotDescription, Shape
+from flexarm_core.robot.extensions_reader import (
+    read_actuated_joints,
+    read_elastic_joints,
+    read_flexible_links,
+    read_force_torque_sensors,
+    read_imus,
+)
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
 
 GREY = (0.6, 0.6, 0.65, 1.0)  # of shapes without a material
@@ -42,8 +50,21 @@ def parse_robot_description(text: str) -> RobotDescription:
     links = {link.name: _convert_link(link, colours) for link in robot.links}
     joints = _sort_joints(robot)
     root = robot.get_root()
-    actuated, elastic, sensors = _read_extensions(element, joints, links)
-    description = RobotDescription(robot.name, text, root, links, joints, actuated, elastic, sensors)
+    elastic = read_elastic_joints(element, joints)
+    flexible, gauges = read_flexible_links(element, links, root)
+    description = RobotDescription(
+        name=robot.name,
+        text=text,
+        root=root,
+        links=links,
+        joints=joints,
+        actuated=read_actuated_joints(element, joints, elastic),
+        elastic=elastic,
+        force_torque_sensors=read_force_torque_sensors(element, links),
+        flexible_links=flexible,
+        strain_gauges=gauges,
+        imus=read_imus(element, links),
+    )
     _check_inertias(description)
     _check_elastic_below_arm(description)
     return description
@@ -79,13 +100,7 @@ def _transform(pose: urdf.Pose | None) -> Array:
     transform = np.eye(4)
     if pose is None:
         return transform
-    roll, pitch, yaw = pose.rpy or (0.0, 0.0, 0.0)
-    cr, sr, cp, sp, cy, sy = np.cos(roll), np.sin(roll), np.cos(pitch), np.sin(pitch), np.cos(yaw), np.sin(yaw)
-    transform[:3, :3] = [
-        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
-    ]
+    transform[:3, :3] = roll_pitch_yaw_to_rotation(*(pose.rpy or (0.0, 0.0, 0.0)))
     transform[:3, 3] = pose.xyz or (0.0, 0.0, 0.0)
     return transform
 
@@ -174,67 +189,6 @@ def _sort_joints(robot: urdf.Robot) -> dict[str, Joint]:
         lost = [joint.name for joint in robot.joints if joint.name not in ordered]
         raise RobotDescriptionError(f"joints not reachable from the root link: {', '.join(lost)}")
     return ordered
-
-
-def _read_extensions(
-    element: ElementTree.Element, joints: dict[str, Joint], links: dict[str, Link]
-) -> tuple[tuple[str, ...], tuple[ElasticJoint, ...], dict[str, ForceTorqueSensor]]:
-    movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
-    by_name: dict[str, ElasticJoint] = {}
-    for tag in element.findall("./flexibility/elastic_joint"):
-        name = tag.get("name", "")
-        if name not in movable:
-            raise RobotDescriptionError(
-                f"<flexibility>: elastic joint '{name}' does not exist; movable joints: {', '.join(movable)}"
-            )
-        elastic = ElasticJoint(name, _number(tag, "stiffness", None), _number(tag, "damping", 0.0))
-        if not elastic.stiffness > 0.0 or elastic.damping < 0.0:
-            raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness > 0 and damping >= 0")
-        by_name[name] = elastic
-    commanded = []
-    for tag in element.findall("./ros2_control/joint"):
-        name = tag.get("name", "")
-        if name not in joints:
-            raise RobotDescriptionError(f"<ros2_control>: joint '{name}' does not exist; joints: {', '.join(joints)}")
-        if tag.find("command_interface") is not None:
-            if name in by_name:
-                raise RobotDescriptionError(
-                    f"joint '{name}' is elastic and has a command interface: it can be only one"
-                )
-            commanded.append(name)
-    actuated = [name for name in movable if name not in by_name and (not commanded or name in commanded)]
-    if not actuated:
-        raise RobotDescriptionError("no actuated joint: every movable joint is elastic or has no command interface")
-    free = [name for name in movable if name not in by_name and name not in actuated]
-    if free:
-        raise RobotDescriptionError(
-            f"joint '{free[0]}' moves but is neither actuated nor elastic: give it a <command_interface> in"
-            " <ros2_control>, an <elastic_joint> in <flexibility>, or make it fixed"
-        )
-    sensors = {}
-    for tag in element.findall("./ros2_control/sensor"):
-        if not any(interface.get("name", "").startswith("force.") for interface in tag.findall("state_interface")):
-            continue
-        name = tag.get("name", "")
-        frames = [param.text or "" for param in tag.findall("param") if param.get("name") == "frame_id"]
-        frame = frames[0].strip() if frames else ""
-        if frame not in links:
-            raise RobotDescriptionError(f"sensor '{name}': <param name=\"frame_id\"> '{frame}' is not a link")
-        sensors[name] = ForceTorqueSensor(name, frame)
-    return tuple(actuated), tuple(by_name[name] for name in movable if name in by_name), sensors
-
-
-def _number(tag: ElementTree.Element, attribute: str, default: float | None) -> float:
-    text = tag.get(attribute)
-    if text is None and default is not None:
-        return default
-    try:
-        value = float(text if text is not None else "missing")
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
-        raise RobotDescriptionError(f"<{tag.tag} name='{tag.get('name')}'>: {attribute} is '{text}', expected a number")
-    return value
 
 
 def _check_inertias(description: RobotDescription) -> None:

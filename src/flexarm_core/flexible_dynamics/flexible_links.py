@@ -1,0 +1,97 @@
+"""The flexible links of a robot description -> ModalData of each: beams solved, files read, both checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
+from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
+from flexarm_core.robot.description import Beam, RobotDescription
+from flexarm_core.types import Array
+
+MASS_TOLERANCE = 1e-3  # by which the nodes of a link may weigh more than its <inertial>
+
+
+def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
+    """Modal data of every flexible link, in the order of the links.
+
+    The ``<inertial>`` of a flexible link is that of the whole undeformed link. What it has beyond the nodes (a motor at
+    the hinge) is rigid and moves with the clamped inboard end.
+
+    Raises:
+        RobotDescriptionError: a file that is not usable, a strain gauge it does not have, a link lighter than its nodes.
+    """
+    found = {}
+    for name, link in description.flexible_links.items():
+        gauges = [gauge for gauge in description.strain_gauges.values() if gauge.link == name]
+        if link.beam is not None:
+            try:
+                data = beam_modes(link.beam, outboard_load(description, name, link.beam), gauges)
+            except RobotDescriptionError as error:
+                raise RobotDescriptionError(f"flexible link '{name}': {error}") from error
+        else:
+            data = load_modal_data(resolve_uri(link.modal_data))
+            lacking = [gauge.name for gauge in gauges if gauge.name not in data.strain]
+            if lacking:
+                raise RobotDescriptionError(
+                    f"flexible link '{name}': '{link.modal_data}' has no strain of gauge '{lacking[0]}';"
+                    f" it has: {', '.join(data.strain) or 'none'}"
+                )
+        mass = description.links[name].mass
+        if data.mass.sum() > mass * (1.0 + MASS_TOLERANCE):
+            raise RobotDescriptionError(
+                f"flexible link '{name}': its <inertial> has {mass:.6g} kg, but its nodes have {data.mass.sum():.6g} kg:"
+                " <inertial> is that of the whole link"
+            )
+        found[name] = data
+    return {name: found[name] for name in description.links if name in found}
+
+
+def resolve_uri(uri: str) -> Path:
+    """File that a ``package://`` or ``file://`` URI, or an absolute path, names.
+
+    Raises:
+        RobotDescriptionError: another scheme, a package that is not in the environment, a relative path.
+    """
+    parts = urlparse(uri)
+    if parts.scheme == "package":
+        from ament_index_python.packages import PackageNotFoundError, get_package_share_directory  # only where needed
+
+        try:
+            return Path(get_package_share_directory(parts.netloc)) / unquote(parts.path).lstrip("/")
+        except (PackageNotFoundError, ValueError) as error:
+            raise RobotDescriptionError(f"'{uri}': package '{parts.netloc}' is not in the environment") from error
+    if parts.scheme not in ("file", "") or not parts.path.startswith("/"):
+        raise RobotDescriptionError(f"'{uri}' is not a package:// or file:// URI or an absolute path")
+    return Path(unquote(parts.path))
+
+
+def outboard_load(description: RobotDescription, link: str, beam: Beam) -> TipLoad:
+    """What hangs on the far end of a beam with every joint at zero, as one rigid body."""
+    tip = np.eye(4)
+    tip[0, 3] = beam.length
+    mass, moment, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
+    for name, transform in _outboard_links(description, link, np.linalg.inv(beam.transform_beam_to_link @ tip)):
+        body = description.links[name]
+        rotation, center = transform[:3, :3], transform[:3, :3] @ body.center_of_mass + transform[:3, 3]
+        mass += body.mass
+        moment += body.mass * center
+        inertia += rotation @ body.inertia @ rotation.T
+        inertia += body.mass * (center @ center * np.eye(3) - np.outer(center, center))
+    if mass == 0.0:
+        return TipLoad()
+    return TipLoad(mass, float(moment[0] / mass), (inertia[0, 0], inertia[1, 1], inertia[2, 2]))
+
+
+def _outboard_links(description: RobotDescription, link: str, transform: Array) -> list[tuple[str, Array]]:
+    """Every link outboard of ``link`` with its transform to the frame that ``transform`` takes ``link`` to."""
+    found = []
+    for joint in description.joints.values():
+        if joint.parent == link:
+            child = transform @ joint.transform_child_to_parent
+            found += [(joint.child, child), *_outboard_links(description, joint.child, child)]
+    return found

@@ -1,0 +1,172 @@
+"""ModalData: how one flexible body deforms, as a finite-element program would export it, and its file.
+
+A body is a set of nodes; its deformation is ``k`` modes clamped at the body frame's origin. With the modal spatial
+influence vectors ``Pi_j`` (patent 000: they relate deformations of the nodes to the modes), node ``j`` moves by::
+
+    displacement_j = Pi^t_j eta        (3,)  in axes of the link
+    rotation_j     = Pi^r_j eta        (3,)  small rotation vector, in axes of the link
+
+and the body's strain energy is ``eta^T K eta / 2``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.types import Array
+
+CLAMPED = 1e-6  # influence at the inboard node, as a part of the largest, that counts as none
+
+
+@dataclass(frozen=True, slots=True)
+class ModalData:
+    """Deformation modes of one body, in its link's frame.
+
+    Attributes:
+        modes: names of the ``k`` modes, ``bending_y_1`` ...
+        position: (N, 3) undeformed nodes; node 0 is the clamped, inboard one at the link's origin [m].
+        mass: (N,) lumped at the nodes [kg].
+        inertia: (N, 3, 3) about the nodes [kg*m^2].
+        translation: (N, 3, k) translational modal influence ``Pi^t`` [1/sqrt(kg) for mass-normalised modes].
+        rotation: (N, 3, k) rotational modal influence ``Pi^r`` [rad/(sqrt(kg)*m)].
+        stiffness: (k, k) modal stiffness ``K`` [1/s^2].
+        damping: (k, k) modal damping ``C`` [1/s].
+        strain: by strain gauge, (k,) strain per unit of each mode [1/(sqrt(kg)*m)].
+    """
+
+    modes: tuple[str, ...]
+    position: Array
+    mass: Array
+    inertia: Array
+    translation: Array
+    rotation: Array
+    stiffness: Array
+    damping: Array
+    strain: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def modal_mass(self) -> Array:
+        """(k, k) ``sum_j Pi_j^T M_j Pi_j``, without what hangs outboard."""
+        moving = np.einsum("jak,j,jal->kl", self.translation, self.mass, self.translation)
+        turning = np.einsum("jak,jab,jbl->kl", self.rotation, self.inertia, self.rotation)
+        total: Array = moving + turning
+        return total
+
+    def nearest_node(self, position: Array) -> int:
+        """Index of the node nearest to a point (3,) of the link's frame: it carries what is mounted there."""
+        return int(np.argmin(np.linalg.norm(self.position - position, axis=1)))
+
+
+def find_problems(data: ModalData) -> list[str]:
+    """Everything that is wrong with modal data, each with the remedy; empty where nothing is."""
+    nodes, k = len(data.mass), len(data.modes)
+    shapes = {
+        "position": (nodes, 3),
+        "mass": (nodes,),
+        "inertia": (nodes, 3, 3),
+        "translation": (nodes, 3, k),
+        "rotation": (nodes, 3, k),
+        "stiffness": (k, k),
+        "damping": (k, k),
+    }
+    problems = [
+        f"{name} has shape {np.shape(getattr(data, name))}, expected {shape} for {nodes} nodes and {k} modes"
+        for name, shape in shapes.items()
+        if np.shape(getattr(data, name)) != shape
+    ]
+    problems += [
+        f"strain of gauge '{name}' has shape {np.shape(row)}, expected ({k},)"
+        for name, row in data.strain.items()
+        if np.shape(row) != (k,)
+    ]
+    if problems:
+        return problems
+    problems = [f"{name} holds numbers that are not finite" for name in shapes if not np.isfinite(getattr(data, name)).all()]
+    problems += [f"strain of gauge '{name}' is not finite" for name, row in data.strain.items() if not np.isfinite(row).all()]
+    if problems:
+        return problems
+    return _physical_problems(data)
+
+
+def _physical_problems(data: ModalData) -> list[str]:
+    problems = []
+    if len(set(data.modes)) != len(data.modes):
+        problems.append("mode names are not unique")
+    if nodes_below := np.flatnonzero(data.mass < 0.0).tolist():
+        problems.append(f"nodes {nodes_below} have negative mass")
+    if not data.mass.sum() > 0.0:
+        problems.append("the nodes have no mass")
+    for name, matrices in (("inertia", data.inertia), ("stiffness", data.stiffness[None]), ("damping", data.damping[None])):
+        size = np.abs(matrices).max(initial=0.0)
+        if np.abs(matrices - matrices.transpose(0, 2, 1)).max(initial=0.0) > 1e-9 * size:
+            problems.append(f"{name} is not symmetric")
+        elif np.linalg.eigvalsh(matrices).min(initial=0.0) < -1e-9 * size:
+            problems.append(f"{name} is not positive semidefinite")
+    if data.modes and np.linalg.eigvalsh(data.stiffness)[0] <= 0.0:
+        problems.append("stiffness is singular: leave out rigid-body modes, the hinge is a joint of its own")
+    if np.abs(data.position[0]).max() > 1e-6 * max(1e-3, np.abs(data.position).max()):
+        problems.append(f"node 0 must be the inboard node at the link's origin, it lies at {data.position[0].tolist()}")
+    for name, influence in (("translation", data.translation), ("rotation", data.rotation)):
+        if np.abs(influence[0]).max(initial=0.0) > CLAMPED * np.abs(influence).max(initial=0.0):
+            problems.append(f"{name} of node 0 is not zero: the modes must be clamped at the inboard end")
+    mass = data.modal_mass
+    if data.modes and np.linalg.eigvalsh(mass)[0] <= 1e-9 * np.trace(mass) / len(mass):
+        problems.append("the modes are not independent: their modal mass matrix is singular")
+    return problems
+
+
+_ARRAYS = tuple(item.name for item in fields(ModalData) if item.name not in ("modes", "strain"))
+
+
+def save_modal_data(path: str | Path, data: ModalData) -> None:
+    """Write modal data as ``.npz``: one array for each attribute, ``modes``, ``gauges`` (names) and ``strain`` (g, k)."""
+    np.savez(
+        path,
+        modes=np.array(data.modes),
+        gauges=np.array(tuple(data.strain), dtype=str),
+        strain=np.array(list(data.strain.values())).reshape(len(data.strain), len(data.modes)),
+        **{name: getattr(data, name) for name in _ARRAYS},
+    )
+
+
+def load_modal_data(path: str | Path) -> ModalData:
+    """Read and check a modal data file.
+
+    ``gauges`` and ``strain`` may be left out; ``damping`` too, and is then zero.
+
+    Raises:
+        RobotDescriptionError: no such file, not a ``.npz``, arrays missing, or data that cannot be; every problem is said.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: np.array(archive[name]) for name in archive.files}
+    except (OSError, ValueError, BadZipFile, EOFError) as error:
+        raise RobotDescriptionError(f"modal data file '{path}' cannot be read: {error}") from error
+    missing = [name for name in ("modes", *_ARRAYS) if name not in arrays and name != "damping"]
+    if missing:
+        raise RobotDescriptionError(
+            f"modal data file '{path}' lacks {', '.join(missing)}; it has {', '.join(arrays) or 'nothing'}"
+        )
+    try:
+        numbers = {name: arrays[name].astype(float) for name in (*_ARRAYS, "strain") if name in arrays}
+    except ValueError as error:
+        raise RobotDescriptionError(f"modal data file '{path}': {error}") from error
+    numbers.setdefault("damping", np.zeros_like(numbers["stiffness"]))
+    names = [str(name) for name in np.atleast_1d(arrays.get("gauges", np.array([], dtype=str)))]
+    rows = numbers.pop("strain", np.zeros((0, 0)))
+    if len(names) != len(rows):
+        raise RobotDescriptionError(f"modal data file '{path}': {len(names)} gauges and {len(rows)} rows of strain")
+    data = ModalData(
+        modes=tuple(str(name) for name in np.atleast_1d(arrays["modes"])),
+        strain=dict(zip(names, rows, strict=True)),
+        **numbers,
+    )
+    problems = find_problems(data)
+    if problems:
+        raise RobotDescriptionError(f"modal data file '{path}': " + "; ".join(problems))
+    return data

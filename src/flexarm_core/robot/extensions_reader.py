@@ -1,0 +1,217 @@
+"""Reads the robot-level tags that are not URDF: ``<flexibility>`` (what bends) and ``<ros2_control>`` (what is driven)."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.description import (
+    Beam,
+    ElasticJoint,
+    FlexibleLink,
+    ForceTorqueSensor,
+    ImuSensor,
+    Joint,
+    Link,
+    StrainGauge,
+)
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.types import Array
+
+Element = ElementTree.Element
+BEAM_ATTRIBUTES = (
+    "length EIy EIz GJ EA rho_A rho_Ip modes_y modes_z modes_torsion modes_axial damping_ratio elements tip_mass".split()
+)
+
+
+def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[ElasticJoint, ...]:
+    """Elastic joints of ``<flexibility>``, in tree order."""
+    movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
+    by_name: dict[str, ElasticJoint] = {}
+    for tag in element.findall("./flexibility/elastic_joint"):
+        name = tag.get("name", "")
+        if name not in movable:
+            raise RobotDescriptionError(
+                f"<flexibility>: elastic joint '{name}' does not exist; movable joints: {', '.join(movable)}"
+            )
+        elastic = ElasticJoint(name, _number(tag, "stiffness"), _number(tag, "damping", 0.0))
+        if not elastic.stiffness > 0.0 or elastic.damping < 0.0:
+            raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness > 0 and damping >= 0")
+        by_name[name] = elastic
+    return tuple(by_name[name] for name in movable if name in by_name)
+
+
+def read_actuated_joints(
+    element: Element, joints: dict[str, Joint], elastic: tuple[ElasticJoint, ...]
+) -> tuple[str, ...]:
+    """Joints with a command interface in ``<ros2_control>``; without that tag, all that move and are not elastic."""
+    movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
+    springs = {joint.name for joint in elastic}
+    commanded = []
+    for tag in element.findall("./ros2_control/joint"):
+        name = tag.get("name", "")
+        if name not in joints:
+            raise RobotDescriptionError(f"<ros2_control>: joint '{name}' does not exist; joints: {', '.join(joints)}")
+        if tag.find("command_interface") is not None:
+            if name in springs:
+                raise RobotDescriptionError(
+                    f"joint '{name}' is elastic and has a command interface: it can be only one"
+                )
+            commanded.append(name)
+    actuated = [name for name in movable if name not in springs and (not commanded or name in commanded)]
+    if not actuated:
+        raise RobotDescriptionError("no actuated joint: every movable joint is elastic or has no command interface")
+    free = [name for name in movable if name not in springs and name not in actuated]
+    if free:
+        raise RobotDescriptionError(
+            f"joint '{free[0]}' moves but is neither actuated nor elastic: give it a <command_interface> in"
+            " <ros2_control>, an <elastic_joint> in <flexibility>, or make it fixed"
+        )
+    return tuple(actuated)
+
+
+def read_force_torque_sensors(element: Element, links: dict[str, Link]) -> dict[str, ForceTorqueSensor]:
+    """Sensors of ``<ros2_control>`` with a force interface, by name."""
+    found = _sensors(element, links, "force.")
+    return {name: ForceTorqueSensor(name, frame) for name, frame in found.items()}
+
+
+def read_imus(element: Element, links: dict[str, Link]) -> dict[str, ImuSensor]:
+    """Sensors of ``<ros2_control>`` with an angular velocity interface, by name."""
+    found = _sensors(element, links, "angular_velocity.")
+    return {name: ImuSensor(name, frame) for name, frame in found.items()}
+
+
+def _sensors(element: Element, links: dict[str, Link], interface: str) -> dict[str, str]:
+    sensors = {}
+    for tag in element.findall("./ros2_control/sensor"):
+        if not any(state.get("name", "").startswith(interface) for state in tag.findall("state_interface")):
+            continue
+        name = tag.get("name", "")
+        frames = [param.text or "" for param in tag.findall("param") if param.get("name") == "frame_id"]
+        frame = frames[0].strip() if frames else ""
+        if frame not in links:
+            raise RobotDescriptionError(f"sensor '{name}': <param name=\"frame_id\"> '{frame}' is not a link")
+        sensors[name] = frame
+    return sensors
+
+
+def read_flexible_links(
+    element: Element, links: dict[str, Link], root: str
+) -> tuple[dict[str, FlexibleLink], dict[str, StrainGauge]]:
+    """Flexible links of ``<flexibility>`` and the strain gauges on them, by name."""
+    flexible: dict[str, FlexibleLink] = {}
+    gauges: dict[str, StrainGauge] = {}
+    for tag in element.findall("./flexibility/flexible_link"):
+        name = tag.get("name", "")
+        if name not in links or name == root:
+            movable = ", ".join(link for link in links if link != root)
+            raise RobotDescriptionError(f"<flexibility>: flexible link '{name}' is not a link that moves; links: {movable}")
+        if name in flexible:
+            raise RobotDescriptionError(f"<flexibility>: flexible link '{name}' is described twice")
+        beams, files = tag.findall("beam"), tag.findall("modal_data")
+        if len(beams) + len(files) != 1:
+            raise RobotDescriptionError(f"flexible link '{name}' needs exactly one of <beam> and <modal_data>")
+        uri = files[0].get("uri", "") if files else ""
+        if files and not uri:
+            raise RobotDescriptionError(f"flexible link '{name}': <modal_data> needs a uri")
+        flexible[name] = FlexibleLink(name, _read_beam(name, beams[0]) if beams else None, uri)
+        for gauge in tag.findall("strain_gauge"):
+            label = gauge.get("name", "")
+            if not label or label in gauges:
+                raise RobotDescriptionError(f"flexible link '{name}': strain gauge '{label}' needs a name of its own")
+            position = np.array([_number(gauge, axis, 0.0) for axis in "xyz"])
+            beam = flexible[name].beam
+            if beam is not None and not 0.0 <= position[0] <= beam.length:
+                raise RobotDescriptionError(f"strain gauge '{label}': x = {position[0]} m is not on the beam")
+            gauges[label] = StrainGauge(label, name, position)
+    return flexible, gauges
+
+
+def _read_beam(link: str, tag: Element) -> Beam:
+    unknown = sorted(set(tag.keys()) - set(BEAM_ATTRIBUTES))
+    if unknown:
+        raise RobotDescriptionError(
+            f"flexible link '{link}': <beam> has no attribute '{unknown[0]}'; it has: {', '.join(BEAM_ATTRIBUTES)}"
+        )
+    tip_mass = tag.get("tip_mass", "outboard")
+    beam = Beam(
+        length=_number(tag, "length"),
+        EIy=_number(tag, "EIy", 0.0),
+        EIz=_number(tag, "EIz", 0.0),
+        GJ=_number(tag, "GJ", 0.0),
+        EA=_number(tag, "EA", 0.0),
+        rho_A=_number(tag, "rho_A"),
+        rho_Ip=_number(tag, "rho_Ip", 0.0),
+        modes_y=_count(tag, "modes_y", 0),
+        modes_z=_count(tag, "modes_z", 0),
+        modes_torsion=_count(tag, "modes_torsion", 0),
+        modes_axial=_count(tag, "modes_axial", 0),
+        damping_ratio=_number(tag, "damping_ratio", 0.0),
+        elements=_count(tag, "elements", 40),
+        tip_mass=None if tip_mass == "outboard" else _number(tag, "tip_mass"),
+        transform_beam_to_link=_origin(tag),
+    )
+    for condition, wrong in (
+        (beam.length > 0.0, "length must be > 0"),
+        (beam.rho_A > 0.0, "rho_A must be > 0"),
+        (beam.elements >= 4, "elements must be >= 4"),
+        (0.0 <= beam.damping_ratio < 1.0, "damping_ratio must lie in [0, 1)"),
+        (beam.rho_Ip >= 0.0, "rho_Ip must be >= 0"),
+        (beam.tip_mass is None or beam.tip_mass >= 0.0, "tip_mass must be >= 0, or 'outboard'"),
+        (beam.modes_y == 0 or beam.EIz > 0.0, "modes_y needs EIz > 0 (deflection along y is bending about z)"),
+        (beam.modes_z == 0 or beam.EIy > 0.0, "modes_z needs EIy > 0 (deflection along z is bending about y)"),
+        (beam.modes_torsion == 0 or min(beam.GJ, beam.rho_Ip) > 0.0, "modes_torsion needs GJ > 0 and rho_Ip > 0"),
+        (beam.modes_axial == 0 or beam.EA > 0.0, "modes_axial needs EA > 0"),
+        (beam.modes_y + beam.modes_z + beam.modes_torsion + beam.modes_axial > 0, "a flexible link needs a mode"),
+        (
+            max(beam.modes_y, beam.modes_z, beam.modes_torsion, beam.modes_axial) <= beam.elements // 2,
+            "at most elements / 2 modes of a kind are accurate: give more elements or fewer modes",
+        ),
+    ):
+        if not condition:
+            raise RobotDescriptionError(f"flexible link '{link}': {wrong}")
+    return beam
+
+
+def _origin(tag: Element) -> Array:
+    transform = np.eye(4)
+    origin = tag.find("origin")
+    if origin is not None:
+        transform[:3, :3] = roll_pitch_yaw_to_rotation(*_triple(origin, "rpy"))
+        transform[:3, 3] = _triple(origin, "xyz")
+    return transform
+
+
+def _triple(tag: Element, attribute: str) -> list[float]:
+    text = tag.get(attribute, "0 0 0")
+    try:
+        values = [float(word) for word in text.split()]
+    except ValueError:
+        values = []
+    if len(values) != 3 or not np.isfinite(values).all():
+        raise RobotDescriptionError(f"<origin>: {attribute} is '{text}', expected three numbers")
+    return values
+
+
+def _count(tag: Element, attribute: str, default: int) -> int:
+    value = _number(tag, attribute, float(default))
+    if value != round(value) or value < 0:
+        raise RobotDescriptionError(f"<{tag.tag}>: {attribute} is '{tag.get(attribute)}', expected a whole number >= 0")
+    return round(value)
+
+
+def _number(tag: Element, attribute: str, default: float | None = None) -> float:
+    text = tag.get(attribute)
+    if text is None and default is not None:
+        return default
+    try:
+        value = float(text if text is not None else "missing")
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        name = f" name='{tag.get('name')}'" if tag.get("name") else ""
+        raise RobotDescriptionError(f"<{tag.tag}{name}>: {attribute} is '{text}', expected a number")
+    return value
