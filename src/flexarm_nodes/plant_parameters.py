@@ -8,12 +8,15 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.parameters import Parameter
+from flexarm_sim.backends import BACKENDS
 from flexarm_sim.drives import MODES, DriveConfig
 from flexarm_sim.measurement import JointListFault
 from flexarm_sim.plant import PlantConfig
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
+from flexarm_sim.strain import FAULTS, StrainFault
 
 SIGNALS = (
     ("joint_position", "encoders", "rad | m"),
@@ -22,6 +25,12 @@ SIGNALS = (
     ("deflection", "base deflection sensor", "m | rad"),
     ("deflection_rate", "base deflection rate signal", "m/s | rad/s"),
     ("wrench", "force/torque sensors", "N, N*m"),
+    ("strain", "strain gauges", ""),
+    ("imu", "inertial measurement units", "m/s^2, rad/s"),
+)
+INITIAL = tuple(
+    f"initial_{name}"
+    for name in ("position", "velocity", "deflection", "deflection_rate", "modal_position", "modal_rate")
 )
 
 
@@ -44,7 +53,8 @@ def _sensor_parameters() -> tuple[Parameter, ...]:
 
 
 PLANT_PARAMETERS = (
-    Parameter("backend", "string", "mujoco", "physics engine", choices=("mujoco",)),
+    Parameter("backend", "string", "mujoco", "physics engine", choices=BACKENDS),
+    Parameter("plant_description", "string", "", "URDF text of the robot that is simulated; empty: robot_description"),
     Parameter("rate", "double", 1000.0, "control rate", "Hz", 1.0, 1e5),
     Parameter("lockstep", "bool", True, "wait for the command that answers each state; false: wall clock"),
     Parameter("lockstep_timeout", "double", 2.0, "longest wait for an answer", "s", 0.01),
@@ -53,7 +63,8 @@ PLANT_PARAMETERS = (
     ),
     Parameter("clock_rate", "double", 100.0, "rate of /clock in simulation time", "Hz", 1.0),
     Parameter("max_step", "double", 0.00025, "longest integration step", "s", 1e-6, 0.1),
-    Parameter("hard_stops", "bool", False, "joints stop at their position limits"),
+    Parameter("hard_stops", "bool", False, "joints stop at their position limits (mujoco)"),
+    Parameter("segments", "int", 20, "rigid segments of each flexible link (mujoco); bound max_step", "", 2, 200),
     Parameter("command_mode", "string", "effort", "what the drives take", choices=MODES),
     Parameter("drive_bandwidth", "double", 200.0, "of the drives' servo in velocity and position mode", "rad/s", 1e-3),
     Parameter("clip_effort", "bool", True, "drives cut efforts at the limits of the robot description"),
@@ -61,6 +72,8 @@ PLANT_PARAMETERS = (
     Parameter("initial_velocity", "double[]", [], "actuated joints; empty: zero", "rad/s | m/s"),
     Parameter("initial_deflection", "double[]", [], "elastic joints; empty: zero", "m | rad"),
     Parameter("initial_deflection_rate", "double[]", [], "elastic joints; empty: zero", "m/s | rad/s"),
+    Parameter("initial_modal_position", "double[]", [], "modes of flexible links; empty: zero", "sqrt(kg)*m"),
+    Parameter("initial_modal_rate", "double[]", [], "modes of flexible links; empty: zero", "sqrt(kg)*m/s"),
     Parameter("seed", "int", 0, "of every random number", "", 0),
     *_sensor_parameters(),
     Parameter("pushes.links", "string[]", [], "external pushes: link each acts on"),
@@ -73,7 +86,36 @@ PLANT_PARAMETERS = (
         "joint_list_fault.names", "string[]", [], "joints that /joint_states lists during the fault, in this order"
     ),
     Parameter("joint_list_fault.interval", "double[]", [0.0, 1e9], "from, to of that fault", "s"),
+    Parameter("strain_fault.names", "string[]", [], "strain gauges that fail alone"),
+    Parameter("strain_fault.kind", "string", "frozen", "how they fail; missing: not in the message", choices=FAULTS),
+    Parameter("strain_fault.interval", "double[]", [0.0, 1e9], "from, to of that fault", "s"),
 )
+
+
+def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotDescription:
+    """The robot that is simulated, which may weigh and bend otherwise than the one that the controllers know.
+
+    Args:
+        values: parameter values.
+        known: the controllers' robot.
+
+    Raises:
+        ConfigError: its joints are not those of the controllers' robot.
+        RobotDescriptionError: ``plant_description`` is no usable robot description.
+    """
+    if not values["plant_description"]:
+        return known
+    description = parse_robot_description(values["plant_description"])
+    for what, given, wanted in (
+        ("actuated joints", description.actuated, known.actuated),
+        ("elastic joints", *(tuple(joint.name for joint in robot.elastic) for robot in (description, known))),
+    ):
+        if given != wanted:
+            raise ConfigError(
+                f"plant_description has the {what} {', '.join(given) or 'none'}, robot_description has"
+                f" {', '.join(wanted) or 'none'}: they must be the same, in the same order"
+            )
+    return description
 
 
 def plant_config(values: dict[str, Any], description: RobotDescription) -> PlantConfig:
@@ -85,22 +127,29 @@ def plant_config(values: dict[str, Any], description: RobotDescription) -> Plant
     period = 1e9 / values["rate"]
     if abs(period - round(period)) > 1e-3:
         raise ConfigError(f"rate {values['rate']} Hz has no whole number of nanoseconds a period")
-    wrench = _sensor(values, "wrench")
-    names = tuple(values["joint_list_fault.names"])
+    sensors = {signal: _sensor(values, signal) for signal, _, _ in SIGNALS}
+    names, gauges = tuple(values["joint_list_fault.names"]), tuple(values["strain_fault.names"])
+    initial: dict[str, Any] = {name: tuple(values[name]) or None for name in INITIAL}
     return PlantConfig(
         period_ns=round(period),
         drive=DriveConfig(values["command_mode"], values["drive_bandwidth"], values["clip_effort"]),
         sensors=SensorSuiteConfig(
-            wrenches=dict.fromkeys(description.force_torque_sensors, wrench),
-            **{signal: _sensor(values, signal) for signal, _, _ in SIGNALS if signal != "wrench"},
+            joint_position=sensors["joint_position"],
+            joint_velocity=sensors["joint_velocity"],
+            joint_effort=sensors["joint_effort"],
+            deflection=sensors["deflection"],
+            deflection_rate=sensors["deflection_rate"],
+            wrenches=dict.fromkeys(description.force_torque_sensors, sensors["wrench"]),
+            strain=sensors["strain"],
+            imus=dict.fromkeys(description.imus, sensors["imu"]),
         ),
         pushes=_pushes(values),
-        joint_list_faults=(JointListFault(names, *_interval(values["joint_list_fault.interval"])),) if names else (),
+        joint_list_faults=(JointListFault(names, *_interval(values, "joint_list_fault")),) if names else (),
+        strain_faults=(
+            (StrainFault(gauges, values["strain_fault.kind"], *_interval(values, "strain_fault")),) if gauges else ()
+        ),
         seed=values["seed"],
-        **{
-            name: tuple(values[name]) or None
-            for name in ("initial_position", "initial_velocity", "initial_deflection", "initial_deflection_rate")
-        },
+        **initial,
     )
 
 
@@ -112,9 +161,10 @@ def _sensor(values: dict[str, Any], signal: str) -> SensorConfig:
     return SensorConfig(noise=noise[0] if len(noise) == 1 else tuple(noise), **given)
 
 
-def _interval(pair: list[float]) -> tuple[float, float]:
+def _interval(values: dict[str, Any], fault: str) -> tuple[float, float]:
+    pair = values[f"{fault}.interval"]
     if len(pair) != 2:
-        raise ConfigError(f"joint_list_fault.interval needs two times [s], got {pair}")
+        raise ConfigError(f"{fault}.interval needs two times [s], got {pair}")
     return pair[0], pair[1]
 
 

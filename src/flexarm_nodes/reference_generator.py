@@ -1,4 +1,4 @@
-"""Node reference_generator: DECIDE stage, answers every joint state with a tool reference (core: path)."""
+"""Node reference_generator: DECIDE stage, answers every joint state with a tool or joint reference (core: path)."""
 
 from __future__ import annotations
 
@@ -6,70 +6,83 @@ from typing import Any
 
 from sensor_msgs.msg import JointState
 
-from flexarm.msg import CartesianReference, FlexibleState
+from flexarm.msg import CartesianReference, FlexibleState, JointReference
 from flexarm_core.errors import ConfigError
+from flexarm_core.path.input_shaping import SHAPERS, make_shaper
+from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.path.line import LinePath, LinePathConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, ArmStateReader
-from flexarm_nodes.conversions import cartesian_reference_to_message
+from flexarm_nodes.conversions import (
+    JointStateSelector,
+    cartesian_reference_to_message,
+    joint_reference_to_message,
+    stamp_to_nanoseconds,
+)
 from flexarm_nodes.diagnostics import OK
 from flexarm_nodes.parameters import Parameter
 
+SPACES = ("tool", "joints")
+
 
 class ReferenceGenerator(ArmNode):
-    """Measured state in, tool reference with the same stamp out; the path begins at the first measured tool pose."""
+    """Measured state in, reference with the same stamp out; the path begins at the first measured pose or position."""
 
     PARAMETERS = (
-        Parameter("frame", "string", "", "frame of the reference: root link, or base link (empty)"),
-        Parameter("displacement", "double[]", [0.0, 0.0, 0.0], "of the line, in that frame", "m"),
+        Parameter("space", "string", "tool", "what is moved: the tool along a line, or the joints", choices=SPACES),
+        Parameter("frame", "string", "", "tool: frame of the reference, root link or base link (empty)"),
+        Parameter("displacement", "double[]", [0.0, 0.0, 0.0], "tool: of the line, in that frame", "m"),
         Parameter("start", "double", 0.0, "time after the first sample at which the motion begins", "s", 0.0),
-        Parameter("duration", "double", 4.0, "of the motion, fifth-order time law", "s", 1e-3),
+        Parameter("duration", "double", 4.0, "of the motion, fifth-order time law, shaper included", "s", 1e-3),
         Parameter("returns", "bool", False, "go back and forth without end, each way in `duration`"),
-        Parameter("axes", "bool[]", [True, True, True, True, True, True], "tracked axes x y z rx ry rz"),
-        Parameter("base_state_source", "string", "joint_states", "where x_b comes from", choices=BASE_STATE_SOURCES),
+        Parameter("axes", "bool[]", [True, True, True, True, True, True], "tool: tracked axes x y z rx ry rz"),
+        Parameter(
+            "base_state_source", "string", "joint_states", "tool: where x_b comes from", choices=BASE_STATE_SOURCES
+        ),
+        Parameter("joint_displacement", "double[]", [], "joints: of each actuated joint", "rad | m"),
+        Parameter("shaper", "string", "none", "joints: input shaper of the time law", choices=SHAPERS),
+        Parameter("shaper_frequency", "double", 0.0, "joints: frequency of the mode to leave at rest", "Hz", 0.0),
+        Parameter("shaper_damping_ratio", "double", 0.0, "joints: damping ratio of that mode", "", 0.0, 0.99),
     )
 
     def __init__(self) -> None:
         """Create the node's topics."""
         super().__init__("reference_generator")
         self._reference = self.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.CONTROL)
+        self._desired = self.create_publisher(JointReference, topics.DESIRED_JOINT_REFERENCE, topics.CONTROL)
         self.create_subscription(JointState, topics.JOINT_STATES, self.guarded(self._on_joint_state), topics.NEWEST)
         self.create_subscription(
             FlexibleState, topics.FLEXIBLE_STATE, self.guarded(self._on_flexible_state), topics.NEWEST
         )
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> path."""
-        frame = values["frame"] or model.base_frame
-        if frame not in (model.world_frame, model.base_frame):
-            raise ConfigError(f"frame '{frame}' is not usable; valid: '{model.world_frame}', '{model.base_frame}'")
+        """Parameters -> path of the tool, or move of the joints."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
-        self._path = LinePath(
-            LinePathConfig(
-                frame=frame,
-                displacement=tuple(values["displacement"]),
-                start=values["start"],
-                duration=values["duration"],
-                axes=tuple(values["axes"]),
-                returns=values["returns"],
-            )
-        )
+        self._select = JointStateSelector(model.joint_names)
+        self._move = _joint_move(values, model) if values["space"] == "joints" else None
+        self._path = _line(values, model)
 
     def start(self) -> None:
         """The path begins anew."""
         self._path.reset()
+        if self._move is not None:
+            self._move.reset()
 
     def _on_joint_state(self, message: JointState) -> None:
-        self._answer(self._reader.joint_state(message))
+        if self._move is not None:
+            self._answer_with_joints(self._move, message)
+        else:
+            self._answer_with_tool(self._reader.joint_state(message))
 
     def _on_flexible_state(self, message: FlexibleState) -> None:
-        self._answer(self._reader.flexible_state(message))
+        if self._move is None:
+            self._answer_with_tool(self._reader.flexible_state(message))
 
-    def _answer(self, state: ArmState | None) -> None:
+    def _answer_with_tool(self, state: ArmState | None) -> None:
         """One sample: state -> tool reference."""
         if state is None:
             return
@@ -79,6 +92,47 @@ class ReferenceGenerator(ArmNode):
         reference = self._path.update(state.stamp)
         self._reference.publish(cartesian_reference_to_message(reference, self._model.tool_frame))
         self.diagnostics.report(OK, "generating", state.stamp)
+
+    def _answer_with_joints(self, move: JointMove, message: JointState) -> None:
+        """One sample: joint state -> joint reference; what bends is not needed for it."""
+        position, _ = self._select(message)
+        stamp = stamp_to_nanoseconds(message.header.stamp)
+        if not move.begun:
+            move.begin(stamp, position)
+        self._desired.publish(joint_reference_to_message(move.update(stamp), self._model.joint_names))
+        self.diagnostics.report(OK, "generating", stamp)
+
+
+def _line(values: dict[str, Any], model: ArmModel) -> LinePath:
+    frame = values["frame"] or model.base_frame
+    if frame not in (model.world_frame, model.base_frame):
+        raise ConfigError(f"frame '{frame}' is not usable; valid: '{model.world_frame}', '{model.base_frame}'")
+    return LinePath(
+        LinePathConfig(
+            frame=frame,
+            displacement=tuple(values["displacement"]),
+            start=values["start"],
+            duration=values["duration"],
+            axes=tuple(values["axes"]),
+            returns=values["returns"],
+        )
+    )
+
+
+def _joint_move(values: dict[str, Any], model: ArmModel) -> JointMove:
+    displacement = tuple(values["joint_displacement"])
+    if len(displacement) != model.n:
+        names = ", ".join(model.joint_names)
+        raise ConfigError(f"joint_displacement needs {model.n} numbers, for {names}; got {list(displacement)}")
+    return JointMove(
+        JointMoveConfig(
+            displacement=displacement,
+            start=values["start"],
+            duration=values["duration"],
+            returns=values["returns"],
+            shaper=make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"]),
+        )
+    )
 
 
 def main() -> None:

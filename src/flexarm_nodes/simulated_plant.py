@@ -9,10 +9,10 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.experimental import EventsExecutor
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from flexarm.msg import SimulationStatus
+from flexarm.msg import FlexibleState, SimulationStatus, StrainState
 from flexarm.srv import AdvanceSimulation
 from flexarm_core.errors import FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
@@ -27,9 +27,10 @@ from flexarm_nodes.conversions import (
     wrench_to_message,
 )
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.plant_parameters import PLANT_PARAMETERS, plant_config
+from flexarm_nodes.flexible_conversions import imu_to_message, strain_to_message, true_flexible_state_to_message
+from flexarm_nodes.plant_parameters import PLANT_PARAMETERS, plant_config, plant_description
+from flexarm_sim.backends import make_backend
 from flexarm_sim.measurement import Measurement
-from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.plant import Plant
 
 QUIET_TIME = 0.05  # [s] wall time without a command after which no late one is expected
@@ -54,14 +55,16 @@ class SimulatedPlant(ArmNode):
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> plant; only the model's description is used: plant and controller are different engines."""
-        description = model.description
+        description = plant_description(values, model.description)
         self._frames = (model.world_frame, model.base_frame)
-        backend = MujocoBackend(
+        backend = make_backend(
+            values["backend"],
             description,
             tool_frame=values["tool_frame"],
             gravity=values["gravity"],
             max_step=values["max_step"],
             hard_stops=values["hard_stops"],
+            segments=values["segments"],
         )
         config = plant_config(values, description)
         self._plant = Plant(description, backend, config)
@@ -69,11 +72,21 @@ class SimulatedPlant(ArmNode):
         self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"]
         self._start_timeout = values["start_timeout"]
         self._clock_period = round(1e9 / values["clock_rate"])
-        self._sensor_frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
+        self._sensor_frames = {
+            name: sensor.frame for name, sensor in (description.force_torque_sensors | description.imus).items()
+        }
         self._wrenches = {
             name: self.create_publisher(WrenchStamped, topics.wrench_topic(name), topics.CONTROL)
             for name in description.force_torque_sensors
         }
+        self._imus = {
+            name: self.create_publisher(Imu, topics.imu_topic(name), topics.CONTROL) for name in description.imus
+        }
+        self._bends = bool(self._plant.modes)
+        if backend.strain_gauges:
+            self._strain = self.create_publisher(StrainState, topics.STRAIN, topics.CONTROL)
+        if self._bends or self._plant.elastic_joint_names:
+            self._true_flexible = self.create_publisher(FlexibleState, topics.TRUE_FLEXIBLE_STATE, topics.EVERY_SAMPLE)
         self.create_subscription(
             Float64MultiArray,
             topics.command_topic(values["command_mode"]),
@@ -134,6 +147,8 @@ class SimulatedPlant(ArmNode):
                 return
             if now >= repeat:
                 repeat = now + REPEAT_STATE_AFTER
+                if self._bends:
+                    self._publish_sensors(measurement)
                 self._joint_states.publish(joint_readings_to_message(measurement))
             executor.spin_once(timeout_sec=min(deadline, repeat) - now)
         self._answered = True
@@ -166,18 +181,20 @@ class SimulatedPlant(ArmNode):
     def _publish(self, measurement: Measurement) -> bool:
         """Publish what the sensors say, then the truth; return whether a joint state went out.
 
-        The joint state goes first: while the controllers work on it, the rest goes out.
+        The joint state goes first: while the controllers work on it, the rest goes out. Where links bend, it goes after
+        the other sensors: who answers it needs their readings of the same stamp.
         """
         stamp, state = measurement.stamp, self._plant.state()
+        if self._bends:
+            self._publish_sensors(measurement)
         message = joint_readings_to_message(measurement)
         if message.name:
             self._joint_states.publish(message)
         if stamp >= self._next_clock:
             self._clock.publish(Clock(clock=nanoseconds_to_stamp(stamp)))
             self._next_clock = stamp + self._clock_period
-        for name, wrench in measurement.wrenches.items():
-            if wrench is not None:
-                self._wrenches[name].publish(wrench_to_message(stamp, self._sensor_frames[name], wrench))
+        if not self._bends:
+            self._publish_sensors(measurement)
         world, base = self._frames
         self._true_joints.publish(
             true_joints_to_message(stamp, self._plant.joint_names, self._plant.elastic_joint_names, state)
@@ -188,7 +205,23 @@ class SimulatedPlant(ArmNode):
         self._true_pose_in_base.publish(
             pose_to_message(stamp, base, state.tool_position_in_base, state.tool_rotation_in_base)
         )
+        if self._bends or self._plant.elastic_joint_names:
+            self._true_flexible.publish(
+                true_flexible_state_to_message(stamp, self._plant.elastic_joint_names, self._plant.modes, state)
+            )
         return bool(message.name)
+
+    def _publish_sensors(self, measurement: Measurement) -> None:
+        """All but the joint state."""
+        stamp = measurement.stamp
+        for name, wrench in measurement.wrenches.items():
+            if wrench is not None:
+                self._wrenches[name].publish(wrench_to_message(stamp, self._sensor_frames[name], wrench))
+        if measurement.strain is not None:
+            self._strain.publish(strain_to_message(stamp, measurement.strain))
+        for name, reading in measurement.imus.items():
+            if reading is not None:
+                self._imus[name].publish(imu_to_message(stamp, self._sensor_frames[name], reading))
 
     def _publish_status(self, stamp: int) -> None:
         status = SimulationStatus(

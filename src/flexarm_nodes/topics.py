@@ -16,6 +16,9 @@ ADVANCE_SIMULATION = "~/advance"
 TRUE_JOINT_STATES = "ground_truth/joint_states"
 TRUE_TOOL_POSE = "ground_truth/tool_pose"
 TRUE_TOOL_POSE_IN_BASE = "ground_truth/tool_pose_in_base"
+DESIRED_JOINT_REFERENCE = "desired_joint_reference"
+TRUE_FLEXIBLE_STATE = "ground_truth/flexible_state"
+STRAIN = "strain"
 
 
 def _reliable(depth: int, durability: DurabilityPolicy = DurabilityPolicy.VOLATILE) -> QoSProfile:
@@ -41,3 +44,8 @@ def command_topic(mode: str) -> str:
 def wrench_topic(sensor: str) -> str:
     """Topic of a force/torque sensor: ``base_ft_sensor`` -> ``base_wrench``, ``tool_ft_sensor`` -> ``tool_wrench``."""
     return f"{sensor.removesuffix('_ft_sensor').removesuffix('_sensor')}_wrench"
+
+
+def imu_topic(sensor: str) -> str:
+    """Topic of an inertial measurement unit: ``tool_imu`` -> ``tool_imu``, ``tool`` -> ``tool_imu``."""
+    return f"{sensor.removesuffix('_imu')}_imu"

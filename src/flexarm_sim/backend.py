@@ -1,14 +1,16 @@
 """The one interface behind which every simulated world stands, and the ground truth it gives.
 
 A backend knows the rigid and elastic dynamics of one robot and nothing of sensors, drives, clocks or ROS. Notation:
-``n`` actuated joints, ``m`` elastic joints of the base, both in the order of the robot description.
+``n`` actuated joints, ``m`` elastic joints of the base, ``k`` deformation modes of all flexible links one after the
+other, ``g`` strain gauges; all in the order of the robot description.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from flexarm_core.errors import FlexarmError
@@ -39,6 +41,11 @@ class PlantState:
         tool_position_in_base: (3,) the same in the link that carries the arm [m].
         tool_rotation_in_base: (3, 3).
         tool_twist_in_world: (6,) ``[v; w]`` of the tool frame's origin, axes of the root link [m/s, rad/s].
+        modal_position: (k,) modes of the flexible links [sqrt(kg)*m].
+        modal_rate: (k,) [sqrt(kg)*m/s].
+        strain: (g,) at the strain gauges, tension positive [1].
+        imus: by IMU, (6,) ``[specific force; angular velocity]`` at the origin and in the axes of its frame
+            [m/s^2, rad/s]; at rest the force points up.
     """
 
     time: float
@@ -55,10 +62,14 @@ class PlantState:
     tool_position_in_base: Array
     tool_rotation_in_base: Array
     tool_twist_in_world: Array
+    modal_position: Array = field(default_factory=lambda: np.zeros(0))
+    modal_rate: Array = field(default_factory=lambda: np.zeros(0))
+    strain: Array = field(default_factory=lambda: np.zeros(0))
+    imus: dict[str, Array] = field(default_factory=dict)
 
 
 class Backend(Protocol):
-    """A simulated robot on its elastic base."""
+    """A simulated robot on its elastic base, with links that may bend."""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -70,6 +81,16 @@ class Backend(Protocol):
         """(m) elastic joints, in the order of every (m,) array."""
         ...
 
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """(k) deformation modes ``LINK/MODE``, in the order of every (k,) array."""
+        ...
+
+    @property
+    def strain_gauges(self) -> tuple[str, ...]:
+        """(g) strain gauges, in the order of every (g,) array."""
+        ...
+
     def reset(
         self,
         position: ArrayLike | None = None,
@@ -77,6 +98,8 @@ class Backend(Protocol):
         deflection: ArrayLike | None = None,
         deflection_rate: ArrayLike | None = None,
         effort: ArrayLike | None = None,
+        modal_position: ArrayLike | None = None,
+        modal_rate: ArrayLike | None = None,
     ) -> None:
         """Set the state, the time to 0 and every external wrench to zero; what is not given is zero.
 
@@ -86,6 +109,8 @@ class Backend(Protocol):
             deflection: (m,) [m | rad].
             deflection_rate: (m,) [m/s | rad/s].
             effort: (n,) motor effort to which the first accelerations and wrenches belong [N*m | N].
+            modal_position: (k,) [sqrt(kg)*m].
+            modal_rate: (k,) [sqrt(kg)*m/s].
 
         Raises:
             InputError: wrong shape or not finite; the backend is then unchanged.
@@ -124,7 +149,7 @@ class Backend(Protocol):
     def joint_dynamics(self) -> tuple[Array, Array]:
         """What a model-based joint servo needs: inertia and bias of the actuated joints on the free elastic base.
 
-        With the elastic coordinates eliminated from the equations of motion,
+        With the elastic coordinates, those of flexible links too, eliminated from the equations of motion,
         ``effort = Lambda qdd + b``, ``Lambda = H_m - H_bm^T H_b^-1 H_bm``; ``b`` holds gravity, gyroscopic forces,
         viscous damping and what the base springs pass on; dry friction and external wrenches are left out.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 from flexarm_sim.clock import check_interval
+from flexarm_sim.strain import StrainReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,17 @@ class Measurement:
         elastic: the elastic joints of the base, None likewise and on a rigid base.
         wrenches: by sensor, (6,) ``[f; n]`` exerted by the child side on the parent side in the sensor frame [N, N*m],
             None where it dropped out.
+        strain: the strain gauges, None where they dropped out and where there are none.
+        imus: by IMU, (6,) ``[specific force; angular velocity]`` in its frame [m/s^2, rad/s], None where it dropped
+            out.
     """
 
     stamp: int
     joints: JointReading | None
     elastic: JointReading | None
     wrenches: dict[str, Array | None]
+    strain: StrainReading | None = None
+    imus: dict[str, Array | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""Backend on MuJoCo: rigid bodies, base springs as passive joint forces, classical Runge-Kutta steps."""
+"""Backend on MuJoCo: rigid bodies, springs as passive joint forces, beams as chains, classical Runge-Kutta steps."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import mujoco
 import numpy as np
@@ -14,9 +14,12 @@ from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantDivergedError, PlantState
+from flexarm_sim.beam_chain import make_chains
+from flexarm_sim.chain_reader import ChainReaders, highest_frequency
 from flexarm_sim.mjcf import TOOL_SITE, build_mjcf, link_body, wrench_body
 from flexarm_sim.validation import checked_vector, is_number
 
+LARGEST_PHASE = 2.5  # [rad] of the fastest oscillation in one step; RK4 is stable below 2.83
 _DIVERGENCE = [
     int(kind)
     for kind in (
@@ -33,7 +36,8 @@ class MujocoBackend:
 
     Integrated by RK4 in equal steps ``h`` of at most ``max_step``: MuJoCo's other integrators are of first order. An
     oscillation of ``w`` rad/s is stable while ``w h < 2.8``; each step delays it by ``(w h)^5 / 120`` rad and takes
-    ``(w h)^6 / 144`` of its amplitude.
+    ``(w h)^6 / 144`` of its amplitude. A flexible link is a chain of rigid segments (see ``beam_chain``), whose highest
+    frequency grows with the square of their number and bounds ``max_step``.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class MujocoBackend:
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
         max_step: float = 0.00025,
         hard_stops: bool = False,
+        segments: int = 20,
     ) -> None:
         """Build the model and put the robot at zero.
 
@@ -53,19 +58,30 @@ class MujocoBackend:
             gravity: (3,) in axes of the root link [m/s^2].
             max_step: longest integration step [s].
             hard_stops: whether joints stop at the position limits of the description.
+            segments: into how many rigid segments each flexible link is cut.
 
         Raises:
-            ConfigError: gravity or max_step out of bounds.
-            RobotDescriptionError: the robot cannot be simulated; the message says why.
+            ConfigError: gravity, max_step or segments out of bounds, or max_step too long for the chains.
+            RobotDescriptionError: the robot cannot be simulated, or a flexible link is no beam; the message says which.
         """
         if not (is_number(max_step) and max_step > 0.0):
             raise ConfigError(f"max_step is {max_step}, expected a positive number [s]")
         _route_warnings()
-        text = build_mjcf(description, tool_frame=tool_frame, gravity=gravity, timestep=max_step, hard_stops=hard_stops)
+        chains = make_chains(description, segments)
+        text = build_mjcf(
+            description,
+            tool_frame=tool_frame,
+            gravity=gravity,
+            timestep=max_step,
+            hard_stops=hard_stops,
+            chains=chains,
+        )
         try:
             self._model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
             raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
+        if chains:
+            self._check_step(max_step, segments)
         self._data = mujoco.MjData(self._model)
         self._warnings = self._data.warning.number  # a view: MuJoCo counts in it
         self._max_step = max_step
@@ -76,7 +92,9 @@ class MujocoBackend:
         self._wrench_rows = {link: self._body(wrench_body(description, link)) for link in description.links}
         self._tool = self._site(TOOL_SITE)
         self._base = self._body(link_body(description, description.base_frame))
-        self._sensor_slices = self._find_sensors(description)
+        self._chains = ChainReaders(chains, tuple(description.strain_gauges), self._model)
+        self._sensor_slices = self._find_sensors("force", description.force_torque_sensors)
+        self._imu_slices = self._find_sensors("accelerometer", description.imus)
         self._twist = np.zeros(6)
         self._state: PlantState | None = None
         self._fresh = False
@@ -92,6 +110,16 @@ class MujocoBackend:
         """(m) elastic joints, in the order of every (m,) array."""
         return self._elastic_joint_names
 
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """(k) deformation modes ``LINK/MODE``, in the order of every (k,) array."""
+        return self._chains.modes
+
+    @property
+    def strain_gauges(self) -> tuple[str, ...]:
+        """(g) strain gauges, in the order of every (g,) array."""
+        return self._chains.strain_gauges
+
     def reset(
         self,
         position: ArrayLike | None = None,
@@ -99,15 +127,19 @@ class MujocoBackend:
         deflection: ArrayLike | None = None,
         deflection_rate: ArrayLike | None = None,
         effort: ArrayLike | None = None,
+        modal_position: ArrayLike | None = None,
+        modal_rate: ArrayLike | None = None,
     ) -> None:
         """Set the state, the time to 0 and every external wrench to zero; see ``Backend.reset``."""
-        n, m = len(self._joint_names), len(self._elastic_joint_names)
+        n, m, k = len(self._joint_names), len(self._elastic_joint_names), len(self.modes)
         values = (
             checked_vector("position", position, n),
             checked_vector("velocity", velocity, n),
             checked_vector("deflection", deflection, m),
             checked_vector("deflection_rate", deflection_rate, m),
             checked_vector("effort", effort, n),
+            checked_vector("modal_position", modal_position, k),
+            checked_vector("modal_rate", modal_rate, k),
         )
         data = self._data
         mujoco.mj_resetData(self._model, data)
@@ -115,6 +147,7 @@ class MujocoBackend:
         data.qpos[self._arm], data.qvel[self._arm] = values[0], values[1]
         data.qpos[self._elastic], data.qvel[self._elastic] = values[2], values[3]
         data.ctrl[:] = values[4]
+        self._chains.set_modes(data, values[5], values[6])
         self._state, self._fresh = None, False
 
     def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
@@ -177,6 +210,7 @@ class MujocoBackend:
         data, arm, elastic = self._data, self._arm, self._elastic
         position, rotation = data.site_xpos[self._tool].copy(), data.site_xmat[self._tool].reshape(3, 3).copy()
         rotation_base = data.xmat[self._base].reshape(3, 3)
+        modal_position, modal_rate, strain = self._chains.read(data)
         mujoco.mj_objectVelocity(self._model, data, mujoco.mjtObj.mjOBJ_SITE, self._tool, self._twist, 0)
         return PlantState(
             time=float(data.time),
@@ -194,6 +228,10 @@ class MujocoBackend:
             tool_position_in_base=rotation_base.T @ (position - data.xpos[self._base]),
             tool_rotation_in_base=rotation_base.T @ rotation,
             tool_twist_in_world=self._twist[[3, 4, 5, 0, 1, 2]],  # MuJoCo puts the angular part first
+            modal_position=modal_position,
+            modal_rate=modal_rate,
+            strain=strain,
+            imus={name: data.sensordata[part].copy() for name, part in self._imu_slices.items()},
         )
 
     def _indices(self, names: tuple[str, ...]) -> NDArray[np.intp]:
@@ -206,13 +244,21 @@ class MujocoBackend:
     def _site(self, name: str) -> int:
         return int(self._model.site(name).id)
 
-    def _find_sensors(self, description: RobotDescription) -> dict[str, slice]:
-        """Where the six numbers of each sensor lie: its torque was written right after its force."""
+    def _find_sensors(self, first: str, names: Iterable[str]) -> dict[str, slice]:
+        """Where the six numbers of each sensor lie: its second three were written right after its first."""
         slices = {}
-        for name in description.force_torque_sensors:
-            start = int(self._model.sensor(f"force/{name}").adr[0])
+        for name in names:
+            start = int(self._model.sensor(f"{first}/{name}").adr[0])
             slices[name] = slice(start, start + 6)
         return slices
+
+    def _check_step(self, max_step: float, segments: int) -> None:
+        largest = LARGEST_PHASE / highest_frequency(self._model)
+        if max_step > largest:
+            raise ConfigError(
+                f"max_step {max_step} s is too long for flexible links of {segments} segments: give at most"
+                f" {math.floor(largest * 1e7) * 1e-7:.3g} s, or fewer segments (their number squared counts)"
+            )
 
 
 def _route_warnings() -> None:

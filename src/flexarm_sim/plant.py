@@ -19,6 +19,7 @@ from flexarm_sim.drives import DriveConfig, Drives
 from flexarm_sim.measurement import JointListFault, JointReading, Measurement, relist
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorModel, SensorSuiteConfig
+from flexarm_sim.strain import StrainFault, StrainGauges
 from flexarm_sim.validation import checked_vector
 
 
@@ -28,14 +29,17 @@ class PlantConfig:
 
     Attributes:
         period_ns: one tick [ns].
-        initial_position: (n,) [rad | m], None = zero, as for the next three.
+        initial_position: (n,) [rad | m], None = zero, as for the next five.
         initial_velocity: (n,) [rad/s | m/s].
         initial_deflection: (m,) [m | rad].
         initial_deflection_rate: (m,) [m/s | rad/s].
+        initial_modal_position: (k,) [sqrt(kg)*m].
+        initial_modal_rate: (k,) [sqrt(kg)*m/s].
         drive: how the motors take commands.
         sensors: imperfections of the sensors.
         pushes: external wrenches.
         joint_list_faults: faults of the joint state message; where several are active the first counts.
+        strain_faults: faults of single strain gauges.
         seed: of every random number, at least 0.
     """
 
@@ -44,10 +48,13 @@ class PlantConfig:
     initial_velocity: tuple[float, ...] | None = None
     initial_deflection: tuple[float, ...] | None = None
     initial_deflection_rate: tuple[float, ...] | None = None
+    initial_modal_position: tuple[float, ...] | None = None
+    initial_modal_rate: tuple[float, ...] | None = None
     drive: DriveConfig = field(default_factory=DriveConfig)
     sensors: SensorSuiteConfig = field(default_factory=SensorSuiteConfig)
     pushes: tuple[Push, ...] = ()
     joint_list_faults: tuple[JointListFault, ...] = ()
+    strain_faults: tuple[StrainFault, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -98,6 +105,13 @@ class Plant:
             name: self._sensor(f"wrench/{name}", 6, suite.wrenches.get(name, SensorConfig()))
             for name in description.force_torque_sensors
         }
+        gauges = backend.strain_gauges
+        self._strain = StrainGauges(
+            gauges, self._sensor("strain", len(gauges), suite.strain), self._config.strain_faults
+        )
+        self._imus = {
+            name: self._sensor(f"imu/{name}", 6, suite.imus.get(name, SensorConfig())) for name in description.imus
+        }
         self._pushes = {
             link: tuple(push for push in self._config.pushes if push.link == link)
             for link in dict.fromkeys(push.link for push in self._config.pushes)
@@ -119,16 +133,23 @@ class Plant:
         """(m) elastic joints of the base."""
         return self._elastic_names
 
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """(k) deformation modes of the flexible links."""
+        return self._backend.modes
+
     def reset(self) -> None:
         """Go back to time 0 and the initial state; sensors draw the same random numbers again."""
         config, backend = self._config, self._backend
-        initial = (
-            config.initial_position,
-            config.initial_velocity,
-            config.initial_deflection,
-            config.initial_deflection_rate,
-        )
-        backend.reset(*initial)
+        initial = {
+            "position": config.initial_position,
+            "velocity": config.initial_velocity,
+            "deflection": config.initial_deflection,
+            "deflection_rate": config.initial_deflection_rate,
+            "modal_position": config.initial_modal_position,
+            "modal_rate": config.initial_modal_rate,
+        }
+        backend.reset(**initial)
         position = backend.state().position
         self._stamp = 0
         self._pushed: frozenset[str] = frozenset()
@@ -136,10 +157,12 @@ class Plant:
         self._command = self._drives.idle_command(position)
         if config.drive.mode != "effort":
             # a servo was already holding the arm before the clock started: no jump in the first reading
-            backend.reset(*initial, effort=self._drives.effort(self._command, backend, 0.0))
+            backend.reset(**initial, effort=self._drives.effort(self._command, backend, 0.0))
         self._push()
-        for sensor in (*self._joint_sensors, *self._elastic_sensors, *self._wrench_sensors.values()):
+        vectors = (*self._joint_sensors, *self._elastic_sensors, *self._wrench_sensors.values(), *self._imus.values())
+        for sensor in vectors:
             sensor.reset()
+        self._strain.reset()
         self._measurement = self._sample()
 
     def measure(self) -> Measurement:
@@ -214,7 +237,9 @@ class Plant:
                 joints, elastic = relist(joints, listed), relist(elastic, listed)
                 break
         wrenches = {name: sensor.sample(stamp, state.wrenches[name]) for name, sensor in self._wrench_sensors.items()}
-        return Measurement(stamp, joints, elastic, wrenches)
+        imus = {name: sensor.sample(stamp, state.imus[name]) for name, sensor in self._imus.items()}
+        strain = self._strain.sample(stamp, state.strain) if self._backend.strain_gauges else None
+        return Measurement(stamp, joints, elastic, wrenches, strain, imus)
 
     def _sensor(self, name: str, size: int, config: SensorConfig) -> SensorModel:
         return SensorModel(name, size, self._config.period_ns, config, self._config.seed)
@@ -223,6 +248,8 @@ class Plant:
         known = (*self._names, *self._elastic_names)
         for what, names, valid in (
             ("wrench sensor", self._config.sensors.wrenches, description.force_torque_sensors),
+            ("IMU", self._config.sensors.imus, description.imus),
+            ("strain gauge", (n for f in self._config.strain_faults for n in f.names), self._backend.strain_gauges),
             ("pushed link", (push.link for push in self._config.pushes), description.links),
             ("joint in joint_list_faults", (n for f in self._config.joint_list_faults for n in f.names), known),
         ):

@@ -58,7 +58,7 @@ class SensorConfig:
 
 @dataclass(frozen=True, slots=True)
 class SensorSuiteConfig:
-    """The sensors of a plant; a wrench sensor that is not named is perfect.
+    """The sensors of a plant; a wrench sensor or IMU that is not named is perfect.
 
     Attributes:
         joint_position: encoders of the actuated joints [rad | m].
@@ -67,6 +67,8 @@ class SensorSuiteConfig:
         deflection: base deflection sensor [m | rad].
         deflection_rate: its rate signal [m/s | rad/s].
         wrenches: force/torque sensors by name, six channels [N, N*m].
+        strain: strain gauges, one channel each [1].
+        imus: inertial measurement units by name, six channels [m/s^2, rad/s].
     """
 
     joint_position: SensorConfig = field(default_factory=SensorConfig)
@@ -75,6 +77,8 @@ class SensorSuiteConfig:
     deflection: SensorConfig = field(default_factory=SensorConfig)
     deflection_rate: SensorConfig = field(default_factory=SensorConfig)
     wrenches: Mapping[str, SensorConfig] = field(default_factory=dict)
+    strain: SensorConfig = field(default_factory=SensorConfig)
+    imus: Mapping[str, SensorConfig] = field(default_factory=dict)
 
 
 class SensorModel:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from flexarm_core.robot.description import Joint, RobotDescription
 from flexarm_core.types import Array
+from flexarm_tools.plots import dominant_mode
 from flexarm_tools.recording import Recording
 from flexarm_tools.scenario import Scenario
 from flexarm_tools.svg_plot import decimate, within_reason
@@ -114,7 +115,7 @@ def robot_data(description: RobotDescription, tool_frame: str) -> dict[str, Any]
 
 def push_data(scenario: Scenario) -> list[dict[str, Any]]:
     """A run's pushes for JSON: number of the link, begin and end [s], force [N]."""
-    number = {name: i for i, name in enumerate(scenario.robot.description.links)}
+    number = {name: i for i, name in enumerate(scenario.true_robot.description.links)}
     return [
         {"link": number[push.link], "begin": push.start, "end": push.start + push.duration, "force": push.force}
         for push in scenario.pushes
@@ -122,7 +123,7 @@ def push_data(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def motion_data(recording: Recording) -> dict[str, Any]:
-    """A run's motion for JSON: channels of 16 bits, frame by frame, and the base deflection for the timeline.
+    """A run's motion for JSON: channels of 16 bits, frame by frame, and a curve for the timeline.
 
     Channels: actuated joints, elastic joints, x y z of the reference, tracking error.
     """
@@ -131,8 +132,8 @@ def motion_data(recording: Recording) -> dict[str, Any]:
     known = np.where(recording.has_reference[:, None], recording.reference_position, np.nan)
     channels = within_reason(np.column_stack((recording.position, recording.deflection, known, error)))[frames]
     codes, low, step = quantise(channels)
-    shown = recording.deflection[:, 0] if recording.deflection.shape[1] == 1 else recording.base_motion
-    time, deflection = decimate(recording.time, within_reason(shown), TIMELINE_COLUMNS)
+    label, unit, curve = _timeline(recording)
+    time, shown = decimate(recording.time, within_reason(curve), TIMELINE_COLUMNS)
     return {
         "begin": float(recording.time[0]),
         "end": float(recording.time[-1]),
@@ -143,11 +144,22 @@ def motion_data(recording: Recording) -> dict[str, Any]:
         "frames": base64.b64encode(codes.astype("<u2").tobytes()).decode("ascii"),
         "in_root": recording.reference_frame == recording.root_frame,
         "unit": " and ".join(dict.fromkeys(recording.elastic_units)) or "m",
+        "timeline_of": label,
+        "timeline_unit": unit,
         "timeline": [
             [round(float(t), 4) for t in time],
-            [float(f"{value:.5g}") for value in np.nan_to_num(deflection)],
+            [float(f"{value:.5g}") for value in np.nan_to_num(shown)],
         ],
     }
+
+
+def _timeline(recording: Recording) -> tuple[str, str, Array]:
+    """What the timeline shows: the base deflection, or the mode that swings most where the base is rigid."""
+    if not recording.elastic_names and np.isfinite(recording.modal_position).any():
+        mode = dominant_mode([recording])
+        return f"Mode {mode}", "m·√kg", recording.modal_position[:, recording.modes.index(mode)]
+    curve = recording.deflection[:, 0] if recording.deflection.shape[1] == 1 else recording.base_motion
+    return "Base deflection", " and ".join(dict.fromkeys(recording.elastic_units)) or "m", curve
 
 
 def frame_indices(time: Array) -> NDArray[np.intp]:

@@ -28,9 +28,13 @@ def run_command(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
     options = _parser().parse_args(arguments)
     if options.command == "check":
-        from flexarm_tools.check import check_robot
+        from flexarm_tools.check import check_modal_data, check_robot
 
-        text, usable = check_robot(Path(options.robot), options.tool_frame, dict(options.arguments))
+        path = Path(options.file)
+        if path.suffix == ".npz":
+            text, usable = check_modal_data(path)
+        else:
+            text, usable = check_robot(path, options.tool_frame, dict(options.arguments))
         print(text)
         return 0 if usable else EXIT_FAILED
     from flexarm_tools.session import demo_file, list_demos, run_file
@@ -63,8 +67,8 @@ def _parser() -> argparse.ArgumentParser:
             "--real-time", dest="mode", action="store_const", const="real_time", help="override the file's mode"
         )
         command.set_defaults(mode="")
-    check = commands.add_parser("check", help="say what a robot description holds and what it lacks")
-    check.add_argument("robot", metavar="ROBOT.urdf|.xacro")
+    check = commands.add_parser("check", help="say what a robot description or modal data file holds and what it lacks")
+    check.add_argument("file", metavar="ROBOT.urdf|.xacro|MODES.npz")
     check.add_argument("--tool-frame", default="", metavar="LINK")
     check.add_argument("arguments", nargs="*", type=_assignment, metavar="NAME:=VALUE", help="xacro arguments")
     return parser

@@ -39,14 +39,17 @@ class Goal:
     bound: float
     text: str
 
-    def holds(self, value: float, at_least: bool = False) -> bool:
+    def holds(self, value: float, at_least: bool = False, at_most: bool = False) -> bool:
         """Whether a value meets the goal; one that is not finite never does.
 
         Args:
             value: measured.
             at_least: the value is a lower bound of the true one, which then can only be seen to exceed something.
+            at_most: the value is an upper bound of the true one, which then can only be seen to stay below something.
         """
-        if not math.isfinite(value) or (at_least and not self.comparison.startswith(">")):
+        if not math.isfinite(value):
+            return False
+        if (at_least and not self.comparison.startswith(">")) or (at_most and not self.comparison.startswith("<")):
             return False
         return bool(OPERATORS[self.comparison](value, self.bound))
 
@@ -95,6 +98,7 @@ class Figure:
         goal: None where it is only reported.
         meaning: one sentence for the report.
         at_least: the value is a lower bound.
+        at_most: the value is an upper bound.
         details: further facts, written beside the value.
     """
 
@@ -104,21 +108,30 @@ class Figure:
     goal: Goal | None = None
     meaning: str = ""
     at_least: bool = False
+    at_most: bool = False
     details: dict[str, bool | float | str] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
         """Whether the goal is met; without a goal, whether there is a value at all."""
-        return self.goal.holds(self.value, self.at_least) if self.goal else math.isfinite(self.value)
+        if self.goal is None:
+            return math.isfinite(self.value)
+        return self.goal.holds(self.value, self.at_least, self.at_most)
+
+    @property
+    def bound(self) -> str:
+        """``at_least`` or ``at_most`` where the value is only a bound, else empty."""
+        return "at_least" if self.at_least else "at_most" if self.at_most else ""
 
     def to_json(self) -> dict[str, Any]:
         """Entry of the JSON file; null stands for a value that is not finite."""
-        return {
+        entry = {
             "value": self.value if math.isfinite(self.value) else None,
             "unit": self.unit,
             "goal": self.goal.text if self.goal else None,
             "holds": self.holds,
-        } | self.details
+        }
+        return entry | ({"bound": self.bound} if self.bound else {}) | self.details
 
 
 def compute_figures(specs: Iterable[FigureSpec], recording: Recording) -> tuple[Figure, ...]:
@@ -130,7 +143,7 @@ def compute_figures(specs: Iterable[FigureSpec], recording: Recording) -> tuple[
         unit = metric.unit_for(recording, spec.options)
         meaning = ", ".join([metric.meaning, *_options(spec)])
         figures.append(
-            Figure(spec.name, float(result.value), unit, spec.goal, meaning, result.at_least, result.details)
+            Figure(spec.name, float(result.value), unit, spec.goal, meaning, result.at_least, details=result.details)
         )
     return tuple(figures)
 
@@ -149,11 +162,19 @@ def _options(spec: FigureSpec) -> list[str]:
 
 
 def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None = None) -> Figure:
-    """One figure over another; NaN where the latter is zero, or only a lower bound."""
-    usable = denominator.value != 0.0 and not denominator.at_least
+    """One figure over another.
+
+    A bound of one of them bounds the ratio: it is a lower bound where the numerator is one or the denominator an upper
+    bound, and the other way round. NaN where the denominator is zero, where two bounds work against each other, and
+    where a value is negative beside a bound, which would turn it round.
+    """
+    at_least, at_most = numerator.at_least or denominator.at_most, numerator.at_most or denominator.at_least
+    turned = (at_least or at_most) and min(numerator.value, denominator.value) < 0.0
+    usable = denominator.value != 0.0 and not (at_least and at_most) and not turned
     value = numerator.value / denominator.value if usable else math.nan
     unit = "1" if numerator.unit == denominator.unit else f"({numerator.unit})/({denominator.unit})"
-    return Figure(name, value, unit, goal, f"{numerator.name} / {denominator.name}", numerator.at_least)
+    meaning = f"{numerator.name} / {denominator.name}"
+    return Figure(name, value, unit, goal, meaning, usable and at_least, usable and at_most)
 
 
 def write_figures(path: Path, figures: Iterable[Figure]) -> bool:

@@ -51,9 +51,9 @@ def figures_table(figures: Sequence[Figure]) -> str:
 def _value(figure: Figure) -> str:
     if not np.isfinite(figure.value):
         return "not measured"
-    least = "at least " if figure.at_least else ""
+    bound = f"{figure.bound.replace('_', ' ')} " if figure.bound else ""
     note = ' <span class="none">not settled</span>' if figure.details.get("settled") is False else ""
-    return f"{least}{format_number(figure.value, figure.unit)}{note}"
+    return f"{bound}{format_number(figure.value, figure.unit)}{note}"
 
 
 def _goal(figure: Figure) -> str:

@@ -1,4 +1,4 @@
-"""The plots of a run and of a comparison."""
+"""The plots of a run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.types import Array
+from flexarm_tools.flexible_metrics import distance_from_mean
 from flexarm_tools.recording import Recording
 from flexarm_tools.scenario import Scenario
 from flexarm_tools.svg_plot import SERIES, SvgPlot, decimate, engineering, series_color, within_reason
@@ -72,10 +73,13 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
     momentum = dict(zip(recording.elastic_names, recording.coupling_momentum.T, strict=True))
     deflection = dict(zip(recording.elastic_names, recording.deflection.T, strict=True))
     candidates = [
-        _time_plot("Base deflection", time, deflection, _common(recording.elastic_units), markers),
+        _time_plot("Base deflection", time, deflection, common_unit(recording.elastic_units), markers),
         _tool_path(recording),
         _tracking_error(recording, markers),
-        _time_plot("Joint positions", time, dict(zip(joints, recording.position.T, strict=True)), angle, markers),
+        _tool_vibration(recording, markers),
+        _modes(recording, markers),
+        _time_plot("Strain", time, dict(zip(recording.strain_gauges, recording.strain.T, strict=True)), "m/m", markers),
+        _joint_positions(recording, angle, markers),
         _time_plot("Joint velocities", time, dict(zip(joints, recording.velocity.T, strict=True)), speed, markers),
         _time_plot("Efforts", time, dict(zip(joints, recording.effort.T, strict=True)), effort, markers),
         _time_plot("Force on the base", time, dict(zip("xyz", force.T, strict=True)), "N", markers),
@@ -88,47 +92,42 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
     return [plot for plot in candidates if plot is not None]
 
 
-def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colors: Sequence[int]) -> list[Plot]:
-    """Base deflections of several runs in one plot, linear and logarithmic.
+def tool_distance(recording: Recording) -> Array:
+    """(T,) distance of the tool from where it ends, the mean of its place over the last tenth of the run [m]."""
+    begin, end = float(recording.time[0]), float(recording.time[-1])
+    return distance_from_mean(recording.tool_position, recording.time >= end - 0.1 * (end - begin))
+
+
+def dominant_mode(recordings: Sequence[Recording]) -> str:
+    """Mode that swings farthest in any of these runs; they have modes."""
+    peaks: dict[str, float] = {}
+    for recording in recordings:
+        for name, curve in zip(recording.modes, within_reason(recording.modal_position).T, strict=True):
+            peaks[name] = max(peaks.get(name, 0.0), float(np.nanmax(np.abs(curve), initial=0.0)))
+    return max(peaks, key=lambda name: peaks[name])
+
+
+def _time_plot(
+    title: str,
+    time: Array,
+    curves: dict[str, Array],
+    unit: str,
+    markers: Sequence[Marker],
+    dashed: dict[str, Array] | None = None,
+) -> Plot | None:
+    """Curves over time; None where nothing is known, or all is zero.
 
     Args:
-        names: of the runs.
-        recordings: of the runs.
-        colors: number of each run's colour, from 0.
+        title: heading.
+        time: (T,) [s].
+        curves: (T,) by name.
+        unit: of all of them.
+        markers: of the run.
+        dashed: second curves under the same names, in the same colours.
     """
-    curves = [
-        within_reason(recording.deflection[:, 0] if recording.deflection.shape[1] == 1 else recording.base_motion)
-        for recording in recordings
-    ]
-    unit = _common([unit for recording in recordings for unit in recording.elastic_units])
-    peak = max((float(np.nanmax(np.abs(curve), initial=0.0)) for curve in curves), default=0.0)
-    factor, shown = engineering(peak, unit)
-    linear = SvgPlot(TIME, f"base deflection [{shown}]", 4.8, 2.5)
-    logarithmic = SvgPlot(TIME, f"size of the base deflection [{unit}]", 4.8, 2.5)
-    order = sorted(range(len(curves)), key=lambda i: -float(np.nanmax(np.abs(curves[i]), initial=0.0)))
-    for i in order:  # the largest first, so that it hides nothing
-        time = recordings[i].time
-        linear.line(time, factor * curves[i], series_color(colors[i]))
-        size = np.where(recordings[i].base_motion > 0.0, recordings[i].base_motion, np.nan)
-        logarithmic.line(time, size, series_color(colors[i]))
-    logarithmic.logarithmic([recording.base_motion for recording in recordings], decades=7.0)
-    end = max(float(recording.time[-1]) for recording in recordings)
-    for plot in (linear, logarithmic):
-        plot.axes.set_xlim(min(float(recording.time[0]) for recording in recordings), end)
-    legend = tuple((color % SERIES + 1, name, False) for name, color in zip(names, colors, strict=True))
-    together = ", ".join(names)
-    return [
-        Plot("Base deflection", linear.svg(f"Base deflection of {together} over time"), legend),
-        Plot(
-            "The same, logarithmic", logarithmic.svg(f"Size of the base deflection of {together}, logarithmic"), legend
-        ),
-    ]
-
-
-def _time_plot(title: str, time: Array, curves: dict[str, Array], unit: str, markers: Sequence[Marker]) -> Plot | None:
-    """Curves over time; None where nothing is known, or all is zero."""
-    known = {name: within_reason(curve) for name, curve in curves.items() if np.isfinite(within_reason(curve)).any()}
-    peak = max((float(np.nanmax(np.abs(curve))) for curve in known.values()), default=0.0)
+    second = _known(dashed or {})
+    known = _known(curves)
+    peak = max((float(np.nanmax(np.abs(curve))) for curve in (*known.values(), *second.values())), default=0.0)
     if peak == 0.0:
         return None
     factor, shown = engineering(peak, unit)
@@ -138,9 +137,44 @@ def _time_plot(title: str, time: Array, curves: dict[str, Array], unit: str, mar
         if name in known:
             plot.line(time, factor * known[name], series_color(index))
             legend.append((index % SERIES + 1, name, False))
+        if name in second:
+            plot.line(time, factor * second[name], series_color(index), 1.2, dashed=True)
     plot.axes.set_xlim(float(time[0]), float(time[-1]))
     _mark(plot, markers)
     return Plot(title, plot.svg(f"{title} over time"), tuple(legend))
+
+
+def _known(curves: dict[str, Array]) -> dict[str, Array]:
+    """Those of which something can be drawn, without what cannot."""
+    drawn = {name: within_reason(curve) for name, curve in curves.items()}
+    return {name: curve for name, curve in drawn.items() if np.isfinite(curve).any()}
+
+
+def _joint_positions(recording: Recording, unit: str, markers: Sequence[Marker]) -> Plot | None:
+    curves = dict(zip(recording.joint_names, recording.position.T, strict=True))
+    desired = dict(zip(recording.joint_names, recording.desired_position.T, strict=True))
+    title = "Joint positions (dashed: desired)" if recording.has_desired.any() else "Joint positions"
+    return _time_plot(title, recording.time, curves, unit, markers, desired)
+
+
+def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
+    curves = dict(zip(recording.modes, recording.modal_position.T, strict=True))
+    estimates = dict(zip(recording.modes, recording.estimated_modal_position.T, strict=True))
+    title = "Modes (dashed: estimated)" if _known(estimates) else "Modes"
+    return _time_plot(title, recording.time, curves, "m*sqrt(kg)", markers, estimates)
+
+
+def _tool_vibration(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
+    """Distance of the tool from where it ends: logarithmic, since a slew is long and what it leaves is small."""
+    distance = 1e3 * within_reason(tool_distance(recording))
+    if not recording.modes or not (np.isfinite(distance) & (distance > 0.0)).any():
+        return None
+    plot = SvgPlot(TIME, "from its final position [mm]")
+    plot.line(recording.time, np.where(distance > 0.0, distance, np.nan), series_color(0))
+    plot.logarithmic([distance])
+    plot.axes.set_xlim(float(recording.time[0]), float(recording.time[-1]))
+    _mark(plot, markers)
+    return Plot("Tool vibration", plot.svg("Distance of the tool from its final position over time, logarithmic"))
 
 
 def _tool_path(recording: Recording) -> Plot | None:
@@ -224,18 +258,19 @@ def _mark(plot: SvgPlot, markers: Sequence[Marker]) -> None:
             plot.instant(marker.begin, str(marker.number))
 
 
-def _common(units: Sequence[str]) -> str:
+def common_unit(units: Sequence[str]) -> str:
+    """Units without repetition, ``1`` where there is none."""
     return " or ".join(dict.fromkeys(units)) or "1"
 
 
 def _joint_units(recording: Recording) -> tuple[str, str, str]:
-    unit = _common(recording.joint_units)
-    effort = _common([{"rad": "N*m", "m": "N"}[u] for u in recording.joint_units])
+    unit = common_unit(recording.joint_units)
+    effort = common_unit([{"rad": "N*m", "m": "N"}[u] for u in recording.joint_units])
     return unit, " or ".join(f"{u}/s" for u in unit.split(" or ")), effort
 
 
 def _momentum_unit(recording: Recording) -> str:
-    return _common([{"m": "kg*m/s", "rad": "kg*m^2/s"}[unit] for unit in recording.elastic_units])
+    return common_unit([{"m": "kg*m/s", "rad": "kg*m^2/s"}[unit] for unit in recording.elastic_units])
 
 
 def _yaml(value: object) -> str:

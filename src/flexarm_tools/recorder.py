@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,18 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from flexarm.msg import BaseReaction, CartesianReference, JointReference, SimulationStatus
+from flexarm.msg import (
+    BaseReaction,
+    CartesianReference,
+    FlexibleState,
+    JointReference,
+    SimulationStatus,
+    StrainState,
+)
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes import topics
 from flexarm_nodes.conversions import stamp_to_nanoseconds
-from flexarm_tools.recording import Recording, RunEvent
+from flexarm_tools.recording import Recording, RunEvent, mode_names
 
 LEVELS = {DiagnosticStatus.OK: "info", DiagnosticStatus.WARN: "warn"}
 
@@ -55,7 +62,7 @@ class Recorder:
 
         Args:
             node: gets the subscriptions.
-            model: of the robot.
+            model: of the robot that moves.
             real_time: whether the time from a joint state to its command is worth recording.
         """
         self._model = model
@@ -68,9 +75,15 @@ class Recorder:
             topics.TRUE_TOOL_POSE_IN_BASE: PoseStamped,
             topics.CARTESIAN_REFERENCE: CartesianReference,
             topics.BASE_REACTION: BaseReaction,
+            topics.DESIRED_JOINT_REFERENCE: JointReference,
         }
         if self._wrench:
             self._types[self._wrench] = WrenchStamped
+        self._modes = mode_names(model.description)
+        if self._modes:
+            self._types |= {topics.TRUE_FLEXIBLE_STATE: FlexibleState, topics.FLEXIBLE_STATE: FlexibleState}
+        if model.description.strain_gauges:
+            self._types[topics.STRAIN] = StrainState
         for topic, message_type in self._types.items():
             node.create_subscription(message_type, topic, self._raw[topic].append, topics.EVERY_SAMPLE, raw=True)
         node.create_subscription(SimulationStatus, topics.SIMULATION_STATUS, self._on_status, topics.EVERY_SAMPLE)
@@ -87,9 +100,10 @@ class Recorder:
 
     def complete(self, ticks: int) -> bool:
         """Whether every tick's ground truth has arrived."""
-        return all(
-            len(self._raw[topic]) >= ticks for topic in (topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE)
-        )
+        awaited = [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE]
+        if self._raw[topics.TRUE_FLEXIBLE_STATE]:
+            awaited.append(topics.TRUE_FLEXIBLE_STATE)
+        return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
     def count(self) -> int:
         """Number of samples so far."""
@@ -100,16 +114,22 @@ class Recorder:
         ticks, period = outcome.ticks, round(outcome.period * 1e9)
         known: dict[str, Any] = {}
         lost = np.zeros(ticks, dtype=bool)
-        for topic, fill in (
-            (topics.TRUE_JOINT_STATES, self._fill_joints),
-            (topics.TRUE_TOOL_POSE, self._fill_pose),
-            (topics.TRUE_TOOL_POSE_IN_BASE, self._fill_pose_in_base),
-        ):
+        truth = {
+            topics.TRUE_JOINT_STATES: self._fill_joints,
+            topics.TRUE_TOOL_POSE: self._fill_pose,
+            topics.TRUE_TOOL_POSE_IN_BASE: self._fill_pose_in_base,
+        }
+        if self._raw[topics.TRUE_FLEXIBLE_STATE]:  # a plant that knows no modes is silent
+            truth[topics.TRUE_FLEXIBLE_STATE] = self._fill_true_modes
+        for topic, fill in truth.items():
             lost |= ~self._fill(known, topic, ticks, period, fill)
         for topic, fill in (
             (topics.CARTESIAN_REFERENCE, self._fill_reference),
             (topics.BASE_REACTION, self._fill_reaction),
             (self._wrench, self._fill_wrench),
+            (topics.DESIRED_JOINT_REFERENCE, self._fill_desired),
+            (topics.FLEXIBLE_STATE, self._fill_estimate),
+            (topics.STRAIN, self._fill_strain),
         ):
             if self._raw[topic]:
                 self._fill(known, topic, ticks, period, fill)
@@ -171,7 +191,7 @@ class Recorder:
         return came
 
     def _blank(self, topic: str, ticks: int) -> dict[str, Any]:
-        n, m = self._model.n, self._model.m
+        n, m, k, g = self._model.n, self._model.m, len(self._modes), len(self._model.description.strain_gauges)
         shapes: dict[str, dict[str, tuple[int, ...]]] = {
             topics.TRUE_JOINT_STATES: {
                 "position": (n,),
@@ -190,6 +210,10 @@ class Recorder:
                 "damping": (),
             },
             self._wrench: {"base_wrench": (6,)},
+            topics.DESIRED_JOINT_REFERENCE: {"desired_position": (n,)},
+            topics.TRUE_FLEXIBLE_STATE: {"modal_position": (k,), "modal_rate": (k,)},
+            topics.FLEXIBLE_STATE: {"estimated_modal_position": (k,), "estimated_modal_rate": (k,)},
+            topics.STRAIN: {"strain": (g,)},
         }
         blank: dict[str, Any] = {name: np.full((ticks, *shape), np.nan) for name, shape in shapes[topic].items()}
         if topic == topics.BASE_REACTION:
@@ -229,6 +253,21 @@ class Recorder:
     def _fill_wrench(known: dict[str, Any], row: int, message: WrenchStamped) -> None:
         known["base_wrench"][row] = *_point(message.wrench.force), *_point(message.wrench.torque)
 
+    def _fill_desired(self, known: dict[str, Any], row: int, message: JointReference) -> None:
+        known["desired_position"][row] = by_name(self._model.joint_names, message.names, message.position)
+
+    def _fill_true_modes(self, known: dict[str, Any], row: int, message: FlexibleState) -> None:
+        known["modal_position"][row] = by_name(self._modes, message.modes, message.modal_position)
+        known["modal_rate"][row] = by_name(self._modes, message.modes, message.modal_rate)
+
+    def _fill_estimate(self, known: dict[str, Any], row: int, message: FlexibleState) -> None:
+        known["estimated_modal_position"][row] = by_name(self._modes, message.modes, message.modal_position)
+        known["estimated_modal_rate"][row] = by_name(self._modes, message.modes, message.modal_rate)
+
+    def _fill_strain(self, known: dict[str, Any], row: int, message: StrainState) -> None:
+        gauges = tuple(self._model.description.strain_gauges)
+        known["strain"][row] = by_name(gauges, message.names, message.strain)
+
     def _on_status(self, message: SimulationStatus) -> None:
         self.status = message
 
@@ -247,6 +286,12 @@ class Recorder:
     def errors(self) -> Iterable[RunEvent]:
         """Errors that nodes reported."""
         return (event for event in self._events if event.level == "error")
+
+
+def by_name(wanted: Sequence[str], names: Sequence[str], values: Sequence[float]) -> list[float]:
+    """Values in the order of the wanted names, NaN for those that are not given: an estimator may know fewer modes."""
+    given = dict(zip(names, values, strict=False))  # a quantity that is not known is an empty array
+    return [given.get(name, np.nan) for name in wanted]
 
 
 def _point(point: Any) -> tuple[float, float, float]:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,16 @@ class RunEvent:
 class Recording:
     """Everything recorded of a run: T ticks, n actuated joints, m elastic joints of the base. NaN = not known.
 
+    k counts the modes of the flexible links, g their strain gauges; both are 0 for an arm of rigid links.
+
     Attributes:
         time: (T,) simulation time, increasing [s].
         joint_names: (n) actuated joints.
         joint_units: (n) ``rad`` or ``m``.
         elastic_names: (m) elastic joints.
         elastic_units: (m) ``rad`` or ``m``.
+        modes: (k) modes of the simulated arm, ``link/mode``.
+        strain_gauges: (g) strain gauges.
         root_frame: fixed root link, the inertial frame.
         base_frame: link that carries the arm.
         position: (T, n) [rad | m].
@@ -52,6 +57,12 @@ class Recording:
         effort: (T, n) applied at the joints [N*m | N].
         deflection: (T, m) x_b [m | rad].
         deflection_rate: (T, m) xd_b [m/s | rad/s].
+        modal_position: (T, k) true, mass-normalised [sqrt(kg)*m].
+        modal_rate: (T, k) true [sqrt(kg)*m/s].
+        estimated_modal_position: (T, k) of topic flexible_state, NaN where a mode is not estimated [sqrt(kg)*m].
+        estimated_modal_rate: (T, k) [sqrt(kg)*m/s].
+        strain: (T, g) as the gauges read it [1].
+        desired_position: (T, n) joint reference that the controller is to follow [rad | m].
         tool_position: (T, 3) in ``root_frame`` [m].
         tool_position_in_base: (T, 3) in ``base_frame`` [m].
         tool_rotation: (T, 4) in ``root_frame``, quaternion x y z w.
@@ -78,6 +89,8 @@ class Recording:
     joint_units: tuple[str, ...]
     elastic_names: tuple[str, ...]
     elastic_units: tuple[str, ...]
+    modes: tuple[str, ...]
+    strain_gauges: tuple[str, ...]
     root_frame: str
     base_frame: str
     position: Array
@@ -85,6 +98,12 @@ class Recording:
     effort: Array
     deflection: Array
     deflection_rate: Array
+    modal_position: Array
+    modal_rate: Array
+    estimated_modal_position: Array
+    estimated_modal_rate: Array
+    strain: Array
+    desired_position: Array
     tool_position: Array
     tool_position_in_base: Array
     tool_rotation: Array
@@ -111,7 +130,8 @@ class Recording:
         Raises:
             InputError: a field does not fit the others.
         """
-        shapes = _shapes(len(self.time), len(self.joint_names), len(self.elastic_names))
+        counts = (len(self.joint_names), len(self.elastic_names), len(self.modes), len(self.strain_gauges))
+        shapes = _shapes(len(self.time), *counts)
         for name, shape in shapes.items():
             kind = np.bool_ if name in ("reference_axes", "vibration_damping") else np.float64
             array: NDArray[Any] = np.array(getattr(self, name), dtype=kind)
@@ -159,6 +179,12 @@ class Recording:
         finite: NDArray[np.bool_] = np.all(np.isfinite(self.reference_position), axis=1)
         return finite
 
+    @property
+    def has_desired(self) -> NDArray[np.bool_]:
+        """(T,) ticks with a desired joint position."""
+        finite: NDArray[np.bool_] = np.all(np.isfinite(self.desired_position), axis=1)
+        return finite
+
     @classmethod
     def blank(cls, description: RobotDescription, time: Array, natural_period: float, **known: Any) -> Recording:
         """Recording of a robot in which everything that is not given is NaN, false, zero or empty.
@@ -176,6 +202,8 @@ class Recording:
             "joint_units": tuple(_unit(description, name) for name in description.actuated),
             "elastic_names": elastic,
             "elastic_units": tuple(_unit(description, name) for name in elastic),
+            "modes": mode_names(description),
+            "strain_gauges": tuple(description.strain_gauges),
             "root_frame": description.root,
             "base_frame": description.base_frame,
             "reference_frame": description.base_frame,
@@ -186,7 +214,8 @@ class Recording:
             "lockstep_timeouts": 0,
             "lost_samples": 0,
         }
-        shapes = _shapes(len(time), len(description.actuated), len(elastic))
+        names = ("joint_names", "elastic_names", "modes", "strain_gauges")
+        shapes = _shapes(len(time), *(len(values[name]) for name in names))
         values |= {name: np.full(shape, np.nan) for name, shape in shapes.items() if name not in values}
         values["reference_axes"] = np.zeros(6, dtype=bool)
         values["vibration_damping"] = np.zeros(len(time), dtype=bool)
@@ -227,16 +256,24 @@ def load_recording(path: Path) -> Recording:
     return Recording(**values)
 
 
+def mode_names(description: RobotDescription) -> tuple[str, ...]:
+    """Modes of every flexible link of a robot, ``link/mode``, in the order in which the dynamics has them."""
+    links = load_flexible_links(description)
+    return tuple(f"{link}/{mode}" for link, data in links.items() for mode in data.modes)
+
+
 def _unit(description: RobotDescription, joint: str) -> str:
     return "m" if description.joints[joint].kind == "prismatic" else "rad"
 
 
-def _shapes(ticks: int, n: int, m: int) -> dict[str, tuple[int, ...]]:
+def _shapes(ticks: int, n: int, m: int, k: int, g: int) -> dict[str, tuple[int, ...]]:
     """Shape of every array."""
     shapes: dict[str, tuple[int, ...]] = {"time": (ticks,), "reference_axes": (6,)}
-    shapes |= dict.fromkeys(("position", "velocity", "effort"), (ticks, n))
+    shapes |= dict.fromkeys(("position", "velocity", "effort", "desired_position"), (ticks, n))
     shapes |= dict.fromkeys(("deflection", "deflection_rate", "coupling_momentum"), (ticks, m))
     shapes |= dict.fromkeys(("tool_position", "tool_position_in_base", "reference_position"), (ticks, 3))
+    modal = ("modal_position", "modal_rate", "estimated_modal_position", "estimated_modal_rate")
+    shapes |= dict.fromkeys(modal, (ticks, k)) | {"strain": (ticks, g)}
     shapes |= {"tool_rotation": (ticks, 4), "base_wrench": (ticks, 6)}
     scalars = ("smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping", "vibration_damping")
     return shapes | dict.fromkeys((*scalars, "tick_latency"), (ticks,))

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from flexarm_tools.animation import choose_view, motion_data, push_data, robot_data
+from flexarm_tools.comparison_plots import comparison_plots
 from flexarm_tools.figures import Figure
 from flexarm_tools.figures_table import figures_section, figures_table, verdict
-from flexarm_tools.plots import Plot, comparison_plots, run_markers, run_plots
+from flexarm_tools.plots import Plot, run_markers, run_plots
 from flexarm_tools.recording import Recording
 from flexarm_tools.scenario import Scenario
 from flexarm_tools.study import Comparison, Study
@@ -170,12 +171,16 @@ def _run_body(run: Run, with_figures: bool) -> str:
 def _facts(run: Run) -> str:
     recording, scenario = run.recording, run.scenario
     robot = scenario.robot.description
+    modes = f", {len(recording.modes)} modes" if recording.modes else ""
     facts: list[tuple[str, str, bool]] = [
-        ("Robot", f"{robot.name}, {len(robot.actuated)} joints on {len(robot.elastic)} elastic", False),
+        ("Robot", f"{robot.name}, {len(robot.actuated)} joints on {len(robot.elastic)} elastic{modes}", False),
         ("Mode", scenario.mode.replace("_", " "), False),
         ("Rate", f"{scenario.rate:g} Hz", False),
         ("Duration", f"{scenario.duration:g} s, {recording.ticks} ticks", False),
     ]
+    if scenario.plant_robot is not None:
+        said = (f"{name} {value}" for name, value in scenario.plant_robot.arguments.items())
+        facts.append(("Plant", ", ".join((scenario.plant_robot.description.name, *said)), False))
     if np.isfinite(recording.natural_period):
         facts.append(("Natural period", f"{recording.natural_period:.3g} s", False))
     counts = {
@@ -196,7 +201,7 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
     """The player and its data; the script builds what is seen."""
     if not runs:
         return ""
-    texts = list(dict.fromkeys(run.scenario.robot.description.text for run in runs))
+    texts = list(dict.fromkeys(run.scenario.true_robot.description.text for run in runs))
     robots = [_robot(text, runs) for text in texts]
     data = {
         "robots": robots,
@@ -205,7 +210,7 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
                 "name": run.name,
                 "title": run.scenario.title,
                 "color": i % SERIES + 1,
-                "robot": texts.index(run.scenario.robot.description.text),
+                "robot": texts.index(run.scenario.true_robot.description.text),
                 "markers": [[marker.begin, marker.end] for marker in run_markers(run.scenario)],
                 "pushes": push_data(run.scenario),
                 "motion": motion_data(run.recording),
@@ -228,8 +233,8 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
 
 
 def _robot(text: str, runs: Sequence[Run]) -> dict[str, Any]:
-    those = [run for run in runs if run.scenario.robot.description.text == text]
-    robot = those[0].scenario.robot
+    those = [run for run in runs if run.scenario.true_robot.description.text == text]
+    robot = those[0].scenario.true_robot
     view = choose_view(robot.description, [run.recording for run in those])
     return {
         "tree": robot_data(robot.description, robot.tool_frame),

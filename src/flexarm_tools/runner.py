@@ -54,7 +54,8 @@ class Runner:
         """
         self._scenario, self._mode = scenario, scenario.mode
         self._folder, self._progress = folder, progress
-        self._model = ArmModel(scenario.robot.description, scenario.robot.tool_frame, scenario.gravity)
+        robot = scenario.true_robot
+        self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
         self._processes: dict[str, NodeProcess] = {}
         self._events: list[RunEvent] = []
         self._deaths: list[str] = []
@@ -120,6 +121,8 @@ class Runner:
     def _plant_parameters(self) -> dict[str, Any]:
         scenario = self._scenario
         parameters = self._shared_parameters() | {"rate": scenario.rate, "lockstep": self._mode == "lockstep"}
+        if scenario.plant_robot is not None:
+            parameters["plant_description"] = scenario.plant_robot.description.text
         if scenario.pushes:
             parameters |= {
                 "pushes.links": [push.link for push in scenario.pushes],

@@ -98,7 +98,8 @@ class Scenario:
         source: its text.
         title: heading of the report.
         description: paragraph of the report.
-        robot: the robot.
+        robot: the robot, as every node is told.
+        plant_robot: what the plant is instead, None where it is that robot.
         gravity: (3,) in axes of the root link [m/s^2].
         mode: ``lockstep`` or ``real_time``.
         rate: control rate [Hz].
@@ -115,6 +116,7 @@ class Scenario:
     title: str
     description: str
     robot: RobotSpec
+    plant_robot: RobotSpec | None
     gravity: Vector
     mode: str
     rate: float
@@ -124,6 +126,11 @@ class Scenario:
     pushes: tuple[PushSpec, ...]
     events: tuple[EventSpec, ...]
     figures: tuple[FigureSpec, ...]
+
+    @property
+    def true_robot(self) -> RobotSpec:
+        """The robot that moves: the plant's."""
+        return self.plant_robot or self.robot
 
     @property
     def ticks(self) -> int:

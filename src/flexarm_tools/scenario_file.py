@@ -9,13 +9,15 @@ from pathlib import Path
 import yaml
 
 from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.figures import FigureSpec, Goal, parse_goal
 from flexarm_tools.metrics import METRICS, OPTIONS, MetricOptions, deflection_unit
 from flexarm_tools.packages import AmentPackages, Packages, resolve
 from flexarm_tools.scenario import PLANT, EventSpec, NodeSpec, PushSpec, RobotSpec, Scenario
-from flexarm_tools.schema import EVENTS, FIGURES, NODES, PUSHES, ROBOT, SCENARIO, Kind, Table
+from flexarm_tools.schema import EVENTS, FIGURES, NODES, PLANT_ROBOT, PUSHES, ROBOT, SCENARIO, Kind, Table
 from flexarm_tools.section import Section, Vector
 from flexarm_tools.yaml_document import Document, join, nearest, raise_problems
 
@@ -50,8 +52,9 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
     if not _on_tick(duration, rate):
         root.problem("duration", f"{duration:g} s is not a whole number of ticks of {1.0 / rate:g} s")
     robot = _read_robot(root, packages)
+    plant_robot = _read_plant_robot(root, robot, packages)
     nodes = _read_nodes(root, packages)
-    pushes = tuple(_read_push(section, duration, robot) for section in root.sections("pushes", PUSHES))
+    pushes = tuple(_read_push(section, duration, plant_robot or robot) for section in root.sections("pushes", PUSHES))
     events = [_read_event(section, nodes, rate, duration) for section in root.sections("events", EVENTS)]
     figures = [_read_figure(root, name, node, duration, robot) for name, node in root.named_nodes("figures").items()]
     scenario_fields = {
@@ -67,6 +70,7 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
         path=document.path,
         source=document.text,
         robot=robot,
+        plant_robot=plant_robot,
         rate=rate,
         duration=duration,
         nodes=nodes,
@@ -81,17 +85,10 @@ def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
     section = root.section("robot", ROBOT)
     if section is None:
         return None
-    uri, arguments, wanted = section.text("description"), section.text_mapping("arguments"), section.text("tool_frame")
-    if not uri:
-        return None
-    path, wrong = resolve(uri, root.document.path.parent, packages)
-    if wrong:
-        section.problem("description", wrong)
-        return None
-    try:
-        description = parse_robot_description(load_robot_description(path, arguments))
-    except RobotDescriptionError as error:
-        section.problem("description", str(error))
+    arguments, wanted = section.text_mapping("arguments"), section.text("tool_frame")
+    path = _robot_file(section, packages)
+    description = _describe(section, path, arguments)
+    if path is None or description is None:
         return None
     try:
         tool_frame = description.tool_frame(wanted)
@@ -99,6 +96,53 @@ def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
         section.problem("tool_frame", str(error))
         return None
     return RobotSpec(path, arguments, tool_frame, description)
+
+
+def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages) -> RobotSpec | None:
+    section = root.section("plant_robot", PLANT_ROBOT)
+    if section is None:
+        return None
+    arguments, path = section.text_mapping("arguments"), None
+    if "description" in section:
+        path = _robot_file(section, packages)
+    elif robot is not None:
+        path, arguments = robot.path, robot.arguments | arguments
+    description = _describe(section, path, arguments)
+    if robot is None or path is None or description is None:
+        return None
+    for kind in ("actuated", "elastic"):
+        told, true = _joints(robot.description, kind), _joints(description, kind)
+        if told != true:
+            section.problem("", f"its {kind} joints must be those of the robot, {told}; it has {true}")
+    if robot.tool_frame not in description.links:
+        section.problem("", f"the plant's robot has no link '{robot.tool_frame}', which is the robot's tool")
+    return RobotSpec(path, arguments, robot.tool_frame, description)
+
+
+def _robot_file(section: Section, packages: Packages) -> Path | None:
+    uri = section.text("description")
+    path, wrong = resolve(uri, section.document.path.parent, packages)
+    if uri and wrong:
+        section.problem("description", wrong)
+    return None if wrong or not uri else path
+
+
+def _describe(section: Section, path: Path | None, arguments: dict[str, str]) -> RobotDescription | None:
+    if path is None:
+        return None
+    try:
+        description = parse_robot_description(load_robot_description(path, arguments))
+        load_flexible_links(description)  # a modal data file that is wrong is said now, not after the run
+        return description
+    except RobotDescriptionError as error:
+        section.problem("description" if "description" in section else "", str(error))
+        return None
+
+
+def _joints(description: RobotDescription, kind: str) -> str:
+    """Actuated or elastic joints in words: ``base_x (prismatic)``."""
+    names = description.actuated if kind == "actuated" else [joint.name for joint in description.elastic]
+    return ", ".join(f"{name} ({description.joints[name].kind})" for name in names) or "none"
 
 
 def _read_nodes(root: Section, packages: Packages) -> tuple[NodeSpec, ...]:
@@ -206,6 +250,9 @@ def _read_figure(
         section.problem("after", "nothing is measured: it lies at or after 'before' or the end of the run")
     if settings.since is not None and settings.since >= duration:
         section.problem("since", f"{settings.since:g} s is not within the run of {duration:g} s")
+    known_period = robot is None or robot.description.elastic or settings.last is not None
+    if any(option.name == "last" for option in wanted.options) and not known_period:
+        section.problem("last", "is missing: the base of this robot is rigid and has no natural period to go by")
     if wanted.unit == "deflection" or settings.joints:
         _check_joints(section, robot, settings)
     return FigureSpec(name, metric, settings, read_goal(section))

@@ -97,6 +97,12 @@ SCENARIO = Table(
         Key("description", Kind.TEXT, "what the run shows; a paragraph of the report", default="empty"),
         Key("robot", Kind.SECTION, "the robot, see [robot](#robot)"),
         Key(
+            "plant_robot",
+            Kind.SECTION,
+            "what the plant is where the nodes are told something else, see [plant_robot](#plant_robot)",
+            default="the robot",
+        ),
+        Key(
             "gravity",
             Kind.VECTOR,
             "in axes of the root link, given to every node and the plant",
@@ -130,6 +136,19 @@ ROBOT = Table(
         ),
         Key("arguments", Kind.TEXT_MAPPING, "xacro arguments", default="none"),
         Key("tool_frame", Kind.TEXT, "link whose origin is the tool", default="`tool0`, else the only tip link"),
+    ),
+)
+
+PLANT_ROBOT = Table(
+    "plant_robot",
+    (
+        Key("description", Kind.TEXT, "as in [robot](#robot)", default="the robot's own file"),
+        Key(
+            "arguments",
+            Kind.TEXT_MAPPING,
+            "xacro arguments; for the robot's own file they are added to the robot's",
+            default="none",
+        ),
     ),
 )
 
@@ -223,6 +242,7 @@ COMPARISONS = Table(
 TABLES = {
     "scenario": SCENARIO,
     "robot": ROBOT,
+    "plant_robot": PLANT_ROBOT,
     "nodes": NODES,
     "pushes": PUSHES,
     "events": EVENTS,

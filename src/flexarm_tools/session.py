@@ -103,7 +103,7 @@ def _conclude(folder: Path, figures: tuple[Figure, ...], lived: bool) -> bool:
     width = max((len(figure.name) for figure in figures), default=0)
     for figure in figures:
         goal = f"  goal {figure.goal.text}" if figure.goal else ""
-        bound = ">= " if figure.at_least else ""
+        bound = {"at_least": ">= ", "at_most": "<= ", "": ""}[figure.bound]
         mark = "FAIL" if not figure.holds else "ok  " if figure.goal else "    "
         print(f"  {mark} {figure.name:<{width}}  {bound}{figure.value:.4g} {figure.unit}{goal}")
     if not lived:

@@ -87,7 +87,7 @@ def within_reason(values: Array) -> Array:
 
 def engineering(peak: float, unit: str) -> tuple[float, str]:
     """Factor and unit with prefix in which a peak value reads well: 4.2e-6 m -> (1e6, ``µm``)."""
-    shown = unit.replace("*", "·")
+    shown = unit.replace("*", "·").replace("sqrt(kg)", "√kg")
     if unit == "1":
         return 1.0, ""
     if not np.isfinite(peak) or peak == 0.0 or peak >= 0.1 or not unit[0].isalpha() or " " in unit:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from planar_messages import joint_state
+from planar_messages import START, joint_state
 from sensor_msgs.msg import JointState
 
-from flexarm.msg import CartesianReference
+from flexarm.msg import CartesianReference, JointReference
+from flexarm_core.path.input_shaping import make_shaper
+from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_nodes import topics
 from flexarm_tools.graph import GraphError
 
+JOINTS = {
+    "space": "joints",
+    "joint_displacement": [0.5, -0.2, 0.1],
+    "duration": 2.0,
+    "shaper": "zv",
+    "shaper_frequency": 2.0,
+}
 PARAMETERS = {"displacement": [-0.3, 0.0, 0.0], "duration": 4, "axes": [True, True, False, False, False, False]}
 
 
@@ -30,6 +39,45 @@ def test_the_path_begins_at_the_measured_tool_and_answers_each_state(live, share
     # (60, -60, -60) deg puts the tool at (2, 0), seen from the base whatever its deflection
     assert np.allclose([m.pose.position.x for m in received], [2.0, 1.85, 1.7], atol=1e-12)
     assert np.allclose(received[1].twist.linear.x, -0.3 * 1.875 / 4.0)
+
+
+def test_a_move_of_the_joints_begins_where_they_are_and_answers_each_state(live, shared):
+    live.start("reference_generator", {**shared, **JOINTS})
+    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    live.until(lambda: live.node.count_publishers(topics.DESIRED_JOINT_REFERENCE) > 0, "desired_joint_reference")
+    live.spin(0.3)
+    core = JointMove(JointMoveConfig(tuple(JOINTS["joint_displacement"]), 0.0, 2.0, False, make_shaper("zv", 2.0)))
+    core.begin(5_000_000, START)
+    received = live.received[topics.DESIRED_JOINT_REFERENCE]
+    names = ["joint3", "joint1", "joint2"]  # in any order, and without the deflection of the base
+    for count, (tick, position) in enumerate(((5, START), (705, 0.0 * START), (3005, START + 1.0))):
+        states.publish(joint_state(tick, position=position, names=names))
+        live.until(lambda count=count: len(received) > count, "a reference")
+        answer, expected = received[-1], core.update(tick * 1_000_000)
+        assert answer.header.stamp == joint_state(tick).header.stamp
+        assert list(answer.names) == ["joint1", "joint2", "joint3"] and not answer.effort
+        for field in ("position", "velocity", "acceleration"):
+            assert np.array_equal(getattr(answer, field), getattr(expected, field))
+    assert np.allclose(received[-1].position, START + JOINTS["joint_displacement"])
+    assert np.abs(received[1].velocity).max() > 0.01
+    assert not live.received[topics.CARTESIAN_REFERENCE]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"joint_displacement": [1.0]}, "joint_displacement needs 3 numbers, for joint1, joint2, joint3"),
+        ({"shaper_frequency": 0.2}, "the shaper alone takes 2.5 s"),
+        ({"shaper_frequency": 0.0}, "shaper 'zv' needs the frequency of the mode"),
+    ],
+)
+def test_a_bad_move_is_refused_with_its_reason(live, shared, parameters, said):
+    live.start("reference_generator", {**shared, **JOINTS, **parameters}, transitions=())
+    with pytest.raises(GraphError, match="refused to configure"):
+        live.graph.transition("reference_generator", "configure")
+    live.wait_for_diagnostic("reference_generator", said)
 
 
 @pytest.mark.parametrize(

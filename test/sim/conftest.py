@@ -12,6 +12,7 @@ import pytest
 
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantState
@@ -58,6 +59,64 @@ def arm_urdf(
   </link>
   <joint name="tool_joint" type="fixed"><parent link="link"/><child link="tip"/><origin xyz="1 0 0"/></joint>
   <link name="tip"/>
+</robot>"""
+
+
+def beam_urdf(
+    beam: str = 'EIz="20" modes_y="2"',
+    tip: float = 0.0,
+    rpy: str = "0 0 0",
+    hub: str = "",
+    joint: str = "fixed",
+    rpy_of_tip: str = "0 0 0",
+) -> str:
+    """A beam of 1 m and 1 kg from the root link on, clamped or on a hinge about z, with gauges, tip mass and IMU.
+
+    Args:
+        beam: attributes of its bending.
+        tip: mass at its end [kg].
+        rpy: how the beam lies in its link.
+        hub: ``<inertial>`` of the whole link, where it has more than the beam.
+        joint: that of the link; a wheel of its own keeps a clamped robot actuated.
+        rpy_of_tip: of the tip's frame.
+    """
+    inertia = 1.0 / 12.0
+    end = roll_pitch_yaw_to_rotation(*(float(angle) for angle in rpy.split())) @ [1.0, 0.0, 0.0]
+    turned = " ".join(repr(float(value)) for value in end)
+    half = " ".join(repr(0.5 * float(value)) for value in end)
+    moments = f'ixx="0.002" ixy="0" ixz="0" iyy="{inertia}" iyz="0" izz="{inertia}"'
+    hub = hub or f'<inertial><origin xyz="{half}" rpy="{rpy}"/><mass value="1"/><inertia {moments}/></inertial>'
+    small = f'ixx="{1e-9 * tip}" ixy="0" ixz="0" iyy="{1e-9 * tip}" iyz="0" izz="{1e-9 * tip}"'
+    load = f'<inertial><mass value="{tip}"/><inertia {small}/></inertial>' if tip else ""
+    return f"""
+<robot name="beam">
+  <link name="ground"/>
+  <joint name="root" type="{joint}"><parent link="ground"/><child link="beam"/><axis xyz="0 0 1"/></joint>
+  <link name="beam">{hub}</link>
+  <joint name="tip_joint" type="fixed">
+    <parent link="beam"/><child link="tool0"/><origin xyz="{turned}" rpy="{rpy_of_tip}"/>
+  </joint>
+  <link name="tool0">{load}</link>
+  <joint name="wheel_joint" type="continuous"><parent link="ground"/><child link="wheel"/><axis xyz="0 0 1"/></joint>
+  <link name="wheel">
+    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  </link>
+  <flexibility>
+    <flexible_link name="beam">
+      <beam length="1" rho_A="1" {beam}><origin rpy="{rpy}"/></beam>
+      <strain_gauge name="root_y" x="0.05" y="0.01"/>
+      <strain_gauge name="root_z" x="0.05" z="0.01"/>
+      <strain_gauge name="middle_y" x="0.5" y="0.01"/>
+    </flexible_link>
+  </flexibility>
+  <ros2_control name="beam" type="system">
+    <sensor name="tip_imu">
+      <state_interface name="angular_velocity.x"/><param name="frame_id">tool0</param>
+    </sensor>
+    <sensor name="ground_imu">
+      <state_interface name="angular_velocity.x"/><param name="frame_id">ground</param>
+    </sensor>
+  </ros2_control>
 </robot>"""
 
 
@@ -286,6 +345,12 @@ def slider() -> Callable[..., RobotDescription]:
 def one_joint() -> Callable[..., RobotDescription]:
     """An arm of one joint."""
     return lambda **values: parse_robot_description(arm_urdf(**values))
+
+
+@pytest.fixture(scope="session")
+def beam_robot() -> Callable[..., RobotDescription]:
+    """A beam, clamped or hinged."""
+    return lambda **values: parse_robot_description(beam_urdf(**values))
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,8 @@ class PointMass:
 
     joint_names = ("joint",)
     elastic_joint_names = ()
+    modes = ()
+    strain_gauges = ()
 
     def __init__(self) -> None:
         self.durations: list[float] = []
@@ -40,6 +42,8 @@ class PointMass:
         deflection: ArrayLike | None = None,
         deflection_rate: ArrayLike | None = None,
         effort: ArrayLike | None = None,
+        modal_position: ArrayLike | None = None,
+        modal_rate: ArrayLike | None = None,
     ) -> None:
         self.time = 0.0
         self.x = np.zeros(1) if position is None else np.array(position, dtype=float)

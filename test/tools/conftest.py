@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.packages import SourcePackages
 from flexarm_tools.recording import Recording
@@ -87,5 +88,18 @@ def record(planar_3r_text: str) -> Recorder:
         time = np.arange(round(duration * 1000)) / 1000.0
         known.setdefault("position", np.zeros((len(time), 3)))
         return Recording.blank(description, time, PERIOD, deflection=deflection(time)[:, None], **known)
+
+    return recording
+
+
+@pytest.fixture(scope="session")
+def record_bending() -> Recorder:
+    """Make a recording of the arm of two flexible links at 1000 Hz: its four modes over time, and other fields."""
+    description = parse_robot_description(load_robot_description(ROOT / "urdf" / "flexible_2r.urdf.xacro"))
+
+    def recording(modes: Callable[[np.ndarray], np.ndarray], duration: float = 10.0, **known: object) -> Recording:
+        time = np.arange(round(duration * 1000)) / 1000.0
+        known = {"position": np.zeros((len(time), 2)), "modal_position": modes(time), **known}
+        return Recording.blank(description, time, float("nan"), **known)
 
     return recording

@@ -14,6 +14,11 @@ from pathlib import Path
 import pytest
 from live import own_domain
 
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.flexible_dynamics.modal_data import save_modal_data
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """
 title: test
@@ -148,3 +153,14 @@ def test_check_names_the_joint_whose_link_has_no_inertia(tmp_path, planar_3r_tex
     path.write_text(planar_3r_text[:start] + planar_3r_text[end:])
     done = flexarm("check", str(path))
     assert done.returncode == 1 and "joint 'joint2' moves link 'link2', which has no <inertial>" in done.stdout
+
+
+def test_check_takes_a_modal_data_file_and_exits_with_1_where_it_cannot_be_used(tmp_path):
+    description = parse_robot_description(load_robot_description(ROOT / "urdf" / "flexible_2r.urdf.xacro"))
+    save_modal_data(tmp_path / "forearm.npz", load_flexible_links(description)["forearm"])
+    done = flexarm("check", str(tmp_path / "forearm.npz"))
+    assert done.returncode == 0 and "modes        bending_y_1, bending_y_2" in done.stdout
+    assert "total mass   0.8 kg" in done.stdout and "strain gauges: forearm_root, forearm_middle" in done.stdout
+    (tmp_path / "forearm.npz").write_bytes(b"nothing")
+    done = flexarm("check", str(tmp_path / "forearm.npz"))
+    assert done.returncode == 1 and "error: modal data file" in done.stdout

@@ -48,6 +48,43 @@ def test_a_lower_bound_can_exceed_something_but_not_stay_below_it():
     assert not Figure("x", 2.0, "1", parse_goal("== 2"), at_least=True).holds
 
 
+def test_an_upper_bound_can_stay_below_something_but_not_exceed_it():
+    assert Figure("x", 0.4, "1", parse_goal("<= 0.5"), at_most=True).holds
+    assert not Figure("x", 2.0, "1", parse_goal(">= 1"), at_most=True).holds
+    assert not Figure("x", 0.0, "1", parse_goal("== 0"), at_most=True).holds
+
+
+EXACT, LEAST, MOST = {}, {"at_least": True}, {"at_most": True}
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "bound"),
+    [
+        (EXACT, EXACT, ""),
+        (LEAST, EXACT, "at_least"),
+        (EXACT, LEAST, "at_most"),
+        (MOST, EXACT, "at_most"),
+        (EXACT, MOST, "at_least"),
+        (MOST, LEAST, "at_most"),
+        (LEAST, MOST, "at_least"),
+    ],
+)
+def test_the_ratio_of_bounds_is_a_bound(numerator, denominator, bound):
+    found = ratio("r", Figure("a", 1.0, "s", **numerator), Figure("b", 4.0, "s", **denominator), parse_goal("<= 0.5"))
+    assert (found.value, found.bound) == (0.25, bound)
+    assert found.holds == (bound != "at_least")
+    assert found.to_json().get("bound", "") == bound
+
+
+def test_bounds_that_work_against_each_other_or_are_turned_round_give_no_ratio():
+    for kind in (LEAST, MOST):
+        found = ratio("r", Figure("a", 1.0, "s", **kind), Figure("b", 4.0, "s", **kind))
+        assert math.isnan(found.value) and found.bound == "" and not found.holds
+        assert math.isnan(ratio("r", Figure("a", -1.0, "s"), Figure("b", 4.0, "s", **kind)).value)
+        assert math.isnan(ratio("r", Figure("a", 1.0, "s"), Figure("b", 0.0, "s", **kind)).value)
+    assert ratio("r", Figure("a", -1.0, "s"), Figure("b", 4.0, "s")).value == -0.25
+
+
 def test_the_json_has_the_agreed_form(tmp_path):
     figures = [Figure("deflection", 4e-6, "m", parse_goal("<= 1e-5")), Figure("latency", 1e-3, "s")]
     assert write_figures(tmp_path / "new" / "metrics.json", figures)
@@ -68,6 +105,12 @@ def test_json_stays_strict_where_a_value_is_missing(tmp_path):
     found = json.loads((tmp_path / "m.json").read_text(), parse_constant=refuse)["figures"]
     assert found["x"] == {"value": None, "unit": "m", "goal": None, "holds": False}
     assert found["y"]["value"] is None
+
+
+def test_a_bound_says_in_the_json_that_it_is_one():
+    assert Figure("x", 3.0, "1", at_least=True, details={"settled": False}).to_json() == {
+        "value": 3.0, "unit": "1", "goal": None, "holds": True, "bound": "at_least", "settled": False,
+    }  # fmt: skip
 
 
 def test_one_missed_goal_is_enough_to_fail(tmp_path):
@@ -111,5 +154,4 @@ def test_a_ratio_has_no_unit_and_none_where_it_means_nothing():
     assert ratio("r", small, large).unit == "1"
     assert ratio("r", small, Figure("force", 2.0, "N")).unit == "(m)/(N)"
     assert math.isnan(ratio("r", small, Figure("zero", 0.0, "m")).value)
-    assert math.isnan(ratio("r", small, Figure("bound", 1.0, "m", at_least=True)).value)
     assert math.isnan(ratio("r", Figure("none", math.nan, "m"), large).value)

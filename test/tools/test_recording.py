@@ -29,6 +29,38 @@ def test_a_saved_recording_comes_back_as_it_was(record, tmp_path):
             assert before == after
 
 
+def test_a_saved_recording_of_an_arm_that_bends_comes_back_as_it_was(record_bending, tmp_path):
+    rng = np.random.default_rng(3)
+    known = {
+        "estimated_modal_position": rng.standard_normal((100, 4)),
+        "strain": rng.standard_normal((100, 4)),
+        "desired_position": rng.standard_normal((100, 2)),
+    }
+    record_bending(lambda t: np.outer(t, [1.0, 2.0, 3.0, 4.0]), 0.1, **known).save(tmp_path / "run.npz")
+    again = load_recording(tmp_path / "run.npz")
+    assert again.modes == (
+        "upper_arm/bending_y_1", "upper_arm/bending_y_2", "forearm/bending_y_1", "forearm/bending_y_2",
+    )  # fmt: skip
+    assert again.strain_gauges == ("upper_arm_root", "upper_arm_middle", "forearm_root", "forearm_middle")
+    np.testing.assert_allclose(again.modal_position[50], [0.05, 0.1, 0.15, 0.2])
+    for name, value in known.items():
+        np.testing.assert_array_equal(getattr(again, name), value)
+    assert np.isnan(again.modal_rate).all() and again.modal_rate.shape == (100, 4)
+    assert again.has_desired.all() and not again.has_reference.any()
+
+
+def test_an_arm_of_rigid_links_has_no_modes(record):
+    recording = record(still, 0.1)
+    assert recording.modes == recording.strain_gauges == ()
+    assert recording.modal_position.shape == recording.strain.shape == (100, 0)
+    assert not recording.has_desired.any()
+
+
+def test_modes_that_do_not_fit_are_refused(record_bending):
+    with pytest.raises(InputError, match=r"modal_position has shape \(100, 3\), expected \(100, 4\)"):
+        record_bending(lambda t: np.zeros((len(t), 3)), 0.1)
+
+
 def test_what_was_not_recorded_is_nan(record):
     recording = record(still, 0.1)
     assert np.isnan(recording.base_wrench).all()

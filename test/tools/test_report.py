@@ -189,6 +189,81 @@ def test_a_study_of_which_runs_are_missing_still_gets_its_report(finished, tmp_p
         assert "not measured" in words
 
 
+@pytest.fixture
+def bent(load, record_bending):
+    """A finished run of the arm of two flexible links: a slew of the tool, then a swing of given size [m]."""
+
+    def run(size=3e-3, name="run", changes=(), **known):
+        time = np.arange(6000) / 1000.0
+        place = np.where(time < 2.0, 0.3 * time, 0.6 + size * np.sin(9.0 * time) * np.exp(-0.5 * time))
+        known = {
+            "tool_position": np.column_stack((1.0 + place, place, 0.0 * time)),
+            "estimated_modal_position": np.outer(np.sin(9.0 * time), [0.1, 0.02, 0.01, 0.001]),
+            "strain": 1e-5 * np.outer(np.sin(9.0 * time), np.ones(4)),
+            "desired_position": np.zeros((6000, 2)),
+            "position": np.outer(np.sin(time), [1.0, 0.5]),
+        } | known
+        modes = lambda t: np.outer(np.sin(9.0 * t), [0.1, 0.01, 0.01, 0.002])  # noqa: E731
+        robot = ("planar_3r.urdf", "flexible_2r.urdf")
+        figure = ("metric: peak_base_deflection", "metric: tool_vibration, after: 2.0")
+        scenario = load(robot, figure, *changes)
+        recording = record_bending(modes, 6.0, **known)
+        return Run(name, scenario, recording, compute_figures(scenario.figures, recording))
+
+    return run
+
+
+BENDING_PLOTS = ("Tool vibration", "Modes (dashed: estimated)", "Strain", "Joint positions (dashed: desired)")
+
+
+def test_a_run_of_an_arm_that_bends_shows_its_modes_and_the_vibration_of_its_tool(bent, tmp_path):
+    write_run_report(tmp_path / "report.html", bent())
+    text = read(tmp_path / "report.html")
+    words = Page(text).words
+    for title in (*BENDING_PLOTS, "upper_arm/bending_y_1", "forearm_root"):
+        assert title in words
+    for label in ("[mm·√kg]", "[µm/m]", "from its final position [mm]"):
+        assert label in text
+    assert "flexible_2r, 2 joints on 0 elastic, 4 modes" in words
+    motion = animation_data(text)["runs"][0]["motion"]
+    assert (motion["timeline_of"], motion["timeline_unit"]) == ("Mode upper_arm/bending_y_1", "m·√kg")
+    assert max(motion["timeline"][1]) == pytest.approx(0.1, rel=1e-3)
+
+
+def test_a_run_of_rigid_links_shows_nothing_of_modes(finished, tmp_path):
+    write_run_report(tmp_path / "report.html", finished())
+    text = read(tmp_path / "report.html")
+    assert not any(title in text for title in (*BENDING_PLOTS, "modes"))
+    assert animation_data(text)["runs"][0]["motion"]["timeline_of"] == "Base deflection"
+
+
+def test_a_plant_that_is_not_the_robot_is_said_and_drawn(bent, tmp_path):
+    change = ("figures:\n", "plant_robot: {arguments: {payload: 1.5}}\nfigures:\n")
+    write_run_report(tmp_path / "report.html", bent(changes=[change]))
+    assert "flexible_2r, payload 1.5" in Page(read(tmp_path / "report.html")).words
+
+
+@pytest.mark.parametrize("lost", [np.nan, np.inf, 1e300])
+def test_an_arm_that_bent_beyond_reason_gets_its_report_all_the_same(bent, tmp_path, lost):
+    run = bent(tool_position=np.full((6000, 3), lost), estimated_modal_position=np.full((6000, 4), lost))
+    run = replace(run, recording=replace(run.recording, modal_position=np.full((6000, 4), lost)))
+    write_run_report(tmp_path / "1.html", run)
+    write_study_report(tmp_path / "2.html", study_of(run, replace(run, name="other")), [run], ())
+    json.dumps(animation_data(read(tmp_path / "1.html")), allow_nan=False)
+
+
+def test_runs_of_arms_that_bend_are_drawn_over_each_other(bent, tmp_path):
+    runs = [bent(3e-3, "plain"), bent(1e-4, "shaped")]
+    study = study_of(*runs)
+    figures = compute_study_figures(study, {run.name: run.figures for run in runs})
+    write_study_report(tmp_path / "report.html", study, runs, figures)
+    text = read(tmp_path / "report.html")
+    comparison = text[text.index('id="comparisons"') : text.index('id="runs"')]
+    titles = re.findall(r"<figcaption><strong>(.*?)</strong>", comparison)
+    assert titles == ["Tool vibration", "The same, logarithmic", "Mode upper_arm/bending_y_1"]
+    assert comparison.count("var(--series-2)") > 3  # the second run is there
+
+
 def test_the_report_of_six_runs_of_40_000_ticks_stays_below_four_megabytes(finished, record, tmp_path):
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((40000, 3))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from live import own_domain
 
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.hardware_gate.gate import HardwareGate, HardwareGateConfig
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.path.line import LinePath, LinePathConfig
@@ -20,9 +21,10 @@ from flexarm_core.types import ArmState
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
+from flexarm_tools.metrics import METRICS, MetricOptions
 from flexarm_tools.progress import Progress
 from flexarm_tools.recording import Recording
-from flexarm_tools.runner import run_scenario
+from flexarm_tools.runner import Runner, run_scenario
 from flexarm_tools.scenario_file import load_scenario
 
 START = np.radians([60.0, -60.0, -60.0])
@@ -111,6 +113,57 @@ def test_separate_processes_do_what_the_pipeline_does_in_one_and_do_it_twice(tmp
     second = run(tmp_path / "2")
     for name in ("position", "velocity", "effort", "deflection", "base_wrench", "reference_position", "damping"):
         assert np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True), name
+
+
+def test_the_plant_alone_is_told_of_its_own_robot(tmp_path, planar_3r_text):
+    path = tmp_path / "scenario.yaml"
+    text = SCENARIO.format(duration=0.1, plant="", events="", mode="lockstep", rate=1000.0)
+    (tmp_path / "soft.urdf").write_text(planar_3r_text.replace('stiffness="100.0"', 'stiffness="25.0"'))
+    path.write_text(text + "plant_robot: {description: soft.urdf}\n")
+    runner = Runner(load_scenario(path), tmp_path, Progress("test"))
+    plant, node = runner._plant_parameters(), runner._known_to_nodes("rns_vibration_controller")
+    assert 'stiffness="25.0"' in plant["plant_description"] and 'stiffness="100.0"' in plant["robot_description"]
+    assert 'stiffness="100.0"' in node["robot_description"] and "plant_description" not in node
+    # the natural period by which settling is counted is that of what moves: 31 kg on 25 N/m
+    assert runner._outcome(1).natural_period == pytest.approx(2.0 * np.pi * np.sqrt(31.0 / 25.0), rel=1e-3)
+    path.write_text(text)
+    assert "plant_description" not in Runner(load_scenario(path), tmp_path, Progress("test"))._plant_parameters()
+
+
+BENDING = """
+title: test
+robot: {description: "package://flexarm/urdf/flexible_2r.urdf.xacro"}
+plant_robot: {arguments: {payload: 2.0}}
+gravity: [0.0, 0.0, 0.0]
+rate: 500.0
+duration: 0.6
+plant: {backend: mujoco, segments: 6, max_step: 2e-4, command_mode: velocity}
+nodes:
+  - executable: reference_generator
+    parameters: {space: joints, joint_displacement: [0.2, -0.1], duration: 0.5, shaper: zv, shaper_frequency: 1.4}
+  - executable: hardware_gate
+    parameters: {command_mode: velocity}
+    remappings: {joint_reference: desired_joint_reference}
+"""
+
+
+def test_an_arm_that_bends_follows_a_shaped_move_and_its_modes_are_recorded(tmp_path):
+    (tmp_path / "bending.yaml").write_text(BENDING)
+    scenario = load_scenario(tmp_path / "bending.yaml")
+    recording = run_scenario(scenario, Progress("test"), tmp_path / "logs")
+    assert (recording.lost_samples, recording.lockstep_timeouts, recording.node_deaths) == (0, 0, ())
+    assert recording.has_desired.all() and np.isfinite(recording.modal_position).all()
+    assert np.allclose(recording.desired_position[-1], [0.2, -0.1], atol=1e-12)
+    assert METRICS["joint_tracking_error"].measure(recording, MetricOptions()).value < 0.02
+    assert METRICS["peak_modal_position"].measure(recording, MetricOptions()).value > 0.01
+    # the gauges say what the modes of the plant's robot say, to within those that the chain of segments has beyond them
+    links = load_flexible_links(scenario.true_robot.description)
+    expected = np.column_stack([links["upper_arm"].strain["upper_arm_root"], links["forearm"].strain["forearm_root"]])
+    by_modes = [recording.modal_position[:, 2 * i : 2 * i + 2] @ expected[:, i] for i in range(2)]
+    for gauge, strain in (("upper_arm_root", by_modes[0]), ("forearm_root", by_modes[1])):
+        measured = recording.strain[:, recording.strain_gauges.index(gauge)]
+        assert np.corrcoef(measured, strain)[0, 1] > 0.95
+        assert np.linalg.norm(measured - strain) < 0.3 * np.linalg.norm(strain)
 
 
 def test_an_event_takes_effect_exactly_between_two_ticks(tmp_path):

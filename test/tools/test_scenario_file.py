@@ -78,6 +78,87 @@ def test_an_alias_repeats_a_value(load):
     assert scenario.nodes[0].parameters == scenario.nodes[1].parameters == {"gain": 2.0}
 
 
+BENDING = ("package://flexarm/urdf/planar_3r.urdf.xacro", "package://flexarm/urdf/flexible_2r.urdf.xacro")
+TAIL = 'figures:\n  peak: {metric: peak_base_deflection, goal: "<= 1e-5"}\n'
+
+
+def test_the_plant_is_the_robot_unless_it_is_given_another(load):
+    scenario = load()
+    assert scenario.plant_robot is None and scenario.true_robot is scenario.robot
+
+
+def test_the_plants_robot_takes_the_robots_file_and_adds_its_own_arguments(load):
+    robot = (BENDING[0], BENDING[1] + "\n  arguments: {payload: 1.0, stiffness_scale: 2.0}")
+    plant = (TAIL, TAIL + "plant_robot: {arguments: {payload: 1.5}}\n")
+    scenario = load(robot, plant)
+    assert scenario.true_robot is scenario.plant_robot
+    assert scenario.plant_robot.arguments == {"payload": "1.5", "stiffness_scale": "2.0"}
+    assert scenario.plant_robot.path == scenario.robot.path and scenario.plant_robot.tool_frame == "tool0"
+    told, true = scenario.robot.description, scenario.plant_robot.description
+    assert (told.links["payload"].mass, true.links["payload"].mass) == (1.0, 1.5)
+    beams = [robot.flexible_links["forearm"].beam for robot in (told, true)]
+    assert beams[0].EIz == beams[1].EIz == 240.0
+
+
+def test_the_plants_robot_may_be_another_file_that_gets_no_arguments_of_the_robot(load, tmp_path, planar_3r_text):
+    (tmp_path / "soft.urdf").write_text(planar_3r_text.replace('stiffness="100.0"', 'stiffness="50.0"'))
+    plant = (TAIL, TAIL + "plant_robot: {description: soft.urdf}\n")
+    scenario = load((BENDING[0], BENDING[0] + "\n  arguments: {hardware: topic}"), plant)
+    assert scenario.robot.description.elastic[0].stiffness == 100.0
+    assert scenario.plant_robot.description.elastic[0].stiffness == 50.0
+
+
+@pytest.mark.parametrize(
+    ("plant", "key", "message"),
+    [
+        ("{description: soft.urdf}", "plant_robot.description", "soft.urdf' does not exist"),
+        ("{payload: 1.0}", "plant_robot.payload", "unknown key 'payload'; valid keys: description, arguments"),
+        ("{arguments: {hardware: [}", "", "not valid YAML"),
+        (
+            '{description: "package://flexarm/urdf/trep.urdf.xacro"}',
+            "plant_robot",
+            "its actuated joints must be those of the robot, joint1 (revolute), joint2 (revolute), joint3 (revolute)",
+        ),
+        (
+            '{description: "package://flexarm/urdf/flexible_2r.urdf.xacro"}',
+            "plant_robot",
+            "its elastic joints must be those of the robot, base_x (prismatic); it has none",
+        ),
+    ],
+)
+def test_a_plant_that_cannot_stand_for_the_robot_is_reported_with_its_line(load, plant, key, message):
+    with pytest.raises(ConfigError) as error:
+        load((TAIL, TAIL + f"plant_robot: {plant}\n"))
+    found = str(error.value).splitlines()[1:]
+    place = f"run.yaml:20: {key}: " if key else "run.yaml:"
+    assert any(place in one and message in one for one in found), "\n".join(found)
+
+
+def test_a_push_acts_on_a_link_of_the_plant(load, tmp_path, planar_3r_text):
+    (tmp_path / "other.urdf").write_text(planar_3r_text.replace('"base_link"', '"sledge"'))
+    plant = (TAIL, TAIL + "plant_robot: {description: other.urdf}\n")
+    ((line, key, _),) = problems(load, plant)
+    assert (line, key) == ("15", "pushes[0].link")
+    assert load(plant, ("link: base_link", "link: sledge")).pushes[0].link == "sledge"
+
+
+def test_a_final_window_needs_its_length_where_no_base_has_a_period(load):
+    figure = ("peak: {metric: peak_base_deflection,", "peak: {metric: tool_settling_time, since: 1.0,")
+    ((line, key, message),) = problems(load, BENDING, figure)
+    assert (line, key) == ("19", "figures.peak.last") and "has no natural period" in message
+    assert load(BENDING, (figure[0], figure[1] + " last: 0.5,")).figures[0].options.last == 0.5
+    assert load(figure).figures[0].options.last is None
+
+
+def test_a_modal_data_file_that_is_missing_is_said_before_the_run(load, tmp_path):
+    text = load(BENDING).robot.description.text
+    begin = text.index("<beam ", text.index('<flexible_link name="forearm">'))
+    text = text[:begin] + '<modal_data uri="/nowhere/forearm.npz"/>' + text[text.index("/>", begin) + 2 :]
+    (tmp_path / "arm.urdf").write_text(text, encoding="utf-8")
+    ((line, key, message),) = problems(load, (BENDING[0], "arm.urdf"))
+    assert (line, key) == ("3", "robot.description") and "forearm.npz" in message
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "key", "message"),
     [

@@ -13,8 +13,6 @@ from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
 from flexarm_core.robot.description import Beam, RobotDescription
 from flexarm_core.types import Array
 
-MASS_TOLERANCE = 1e-3  # by which the nodes of a link may weigh more than its <inertial>
-
 
 def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
     """Modal data of every flexible link, in the order of the links.
@@ -23,7 +21,7 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
     the hinge) is rigid and moves with the clamped inboard end.
 
     Raises:
-        RobotDescriptionError: a file that is not usable, a strain gauge it does not have, a link lighter than its nodes.
+        RobotDescriptionError: a file that is not usable, or a strain gauge it does not have.
     """
     found = {}
     for name, link in description.flexible_links.items():
@@ -41,12 +39,6 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
                     f"flexible link '{name}': '{link.modal_data}' has no strain of gauge '{lacking[0]}';"
                     f" it has: {', '.join(data.strain) or 'none'}"
                 )
-        mass = description.links[name].mass
-        if data.mass.sum() > mass * (1.0 + MASS_TOLERANCE):
-            raise RobotDescriptionError(
-                f"flexible link '{name}': its <inertial> has {mass:.6g} kg, but its nodes have {data.mass.sum():.6g} kg:"
-                " <inertial> is that of the whole link"
-            )
         found[name] = data
     return {name: found[name] for name in description.links if name in found}
 

@@ -1,1 +1,1 @@
-"""Paths of the tool and the time laws along them."""
+"""Paths of the tool and of the joints, and the time laws along them."""

@@ -41,9 +41,10 @@ class Motion {
     return values;
   }
 
-  /** Signed deflection of a base with one direction, else its size. */
+  /** Signed deflection of a base with one direction, else its size; NaN for a rigid base. */
   deflection(values) {
     const elastic = values.slice(this.data.joints, this.movable);
+    if (!elastic.length) return NaN;
     return elastic.length === 1 ? elastic[0] : Math.hypot(...elastic);
   }
 

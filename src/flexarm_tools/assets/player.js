@@ -1,4 +1,4 @@
-// The player: one clock for one or two stages, a timeline of the base deflection, and the controls.
+// The player: one clock for one or two stages, a timeline of what deflects, and the controls.
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
 const EXAGGERATIONS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
@@ -236,8 +236,9 @@ class Player {
       context.lineWidth = 1.8;
       stroke(context, times.map((time, j) => [x(time), y(values[j])]));
     });
-    const scale = withPrefix(peak, this.shown[0].motion.data.unit);
-    this.caption.textContent = peak > 1e-12 ? `Base deflection, full scale ±${scale}` : "The base does not deflect";
+    const unit = this.shown[0].motion.data.timeline_unit;
+    const label = [...new Set(this.shown.map(({ motion }) => motion.data.timeline_of))].join(", ");
+    this.caption.textContent = peak > 1e-12 ? `${label}, full scale ±${withPrefix(peak, unit)}` : `${label}: none`;
     context.strokeStyle = this.theme.ink;
     context.lineWidth = 1.4;
     stroke(context, [[x(this.time), 2], [x(this.time), bottom + 3]]);

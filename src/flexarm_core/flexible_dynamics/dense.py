@@ -1,0 +1,215 @@
+"""Inverse dynamics and the dense mass matrix over the same bodies (compiled): for checks and for users.
+
+The mass matrix goes the composite way: each body hands its inertia to its parent with hinge and modes locked.
+"""
+
+from __future__ import annotations
+
+from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
+from flexarm_core.flexible_dynamics.recursion import handed_acceleration, push_force, turn
+from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, kernel, view_tree, view_workspace
+from flexarm_core.types import Array
+
+
+@kernel
+def load_at(integers: Index, constants: Array, memory: Array, x: Array, v: Array) -> None:
+    """Motion and forces of every body at a state, without the inertia sweep."""
+    tree = view_tree(integers, constants)
+    ws = view_workspace(integers, memory)
+    move_bodies(tree, ws, x, v)
+    load_bodies(tree, ws, x, v)
+
+
+@kernel
+def inverse_dynamics(
+    integers: Index,
+    constants: Array,
+    memory: Array,
+    x: Array,
+    v: Array,
+    acceleration: Array,
+    effort: Array,
+    wrench: Array,
+) -> None:
+    """Hinge efforts and modal forces (h + K,) that cause accelerations, as recursive Newton-Euler does.
+
+    Args:
+        integers: of the tree.
+        constants: of the tree.
+        memory: work space; its ``a`` are the accelerations of the bodies afterwards.
+        x: (h + K,) coordinates.
+        v: (h + K,) rates.
+        acceleration: (h + K,).
+        effort: (h + K,) out; springs and dampers of the modes are part of it, those of the hinges are not.
+        wrench: (N, 6) out: what passes through each hinge from the parent to the body, at the body's origin and axes.
+    """
+    load_at(integers, constants, memory, x, v)
+    tree = view_tree(integers, constants)
+    ws = view_workspace(integers, memory)
+    count = len(tree.parent)
+    for i in range(count):
+        a = ws.a[i]
+        a[0], a[1], a[2], a[3], a[4], a[5] = handed_acceleration(tree, ws, i, acceleration)
+        h, e = tree.hinge[i], tree.first_mode[i]
+        for b in range(6):
+            a[b] += ws.bias[i, b]
+            if h >= 0:
+                a[b] += ws.S[i, b] * acceleration[h]
+        for b in range(6):
+            s = ws.p[i, b]
+            for c in range(6):
+                s += ws.P[i, b, c] * a[c]
+            for m in range(tree.modes[i]):
+                s += ws.F[i, b, m] * acceleration[e + m]
+            wrench[i, b] = s
+        for m in range(tree.modes[i]):
+            s = ws.pf[i, m]
+            for n in range(tree.modes[i]):
+                s += ws.Ff[i, m, n] * acceleration[e + n]
+            for b in range(6):
+                s += ws.F[i, b, m] * a[b]
+            effort[e + m] = s
+    for i in range(count - 1, -1, -1):
+        f, p = wrench[i], tree.parent[i]
+        if tree.hinge[i] >= 0:
+            s = 0.0
+            for b in range(6):
+                s += ws.S[i, b] * f[b]
+            effort[tree.hinge[i]] = s
+        if p >= 0:
+            push_force(tree, ws, i, (f[0], f[1], f[2], f[3], f[4], f[5]), wrench[p], effort[tree.first_mode[p] :])
+
+
+@kernel
+def mass_matrix(integers: Index, constants: Array, memory: Array, x: Array, v: Array, M: Array, forces: Array) -> None:
+    """Dense mass matrix (h + K, h + K).
+
+    Args:
+        integers: of the tree.
+        constants: of the tree.
+        memory: work space.
+        x: (h + K,) coordinates.
+        v: (h + K,) rates; they do not matter.
+        M: out.
+        forces: (1 + k, 2, 6) work space.
+    """
+    load_at(integers, constants, memory, x, v)
+    tree = view_tree(integers, constants)
+    ws = view_workspace(integers, memory)
+    M[:] = 0.0
+    for i in range(len(tree.parent) - 1, -1, -1):
+        k, e, h, p = tree.modes[i], tree.first_mode[i], tree.hinge[i], tree.parent[i]
+        P, F = ws.P[i], ws.F[i]
+        columns = k + (1 if h >= 0 else 0)
+        for m in range(k):
+            for b in range(6):
+                forces[m, 0, b] = F[b, m]
+            for n in range(k):
+                M[e + m, e + n] = ws.Ff[i, m, n]
+            if h >= 0:
+                s = 0.0
+                for b in range(6):
+                    s += F[b, m] * ws.S[i, b]
+                M[e + m, h] = s
+                M[h, e + m] = s
+        if h >= 0:
+            s = 0.0
+            for b in range(6):
+                t = 0.0
+                for c in range(6):
+                    t += P[b, c] * ws.S[i, c]
+                forces[k, 0, b] = t
+                s += ws.S[i, b] * t
+            M[h, h] = s
+        for j in range(columns):
+            column = e + j if j < k else h
+            body, now = i, 0
+            while tree.parent[body] >= 0:
+                up = tree.parent[body]
+                forces[j, 1 - now, :] = 0.0
+                first, f = tree.first_mode[up], forces[j, now]
+                push_force(tree, ws, body, (f[0], f[1], f[2], f[3], f[4], f[5]), forces[j, 1 - now], M[column, first:])
+                now = 1 - now
+                for m in range(tree.modes[up]):
+                    M[first + m, column] = M[column, first + m]
+                if tree.hinge[up] >= 0:
+                    s = 0.0
+                    for b in range(6):
+                        s += ws.S[up, b] * forces[j, now, b]
+                    M[column, tree.hinge[up]] = s
+                    M[tree.hinge[up], column] = s
+                body = up
+        if p >= 0:
+            add_composite(tree, ws, i)
+
+
+@kernel
+def add_composite(tree: BodyTree, ws: Workspace, i: int) -> None:
+    """Add body ``i``, its hinge and modes locked, to its parent's blocks."""
+    A, X, C, B = ws.scratch[0], ws.scratch[1], ws.scratch[2], ws.scratch[3]
+    column, force = ws.scratch[4].reshape(9), ws.scratch[5].reshape(9)
+    R, rho, p, P = ws.R[i], ws.rho[i], tree.parent[i], ws.P[i]
+    for a in range(3):
+        for b in range(3):
+            A[a, b] = P[a, b]
+            X[a, b] = P[a, 3 + b]
+            C[a, b] = P[3 + a, 3 + b]
+    turn(R, A, B)
+    turn(R, X, B)
+    turn(R, C, B)
+    k = tree.modes[p]
+    for c in range(k + 6):  # column c of [B_d, X_d], then its force, then the force at the parent's origin
+        outboard_column(tree, ws, i, c, column)
+        for a in range(3):
+            force[a], force[3 + a] = 0.0, 0.0
+            for b in range(3):
+                force[a] += A[a, b] * column[b] + X[a, b] * column[3 + b]
+                force[3 + a] += X[b, a] * column[b] + C[a, b] * column[3 + b]
+        if c < k:
+            for m in range(k):
+                s = 0.0
+                for a in range(3):
+                    s += ws.Bt[i, a, m] * force[a] + ws.Br[i, a, m] * force[3 + a]
+                ws.Ff[p, m, c] += s
+        force[3] += rho[1] * force[2] - rho[2] * force[1]
+        force[4] += rho[2] * force[0] - rho[0] * force[2]
+        force[5] += rho[0] * force[1] - rho[1] * force[0]
+        for a in range(6):
+            if c < k:
+                ws.F[p, a, c] += force[a]
+            else:
+                ws.P[p, a, c - k] += force[a]
+
+
+@kernel
+def outboard_column(tree: BodyTree, ws: Workspace, i: int, c: int, column: Array) -> None:
+    """Motion (6,) of the mount of body ``i`` for unit motion ``c`` of the parent: its modes, then its rigid motion."""
+    k, rho = tree.modes[tree.parent[i]], ws.rho[i]
+    for a in range(3):
+        column[a] = ws.Bt[i, a, c] if c < k else (1.0 if c - k == a else 0.0)
+        column[3 + a] = ws.Br[i, a, c] if c < k else (1.0 if c - k == 3 + a else 0.0)
+    if c == k + 3:
+        column[1], column[2] = -rho[2], rho[1]
+    elif c == k + 4:
+        column[0], column[2] = rho[2], -rho[0]
+    elif c == k + 5:
+        column[0], column[1] = -rho[1], rho[0]
+
+
+@kernel
+def kinetic_energy(integers: Index, constants: Array, memory: Array, v: Array) -> float:
+    """``sum_i [V_i; etad_i]^T M_i [V_i; etad_i] / 2`` [J] after :func:`load_at`."""
+    tree = view_tree(integers, constants)
+    ws = view_workspace(integers, memory)
+    energy = 0.0
+    for i in range(len(tree.parent)):
+        e = tree.first_mode[i]
+        for a in range(6):
+            for b in range(6):
+                energy += 0.5 * ws.velocity[i, a] * ws.P[i, a, b] * ws.velocity[i, b]
+            for m in range(tree.modes[i]):
+                energy += ws.velocity[i, a] * ws.F[i, a, m] * v[e + m]
+        for m in range(tree.modes[i]):
+            for n in range(tree.modes[i]):
+                energy += 0.5 * v[e + m] * ws.Ff[i, m, n] * v[e + n]
+    return energy

@@ -1,0 +1,134 @@
+r"""ModalInvariants: the node sums of a flexible body that never change, so that a tick costs nothing per node.
+
+With node positions ``rho_j = r_j + Pi^t_j eta`` every node sum of the equations of motion is a polynomial of ``eta``
+whose coefficients are summed once here (``pi_jk``: column k of ``Pi^t_j``)::
+
+    s0   = sum m_j r_j              S1_k  = sum m_j pi_jk                          first moment  s = s0 + S1 eta
+    J0   = sum m_j ((r.r) 1 - r r^T) + I_j
+    N0_k = sum m_j ((r_j.pi_jk) 1 - pi_jk r_j^T)
+    N1_kl = sum m_j ((pi_jk.pi_jl) 1 - pi_jk pi_jl^T)                              J = J0 + eta_k (N0 + N0^T)_k + eta_k eta_l N1_kl
+    H0_k = sum m_j r_j x pi_jk + I_j Pi^r_jk     Q_kl = sum m_j pi_jl x pi_jk      rotation-mode block  H_k = H0_k + eta_l Q_kl
+    R1_k = sum I_j Pi^r_jk          Mff_kl = sum m_j pi_jk.pi_jl + Pi^r_jk^T I_j Pi^r_jl
+
+The node inertias ``I_j`` are taken as constant in body axes, which keeps energy and angular momentum exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.flexible_dynamics.modal_data import ModalData
+from flexarm_core.robot.description import Link
+from flexarm_core.types import Array
+
+MASSLESS = 1e-3  # part of a link's mass that counts as none
+INERTIA_TOLERANCE = 1e-2  # part of a link's inertia by which its nodes may exceed it
+
+
+@dataclass(frozen=True, slots=True)
+class ModalInvariants:
+    """Sums over the nodes of one body; ``k`` modes, 0 for a rigid one. Names as in the module's notation.
+
+    Attributes:
+        mass: [kg].
+        s0: (3,) first moment [kg*m].
+        J0: (3, 3) inertia about the body frame's origin [kg*m^2].
+        S1: (3, k).
+        H0: (3, k).
+        R1: (3, k).
+        N0: (k, 3, 3).
+        N1: (k, k, 3, 3), symmetric in k and l together with a transposition.
+        Q: (k, k, 3).
+        Mff: (k, k) modal mass.
+        K: (k, k) modal stiffness.
+        C: (k, k) modal damping.
+    """
+
+    mass: float
+    s0: Array
+    J0: Array
+    S1: Array
+    H0: Array
+    R1: Array
+    N0: Array
+    N1: Array
+    Q: Array
+    Mff: Array
+    K: Array
+    C: Array
+
+
+def rigid_body(mass: float, center_of_mass: Array, inertia: Array) -> ModalInvariants:
+    """A body without modes: mass [kg], centre (3,) [m], inertia (3, 3) about the centre [kg*m^2]."""
+    c = center_of_mass
+    J0 = inertia + mass * (c @ c * np.eye(3) - np.outer(c, c))
+    none, empty = np.zeros((3, 0)), np.zeros((0, 0))
+    return ModalInvariants(
+        mass, mass * c, J0, none, none, none, np.zeros((0, 3, 3)), np.zeros((0, 0, 3, 3)), np.zeros((0, 0, 3)),
+        empty, empty, empty,
+    )  # fmt: skip
+
+
+def flexible_body(link: Link, data: ModalData) -> ModalInvariants:
+    """A body with modes: its nodes, and rigidly with the clamped end what the link's ``<inertial>`` has beyond them.
+
+    Lumped nodes have ``m L^2 / (6 n^2)`` more inertia than the rod they stand for, and with many modes the mass matrix would
+    become indefinite without it: what is beyond the nodes is taken as at least nothing.
+
+    Raises:
+        RobotDescriptionError: the link has clearly less mass or inertia than its nodes.
+    """
+    m, r, pi, turn, inertia = data.mass, data.position, data.translation, data.rotation, data.inertia
+    one = np.eye(3)
+    own = rigid_body(0.0, np.zeros(3), inertia.sum(axis=0))
+    J_nodes = own.J0 + np.einsum("j,ja,ja,bc->bc", m, r, r, one) - np.einsum("j,ja,jb->ab", m, r, r)
+    rigid = _beyond_nodes(link, m.sum(), m @ r, J_nodes)
+    R1 = np.einsum("jab,jbk->ak", inertia, turn)
+    cross = np.stack([np.einsum("j,ja->a", m, np.cross(r, pi[:, :, k])) for k in range(pi.shape[2])], axis=1)
+    outer = np.einsum("j,jak,jbl->klab", m, pi, pi)
+    return ModalInvariants(
+        mass=m.sum() + rigid.mass,
+        s0=m @ r + rigid.s0,
+        J0=J_nodes + rigid.J0,
+        S1=np.einsum("j,jak->ak", m, pi),
+        H0=cross + R1,
+        R1=R1,
+        N0=np.einsum("j,ja,jak,bc->kbc", m, r, pi, one) - np.einsum("j,jak,jb->kab", m, pi, r),
+        N1=np.einsum("klaa,bc->klbc", outer, one) - outer,
+        Q=np.einsum("j,jal,jbk,abc->klc", m, pi, pi, _LEVI_CIVITA),
+        Mff=data.modal_mass,
+        K=data.stiffness,
+        C=data.damping,
+    )
+
+
+def _beyond_nodes(link: Link, mass: float, moment: Array, inertia: Array) -> ModalInvariants:
+    """What a link's ``<inertial>`` has beyond the sums over its nodes."""
+    whole = rigid_body(link.mass, link.center_of_mass, link.inertia)
+    left = whole.mass - mass
+    if left < MASSLESS * whole.mass:
+        if left < -MASSLESS * whole.mass:
+            raise RobotDescriptionError(
+                f"flexible link '{link.name}': its <inertial> has {whole.mass:.6g} kg, but its nodes have {mass:.6g} kg:"
+                " <inertial> is that of the whole link"
+            )
+        left, center = 0.0, np.zeros(3)
+    else:
+        center = (whole.s0 - moment) / left
+    J = whole.J0 - inertia - left * (center @ center * np.eye(3) - np.outer(center, center))
+    moments, axes = np.linalg.eigh(J)
+    size = np.trace(whole.J0)
+    if moments[0] < -INERTIA_TOLERANCE * size:
+        raise RobotDescriptionError(
+            f"flexible link '{link.name}': its <inertial> has less inertia about its hinge than its nodes have, by"
+            f" {-moments[0]:.3g} kg*m^2: <inertial> is that of the whole link"
+        )
+    return rigid_body(left, center, (axes * np.maximum(moments, 0.0)) @ axes.T)
+
+
+_LEVI_CIVITA = np.zeros((3, 3, 3))
+_LEVI_CIVITA[[0, 1, 2], [1, 2, 0], [2, 0, 1]] = 1.0
+_LEVI_CIVITA[[0, 2, 1], [2, 1, 0], [1, 0, 2]] = -1.0

@@ -1,0 +1,318 @@
+"""FlexibleModel: dynamics of an arm whose links bend, on a base that gives way, by the O(N) recursion.
+
+Coordinates ``x = [hinges (h); modes (K)]``, hinges in tree order, actuated and elastic ones; modes by link. Efforts,
+rates and accelerations are ordered alike. ``actuated``, ``elastic`` and ``modal`` are the places of each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics import dense, kinematics, recursion
+from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.flexible_dynamics.modal_data import ModalData
+from flexarm_core.flexible_dynamics.tree import Mount, build_memory, build_tree, view_tree, view_workspace
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import Array
+
+Wrenches = Mapping[str | tuple[str, int], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameMotion:
+    """A link's frame, deformation included, in axes of the inertial frame.
+
+    Attributes:
+        position: (3,) [m].
+        rotation: (3, 3) of the frame.
+        velocity: (6,) twist ``[v; w]`` of its origin.
+        acceleration: (6,) classical acceleration ``[a; alpha]``; gravity is not in it.
+    """
+
+    position: Array
+    rotation: Array
+    velocity: Array
+    acceleration: Array
+
+
+class FlexibleModel:
+    """Forward and inverse dynamics over rigid and flexible bodies.
+
+    Attributes:
+        description: the robot.
+        modal_data: of its flexible links.
+        hinge_names: (h) movable joints in tree order.
+        mode_names: (K) ``<link>/<mode>``.
+        actuated: (n,) coordinates of the actuated joints, in the description's order.
+        elastic: (m,) coordinates of the elastic joints.
+        modal: (K,) coordinates of the modes.
+        tool_frame: link whose frame is the tool.
+        strain_map: (g, K) strain of each gauge per unit of each mode.
+    """
+
+    def __init__(
+        self,
+        description: RobotDescription | str,
+        tool_frame: str = "",
+        gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+        rigid: bool = False,
+    ) -> None:
+        """Build the model.
+
+        Args:
+            description: parsed description, or URDF text.
+            tool_frame: link to use as tool; empty: ``tool0`` or the only tip link.
+            gravity: (3,) in the root link's frame [m/s^2].
+            rigid: leave out the modes of every link.
+
+        Raises:
+            RobotDescriptionError: the robot is not usable; the message names the joint, link or file.
+        """
+        if isinstance(description, str):
+            description = parse_robot_description(description)
+        self.description = description
+        self.tool_frame = description.tool_frame(tool_frame)
+        self.modal_data: dict[str, ModalData] = {} if rigid else load_flexible_links(description)
+        bodies, self._places = make_bodies(description, self.modal_data)
+        integers, constants = build_tree(bodies, -np.array(gravity, dtype=float))
+        self.arrays = (integers, constants, build_memory(integers))
+        self.tree, self._ws = view_tree(integers, constants), view_workspace(integers, self.arrays[2])
+        self.hinge_names = tuple(body.joint for body in bodies if body.joint)
+        self.mode_names = tuple(mode for body in bodies for mode in body.modes)
+        self.size = len(self.hinge_names) + len(self.mode_names)
+        place = {name: i for i, name in enumerate(self.hinge_names)}
+        self.actuated = np.array([place[name] for name in description.actuated], dtype=int)
+        self.elastic = np.array([place[joint.name] for joint in description.elastic], dtype=int)
+        self.modal = np.arange(len(self.hinge_names), self.size)
+        self.unmeasured = np.concatenate((self.elastic, self.modal))
+        self.strain_map = np.zeros((len(description.strain_gauges), len(self.modal)))
+        for row, gauge in enumerate(description.strain_gauges.values()):
+            if gauge.link in self.modal_data:
+                names = [f"{gauge.link}/{mode}" for mode in self.modal_data[gauge.link].modes]
+                columns = [self.mode_names.index(name) for name in names]
+                self.strain_map[row, columns] = self.modal_data[gauge.link].strain[gauge.name]
+        self._body_index = {body.name: i for i, body in enumerate(bodies)}
+        self._unit = np.zeros(self.size)
+
+    # Forward dynamics -------------------------------------------------------------------------------------------------
+
+    def forward_dynamics(self, x: Array, v: Array, effort: Array, wrenches: Wrenches | None = None) -> Array:
+        """Accelerations (h + K,) of hinges and modes.
+
+        Args:
+            x: (h + K,) coordinates.
+            v: (h + K,) rates.
+            effort: (h,) hinge efforts; springs, dampers and friction come on top.
+            wrenches: external ones, (6,) ``[f; n]`` in axes of the inertial frame, by link (at its origin) or by
+                ``(link, node)`` of a flexible link.
+
+        Raises:
+            InputError: a wrench on what does not exist.
+        """
+        self.articulate(x, v, wrenches)
+        return self.accelerate(effort)
+
+    def articulate(self, x: Array, v: Array, wrenches: Wrenches | None = None, step: float = 0.0) -> None:
+        """Articulated body quantities at a state; :meth:`accelerate` and :meth:`response` use them.
+
+        Args:
+            x: (h + K,) coordinates.
+            v: (h + K,) rates.
+            wrenches: external ones.
+            step: 0: accelerations are those of this very state. > 0: they are mean ones over the next ``step`` [s] with
+                springs and dampers integrated by the trapezoidal rule, stable for any stiffness:
+                ``(M + t/2 C + t^2/4 K) a = T - bias - K (x + t/2 v) - C v``.
+        """
+        self._set_wrenches(x, v, wrenches)
+        self._ws.step[0] = step
+        recursion.articulate_at(*self.arrays, x, v)
+        self._x, self._v = x, v
+
+    def accelerate(self, effort: Array) -> Array:
+        """Accelerations (h + K,) that efforts (h,) cause at the state of the last :meth:`articulate`."""
+        acceleration = np.empty(self.size)
+        recursion.accelerate(*self.arrays, self._x, self._v, effort, acceleration)
+        return acceleration
+
+    def response(self, coordinates: Array) -> Array:
+        """Accelerations (h + K, c) per unit force on each of ``c`` coordinates, columns of the inverse mass matrix.
+
+        Valid after :meth:`articulate`; each column costs one residual sweep.
+        """
+        columns = np.empty((self.size, len(coordinates)))
+        for j, coordinate in enumerate(coordinates):
+            self._unit[coordinate] = 1.0
+            column = np.empty(self.size)
+            recursion.respond(self.tree, self._ws, self._unit, False, column)
+            self._unit[coordinate] = 0.0
+            columns[:, j] = column
+        return columns
+
+    def hinge_inertia(self) -> Array:
+        """(h,) articulated hinge inertia ``D`` of each hinge after :meth:`articulate` [kg*m^2 | kg]."""
+        return self._ws.D[self.tree.hinge >= 0].copy()
+
+    # Inverse dynamics -------------------------------------------------------------------------------------------------
+
+    def inverse_dynamics(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> Array:
+        """Forces (h + K,) that cause accelerations: hinge efforts (springs, dampers and friction included) and modal ones.
+
+        The modal forces are zero exactly where the accelerations are those of a free deformation.
+        """
+        self._set_wrenches(x, v, wrenches)
+        effort = np.empty(self.size)
+        self._hinge_wrench = np.empty((len(self.tree.parent), 6))
+        dense.inverse_dynamics(*self.arrays, x, v, acceleration, effort, self._hinge_wrench)
+        recursion.hinge_forces(self.tree, x, v, np.zeros(len(self.hinge_names)), 0.0, self._ws.total)
+        effort -= self._ws.total
+        return effort
+
+    def sensor_wrenches(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> dict[str, Array]:
+        """What force/torque sensors read: (6,) ``[f; n]`` of the outboard side on the inboard side, in the sensor frame."""
+        self.inverse_dynamics(x, v, acceleration, wrenches)
+        return {
+            name: -self._hinge_wrench[self._body_index[sensor.frame]]
+            for name, sensor in self.description.force_torque_sensors.items()
+        }
+
+    def mass_matrix(self, x: Array) -> Array:
+        """Dense mass matrix (h + K, h + K)."""
+        self._ws.step[0] = 0.0
+        M = np.empty((self.size, self.size))
+        work = np.empty((1 + self.tree.S1.shape[2], 2, 6))
+        dense.mass_matrix(*self.arrays, x, np.zeros(self.size), M, work)
+        return M
+
+    def energy(self, x: Array, v: Array) -> float:
+        """Kinetic energy, strain energy of modes and springs, and potential energy of weight [J]."""
+        self._ws.step[0] = 0.0
+        dense.load_at(*self.arrays, x, v)
+        eta = x[self.modal]
+        total = dense.kinetic_energy(*self.arrays, v) + 0.5 * float(
+            self.tree.stiffness @ x[: len(self.hinge_names)] ** 2
+        )
+        for i in range(len(self.tree.parent)):
+            k, e = self.tree.modes[i], self.tree.first_mode[i] - len(self.hinge_names)
+            own = eta[e : e + k]
+            position, rotation = self._body_pose(i)
+            moment = self.tree.s0[i] + self.tree.S1[i, :, :k] @ own
+            total += 0.5 * float(own @ self.tree.K[i, :k, :k] @ own)
+            total += float(self.tree.root @ (self.tree.mass[i] * position + rotation @ moment))
+        return total
+
+    def stiffness_matrix(self) -> Array:
+        """(h + K, h + K) springs of hinges and modes."""
+        return self._on_diagonal(self.tree.stiffness, self.tree.K)
+
+    def damping_matrix(self) -> Array:
+        """(h + K, h + K) dampers of hinges and modes."""
+        return self._on_diagonal(self.tree.damping, self.tree.C)
+
+    def natural_frequencies(self, x: Array) -> Array:
+        """(m + K,) natural frequencies with locked actuated joints at ``x`` [rad/s], lowest first."""
+        free = np.ix_(self.unmeasured, self.unmeasured)
+        squares = np.linalg.eigvals(np.linalg.solve(self.mass_matrix(x)[free], self.stiffness_matrix()[free]))
+        return np.sqrt(np.sort(squares.real))
+
+    # Frames -----------------------------------------------------------------------------------------------------------
+
+    def frame_motion(self, link: str, x: Array, v: Array, acceleration: Array | None = None) -> FrameMotion:
+        """Where a link's frame is and how it moves.
+
+        Raises:
+            InputError: no such link.
+        """
+        mount = self._place(link)
+        self._ws.step[0] = 0.0
+        dense.load_at(*self.arrays, x, v)
+        if acceleration is not None:
+            self.inverse_dynamics(x, v, acceleration)
+        return self._motion(mount, x, v, acceleration)
+
+    def _motion(self, mount: Mount, x: Array, v: Array, acceleration: Array | None) -> FrameMotion:
+        if mount.body < 0:
+            return FrameMotion(mount.node + mount.offset, mount.turn, np.zeros(6), np.zeros(6))
+        i = mount.body
+        k, e = self.tree.modes[i], self.tree.first_mode[i]
+        position, rotation = self._body_pose(i)
+        E, Jl = np.eye(3), np.eye(3)
+        rate = mount.rotation @ v[e : e + k]
+        phi = mount.rotation @ x[e : e + k]
+        third, db, dc = kinematics.exponential(phi, E, Jl)
+        c = E @ mount.offset
+        rho = mount.node + mount.translation @ x[e : e + k] + c
+        sigma = Jl @ rate
+        speed = mount.translation @ v[e : e + k] + np.cross(sigma, c)
+        linear, w = self._ws.velocity[i, :3], self._ws.velocity[i, 3:]
+        twist = np.concatenate((linear + np.cross(w, rho) + speed, w + sigma))
+        classical = np.zeros(6)
+        if acceleration is not None:
+            etadd = acceleration[e : e + k]
+            part = np.cross(phi, rate)
+            sigmad = Jl @ (mount.rotation @ etadd) + third * np.cross(rate, part)
+            sigmad += (phi @ rate) * (db * part + dc * np.cross(phi, part))
+            a, alpha = self._ws.a[i, :3] - rotation.T @ self.tree.root, self._ws.a[i, 3:]
+            seen = mount.translation @ etadd + np.cross(sigmad, c) + np.cross(sigma, np.cross(sigma, c))
+            classical[:3] = a + np.cross(alpha, rho) + np.cross(w, np.cross(w, rho)) + 2.0 * np.cross(w, speed) + seen
+            classical[3:] = alpha + sigmad + np.cross(w, sigma)
+        turn = np.kron(np.eye(2), rotation)
+        return FrameMotion(position + rotation @ rho, rotation @ E @ mount.turn, turn @ twist, turn @ classical)
+
+    def _body_pose(self, body: int) -> tuple[Array, Array]:
+        position, rotation = np.zeros(3), np.eye(3)
+        while body >= 0:
+            position = self._ws.rho[body] + self._ws.R[body] @ position
+            rotation = self._ws.R[body] @ rotation
+            body = int(self.tree.parent[body])
+        return position, rotation
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _place(self, where: str | tuple[str, int]) -> Mount:
+        link = where if isinstance(where, str) else where[0]
+        if link not in self._places:
+            raise InputError(f"link '{link}' does not exist; links: {', '.join(self._places)}")
+        if isinstance(where, str):
+            return self._places[link]
+        data = self.modal_data.get(link)
+        if data is None or not 0 <= where[1] < len(data.mass):
+            raise InputError(f"link '{link}' has no node {where[1]}")
+        return node_place(self._places[link], data, where[1])
+
+    def _set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None) -> None:
+        self._ws.wrench[:], self._ws.force[:], self._ws.step[0] = 0.0, 0.0, 0.0
+        if wrenches:
+            places = [(self._place(where), wrench) for where, wrench in wrenches.items()]
+            dense.load_at(*self.arrays, x, v)
+            for mount, wrench in places:
+                self._add_wrench(mount, x, wrench)
+
+    def _add_wrench(self, mount: Mount, x: Array, wrench: Array) -> None:
+        """An external wrench at a mount -> wrench at its body's origin and modal forces ``B^T w``."""
+        if mount.body < 0:
+            return
+        i = mount.body
+        k, e = self.tree.modes[i], self.tree.first_mode[i] - len(self.hinge_names)
+        _, rotation = self._body_pose(i)
+        force, moment = rotation.T @ wrench[:3], rotation.T @ wrench[3:]
+        E, Jl = np.eye(3), np.eye(3)
+        eta = x[self.modal[e : e + k]]
+        kinematics.exponential(mount.rotation @ eta, E, Jl)
+        c = E @ mount.offset
+        rho = mount.node + mount.translation @ eta + c
+        self._ws.force[e : e + k] += mount.translation.T @ force + (Jl @ mount.rotation).T @ (moment + np.cross(c, force))
+        self._ws.wrench[i] += np.concatenate((force, moment + np.cross(rho, force)))
+
+    def _on_diagonal(self, hinges: Array, modes: Array) -> Array:
+        total = np.zeros((self.size, self.size))
+        total[: len(hinges), : len(hinges)] = np.diag(hinges)
+        for i in range(len(self.tree.parent)):
+            k, e = self.tree.modes[i], self.tree.first_mode[i]
+            total[e : e + k, e : e + k] = modes[i, :k, :k]
+        return total

@@ -1,0 +1,102 @@
+"""A move of all joints from where they stand by a displacement, with a fifth-order time law that may be shaped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
+from flexarm_core.path.line import fifth_order
+from flexarm_core.types import Array, JointReference
+
+
+@dataclass(frozen=True, slots=True)
+class JointMoveConfig:
+    """Settings of a move.
+
+    Attributes:
+        displacement: (n,) of the joints from the first position [rad | m].
+        start: time after the first sample at which the motion begins [s].
+        duration: of the motion, the shaper included: with a longer shaper the time law is faster [s].
+        returns: whether the joints go back, again and again, each way in ``duration``.
+        shaper: with which the time law is convolved.
+    """
+
+    displacement: tuple[float, ...]
+    start: float = 0.0
+    duration: float = 4.0
+    returns: bool = False
+    shaper: InputShaper = UNSHAPED
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        if not self.displacement or not np.isfinite(self.displacement).all():
+            raise ConfigError(f"the joints' displacement must be finite numbers [rad or m], got {self.displacement}")
+        if not self.duration > 0.0 or not np.isfinite(self.duration):
+            raise ConfigError(f"duration must be > 0 s, got {self.duration}")
+        if not self.start >= 0.0 or not np.isfinite(self.start):
+            raise ConfigError(f"start must be >= 0 s, got {self.start}")
+        if not self.duration > self.shaper.length:
+            raise ConfigError(
+                f"duration {self.duration:g} s leaves no time for the move: the shaper alone takes"
+                f" {self.shaper.length:.6g} s; give a longer duration or a shaper of a higher frequency"
+            )
+
+    @property
+    def unshaped_duration(self) -> float:
+        """Duration of the time law, so that its last copy ends with the move [s]."""
+        return self.duration - self.shaper.length
+
+
+class JointMove:
+    """Joint reference that begins at the first position it is given."""
+
+    def __init__(self, config: JointMoveConfig) -> None:
+        """Set up a move that has not begun."""
+        self.config = config
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the first position: the next one begins the move anew."""
+        self._begin: tuple[int, Array] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the first position is known."""
+        return self._begin is not None
+
+    def begin(self, stamp: int, position: Array) -> None:
+        """Take the position of the joints (n,) at this stamp [ns] as the first of the move.
+
+        Raises:
+            ConfigError: the displacement is one of another number of joints.
+        """
+        count = len(self.config.displacement)
+        if np.shape(position) != (count,):
+            raise ConfigError(f"the displacement is one of {count} joints, the position has shape {np.shape(position)}")
+        self._begin = (stamp, position)
+
+    def update(self, stamp: int) -> JointReference:
+        """Reference at a stamp [ns]: position, and its exact first and second derivatives.
+
+        Raises:
+            ConfigError: the first position is not known.
+        """
+        if self._begin is None:
+            raise ConfigError("the move has not begun: call begin() with the first position")
+        begin, position = self._begin
+        config = self.config
+        time, forward = (stamp - begin) * 1e-9 - config.start, 1.0
+        if config.returns and time > 0.0:
+            turns, time = divmod(time, config.duration)
+            forward = 1.0 if int(turns) % 2 == 0 else -1.0
+        s, rate, acceleration = config.shaper.shape(lambda t: fifth_order(t, config.unshaped_duration), time)
+        along = np.asarray(config.displacement, dtype=float)
+        return JointReference(
+            stamp=stamp,
+            position=position + (s if forward > 0.0 else 1.0 - s) * along,
+            velocity=forward * rate * along,
+            acceleration=forward * acceleration * along,
+        )

@@ -1,0 +1,56 @@
+"""Makes the backend that a name stands for; an engine is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_sim.backend import Backend
+
+BACKENDS = ("mujoco", "flexible_dynamics")
+
+
+def make_backend(
+    name: str,
+    description: RobotDescription,
+    *,
+    tool_frame: str = "",
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    max_step: float = 0.00025,
+    hard_stops: bool = False,
+    segments: int = 20,
+) -> Backend:
+    """Make a backend.
+
+    Args:
+        name: ``mujoco`` (flexible links are chains of rigid segments) or ``flexible_dynamics`` (they have modes).
+        description: the robot.
+        tool_frame: link of the tool, empty for ``tool0`` or the only tip.
+        gravity: (3,) in axes of the root link [m/s^2].
+        max_step: longest integration step [s].
+        hard_stops: whether joints stop at their position limits; ``mujoco`` only.
+        segments: of each flexible link; ``mujoco`` only.
+
+    Raises:
+        ConfigError: unknown name, settings out of bounds, or hard stops of a backend that has none.
+        RobotDescriptionError: the robot cannot be simulated.
+    """
+    if name == "mujoco":
+        from flexarm_sim.mujoco_backend import MujocoBackend
+
+        return MujocoBackend(
+            description,
+            tool_frame=tool_frame,
+            gravity=gravity,
+            max_step=max_step,
+            hard_stops=hard_stops,
+            segments=segments,
+        )
+    if name == "flexible_dynamics":
+        from flexarm_sim.flexible_backend import FlexibleBackend
+
+        if hard_stops:
+            raise ConfigError("the backend flexible_dynamics has no hard stops: turn hard_stops off, or take mujoco")
+        return FlexibleBackend(description, tool_frame=tool_frame, gravity=gravity, max_step=max_step)
+    raise ConfigError(f"backend '{name}' is unknown; backends: {', '.join(BACKENDS)}")

@@ -1,0 +1,105 @@
+"""The recorder: what arms that bend say on their topics arrives in its row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from live import LiveGraph, own_domain
+from sensor_msgs.msg import JointState
+
+from flexarm.msg import FlexibleState, JointReference, StrainState
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
+from flexarm_nodes import topics
+from flexarm_nodes.conversions import nanoseconds_to_stamp
+from flexarm_tools.recorder import Outcome, Recorder, by_name
+
+URDF = Path(__file__).resolve().parents[2] / "urdf"
+TICKS = 5
+PERIOD = 1e-3  # [s]
+
+
+@pytest.fixture
+def live(tmp_path) -> Iterator[LiveGraph]:
+    """A graph of its own."""
+    with own_domain():
+        graph = LiveGraph(tmp_path)
+        try:
+            yield graph
+        finally:
+            graph.close()
+
+
+def stamped(tick: int, message):
+    message.header.stamp = nanoseconds_to_stamp(tick * 1_000_000)
+    return message
+
+
+def test_modes_strains_and_desired_positions_are_recorded_by_name(live, tmp_path):
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"))
+    recorder = Recorder(live.node, model, real_time=False)
+    kinds = {
+        topics.TRUE_FLEXIBLE_STATE: FlexibleState,
+        topics.FLEXIBLE_STATE: FlexibleState,
+        topics.STRAIN: StrainState,
+        topics.DESIRED_JOINT_REFERENCE: JointReference,
+    }
+    senders = {topic: live.publisher(topic, kind) for topic, kind in kinds.items()}
+    modes = [f"{link}/bending_y_{i}" for link in ("upper_arm", "forearm") for i in (1, 2)]
+    for tick in range(TICKS):
+        values = [1.0 + tick, 2.0, 3.0, 4.0]
+        true = FlexibleState(modes=modes, modal_position=values, modal_rate=[-value for value in values])
+        few = FlexibleState(modes=modes[2::-2], modal_position=[30.0 + tick, 10.0])  # two modes, no rates
+        senders[topics.TRUE_FLEXIBLE_STATE].publish(stamped(tick, true))
+        if tick > 0:
+            senders[topics.FLEXIBLE_STATE].publish(stamped(tick, few))
+        strain = StrainState(names=["forearm_root", "upper_arm_root"], strain=[1e-5, 2e-5])
+        senders[topics.STRAIN].publish(stamped(tick, strain))
+        desired = JointReference(names=["elbow", "shoulder"], position=[0.2, 0.1 * tick])
+        senders[topics.DESIRED_JOINT_REFERENCE].publish(stamped(tick, desired))
+    live.until(lambda: recorder.count() == 4 * TICKS - 1, "every message")
+    recording = recorder.finish(Outcome(TICKS, PERIOD, float("nan"), (), ()))
+    assert recording.modes == tuple(modes)
+    np.testing.assert_array_equal(recording.modal_position[3], [4.0, 2.0, 3.0, 4.0])
+    np.testing.assert_array_equal(recording.modal_rate[3], [-4.0, -2.0, -3.0, -4.0])
+    np.testing.assert_array_equal(recording.estimated_modal_position[2], [10.0, np.nan, 32.0, np.nan])
+    assert np.isnan(recording.estimated_modal_position[0]).all() and np.isnan(recording.estimated_modal_rate).all()
+    np.testing.assert_array_equal(recording.strain[1], [2e-5, np.nan, 1e-5, np.nan])
+    np.testing.assert_allclose(recording.desired_position[4], [0.4, 0.2])
+    assert recording.lost_samples == TICKS  # of the joints' truth nothing came
+
+
+def test_a_run_is_complete_only_with_the_truth_of_its_modes(live):
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"))
+    recorder = Recorder(live.node, model, real_time=False)
+    kinds = {
+        topics.TRUE_JOINT_STATES: JointState,
+        topics.TRUE_TOOL_POSE_IN_BASE: PoseStamped,
+        topics.TRUE_FLEXIBLE_STATE: FlexibleState,
+    }
+    senders = {topic: live.publisher(topic, kind) for topic, kind in kinds.items()}
+    for topic in (topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE):
+        for _ in range(2):
+            senders[topic].publish(kinds[topic]())
+    live.until(lambda: recorder.count() == 4, "the truth of rigid links")
+    assert recorder.complete(2)  # from a plant that knows no modes
+    for count in (1, 2):
+        senders[topics.TRUE_FLEXIBLE_STATE].publish(FlexibleState())
+        live.until(lambda count=count: recorder.count() == 4 + count, "the truth of the modes")
+        assert recorder.complete(2) == (count == 2)
+
+
+def test_an_arm_of_rigid_links_is_not_asked_for_modes(live, planar_3r):
+    Recorder(live.node, planar_3r, real_time=False)
+    names = {info for info, _ in live.node.get_topic_names_and_types()}
+    assert not names & {f"/{topic}" for topic in (topics.TRUE_FLEXIBLE_STATE, topics.FLEXIBLE_STATE, topics.STRAIN)}
+
+
+def test_values_are_picked_by_name_and_missing_ones_are_nan():
+    assert by_name(("a", "b"), ["b", "a"], [1.0, 2.0]) == [2.0, 1.0]
+    assert by_name(("a",), ["a"], [7.0]) == [7.0]
+    assert np.isnan(by_name(("a", "b"), ["a"], [])).all()
