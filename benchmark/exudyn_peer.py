@@ -17,7 +17,6 @@ As with us, a flexible link's ``<inertial>`` is that of the whole undeformed lin
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -35,15 +34,12 @@ from scipy.spatial.transform import Rotation
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import Beam, Joint, Link, RobotDescription
-from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 
 Torque = Callable[[float], Sequence[float]]  # time [s] -> (n,) [N*m], in the order of the actuated joints
 
 CABLE_ELEMENTS = 20  # a link
 CABLE_EA = 1e7  # where the beam has no axial stiffness: stretches by 1e-6 under 10 N [N]
-CHAIN_ANGLE = 0.1  # of every joint of the chain at the start [rad]
-CHAIN_GRAVITY = (0.0, -9.81, 0.0)
 # A node of a flexible link, and massless points beside it whose motion shows Exudyn its rotation; results do not depend
 # on their distance [m].
 SECTION = 0.01 * np.array([[0.0, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
@@ -65,69 +61,7 @@ def slew_tip_trajectory(
     Returns:
         Times (T,) [s] and positions of the tool frame (T, 2) [m], one a step, the start included.
     """
-    return _tip_trajectory(build(robot, formulation, torque=torque), _settings(duration, step, 1e-6))
-
-
-def first_frequencies(robot: RobotDescription, formulation: str = "ffrf", count: int = 4) -> Array:
-    """Lowest natural frequencies (count,) [Hz] with all joints locked at zero."""
-    squares = build(robot, formulation, locked=True).mbs.ComputeODE2Eigenvalues()[0]
-    return np.asarray(np.sqrt(np.sort(squares)[:count]) / (2.0 * np.pi))
-
-
-def chain_time_per_ms(
-    links: int = 7, modes: int = 4, step: float = 1e-3, duration: float = 1.0, tolerance: float = 1e-4
-) -> float:
-    """Wall time [s] Exudyn takes for a millisecond of the falling chain: its solver alone, nothing is recorded."""
-    peer, settings = _chain(links, modes), _settings(duration, step, tolerance)
-    settings.solution.sensors.active = False
-    start = time.perf_counter()
-    peer.mbs.SolveDynamic(settings)
-    return (time.perf_counter() - start) / (1e3 * duration)
-
-
-def chain_tip_trajectory(
-    links: int = 7, modes: int = 4, step: float = 1e-3, duration: float = 1.0, tolerance: float = 1e-4
-) -> tuple[Array, Array]:
-    """Tip of the chain that falls from rest, ``CHAIN_ANGLE`` in every joint, under ``CHAIN_GRAVITY``.
-
-    The tolerance of the equations is below the error of steps down to 0.5 ms; finer ones need 1e-6.
-
-    Returns:
-        Times (T,) [s] and positions of the tip (T, 2) [m].
-    """
-    return _tip_trajectory(_chain(links, modes), _settings(duration, step, tolerance))
-
-
-def chain_link_beam(modes: int = 4) -> Beam:
-    """The beam of which every link of the chain is made, as ``chain_urdf`` says it."""
-    beam = parse_robot_description(chain_urdf(1, modes)).flexible_links["link_1"].beam
-    assert beam is not None
-    return beam
-
-
-def chain_urdf(links: int = 7, modes: int = 4) -> str:
-    """URDF of the chain: ``link_1`` ... along x, ``joint_1`` ... about z, ``tool0`` at the end."""
-    length, rho_A, elements = 0.5, 1.0, 40
-    # Of the lumped nodes: with the rod's own, 2 / elements^2 less, links without hubs have an indefinite mass matrix.
-    mass, inertia = rho_A * length, rho_A * length**3 * (1.0 / 12.0 + 1.0 / (6.0 * elements**2))
-    bodies, bends, parent, x = "", "", "world", 0.0
-    for i in range(1, links + 1):
-        bodies += f"""
-  <joint name="joint_{i}" type="continuous">
-    <parent link="{parent}"/><child link="link_{i}"/><origin xyz="{x} 0 0"/><axis xyz="0 0 1"/>
-  </joint>
-  <link name="link_{i}"><inertial><origin xyz="{length / 2.0} 0 0"/><mass value="{mass}"/>
-    <inertia ixx="0" ixy="0" ixz="0" iyy="{inertia}" iyz="0" izz="{inertia}"/></inertial></link>"""
-        bends += f"""
-    <flexible_link name="link_{i}"><beam length="{length}" EIy="100" EIz="100" rho_A="{rho_A}" modes_y="{modes}"
-      damping_ratio="0" elements="{elements}" tip_mass="0"/></flexible_link>"""
-        parent, x = f"link_{i}", length
-    return f"""<robot name="flexible_chain"><link name="world"/>{bodies}
-  <joint name="tool0_joint" type="fixed"><parent link="{parent}"/><child link="tool0"/><origin xyz="{x} 0 0"/></joint>
-  <link name="tool0"/>
-  <flexibility>{bends}
-  </flexibility>
-</robot>"""
+    return tip_trajectory(build(robot, formulation, torque=torque), solver_settings(duration, step, 1e-6))
 
 
 def build(
@@ -392,12 +326,7 @@ class _Cables(_Arm):
         return self.weigh(items.ObjectRigidBody2D(mass=body.mass, inertia=J, centerOfMass=c[:2], nodeNumber=node))
 
 
-def _chain(links: int, modes: int) -> Peer:
-    robot = parse_robot_description(chain_urdf(links, modes))
-    return build(robot, position=[CHAIN_ANGLE] * links, gravity=CHAIN_GRAVITY)
-
-
-def _settings(duration: float, step: float, tolerance: float) -> Any:
+def solver_settings(duration: float, step: float, tolerance: float) -> Any:
     """The quickest that were found: generalised alpha, modified Newton, sparse solver, one thread, no file."""
     settings = exu.SimulationSettings()
     integration = settings.timeIntegration
@@ -415,7 +344,8 @@ def _settings(duration: float, step: float, tolerance: float) -> Any:
     return settings
 
 
-def _tip_trajectory(peer: Peer, settings: Any) -> tuple[Array, Array]:
+def tip_trajectory(peer: Peer, settings: Any) -> tuple[Array, Array]:
+    """Times (T,) [s] and positions (T, 2) [m] of the tip while the system is solved."""
     peer.mbs.SolveDynamic(settings)
     table = np.asarray(peer.mbs.GetSensorStoredData(peer.tip))
     return table[:, 0], table[:, 1:3]

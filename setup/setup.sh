@@ -143,6 +143,11 @@ if [[ $(cat install/made-from 2> /dev/null || true) != "$wanted" || ! -e build/f
     step "building the flexarm package (messages, nodes)" build_overlay
     echo "$wanted" > install/made-from
 fi
+# Compiling takes longer than a node may take to start; links to changed kernels count as changed.
+if [[ ! -e install/warmed || -n $(find src/flexarm_core/flexible_dynamics -name '*.py' -newer install/warmed) ]]; then
+    step "compiling the dynamics" setup/run python -m flexarm_core.flexible_dynamics.warm
+    touch install/warmed
+fi
 # Nodes start faster from byte code; links to changed modules are compiled here, also where PYTHONDONTWRITEBYTECODE is set.
 "$venv/bin/python" -m compileall -q install/flexarm || true
 say "ready: .venv/bin/flexarm"

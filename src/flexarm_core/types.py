@@ -6,7 +6,8 @@ so that they can be matched exactly. ``n`` counts the actuated joints, ``m`` the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,3 +101,63 @@ class BaseReaction:
     smallest_restricted_singular_value: float
     damping: float
     vibration_damping: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FlexibleSample:
+    """What the sensors of a flexible arm say at one stamp; ``None``, a missing name and NaN mean no reading.
+
+    Attributes:
+        stamp: time of the measurement [ns].
+        position: (n,) actuated joints [rad | m].
+        velocity: (n,) [rad/s | m/s].
+        effort: (n,) motor effort that acted until now [N*m | N].
+        deflection: (m,) elastic joints of the base [m | rad].
+        deflection_rate: (m,) [m/s | rad/s].
+        strain: by gauge, tension positive [1].
+        wrenches: by force/torque sensor, (6,) ``[f; n]`` of the outboard side on the inboard one, sensor axes [N, N*m].
+        imus: by IMU, (6,) ``[specific force; angular velocity]`` in its axes [m/s^2, rad/s].
+    """
+
+    stamp: int
+    position: Array
+    velocity: Array
+    effort: Array
+    deflection: Array | None = None
+    deflection_rate: Array | None = None
+    strain: Mapping[str, float] = field(default_factory=dict)
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    imus: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FlexibleState:
+    """Estimated state of all that bends: ``m`` elastic joints of the base and ``K`` modes of the links.
+
+    Attributes:
+        stamp: stamp of the measurement it belongs to [ns].
+        deflection: (m,) [m | rad].
+        deflection_rate: (m,) [m/s | rad/s].
+        deflection_acceleration: (m,) under the effort that acted until now [m/s^2 | rad/s^2].
+        modal_position: (K,) [sqrt(kg)*m].
+        modal_rate: (K,) [sqrt(kg)*m/s].
+        modal_acceleration: (K,) under the effort that acted until now [sqrt(kg)*m/s^2].
+        innovation: (c,) measurement minus prediction of what corrected the estimate, unit of each measurement.
+        innovation_names: (c) what each of them is of.
+        innovation_variance: (c,) as predicted, the diagonal of ``S``; squared unit of each measurement.
+        covariance_diagonal: (2 (m + K),) variances of [deflection, modal position, deflection rate, modal rate].
+        left_out: ``name: reason`` of each reading that should have corrected the estimate and did not.
+    """
+
+    stamp: int
+    deflection: Array
+    deflection_rate: Array
+    deflection_acceleration: Array
+    modal_position: Array
+    modal_rate: Array
+    modal_acceleration: Array
+    innovation: Array = field(default_factory=lambda: np.zeros(0))
+    innovation_names: tuple[str, ...] = ()
+    innovation_variance: Array = field(default_factory=lambda: np.zeros(0))
+    covariance_diagonal: Array = field(default_factory=lambda: np.zeros(0))
+    left_out: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 from flexarm.msg import CartesianReference, FlexibleState, JointReference
 from flexarm_core.errors import ConfigError
 from flexarm_core.path.input_shaping import SHAPERS, make_shaper
-from flexarm_core.path.joint_move import JointMove, JointMoveConfig
+from flexarm_core.path.joint_move import TIME_LAWS, JointMove, JointMoveConfig
 from flexarm_core.path.line import LinePath, LinePathConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
@@ -36,13 +36,14 @@ class ReferenceGenerator(ArmNode):
         Parameter("frame", "string", "", "tool: frame of the reference, root link or base link (empty)"),
         Parameter("displacement", "double[]", [0.0, 0.0, 0.0], "tool: of the line, in that frame", "m"),
         Parameter("start", "double", 0.0, "time after the first sample at which the motion begins", "s", 0.0),
-        Parameter("duration", "double", 4.0, "of the motion, fifth-order time law, shaper included", "s", 1e-3),
+        Parameter("duration", "double", 4.0, "of the motion, shaper included", "s", 1e-3),
         Parameter("returns", "bool", False, "go back and forth without end, each way in `duration`"),
         Parameter("axes", "bool[]", [True, True, True, True, True, True], "tool: tracked axes x y z rx ry rz"),
         Parameter(
             "base_state_source", "string", "joint_states", "tool: where x_b comes from", choices=BASE_STATE_SOURCES
         ),
         Parameter("joint_displacement", "double[]", [], "joints: of each actuated joint", "rad | m"),
+        Parameter("time_law", "string", "fifth_order", "joints: smoothness of the motion", choices=tuple(TIME_LAWS)),
         Parameter("shaper", "string", "none", "joints: input shaper of the time law", choices=SHAPERS),
         Parameter("shaper_frequency", "double", 0.0, "joints: frequency of the mode to leave at rest", "Hz", 0.0),
         Parameter("shaper_damping_ratio", "double", 0.0, "joints: damping ratio of that mode", "", 0.0, 0.99),
@@ -131,6 +132,7 @@ def _joint_move(values: dict[str, Any], model: ArmModel) -> JointMove:
             duration=values["duration"],
             returns=values["returns"],
             shaper=make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"]),
+            time_law=values["time_law"],
         )
     )
 

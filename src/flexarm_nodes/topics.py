@@ -17,6 +17,7 @@ TRUE_JOINT_STATES = "ground_truth/joint_states"
 TRUE_TOOL_POSE = "ground_truth/tool_pose"
 TRUE_TOOL_POSE_IN_BASE = "ground_truth/tool_pose_in_base"
 DESIRED_JOINT_REFERENCE = "desired_joint_reference"
+JOINT_TRAJECTORY = "joint_trajectory"
 TRUE_FLEXIBLE_STATE = "ground_truth/flexible_state"
 STRAIN = "strain"
 

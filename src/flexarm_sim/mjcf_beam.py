@@ -47,9 +47,7 @@ def add_chain(chain: BeamChain, link: Link, body: ElementTree.Element) -> list[E
     bodies = [body]
     for i, piece in enumerate(chain.pieces[1:]):
         step = chain.start_of(i + 1) - chain.start_of(i)
-        bodies.append(
-            ElementTree.SubElement(bodies[-1], "body", name=piece_body(chain, i + 1), pos=number_text(*step))
-        )
+        bodies.append(ElementTree.SubElement(bodies[-1], "body", name=piece_body(chain, i + 1), pos=number_text(*step)))
         mass, center, inertia = _rod(chain, piece)
         add_inertial(bodies[-1], link.name, mass, center - chain.start_of(i + 1), inertia)
         for direction in chain.directions:
@@ -80,9 +78,7 @@ def add_dampers(chains: Mapping[str, BeamChain], model: ElementTree.Element) -> 
     for chain, direction, i in tendons:
         fixed = ElementTree.SubElement(group, "fixed", damping=number_text(direction.damping[i]))
         for hinge, factor in enumerate(direction.dampers[i]):
-            ElementTree.SubElement(
-                fixed, "joint", joint=hinge_joint(chain, direction, hinge), coef=number_text(factor)
-            )
+            ElementTree.SubElement(fixed, "joint", joint=hinge_joint(chain, direction, hinge), coef=number_text(factor))
 
 
 def _rod(chain: BeamChain, piece: Piece) -> tuple[float, Array, Array]:

@@ -53,7 +53,9 @@ def beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge] = ()) ->
         RobotDescriptionError: the clamped end of the beam is not at the link's origin.
     """
     if np.abs(beam.transform_beam_to_link[:3, 3]).max() > 1e-9:
-        raise RobotDescriptionError("a <beam> begins at its link's origin, where the hinge is: its <origin> may only turn it")
+        raise RobotDescriptionError(
+            "a <beam> begins at its link's origin, where the hinge is: its <origin> may only turn it"
+        )
     if beam.tip_mass is not None:
         load = TipLoad(beam.tip_mass)
     solver = _BeamSolver(beam, load)
@@ -110,10 +112,9 @@ class _Modes:
         axis = 1 if self.kind == "bending_y" else 2
         slope = self.rotation[:, 2] if axis == 1 else -self.rotation[:, 1]
         sag = self.translation[:, axis]
-        curvature = (
-            (12.0 * s - 6.0) * (sag[near] - sag[far]) / h**2
-            + ((6.0 * s - 4.0) * slope[near] + (6.0 * s - 2.0) * slope[far]) / h
-        )
+        curvature = (12.0 * s - 6.0) * (sag[near] - sag[far]) / h**2 + (
+            (6.0 * s - 4.0) * slope[near] + (6.0 * s - 2.0) * slope[far]
+        ) / h
         bent: Array = -position[axis] * curvature
         return bent
 

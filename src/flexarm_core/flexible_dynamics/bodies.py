@@ -20,9 +20,7 @@ from flexarm_core.types import Array
 WORLD = -1
 
 
-def make_bodies(
-    description: RobotDescription, modal_data: dict[str, ModalData]
-) -> tuple[list[Body], dict[str, Mount]]:
+def make_bodies(description: RobotDescription, modal_data: dict[str, ModalData]) -> tuple[list[Body], dict[str, Mount]]:
     """Bodies of a robot, parents first, and the mount of every link: the place of its frame.
 
     Args:
@@ -37,11 +35,11 @@ def make_bodies(
         link = description.links[joint.child]
         mount = _mount_joint(joint, places[joint.parent], bodies, modal_data)
         bends = bool(mount.rotation.any() or mount.translation.any())
-        if joint.kind == "fixed" and link.name not in modal_data and link.name not in sensed:
-            if not bends or link.mass == 0.0:
-                places[link.name] = mount
-                _add_rigid(bodies, mount, link)
-                continue
+        fixed = joint.kind == "fixed" and link.name not in modal_data and link.name not in sensed
+        if fixed and (not bends or link.mass == 0.0):
+            places[link.name] = mount
+            _add_rigid(bodies, mount, link)
+            continue
         spring = elastic.get(joint.name)
         data = modal_data.get(link.name)
         bodies.append(
@@ -65,7 +63,11 @@ def make_bodies(
 def node_place(place: Mount, data: ModalData, node: int) -> Mount:
     """Where a node of a flexible link is; ``place`` is that of the link."""
     return replace(
-        place, node=data.position[node], translation=data.translation[node], rotation=data.rotation[node], offset=np.zeros(3)
+        place,
+        node=data.position[node],
+        translation=data.translation[node],
+        rotation=data.rotation[node],
+        offset=np.zeros(3),
     )
 
 

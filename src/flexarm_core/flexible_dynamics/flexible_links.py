@@ -15,7 +15,7 @@ from flexarm_core.types import Array
 
 
 def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
-    """Modal data of every flexible link, in the order of the links.
+    """Modal data of every flexible link, in tree order, parents before children.
 
     The ``<inertial>`` of a flexible link is that of the whole undeformed link. What it has beyond the nodes (a motor at
     the hinge) is rigid and moves with the clamped inboard end.
@@ -40,7 +40,7 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
                     f" it has: {', '.join(data.strain) or 'none'}"
                 )
         found[name] = data
-    return {name: found[name] for name in description.links if name in found}
+    return {joint.child: found[joint.child] for joint in description.joints.values() if joint.child in found}
 
 
 def resolve_uri(uri: str) -> Path:
@@ -66,8 +66,9 @@ def outboard_load(description: RobotDescription, link: str, beam: Beam) -> TipLo
     """What hangs on the far end of a beam with every joint at zero, as one rigid body."""
     tip = np.eye(4)
     tip[0, 3] = beam.length
+    link_to_tip = np.asarray(np.linalg.inv(beam.transform_beam_to_link @ tip), dtype=np.float64)
     mass, moment, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
-    for name, transform in _outboard_links(description, link, np.linalg.inv(beam.transform_beam_to_link @ tip)):
+    for name, transform in _outboard_links(description, link, link_to_tip):
         body = description.links[name]
         rotation, center = transform[:3, :3], transform[:3, :3] @ body.center_of_mass + transform[:3, 3]
         mass += body.mass

@@ -6,8 +6,8 @@ whose coefficients are summed once here (``pi_jk``: column k of ``Pi^t_j``)::
     s0   = sum m_j r_j              S1_k  = sum m_j pi_jk                          first moment  s = s0 + S1 eta
     J0   = sum m_j ((r.r) 1 - r r^T) + I_j
     N0_k = sum m_j ((r_j.pi_jk) 1 - pi_jk r_j^T)
-    N1_kl = sum m_j ((pi_jk.pi_jl) 1 - pi_jk pi_jl^T)                              J = J0 + eta_k (N0 + N0^T)_k + eta_k eta_l N1_kl
-    H0_k = sum m_j r_j x pi_jk + I_j Pi^r_jk     Q_kl = sum m_j pi_jl x pi_jk      rotation-mode block  H_k = H0_k + eta_l Q_kl
+    N1_kl = sum m_j ((pi_jk.pi_jl) 1 - pi_jk pi_jl^T)             J = J0 + eta_k (N0 + N0^T)_k + eta_k eta_l N1_kl
+    H0_k = sum m_j r_j x pi_jk + I_j Pi^r_jk     Q_kl = sum m_j pi_jl x pi_jk     rotation-mode  H_k = H0_k + eta_l Q_kl
     R1_k = sum I_j Pi^r_jk          Mff_kl = sum m_j pi_jk.pi_jl + Pi^r_jk^T I_j Pi^r_jl
 
 The node inertias ``I_j`` are taken as constant in body axes, which keeps energy and angular momentum exactly.
@@ -75,8 +75,8 @@ def rigid_body(mass: float, center_of_mass: Array, inertia: Array) -> ModalInvar
 def flexible_body(link: Link, data: ModalData) -> ModalInvariants:
     """A body with modes: its nodes, and rigidly with the clamped end what the link's ``<inertial>`` has beyond them.
 
-    Lumped nodes have ``m L^2 / (6 n^2)`` more inertia than the rod they stand for, and with many modes the mass matrix would
-    become indefinite without it: what is beyond the nodes is taken as at least nothing.
+    Lumped nodes have ``m L^2 / (6 n^2)`` more inertia than the rod they stand for, and with many modes the mass matrix
+    would become indefinite without it: what is beyond the nodes is taken as at least nothing.
 
     Raises:
         RobotDescriptionError: the link has clearly less mass or inertia than its nodes.
@@ -112,7 +112,7 @@ def _beyond_nodes(link: Link, mass: float, moment: Array, inertia: Array) -> Mod
     if left < MASSLESS * whole.mass:
         if left < -MASSLESS * whole.mass:
             raise RobotDescriptionError(
-                f"flexible link '{link.name}': its <inertial> has {whole.mass:.6g} kg, but its nodes have {mass:.6g} kg:"
+                f"flexible link '{link.name}': its <inertial> has {whole.mass:.6g} kg, its nodes have {mass:.6g} kg:"
                 " <inertial> is that of the whole link"
             )
         left, center = 0.0, np.zeros(3)

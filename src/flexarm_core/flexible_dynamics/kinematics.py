@@ -6,7 +6,8 @@ A mount at node ``d`` of a parent that deforms by ``eta`` turns by ``E = exp(phi
     sigma  = J_l phid,  phid = Pi^r_d etad            angular rate of the mount against the parent's frame
     rhod   = Pi^t_d etad + sigma x c
     B_d    = [Pi^t_d - c^ J_l Pi^r_d;  J_l Pi^r_d]    outboard map of the modes
-    bias   = [w x (w x rho) + 2 w x rhod + sigmad x c + sigma x (sigma x c);  w x sigma + sigmad],  sigmad = dJ_l/dt phid
+    bias   = [w x (w x rho) + 2 w x rhod + sigmad x c + sigma x (sigma x c);  w x sigma + sigmad]
+    sigmad = dJ_l/dt phid
 
 Using ``J_l`` and its rate, not ``Pi^r`` alone, is what keeps energy. Accelerations of points are classical.
 """
@@ -31,7 +32,7 @@ def cross_add(out: Array, scale: float, a: Array, b: Array) -> None:
 
 @kernel
 def exponential(phi: Array, E: Array, Jl: Array) -> tuple[float, float, float]:
-    """``E = exp(phi^)`` and its left Jacobian; returns ``c``, ``b'/theta`` and ``c'/theta`` of ``J_l = 1 + b phi^ + c phi^^2``."""
+    """``E = exp(phi^)`` and its left Jacobian ``J_l = 1 + b phi^ + c phi^^2``; returns ``c, b'/theta, c'/theta``."""
     t2 = phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2]
     t = math.sqrt(t2)
     if t < SMALL:

@@ -86,8 +86,12 @@ def find_problems(data: ModalData) -> list[str]:
     ]
     if problems:
         return problems
-    problems = [f"{name} holds numbers that are not finite" for name in shapes if not np.isfinite(getattr(data, name)).all()]
-    problems += [f"strain of gauge '{name}' is not finite" for name, row in data.strain.items() if not np.isfinite(row).all()]
+    problems = [
+        f"{name} holds numbers that are not finite" for name in shapes if not np.isfinite(getattr(data, name)).all()
+    ]
+    problems += [
+        f"strain of gauge '{name}' is not finite" for name, row in data.strain.items() if not np.isfinite(row).all()
+    ]
     if problems:
         return problems
     return _physical_problems(data)
@@ -101,7 +105,11 @@ def _physical_problems(data: ModalData) -> list[str]:
         problems.append(f"nodes {nodes_below} have negative mass")
     if not data.mass.sum() > 0.0:
         problems.append("the nodes have no mass")
-    for name, matrices in (("inertia", data.inertia), ("stiffness", data.stiffness[None]), ("damping", data.damping[None])):
+    for name, matrices in (
+        ("inertia", data.inertia),
+        ("stiffness", data.stiffness[None]),
+        ("damping", data.damping[None]),
+    ):
         size = np.abs(matrices).max(initial=0.0)
         if np.abs(matrices - matrices.transpose(0, 2, 1)).max(initial=0.0) > 1e-9 * size:
             problems.append(f"{name} is not symmetric")
@@ -124,7 +132,7 @@ _ARRAYS = tuple(item.name for item in fields(ModalData) if item.name not in ("mo
 
 
 def save_modal_data(path: str | Path, data: ModalData) -> None:
-    """Write modal data as ``.npz``: one array for each attribute, ``modes``, ``gauges`` (names) and ``strain`` (g, k)."""
+    """Write modal data as ``.npz``: one array an attribute, ``modes``, ``gauges`` (names) and ``strain`` (g, k)."""
     np.savez(
         path,
         modes=np.array(data.modes),
@@ -140,7 +148,7 @@ def load_modal_data(path: str | Path) -> ModalData:
     ``gauges`` and ``strain`` may be left out; ``damping`` too, and is then zero.
 
     Raises:
-        RobotDescriptionError: no such file, not a ``.npz``, arrays missing, or data that cannot be; every problem is said.
+        RobotDescriptionError: no such file, not a ``.npz``, arrays missing, impossible data; every problem is said.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:

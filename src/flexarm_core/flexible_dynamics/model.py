@@ -129,7 +129,7 @@ class FlexibleModel:
                 springs and dampers integrated by the trapezoidal rule, stable for any stiffness:
                 ``(M + t/2 C + t^2/4 K) a = T - bias - K (x + t/2 v) - C v``.
         """
-        self._set_wrenches(x, v, wrenches)
+        self.set_wrenches(x, v, wrenches)
         self._ws.step[0] = step
         recursion.articulate_at(*self.arrays, x, v)
         self._x, self._v = x, v
@@ -161,11 +161,11 @@ class FlexibleModel:
     # Inverse dynamics -------------------------------------------------------------------------------------------------
 
     def inverse_dynamics(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> Array:
-        """Forces (h + K,) that cause accelerations: hinge efforts (springs, dampers and friction included) and modal ones.
+        """Forces (h + K,) that cause accelerations: hinge efforts (beside springs and dampers) and modal ones.
 
         The modal forces are zero exactly where the accelerations are those of a free deformation.
         """
-        self._set_wrenches(x, v, wrenches)
+        self.set_wrenches(x, v, wrenches)
         effort = np.empty(self.size)
         self._hinge_wrench = np.empty((len(self.tree.parent), 6))
         dense.inverse_dynamics(*self.arrays, x, v, acceleration, effort, self._hinge_wrench)
@@ -173,8 +173,10 @@ class FlexibleModel:
         effort -= self._ws.total
         return effort
 
-    def sensor_wrenches(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> dict[str, Array]:
-        """What force/torque sensors read: (6,) ``[f; n]`` of the outboard side on the inboard side, in the sensor frame."""
+    def sensor_wrenches(
+        self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None
+    ) -> dict[str, Array]:
+        """What force/torque sensors read: (6,) ``[f; n]`` of the outboard on the inboard side, in the sensor frame."""
         self.inverse_dynamics(x, v, acceleration, wrenches)
         return {
             name: -self._hinge_wrench[self._body_index[sensor.frame]]
@@ -285,7 +287,8 @@ class FlexibleModel:
             raise InputError(f"link '{link}' has no node {where[1]}")
         return node_place(self._places[link], data, where[1])
 
-    def _set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None) -> None:
+    def set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None) -> None:
+        """Put external wrenches into the memory of the compiled kernels, in axes of the bodies at this state."""
         self._ws.wrench[:], self._ws.force[:], self._ws.step[0] = 0.0, 0.0, 0.0
         if wrenches:
             places = [(self._place(where), wrench) for where, wrench in wrenches.items()]
@@ -306,7 +309,9 @@ class FlexibleModel:
         kinematics.exponential(mount.rotation @ eta, E, Jl)
         c = E @ mount.offset
         rho = mount.node + mount.translation @ eta + c
-        self._ws.force[e : e + k] += mount.translation.T @ force + (Jl @ mount.rotation).T @ (moment + np.cross(c, force))
+        self._ws.force[e : e + k] += mount.translation.T @ force + (Jl @ mount.rotation).T @ (
+            moment + np.cross(c, force)
+        )
         self._ws.wrench[i] += np.concatenate((force, moment + np.cross(rho, force)))
 
     def _on_diagonal(self, hinges: Array, modes: Array) -> Array:

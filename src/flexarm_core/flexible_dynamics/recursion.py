@@ -3,11 +3,12 @@ r"""The articulated-body recursion over bodies with modes (compiled): patent 000
 Inward, for each body beginning at the outermost: modal mass matrix (claim 2; blocks ``P`` rigid-rigid, ``F``
 rigid-flexible, ``Ff`` flexible-flexible) plus what its children hand in, then two eliminations::
 
-    flexible version    G_f = F Ff^-1         P_r  = P - G_f F^T           modes absorbed into the articulated body inertia
-                        nu  = Ff^-1 (T_f - z_f)    z_r = z + F nu          modal acceleration at a held hinge
-    rigid version       D   = S^T P_r S       G    = P_r S D^-1            articulated hinge inertia, body-to-hinge operator
-                        P+  = (1 - G S^T) P_r                              null force operator applied (claim 3)
-                        u   = T - S^T (z_r + P_r b)    z+ = z_r + P_r b + G u   residual force for the next body (claim 4)
+    flexible version    G_f = F Ff^-1         P_r  = P - G_f F^T       modes absorbed into the articulated body inertia
+                        nu  = Ff^-1 (T_f - z_f)    z_r = z + F nu      modal acceleration at a held hinge
+    rigid version       D   = S^T P_r S       G    = P_r S D^-1        articulated hinge inertia, body-to-hinge operator
+                        P+  = (1 - G S^T) P_r                          null force operator applied (claim 3)
+                        u   = T - S^T (z_r + P_r b)
+                        z+  = z_r + P_r b + G u                        residual force for the next body (claim 4)
 
 Outward: ``qdd = D^-1 u - G^T a``, ``etadd = nu - G_f^T a`` with the acceleration ``a`` handed on by the parent.
 """
@@ -66,7 +67,7 @@ def cholesky_solve(L: Array, b: Array, k: int) -> None:
 
 @kernel
 def articulate(tree: BodyTree, ws: Workspace) -> None:
-    """Articulated body quantities, tip to base: ``P, F, Ff`` of each body alone in; ``Ff`` factored, ``Gf, PS, D`` out."""
+    """Articulated body quantities, tip to base: ``P, F, Ff`` of each body in; ``Ff`` factored, ``Gf, PS, D`` out."""
     half = 0.5 * ws.step[0]
     A, X, C, B, row = ws.scratch[0], ws.scratch[1], ws.scratch[2], ws.scratch[3], ws.scratch[4, 0]
     for i in range(len(tree.parent) - 1, -1, -1):
@@ -210,6 +211,8 @@ def respond(tree: BodyTree, ws: Workspace, effort: Array, biased: bool, accelera
             push_force(tree, ws, i, (z0, z1, z2, z3, z4, z5), z[tree.parent[i]], ws.zf[tree.parent[i]])
     for i in range(count):
         a0, a1, a2, a3, a4, a5 = handed_acceleration(tree, ws, i, acceleration)
+        if tree.parent[i] < 0 and not biased:  # weight is a bias too
+            a0, a1, a2 = 0.0, 0.0, 0.0
         if tree.hinge[i] >= 0:
             s = PS[i, 0] * a0 + PS[i, 1] * a1 + PS[i, 2] * a2 + PS[i, 3] * a3 + PS[i, 4] * a4 + PS[i, 5] * a5
             s = ws.u[i] - s / ws.D[i]
@@ -223,13 +226,13 @@ def respond(tree: BodyTree, ws: Workspace, effort: Array, biased: bool, accelera
             s = Gf[i, 0, m] * a0 + Gf[i, 1, m] * a1 + Gf[i, 2, m] * a2
             s += Gf[i, 3, m] * a3 + Gf[i, 4, m] * a4 + Gf[i, 5, m] * a5
             acceleration[tree.first_mode[i] + m] = ws.nu[i, m] - s
-        a = ws.a
-        a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5] = a0, a1, a2, a3, a4, a5
+        body = ws.a
+        body[i, 0], body[i, 1], body[i, 2], body[i, 3], body[i, 4], body[i, 5] = a0, a1, a2, a3, a4, a5
 
 
 @inlined_kernel
 def push_force(tree: BodyTree, ws: Workspace, i: int, force: Six, onto: Array, modal: Array) -> None:
-    """Add a force on body ``i`` to its parent: (6,) ``onto`` and, by ``B_d^T``, to the ``modal`` forces of the parent."""
+    """Add a force on body ``i`` to its parent: (6,) ``onto`` and, by ``B_d^T``, the ``modal`` forces of the parent."""
     R, rho, Bt, Br = ws.R, ws.rho, ws.Bt, ws.Br
     z0, z1, z2, z3, z4, z5 = force
     f0 = R[i, 0, 0] * z0 + R[i, 0, 1] * z1 + R[i, 0, 2] * z2
@@ -276,7 +279,7 @@ def handed_acceleration(tree: BodyTree, ws: Workspace, i: int, acceleration: Arr
 
 @kernel
 def hinge_forces(tree: BodyTree, x: Array, v: Array, effort: Array, half: float, total: Array) -> None:
-    """Efforts (h,) plus springs, dampers and friction ``-F_c tanh(qd / 1e-3)`` of the hinges -> (h + K,); modes get no more.
+    """Efforts (h,) plus springs, dampers and friction ``-F_c tanh(qd / 1e-3)`` of the hinges -> (h + K,), modes 0.
 
     ``half`` [s] is half of the implicit step, 0 for the forces now.
     """

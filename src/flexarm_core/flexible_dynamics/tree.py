@@ -16,7 +16,7 @@ from flexarm_core.types import Array
 
 Index = NDArray[np.int64]
 FIXED, REVOLUTE, PRISMATIC = 0, 1, 2
-OPTIONS = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp", "reassoc"}}
+OPTIONS: Any = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp", "reassoc"}}
 kernel = numba.njit(cache=True, **OPTIONS)
 # A tree and a workspace are 50 arrays: passed by value a body, they would cost more than what is done with them.
 inlined_kernel = numba.njit(inline="always", **OPTIONS)
@@ -73,7 +73,7 @@ class Body:
 
 
 class BodyTree(NamedTuple):
-    """Arrays over ``N`` bodies, padded to ``k`` modes each; ``h`` hinges (one coordinate each) come before the modes."""
+    """Arrays over ``N`` bodies, padded to ``k`` modes; the coordinates of the ``h`` hinges come before the modes."""
 
     parent: Index  # (N,) -1 = inertial frame
     kind: Index  # (N,)
@@ -145,14 +145,14 @@ def _pointer(context: Any, address: Any) -> Any:
 
 
 @numba.njit(inline="always")
-def view(array: Array, start: int, shape: tuple[int, ...]) -> Array:
+def view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
     """Part of a flat array in a shape, without a count of references: slicing and reshaping cost 20 times as much."""
-    return numba.carray(_pointer(array.ctypes.data + 8 * start), shape, array.dtype)
+    return numba.carray(_pointer(array.ctypes.data + 8 * start), shape, array.dtype)  # type: ignore[attr-defined, call-arg]
 
 
 @kernel
 def view_tree(integers: Index, constants: Array) -> BodyTree:
-    """The tree that lies in two plain arrays: a compiled call that is given these costs a third of one given 29 arrays."""
+    """The tree that lies in two plain arrays: a compiled call given these costs a third of one given 29 arrays."""
     n, k, h = integers[0], integers[1], integers[2]
     j = 3
     parent = view(integers, j, (n,))
@@ -181,8 +181,8 @@ def view_tree(integers: Index, constants: Array) -> BodyTree:
     stiffness, damping = view(constants, i, (h,)), view(constants, i + h, (h,))
     friction, root = view(constants, i + 2 * h, (h,)), view(constants, i + 3 * h, (3,))
     return BodyTree(
-        parent, kind, hinge, modes, first_mode, axis, node, translation, rotation, offset, turn, mass, s0, J0, S1, H0, R1,
-        N0, N1, Q, Mff, K, C, stiffness, damping, friction, root,
+        parent, kind, hinge, modes, first_mode, axis, node, translation, rotation, offset, turn, mass, s0, J0, S1, H0,
+        R1, N0, N1, Q, Mff, K, C, stiffness, damping, friction, root,
     )  # fmt: skip
 
 
@@ -240,11 +240,19 @@ def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
     def padded(arrays: Sequence[Array], *shape: int) -> Array:
         total = np.zeros((count, *shape))
         for i, array in enumerate(arrays):
-            total[(i, *(slice(0, n) for n in np.shape(array)))] = array
+            part: Any = (i, *(slice(0, n) for n in np.shape(array)))
+            total[part] = array
         return total
 
     mounts, sums = [body.mount for body in bodies], [body.inertia for body in bodies]
-    shapes: dict[str, tuple[int, ...]] = {"mass": (), "s0": (3,), "J0": (3, 3), "S1": (3, k), "H0": (3, k), "R1": (3, k)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "mass": (),
+        "s0": (3,),
+        "J0": (3, 3),
+        "S1": (3, k),
+        "H0": (3, k),
+        "R1": (3, k),
+    }
     shapes |= {"N0": (k, 3, 3), "N1": (k, k, 3, 3), "Q": (k, k, 3), "Mff": (k, k), "K": (k, k), "C": (k, k)}
     constants = [
         padded([body.axis for body in bodies], 3),

@@ -1,4 +1,4 @@
-"""A move of all joints from where they stand by a displacement, with a fifth-order time law that may be shaped."""
+"""A move of all joints from where they stand by a displacement, with a smooth time law that may be shaped."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
-from flexarm_core.path.line import fifth_order
+from flexarm_core.path.line import fifth_order, seventh_order
 from flexarm_core.types import Array, JointReference
+
+
+TIME_LAWS = {"fifth_order": fifth_order, "seventh_order": seventh_order}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class JointMoveConfig:
         duration: of the motion, the shaper included: with a longer shaper the time law is faster [s].
         returns: whether the joints go back, again and again, each way in ``duration``.
         shaper: with which the time law is convolved.
+        time_law: ``fifth_order``, or ``seventh_order``, which spares what bends a jump of the jerk at both ends.
     """
 
     displacement: tuple[float, ...]
@@ -29,11 +33,14 @@ class JointMoveConfig:
     duration: float = 4.0
     returns: bool = False
     shaper: InputShaper = UNSHAPED
+    time_law: str = "fifth_order"
 
     def __post_init__(self) -> None:
         """Raise ConfigError for values that have no meaning."""
         if not self.displacement or not np.isfinite(self.displacement).all():
             raise ConfigError(f"the joints' displacement must be finite numbers [rad or m], got {self.displacement}")
+        if self.time_law not in TIME_LAWS:
+            raise ConfigError(f"time_law '{self.time_law}' is unknown; valid: {', '.join(TIME_LAWS)}")
         if not self.duration > 0.0 or not np.isfinite(self.duration):
             raise ConfigError(f"duration must be > 0 s, got {self.duration}")
         if not self.start >= 0.0 or not np.isfinite(self.start):
@@ -92,7 +99,9 @@ class JointMove:
         if config.returns and time > 0.0:
             turns, time = divmod(time, config.duration)
             forward = 1.0 if int(turns) % 2 == 0 else -1.0
-        s, rate, acceleration = config.shaper.shape(lambda t: fifth_order(t, config.unshaped_duration), time)
+        s, rate, acceleration = config.shaper.shape(
+            lambda t: TIME_LAWS[config.time_law](t, config.unshaped_duration), time
+        )
         along = np.asarray(config.displacement, dtype=float)
         return JointReference(
             stamp=stamp,

@@ -29,6 +29,17 @@ def fifth_order(time: float, duration: float) -> tuple[float, float, float]:
     return s, rate, acceleration
 
 
+def seventh_order(time: float, duration: float) -> tuple[float, float, float]:
+    """Seventh-order time law ``s = 35 r^4 - 84 r^5 + 70 r^6 - 20 r^7``: as :func:`fifth_order`, without jerk at the ends."""
+    r = min(max(time / duration, 0.0), 1.0)
+    if r in (0.0, 1.0):
+        return r, 0.0, 0.0
+    s = r**4 * (35.0 + r * (-84.0 + r * (70.0 - 20.0 * r)))
+    rate = 140.0 * r**3 * (1.0 - r) ** 3 / duration
+    acceleration = 420.0 * r**2 * (1.0 - r) ** 2 * (1.0 - 2.0 * r) / duration**2
+    return s, rate, acceleration
+
+
 @dataclass(frozen=True, slots=True)
 class LinePathConfig:
     """Settings of a line.

@@ -21,9 +21,7 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
 
 Element = ElementTree.Element
-BEAM_ATTRIBUTES = (
-    "length EIy EIz GJ EA rho_A rho_Ip modes_y modes_z modes_torsion modes_axial damping_ratio elements tip_mass".split()
-)
+BEAM_ATTRIBUTES = "length EIy EIz GJ EA rho_A rho_Ip modes_y modes_z modes_torsion modes_axial damping_ratio elements tip_mass".split()
 
 
 def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[ElasticJoint, ...]:
@@ -108,7 +106,9 @@ def read_flexible_links(
         name = tag.get("name", "")
         if name not in links or name == root:
             movable = ", ".join(link for link in links if link != root)
-            raise RobotDescriptionError(f"<flexibility>: flexible link '{name}' is not a link that moves; links: {movable}")
+            raise RobotDescriptionError(
+                f"<flexibility>: flexible link '{name}' is not a link that moves; links: {movable}"
+            )
         if name in flexible:
             raise RobotDescriptionError(f"<flexibility>: flexible link '{name}' is described twice")
         beams, files = tag.findall("beam"), tag.findall("modal_data")

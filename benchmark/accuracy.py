@@ -1,0 +1,151 @@
+"""Accuracy of the flexible dynamics against dense solves, closed forms and two independent engines."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import exudyn_peer  # before numba: it chooses its build at the import
+import numpy as np
+import pinocchio
+from chain import arm_urdf
+
+from flexarm_core.flexible_dynamics import integration
+from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import Array
+from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_tools.figures import Figure, parse_goal
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "test" / "support"))
+from random_trees import random_case  # noqa: E402
+
+WEIGHTLESS = (0.0, 0.0, 0.0)
+TICK, TICKS = 1e-3, 800  # of the slew
+CLAMPED_FREE = np.array([1.87510, 4.69409, 7.85476])
+
+
+def robot_text(name: str) -> str:
+    """URDF text of a robot of the package."""
+    return load_robot_description(ROOT / "urdf" / f"{name}.urdf.xacro")
+
+
+def relative(a: Array, b: Array) -> float:
+    """Largest difference as a part of the largest value."""
+    return float(np.abs(a - b).max() / np.abs(b).max())
+
+
+def dense_error() -> list[Figure]:
+    """Random trees of up to 8 links, half of them flexible, under gravity and wrenches."""
+    rng, worst = np.random.default_rng(0), 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for trial in range(500):
+            case = random_case(rng, Path(folder), 1 + trial % 8)
+            model = case.model
+            forces = -model.inverse_dynamics(case.x, case.v, np.zeros(model.size), case.wrenches)
+            forces[: len(case.effort)] += case.effort
+            dense = np.linalg.solve(model.mass_matrix(case.x), forces)
+            worst = max(worst, relative(model.forward_dynamics(case.x, case.v, case.effort, case.wrenches), dense))
+    return [Figure("dense_error", worst, "1", parse_goal("<= 1e-9"), "recursion against dense solve, 500 random trees")]
+
+
+def rigid_error() -> list[Figure]:
+    """The recursion without modes against ``pinocchio.aba``."""
+    rng, worst = np.random.default_rng(0), 0.0
+    for links in (1, 3, 7, 20):
+        text = arm_urdf(links, 0)
+        ours, theirs = FlexibleModel(text, rigid=True), pinocchio.buildModelFromXML(text)
+        data = theirs.createData()
+        for _ in range(50):
+            x, v, effort = rng.uniform(-1.5, 1.5, (3, links))
+            expected = pinocchio.aba(theirs, data, x, v, effort)
+            worst = max(worst, relative(ours.forward_dynamics(x, v, effort), expected))
+    return [Figure("rigid_error", worst, "1", parse_goal("<= 1e-9"), "recursion without modes against pinocchio.aba")]
+
+
+def energy_drift() -> list[Figure]:
+    """A second of free motion of flexible_3r under gravity without losses."""
+    model = FlexibleModel(robot_text("flexible_3r"))
+    model.tree.C[:], model.tree.damping[:], model.tree.friction[:] = 0.0, 0.0, 0.0
+    drifts = {}
+    for h in (2.5e-4, 1.25e-4):
+        x, v, work = np.zeros(model.size), np.zeros(model.size), np.empty((6, model.size))
+        v[model.actuated] = 0.5, 0.3, -0.6
+        x[model.actuated[2]] = 0.5
+        start, kinetic, drift = model.energy(x, v), 0.0, 0.0
+        for _ in range(50):
+            effort = np.zeros(len(model.hinge_names))
+            integration.runge_kutta(*model.arrays, x, v, effort, h, round(0.02 / h), work)
+            kinetic = max(kinetic, 0.5 * v @ model.mass_matrix(x) @ v)
+            drift = max(drift, abs(model.energy(x, v) - start))
+        drifts[h] = drift / kinetic
+    meaning = "change of energy in 1 s as part of the kinetic energy, steps of 0.25 ms"
+    details: dict[str, bool | float | str] = {"with_half_the_step": float(drifts[1.25e-4])}
+    return [Figure("energy_drift", float(drifts[2.5e-4]), "1", parse_goal("<= 1e-6"), meaning, details=details)]
+
+
+def frequency_error() -> list[Figure]:
+    """Three bending frequencies of a beam of 40 elements against Euler and Bernoulli."""
+    text = robot_text("flexible_2r").replace('modes_y="2"', 'modes_y="3" tip_mass="0"')
+    beam = parse_robot_description(text).flexible_links["upper_arm"].beam
+    assert beam is not None
+    found = np.sqrt(np.diag(beam_modes(beam, TipLoad()).stiffness))
+    expected = CLAMPED_FREE**2 * np.sqrt(beam.EIz / (beam.rho_A * beam.length**4))
+    value = float(np.abs(found / expected - 1.0).max())
+    return [Figure("frequency_error", value, "1", parse_goal("<= 2e-3"), "three clamped-free frequencies, 40 elements")]
+
+
+def slew_torque(time: float) -> Array:
+    """Torques (2,) of the slew: a smooth push and pull."""
+    return np.array([12.0, 4.0]) * np.sin(2.0 * np.pi * time / (TICK * TICKS))
+
+
+def slew(model: FlexibleModel, held: bool) -> tuple[Array, float]:
+    """Tip positions (T, 2) of our slew, the start included, and its peak deflection from the rigid arm.
+
+    With ``held`` torques are constant over each tick, as the simulated plant has them; else each step has its mean.
+    """
+    x, v, work = np.zeros(model.size), np.zeros(model.size), np.empty((6, model.size))
+    tip, deflection, parts = [model.frame_motion("tool0", x, v).position], 0.0, 1 if held else 8
+    for tick in range(TICKS):
+        for part in range(parts):
+            effort, h = slew_torque((tick + (part + 0.5) / parts) * TICK), TICK / parts
+            integration.runge_kutta(*model.arrays, x, v, effort, h / (8 // parts), 8 // parts, work)
+        rigid = x.copy()
+        rigid[model.modal] = 0.0
+        tip.append(model.frame_motion("tool0", x, v).position)
+        straight = model.frame_motion("tool0", rigid, v).position
+        deflection = max(deflection, float(np.linalg.norm(tip[-1] - straight)))
+    return np.array(tip)[:, :2], deflection
+
+
+def exudyn_tip_error() -> list[Figure]:
+    """Two-link slew against Exudyn: cables (large deformation, no modes), and floating frames beside them."""
+    description = parse_robot_description(robot_text("flexible_2r"))
+    ours, deflection = slew(FlexibleModel(description, gravity=WEIGHTLESS), held=False)
+    errors = {}
+    for formulation in ("cable", "ffrf"):
+        _, theirs = exudyn_peer.slew_tip_trajectory(
+            description, lambda t: slew_torque(t).tolist(), TICK * TICKS, TICK, formulation
+        )
+        errors[formulation] = float(np.linalg.norm(theirs - ours, axis=1).max() / deflection)
+    meaning = "tip difference over peak deflection, two-link slew, Exudyn's cables"
+    details: dict[str, bool | float | str] = {"floating_frames": errors["ffrf"], "peak_deflection_m": deflection}
+    return [Figure("exudyn_tip_error", errors["cable"], "1", parse_goal("<= 0.02"), meaning, details=details)]
+
+
+def mujoco_tip_error() -> list[Figure]:
+    """The same slew against chains of 20 rigid segments a link."""
+    description = parse_robot_description(robot_text("flexible_2r"))
+    ours, deflection = slew(FlexibleModel(description, gravity=WEIGHTLESS), held=True)
+    chain, worst = MujocoBackend(description, gravity=WEIGHTLESS, max_step=4.6e-5, segments=20), 0.0
+    for tick in range(TICKS):
+        chain.step(slew_torque((tick + 0.5) * TICK), TICK)
+        tip = chain.state().tool_position_in_world[:2]
+        worst = max(worst, float(np.linalg.norm(tip - ours[tick + 1])))
+    meaning = "tip difference over peak deflection, two-link slew, MuJoCo chains of 20 segments"
+    return [Figure("mujoco_tip_error", worst / deflection, "1", parse_goal("<= 0.02"), meaning)]

@@ -1,0 +1,149 @@
+"""Speed of the flexible dynamics: against the rigid recursion of Pinocchio, dense solves, its own size and Exudyn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio
+from chain import CHAIN_ANGLE, CHAIN_GRAVITY, arm_urdf, chain_time_per_ms, chain_tip_trajectory, chain_urdf
+
+from flexarm_core.flexible_dynamics import integration, recursion
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.types import Array
+from flexarm_tools.figures import Figure, parse_goal
+
+REPEATS = 21
+BATCH = 2e-3  # [s] roughly, of one timed batch of calls
+
+
+def medians(*calls: Callable[[], Any]) -> list[float]:
+    """Median time [s] of each call, batches interleaved so that a busy machine slows all of them alike."""
+    counts = []
+    for call in calls:
+        call()
+        began = time.perf_counter()
+        for _ in range(3):
+            call()
+        counts.append(max(1, int(BATCH / ((time.perf_counter() - began) / 3))))
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(REPEATS):
+        for call, count, row in zip(calls, counts, times, strict=True):
+            began = time.perf_counter()
+            for _ in range(count):
+                call()
+            row.append((time.perf_counter() - began) / count)
+    return [float(np.median(row)) for row in times]
+
+
+def state_of(model: FlexibleModel) -> tuple[Array, Array, Array]:
+    """A random state and efforts."""
+    rng = np.random.default_rng(0)
+    x, v = rng.uniform(-1.0, 1.0, (2, model.size))
+    x[model.modal] *= 0.02
+    return x, v, rng.uniform(-1.0, 1.0, len(model.hinge_names))
+
+
+def recursion_call(model: FlexibleModel) -> Callable[[], None]:
+    """The compiled recursion alone, at a random state."""
+    x, v, effort = state_of(model)
+    acceleration = np.empty(model.size)
+    return lambda: recursion.forward_dynamics(*model.arrays, x, v, effort, acceleration)
+
+
+def aba_ratios() -> list[Figure]:
+    """7 links with 0, 1, 3 and 6 modes each against ``pinocchio.aba`` of the rigid arm."""
+    text, figures = arm_urdf(7, 0), []
+    rigid = pinocchio.buildModelFromXML(text)
+    data = rigid.createData()
+    x, v, effort = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 7))
+    models = [FlexibleModel(arm_urdf(7, modes), rigid=modes == 0) for modes in (0, 1, 3, 6)]
+    theirs, *ours = medians(lambda: pinocchio.aba(rigid, data, x, v, effort), *map(recursion_call, models))
+    for modes, took in zip((0, 1, 3, 6), ours, strict=True):
+        goal = parse_goal("<= 5") if modes == 3 else None
+        meaning = f"time of a call, 7 links of {modes} modes, over pinocchio.aba of the rigid arm"
+        details: dict[str, bool | float | str] = {"ours_us": took * 1e6, "pinocchio_us": theirs * 1e6}
+        figures.append(Figure(f"aba_ratio_7x{modes}", took / theirs, "1", goal, meaning, details=details))
+    return figures
+
+
+def dense_ratios() -> list[Figure]:
+    """64 links of 3 and 6 modes: mass matrix, bias and ``numpy.linalg.solve`` over the recursion."""
+    figures = []
+    for modes in (3, 6):
+        model = FlexibleModel(arm_urdf(64, modes))
+        x, v, effort = state_of(model)
+        still = np.zeros(model.size)
+
+        def dense(
+            model: FlexibleModel = model, x: Array = x, v: Array = v, effort: Array = effort, still: Array = still
+        ) -> Array:
+            forces = -model.inverse_dynamics(x, v, still)
+            forces[: len(effort)] += effort
+            return np.asarray(np.linalg.solve(model.mass_matrix(x), forces))
+
+        ours, theirs = medians(recursion_call(model), dense)
+        goal = parse_goal(">= 50") if modes == 6 else None
+        meaning = f"dense solve over recursion, 64 links of {modes} modes"
+        details: dict[str, bool | float | str] = {"ours_us": ours * 1e6, "dense_us": theirs * 1e6}
+        figures.append(Figure(f"dense_speed_ratio_64x{modes}", theirs / ours, "1", goal, meaning, details=details))
+    return figures
+
+
+def growth_exponent() -> list[Figure]:
+    """Slope of log time over log N, 2 to 64 links of 3 modes."""
+    sizes = np.array([2, 4, 8, 16, 32, 64])
+    times = medians(*(recursion_call(FlexibleModel(arm_urdf(int(n), 3))) for n in sizes))
+    slope = float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+    meaning = "exponent of time over number of links, 2 to 64 links of 3 modes"
+    details: dict[str, bool | float | str] = {f"links_{n}_us": took * 1e6 for n, took in zip(sizes, times, strict=True)}
+    return [Figure("growth_exponent", slope, "1", parse_goal("<= 1.1"), meaning, details=details)]
+
+
+def fall(model: FlexibleModel, integrate: Any, step: float, per_sample: int) -> tuple[Array, float]:
+    """Tip (T, 2) of the falling chain over 1 s, a sample every ``per_sample`` steps, and wall time for a ms [s]."""
+    x, v, effort = np.zeros(model.size), np.zeros(model.size), np.zeros(len(model.hinge_names))
+    x[: len(effort)] = CHAIN_ANGLE
+    work, took, tip = np.zeros((6, model.size)), 0.0, [model.frame_motion("tool0", x, v).position[:2]]
+    for _ in range(round(1.0 / (step * per_sample))):
+        began = time.perf_counter()
+        integrate(*model.arrays, x, v, effort, step, per_sample, work)
+        took += time.perf_counter() - began
+        tip.append(model.frame_motion("tool0", x, v).position[:2])
+    return np.array(tip), took / 1e3
+
+
+def exudyn_speed_ratio() -> list[Figure]:
+    """Falling planar chain of 7 links of 4 modes: Exudyn's time at 1 ms over ours at the same tip error."""
+    _, theirs = chain_tip_trajectory(step=1e-3)
+    _, fine = chain_tip_trajectory(step=1.25e-4, tolerance=1e-6)
+    error = float(np.abs(theirs[::10] - fine[::80]).max())
+    model = FlexibleModel(chain_urdf(7, 4), gravity=CHAIN_GRAVITY)
+    exact = fall(model, integration.runge_kutta, 5e-5, 200)[0]
+    details: dict[str, bool | float | str] = {"tip_error_m": error}
+    details["difference_of_the_engines_m"] = float(np.abs(exact - fine[::80]).max())
+    chosen = {}
+    for name, integrate, counts in (
+        ("runge_kutta", integration.runge_kutta, (56, 60, 80)),
+        ("implicit_midpoint", integration.implicit_midpoint, (8, 10, 11, 12, 13, 14, 15, 16, 20, 32, 80)),
+    ):
+        for count in counts:  # steps in 10 ms, until the tip is as good
+            found, _ = fall(model, integrate, 0.01 / count, count)
+            ours = float(np.abs(found - exact).max())
+            if ours <= error:
+                break
+        chosen[name] = integrate, count
+        details |= {f"{name}_step_ms": 10.0 / count, f"{name}_tip_error_m": ours}
+    rows = [
+        [chain_time_per_ms(), *(fall(model, step, 0.01 / count, count)[1] for step, count in chosen.values())]
+        for _ in range(7)
+    ]
+    exudyn, *ours_all = np.median(rows, axis=0).tolist()
+    details["exudyn_us_per_ms"] = exudyn * 1e6
+    for name, took in zip(chosen, ours_all, strict=True):
+        details |= {f"{name}_us_per_ms": took * 1e6, f"{name}_ratio": exudyn / took}
+    meaning = "Exudyn's time over ours at the same tip error, 7 links of 4 modes"
+    value = exudyn / min(ours_all)
+    return [Figure("exudyn_speed_ratio", value, "1", parse_goal(">= 5"), meaning, details=details)]

@@ -1,0 +1,70 @@
+"""JointTrajectory: points in time -> position, velocity and acceleration at any time, as trajectory controllers read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.interpolate import BPoly, CubicSpline
+
+from flexarm_core.errors import InputError
+from flexarm_core.types import Array, JointReference
+
+
+class JointTrajectory:
+    """A trajectory through points; before its first point it starts from where the arm is, after its last it holds.
+
+    Points with velocities are joined by cubics, with accelerations too by quintics (as ros2_control's joint trajectory
+    controller does); points with positions alone by one cubic spline at rest at both ends, since straight pieces would
+    ask for infinite accelerations.
+    """
+
+    def __init__(
+        self,
+        start: Array,
+        times: Sequence[float],
+        positions: Array,
+        velocities: Array | None = None,
+        accelerations: Array | None = None,
+    ) -> None:
+        """Fit the pieces.
+
+        Args:
+            start: (n,) position of the arm at time 0, from rest; used where the first point comes later.
+            times: (p,) of the points, rising, from 0 on [s].
+            positions: (p, n).
+            velocities: (p, n), or None.
+            accelerations: (p, n), or None.
+
+        Raises:
+            InputError: no points, times not rising, arrays that do not fit or are not finite.
+        """
+        n = len(start)
+        moments = np.array(times, dtype=float)
+        rows = [positions, *(row for row in (velocities, accelerations) if row is not None)]
+        if accelerations is not None and velocities is None:
+            raise InputError("trajectory: points with accelerations need velocities")
+        for name, row in zip(("positions", "velocities", "accelerations"), rows, strict=False):
+            if row.shape != (len(moments), n) or not np.isfinite(row).all():
+                raise InputError(f"trajectory: {name} must be {len(moments)} points of {n} finite numbers")
+        if not len(moments) or not np.isfinite(moments).all() or moments[0] < 0.0 or (np.diff(moments) <= 0.0).any():
+            raise InputError("trajectory: needs points at rising times, the first at 0 s or later")
+        if moments[0] > 0.0:
+            moments = np.concatenate(([0.0], moments))
+            rows = [np.vstack((first, row)) for first, row in zip((start, 0 * start, 0 * start), rows, strict=False)]
+        self._end = float(moments[-1])
+        self._last = rows[0][-1]
+        if len(moments) == 1:
+            self._curve: CubicSpline | BPoly | None = None
+        elif len(rows) == 1:
+            self._curve = CubicSpline(moments, rows[0], bc_type="clamped")
+        else:
+            self._curve = BPoly.from_derivatives(moments, np.stack(rows, axis=1))
+
+    def sample(self, stamp: int, time: float) -> JointReference:
+        """Reference at a time [s] after the start, with a stamp [ns]."""
+        still = np.zeros(len(self._last))
+        if self._curve is None or time >= self._end:
+            return JointReference(stamp, self._last.copy(), still, still.copy())
+        at = max(0.0, time)
+        return JointReference(stamp, *(np.asarray(self._curve(at, order)) for order in (0, 1, 2)))

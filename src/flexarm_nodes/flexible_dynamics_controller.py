@@ -1,0 +1,173 @@
+"""Node flexible_dynamics_controller: ACT stage, joint reference or trajectory -> efforts of an arm that bends.
+
+Core: ``flexible_dynamics.controller``. Sampled references come on ``desired_joint_reference``; a
+``trajectory_msgs/JointTrajectory`` on ``joint_trajectory`` is sampled here and makes the node a controller of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
+
+from flexarm.msg import FlexibleState, JointReference
+from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.controller import LAWS, FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.force_correction import INFLUENCES
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
+from flexarm_core.path.joint_trajectory import JointTrajectory
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+from flexarm_core.types import FlexibleState as FlexibleStateRecord
+from flexarm_core.types import JointReference as JointReferenceRecord
+from flexarm_nodes import topics
+from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.conversions import (
+    JointStateSelector,
+    joint_reference_from_message,
+    joint_reference_to_message,
+    stamp_to_nanoseconds,
+)
+from flexarm_nodes.diagnostics import OK, WARN
+from flexarm_nodes.flexible_conversions import flexible_state_from_message
+from flexarm_nodes.joint_trajectory_conversions import joint_trajectory_from_message
+from flexarm_nodes.parameters import Parameter
+
+REFERENCES = ("desired_joint_reference", "joint_trajectory")
+
+
+class FlexibleDynamicsController(ArmNode):
+    """Joint state, flexible state and joint reference of one stamp in, joint reference with efforts out."""
+
+    PARAMETERS = (
+        Parameter("law", "string", "vibration_damping", "what the efforts strive for", choices=LAWS, live=True),
+        Parameter("reference", "string", REFERENCES[0], "where the reference comes from", choices=REFERENCES),
+        Parameter("position_gain", "double", 400.0, "of each joint's servo", "1/s^2", 0.0, live=True),
+        Parameter("velocity_gain", "double", 40.0, "of each joint's servo", "1/s", 0.0, live=True),
+        Parameter("tool_stiffness", "double", 1e4, "weight of the tool's deviation", "N/m", 0.0, live=True),
+        Parameter("effort_weight", "double", 1e-3, "weight of efforts: smaller is quicker", "s^2", 1e-9, live=True),
+        Parameter("gain_period", "double", 0.02, "time between two designs of the gains", "s", 1e-4, live=True),
+        Parameter("influence", "string", "exact", "how efforts are corrected", choices=INFLUENCES, live=True),
+        Parameter("iterations", "int", 10, "largest number of corrections a sample", "", 1, 1000, live=True),
+        Parameter("tolerance", "double", 1e-9, "relative, of the corrected accelerations", "", 1e-15, 1.0, live=True),
+        Parameter("rate", "double", 1000.0, "nominal rate of samples", "Hz", 1.0, 1e5),
+    )
+
+    def __init__(self) -> None:
+        """Create the node's topics."""
+        super().__init__("flexible_dynamics_controller")
+        self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.CONTROL)
+        for message_type, topic, callback in (
+            (JointState, topics.JOINT_STATES, self._on_joint_state),
+            (FlexibleState, topics.FLEXIBLE_STATE, self._on_flexible_state),
+            (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
+            (JointTrajectoryMessage, topics.JOINT_TRAJECTORY, self._on_trajectory),
+        ):
+            self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> controller; one dummy sample loads the compiled code before the first real one."""
+        gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
+        self._model = flexible = FlexibleModel(model.description, model.tool_frame, gravity)
+        self._controller = FlexibleController(flexible, self._config(values))
+        self._select = JointStateSelector(model.joint_names)
+        self._from_trajectory = values["reference"] == "joint_trajectory"
+        n, m, k = len(flexible.actuated), len(flexible.elastic), len(flexible.modal)
+        still = np.zeros(n)
+        joints = ArmState(0, still, still, np.zeros(m), np.zeros(m))
+        bent = FlexibleStateRecord(0, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(k), np.zeros(k), np.zeros(k))
+        self._controller.update(joints, bent, JointReferenceRecord(0, still, still, still))
+        self.start()
+
+    def start(self) -> None:
+        """Forget earlier samples."""
+        self._controller.reset()
+        self._joints: ArmState | None = None
+        self._flexible: FlexibleStateRecord | None = None
+        self._desired: JointReferenceRecord | None = None
+        self._trajectory: JointTrajectory | None = None
+        self._begun = 0
+        self._answered = -1
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Live parameters take effect with the next sample."""
+        self._controller.config = self._config(values)
+
+    @staticmethod
+    def _config(values: dict[str, Any]) -> FlexibleControllerConfig:
+        names = ("position_gain", "velocity_gain", "tool_stiffness", "effort_weight", "gain_period")
+        return FlexibleControllerConfig(
+            law=values["law"],
+            motion=VibrationDampingConfig(**{name: values[name] for name in names}),
+            influence=values["influence"],
+            tolerance=values["tolerance"],
+            iterations=values["iterations"],
+            period=1.0 / values["rate"],
+        )
+
+    def _on_joint_state(self, message: JointState) -> None:
+        position, velocity = self._select(message)
+        none = np.zeros(len(self._model.elastic))
+        self._joints = ArmState(stamp_to_nanoseconds(message.header.stamp), position, velocity, none, none)
+        self._answer()
+
+    def _on_flexible_state(self, message: FlexibleState) -> None:
+        names = self._model.description.elastic
+        self._flexible = flexible_state_from_message(message, [joint.name for joint in names], self._model.mode_names)
+        self._answer()
+
+    def _on_desired(self, message: JointReference) -> None:
+        self._desired = joint_reference_from_message(message, self._model.description.actuated)
+        self._answer()
+
+    def _on_trajectory(self, message: JointTrajectoryMessage) -> None:
+        if not self._from_trajectory:
+            raise InputError("a joint trajectory came, but parameter reference is 'desired_joint_reference'")
+        if self._joints is None:
+            raise InputError("joint trajectory refused: no joint state has come yet")
+        self._trajectory = joint_trajectory_from_message(
+            message, self._model.description.actuated, self._joints.position
+        )
+        stamp = stamp_to_nanoseconds(message.header.stamp)
+        self._begun = stamp or self._joints.stamp  # no stamp: now, as in ros2_control
+
+    def _answer(self) -> None:
+        """One sample, once its joints, modes and reference are there."""
+        joints, flexible = self._joints, self._flexible
+        if joints is None or joints.stamp <= self._answered:
+            return
+        if self._controller.config.law == "joint_pd":
+            flexible = None
+        elif flexible is None or flexible.stamp != joints.stamp:
+            return
+        reference = self._reference(joints)
+        if reference is None:
+            return
+        result = self._controller.update(joints, flexible, reference)
+        self._answered = joints.stamp
+        self._joint_reference.publish(joint_reference_to_message(result, self._model.description.actuated))
+        left = self._controller.discrepancy
+        values = {"iterations": str(self._controller.iterations), "discrepancy": f"{left:.3g}"}
+        if left > 1e-3:
+            self.diagnostics.report(WARN, "forces did not converge: raise iterations", joints.stamp, values)
+        else:
+            self.diagnostics.report(OK, "controlling", joints.stamp, values)
+
+    def _reference(self, joints: ArmState) -> JointReferenceRecord | None:
+        if self._from_trajectory:
+            if self._trajectory is None:  # nothing asked for yet: stay where the arm is first seen
+                still = np.zeros(len(joints.position))
+                self._trajectory, self._begun = JointTrajectory(joints.position, [0.0], joints.position[None]), 0
+                return JointReferenceRecord(joints.stamp, joints.position, still, still)
+            return self._trajectory.sample(joints.stamp, (joints.stamp - self._begun) * 1e-9)
+        if self._desired is None or self._desired.stamp != joints.stamp:
+            return None
+        return self._desired
+
+
+def main() -> None:
+    """Entry point."""
+    run(FlexibleDynamicsController)

@@ -1,0 +1,190 @@
+"""Backend on the suite's own recursion: links bend in modes, classical Runge-Kutta steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.flexible_dynamics.integration import runge_kutta
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
+from flexarm_sim.backend import PlantDivergedError, PlantState
+from flexarm_sim.validation import checked_vector, is_number
+
+STABLE = 2.5  # largest product of frequency and step: classical Runge-Kutta is stable up to 2.8
+
+
+class FlexibleBackend:
+    """Simulated robot whose links bend in modes (implements ``flexarm_sim.backend.Backend``).
+
+    External wrenches are held in axes of their link over each step, and turn with it from step to step.
+    """
+
+    def __init__(
+        self,
+        description: RobotDescription,
+        *,
+        tool_frame: str = "",
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        max_step: float = 0.00025,
+    ) -> None:
+        """Build the model and put the robot at zero.
+
+        Args:
+            description: the robot.
+            tool_frame: link of the tool, empty for ``tool0`` or the only tip.
+            gravity: (3,) in axes of the root link [m/s^2].
+            max_step: longest integration step [s].
+
+        Raises:
+            ConfigError: gravity or max_step out of bounds, or a step too long for the stiffest mode.
+            RobotDescriptionError: the robot cannot be simulated; the message says why.
+        """
+        if not (is_number(max_step) and max_step > 0.0):
+            raise ConfigError(f"max_step is {max_step}, expected a positive number [s]")
+        if len(gravity) != 3 or not all(is_number(component) for component in gravity):
+            raise ConfigError(f"gravity is {gravity}, expected three finite numbers [m/s^2] in axes of the root link")
+        self._model = model = FlexibleModel(description, tool_frame, (gravity[0], gravity[1], gravity[2]))
+        self._max_step = max_step
+        stiffness = np.linalg.solve(model.mass_matrix(np.zeros(model.size)), model.stiffness_matrix())
+        fastest = math.sqrt(max(0.0, np.linalg.eigvals(stiffness).real.max()))
+        if fastest * max_step > STABLE:
+            raise ConfigError(
+                f"max_step {max_step} s is too long for robot '{description.name}', whose stiffest mode has"
+                f" {fastest:.0f} rad/s: give at most {STABLE / fastest:.1e} s"
+            )
+        self._x, self._v = np.zeros(model.size), np.zeros(model.size)
+        self._applied = np.zeros(len(model.hinge_names))
+        self._work = np.zeros((6, model.size))
+        self.reset()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """(n) actuated joints, in the order of every (n,) array."""
+        return self._model.description.actuated
+
+    @property
+    def elastic_joint_names(self) -> tuple[str, ...]:
+        """(m) elastic joints, in the order of every (m,) array."""
+        return tuple(joint.name for joint in self._model.description.elastic)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """(k) modes of the flexible links, in the order of every (k,) array."""
+        return self._model.mode_names
+
+    @property
+    def strain_gauges(self) -> tuple[str, ...]:
+        """(g) strain gauges, in the order of every (g,) array."""
+        return tuple(self._model.description.strain_gauges)
+
+    def reset(
+        self,
+        position: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        deflection: ArrayLike | None = None,
+        deflection_rate: ArrayLike | None = None,
+        effort: ArrayLike | None = None,
+        modal_position: ArrayLike | None = None,
+        modal_rate: ArrayLike | None = None,
+    ) -> None:
+        """Set the state, the time to 0 and every external wrench to zero; see ``Backend.reset``."""
+        model = self._model
+        n, m, k = len(model.actuated), len(model.elastic), len(model.modal)
+        values = (
+            checked_vector("position", position, n),
+            checked_vector("velocity", velocity, n),
+            checked_vector("deflection", deflection, m),
+            checked_vector("deflection_rate", deflection_rate, m),
+            checked_vector("effort", effort, n),
+            checked_vector("modal_position", modal_position, k),
+            checked_vector("modal_rate", modal_rate, k),
+        )
+        self._x[model.actuated], self._v[model.actuated] = values[0], values[1]
+        self._x[model.elastic], self._v[model.elastic] = values[2], values[3]
+        self._x[model.modal], self._v[model.modal] = values[5], values[6]
+        self._applied[model.actuated] = values[4]
+        self._time = 0.0
+        self._wrenches: dict[str | tuple[str, int], Array] = {}
+        self._state: PlantState | None = None
+
+    def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
+        """Let a wrench act on a link from now on; see ``Backend.set_external_wrench``."""
+        links = self._model.description.links
+        if link not in links:
+            raise InputError(f"external wrench: link '{link}' does not exist; links: {', '.join(links)}")
+        self._wrenches[link] = checked_vector(f"external wrench on '{link}'", wrench_in_world, 6)
+        self._state = None
+
+    def step(self, effort: ArrayLike, duration: float) -> None:
+        """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
+        model = self._model
+        applied = checked_vector("effort", effort, len(model.actuated))
+        if not (is_number(duration) and duration > 0.0):
+            raise InputError(f"duration is {duration}, expected a positive time [s]")
+        steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # a round-off must not add a step
+        self._applied[model.actuated] = applied
+        pushed = any(wrench.any() for wrench in self._wrenches.values())
+        for _ in range(steps if pushed else 1):
+            model.set_wrenches(self._x, self._v, self._wrenches)
+            count = 1 if pushed else steps
+            runge_kutta(*model.arrays, self._x, self._v, self._applied, duration / steps, count, self._work)
+        self._time += duration
+        self._state = None
+        if not (np.isfinite(self._x).all() and np.isfinite(self._v).all()):
+            raise PlantDivergedError(
+                f"the simulated plant diverged at {self._time:.6g} s: lower the effort or the gains, or give"
+                f" a max_step below {self._max_step} s if a mode is stiff; then reset"
+            )
+
+    def state(self) -> PlantState:
+        """Ground truth now; see ``Backend.state``."""
+        if self._state is None:
+            self._state = self._read_state()
+        return self._state
+
+    def joint_dynamics(self) -> tuple[Array, Array]:
+        """Inertia and bias of the actuated joints with everything elastic free; see ``Backend.joint_dynamics``."""
+        model = self._model
+        model.articulate(self._x, self._v)
+        inertia = np.linalg.inv(model.response(model.actuated)[model.actuated])
+        free = model.accelerate(np.zeros(len(model.hinge_names)))
+        return inertia, -inertia @ free[model.actuated]
+
+    def _read_state(self) -> PlantState:
+        model, x, v = self._model, self._x, self._v
+        description = model.description
+        acceleration = model.forward_dynamics(x, v, self._applied, self._wrenches)
+        tool = model.frame_motion(model.tool_frame, x, v)
+        base = model.frame_motion(description.base_frame, x, v)
+        imus = {}
+        for name, imu in description.imus.items():
+            motion = model.frame_motion(imu.frame, x, v, acceleration)
+            force = motion.rotation.T @ (motion.acceleration[:3] + model.tree.root)
+            imus[name] = np.concatenate((force, motion.rotation.T @ motion.velocity[3:]))
+        sensed = description.force_torque_sensors
+        return PlantState(
+            time=self._time,
+            position=x[model.actuated],
+            velocity=v[model.actuated],
+            acceleration=acceleration[model.actuated],
+            effort=self._applied[model.actuated],
+            deflection=x[model.elastic],
+            deflection_rate=v[model.elastic],
+            deflection_acceleration=acceleration[model.elastic],
+            wrenches=model.sensor_wrenches(x, v, acceleration, self._wrenches) if sensed else {},
+            tool_position_in_world=tool.position,
+            tool_rotation_in_world=tool.rotation,
+            tool_position_in_base=base.rotation.T @ (tool.position - base.position),
+            tool_rotation_in_base=base.rotation.T @ tool.rotation,
+            tool_twist_in_world=tool.velocity,
+            modal_position=x[model.modal],
+            modal_rate=v[model.modal],
+            strain=model.strain_map @ x[model.modal],
+            imus=imus,
+        )

@@ -1,0 +1,218 @@
+"""Force correction and the controller: wanted accelerations happen, and what swings is damped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.force_correction import correct_forces
+from flexarm_core.flexible_dynamics.integration import runge_kutta
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.vibration_damping import (
+    VibrationDampingConfig,
+    damping_gains,
+    flexible_reference,
+    static_deflection,
+)
+from flexarm_core.path.joint_move import JointMove, JointMoveConfig
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.types import ArmState, FlexibleState, JointReference
+
+URDF = Path(__file__).resolve().parents[3] / "urdf"
+STILL = (0.0, 0.0, 0.0)
+
+
+def planar_arm(**arguments: str) -> FlexibleModel:
+    """The planar arm of two flexible links, without gravity."""
+    return FlexibleModel(load_robot_description(URDF / "flexible_2r.urdf.xacro", arguments), gravity=STILL)
+
+
+def spatial_arm() -> FlexibleModel:
+    """The spatial arm on its mast, under gravity."""
+    return FlexibleModel(load_robot_description(URDF / "flexible_3r.urdf.xacro"))
+
+
+def random_state(model: FlexibleModel, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    x, v = 0.5 * random.normal(size=model.size), random.normal(size=model.size)
+    x[model.unmeasured] *= 0.02
+    return x, v
+
+
+@pytest.mark.parametrize("step", [0.0, 0.001])
+@pytest.mark.parametrize(("influence", "most"), [("exact", 2), ("diagonal", 300)])
+def test_corrected_forces_cause_the_wanted_accelerations(influence, most, step):
+    model = spatial_arm()
+    for seed in range(5):
+        x, v = random_state(model, seed)
+        wanted = 5.0 * np.random.default_rng(seed + 100).normal(size=3)
+        model.articulate(x, v, step=step)
+        result = correct_forces(model, np.zeros(3), wanted, influence=influence, iterations=most, tolerance=1e-8)
+        assert result.iterations <= most and result.discrepancy <= 1e-7
+        efforts = np.zeros(len(model.hinge_names))
+        efforts[model.actuated] = result.effort
+        model.articulate(x, v, step=step)
+        assert model.accelerate(efforts)[model.actuated] == pytest.approx(wanted, abs=1e-6)
+
+
+def test_corrected_forces_are_the_inverse_dynamics_of_a_free_deformation():
+    model = spatial_arm()
+    x, v = random_state(model, 3)
+    efforts = np.zeros(len(model.hinge_names))
+    efforts[model.actuated] = 10.0, -5.0, 3.0
+    acceleration = model.forward_dynamics(x, v, efforts)
+    model.articulate(x, v)
+    result = correct_forces(model, np.zeros(3), acceleration[model.actuated])
+    assert result.effort == pytest.approx(efforts[model.actuated], rel=1e-8)
+    with pytest.raises(ConfigError, match="influence 'none' is unknown"):
+        correct_forces(model, np.zeros(3), np.zeros(3), influence="none")
+
+
+def simulate(controller, model, seconds, reference, start, push=None):
+    """Tool positions of an arm under a controller that knows its modes; 1 kHz, effort held."""
+    x, v, work = np.zeros(model.size), np.zeros(model.size), np.zeros((6, model.size))
+    x[model.actuated] = start
+    x[model.unmeasured] = static_deflection(model, np.asarray(start))
+    tool = []
+    for tick in range(round(seconds * 1000)):
+        stamp = tick * 1_000_000
+        flexible = FlexibleState(
+            stamp, x[model.elastic], v[model.elastic], 0 * x[model.elastic],
+            x[model.modal], v[model.modal], 0 * x[model.modal],
+        )  # fmt: skip
+        none = np.zeros(len(model.elastic))
+        joints = ArmState(stamp, x[model.actuated], v[model.actuated], none, none)
+        answer = controller.update(joints, flexible, reference(stamp))
+        tool.append(model.frame_motion("tool0", x, v).position)
+        efforts = np.zeros(len(model.hinge_names))
+        efforts[model.actuated] = answer.effort
+        model.set_wrenches(x, v, {"tool0": push} if push is not None and 100 <= tick < 150 else None)
+        runge_kutta(*model.arrays, x, v, efforts, 2.5e-4, 4, work)
+    return np.array(tool)
+
+
+def residual(tool: np.ndarray) -> float:
+    return float(np.linalg.norm(tool - tool.mean(axis=0), axis=1).max())
+
+
+def slew(law: str, believed: FlexibleModel) -> float:
+    """What is left of the tool's swing in the second after a move of one second."""
+    move = JointMove(JointMoveConfig((0.6, -0.4), duration=1.0, time_law="seventh_order"))
+    move.begin(0, np.array([0.0, 0.8]))
+    controller = FlexibleController(believed, FlexibleControllerConfig(law=law))
+    return residual(simulate(controller, planar_arm(), 2.0, move.update, [0.0, 0.8])[1000:])
+
+
+def test_after_a_slew_the_tool_stands_still_where_joint_servos_leave_it_swinging():
+    servo = slew("joint_pd", planar_arm())
+    assert servo > 0.1
+    assert slew("vibration_damping", planar_arm()) < servo / 100.0
+    assert slew("vibration_damping", planar_arm(stiffness_scale="1.1")) < servo / 20.0
+
+
+def test_a_push_dies_out_on_the_spatial_arm_under_gravity():
+    model, start = spatial_arm(), np.array([0.3, -0.6, 0.9])
+    hold = lambda stamp: JointReference(stamp, start, np.zeros(3), np.zeros(3))  # noqa: E731
+    push = np.array([0.0, 15.0, 15.0, 0.0, 0.0, 0.0])
+    motion = VibrationDampingConfig(position_gain=100.0, velocity_gain=20.0, tool_stiffness=2e3, effort_weight=0.01)
+    left = {}
+    for law in ("joint_pd", "vibration_damping"):
+        controller = FlexibleController(model, FlexibleControllerConfig(law=law, motion=motion))
+        tool = simulate(controller, spatial_arm(), 2.2, hold, start, push)
+        left[law] = residual(tool[1600:]) / residual(tool)
+    assert left["vibration_damping"] < 0.5 * left["joint_pd"]
+    assert left["vibration_damping"] < 0.05
+
+
+def test_exact_joint_accelerations_follow_a_move_while_the_links_swing():
+    move = JointMove(JointMoveConfig((0.4, -0.3), duration=0.5))
+    move.begin(0, np.array([0.0, 0.8]))
+    model, plant = planar_arm(), planar_arm()
+    controller = FlexibleController(model, FlexibleControllerConfig(law="accelerations"))
+    x, v, work = np.zeros(plant.size), np.zeros(plant.size), np.zeros((6, plant.size))
+    x[plant.actuated] = 0.0, 0.8
+    worst = 0.0
+    for tick in range(500):
+        stamp = tick * 1_000_000
+        reference = move.update(stamp)
+        worst = max(worst, float(np.abs(x[plant.actuated] - reference.position).max()))
+        flexible = FlexibleState(stamp, *(np.zeros(0),) * 3, x[plant.modal], v[plant.modal], v[plant.modal])
+        joints = ArmState(stamp, x[plant.actuated], v[plant.actuated], np.zeros(0), np.zeros(0))
+        effort = controller.update(joints, flexible, reference).effort
+        runge_kutta(*plant.arrays, x, v, effort, 2.5e-4, 4, work)
+    assert worst < 2e-3 and controller.iterations <= 2
+    assert np.abs(v[plant.modal]).max() > 0.01
+
+
+def test_the_reference_of_a_resting_arm_is_its_static_deflection():
+    model = spatial_arm()
+    position = np.array([0.2, -0.5, 1.0])
+    x = flexible_reference(model, position, np.zeros(3), np.zeros(3))
+    assert np.allclose(x[model.actuated], position, atol=1e-12)
+    rest = model.inverse_dynamics(x, np.zeros(model.size), np.zeros(model.size))
+    sag = model.inverse_dynamics(0 * x, np.zeros(model.size), np.zeros(model.size))
+    assert np.abs(rest[model.unmeasured]).max() < 0.05 * np.abs(sag[model.unmeasured]).max()
+
+
+def test_gains_make_the_sampled_model_stable_and_better_damped_than_the_servo():
+    model, period = planar_arm(), 0.001
+    x = np.zeros(model.size)
+    x[model.actuated] = 0.0, 0.8
+    config = VibrationDampingConfig()
+    damped = damping_gains(model, x, config, period)
+    servo = damping_gains(model, x, VibrationDampingConfig(effort_weight=1e6), period)
+    slowest = []
+    for gains in (servo, damped):
+        work, flow = np.zeros((6, model.size)), []
+        for unit in 1e-6 * np.eye(2 * model.size):
+            position, rate = x + unit[: model.size], unit[model.size :].copy()
+            effort = -gains @ unit
+            runge_kutta(*model.arrays, position, rate, effort, period / 8, 8, work)
+            flow.append(np.concatenate((position - x, rate)) / 1e-6)
+        slowest.append(np.abs(np.linalg.eigvals(np.array(flow))).max())
+    assert slowest[1] < slowest[0] < 1.0
+    assert np.log(slowest[1]) < 3.0 * np.log(slowest[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"position": None}, "has no position"),
+        ({"velocity": np.zeros(3)}, "velocity is .* expected 2 finite numbers"),
+        ({"acceleration": np.array([0.0, np.nan])}, "acceleration is .* expected 2 finite numbers"),
+    ],
+)
+def test_a_bad_reference_is_refused_with_its_reason(change, said):
+    controller = FlexibleController(planar_arm(), FlexibleControllerConfig())
+    zero, none, modes = np.zeros(2), np.zeros(0), np.zeros(6)
+    values = {"position": zero, "velocity": zero, "acceleration": zero} | change
+    flexible = FlexibleState(0, none, none, none, modes, modes, modes)
+    with pytest.raises(InputError, match=said):
+        controller.update(ArmState(0, zero, zero, none, none), flexible, JointReference(0, **values))
+
+
+def test_bad_states_are_refused_with_their_reason():
+    controller = FlexibleController(planar_arm(), FlexibleControllerConfig())
+    zero, none, modes = np.zeros(2), np.zeros(0), np.zeros(6)
+    reference, joints = JointReference(0, zero, zero, zero), ArmState(0, zero, zero, none, none)
+    with pytest.raises(InputError, match="needs the flexible state"):
+        controller.update(joints, None, reference)
+    with pytest.raises(InputError, match="different stamps"):
+        controller.update(joints, FlexibleState(1, none, none, none, modes, modes, modes), reference)
+    with pytest.raises(InputError, match="not finite"):
+        controller.update(joints, FlexibleState(0, none, none, none, modes + np.nan, modes, modes), reference)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"law": "none"}, {"influence": "none"}, {"period": 0.0}, {"iterations": 0}],
+)
+def test_settings_without_a_meaning_are_refused(bad):
+    with pytest.raises(ConfigError):
+        FlexibleControllerConfig(**bad)
+    with pytest.raises(ConfigError, match="effort_weight"):
+        VibrationDampingConfig(effort_weight=0.0)
