@@ -27,7 +27,7 @@ def cold_start() -> list[Figure]:
     values = {"robot_description": robot_text("flexible_2r"), "gravity": [0.0, 0.0, 0.0], "use_strain": False}
     times = []
     with live.own_domain():
-        for _ in range(3):
+        for _ in range(5):
             with tempfile.TemporaryDirectory() as folder:
                 graph = live.LiveGraph(Path(folder))
                 try:
@@ -48,5 +48,7 @@ def cold_start() -> list[Figure]:
                     times.append(time.perf_counter() - began)
                 finally:
                     graph.close()
-    meaning = "start of the estimator's process to its first FlexibleState, cache warm, median of 3"
-    return [Figure("cold_start", sorted(times)[1], "s", parse_goal("<= 3"), meaning)]
+    meaning = "start of the estimator's process to its first FlexibleState, cache warm, median of 5"
+    # Where DDS misses the first announcement of a process, the next one comes 3 s later.
+    details: dict[str, bool | float | str] = {"quickest": min(times), "slowest": max(times)}
+    return [Figure("cold_start", sorted(times)[2], "s", parse_goal("<= 3"), meaning, details=details)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
+from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.hardware_gate import HardwareGateNode
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.reference_generator import ReferenceGenerator
@@ -16,6 +18,8 @@ TABLES = {
     "simulated_plant": SimulatedPlant.PARAMETERS,
     "reference_generator": ReferenceGenerator.PARAMETERS,
     "rns_vibration_controller": RnsVibrationController.PARAMETERS,
+    "flexible_dynamics_estimator": FlexibleDynamicsEstimator.PARAMETERS,
+    "flexible_dynamics_controller": FlexibleDynamicsController.PARAMETERS,
     "hardware_gate": HardwareGateNode.PARAMETERS,
 }
 HEAD = """# Parameters

@@ -1,4 +1,4 @@
-"""flexible_dynamics_controller as a real node: same efforts as the core, a trajectory of its own, safe against bad input."""
+"""flexible_dynamics_controller as a real node: the core's efforts, a trajectory of its own, safe input."""
 
 from __future__ import annotations
 

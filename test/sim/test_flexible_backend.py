@@ -1,4 +1,4 @@
-"""The backend on modes against MuJoCo: rigid arms exactly, flexible ones as another discretisation of the same beams."""
+"""The backend on modes against MuJoCo: rigid arms exactly, flexible ones as nearly as both discretise."""
 
 from __future__ import annotations
 

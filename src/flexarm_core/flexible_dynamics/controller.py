@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class FlexibleControllerConfig:
 
     Attributes:
         law: ``vibration_damping``: the reference is followed and what swings is damped; ``accelerations``: the joint
-            accelerations of the reference, plus servo where it has positions, happen exactly; ``joint_pd``: servo of each
+            accelerations of the reference, plus servo where it has positions, happen exactly; ``joint_pd``: a servo a
             joint with the rigid arm's weight, for comparison.
         motion: gains, and what the damping strives for.
         influence: how forces are corrected, see ``force_correction``.
@@ -36,7 +36,7 @@ class FlexibleControllerConfig:
     """
 
     law: str = "vibration_damping"
-    motion: VibrationDampingConfig = VibrationDampingConfig()
+    motion: VibrationDampingConfig = field(default_factory=VibrationDampingConfig)
     influence: str = "exact"
     tolerance: float = 1e-9
     iterations: int = 10

@@ -4,7 +4,7 @@
 
     specified forces T -> computed accelerations qdd(T) -> discrepancy e = qdd_des - qdd(T) -> T + alpha Lambda e
 
-until the discrepancy is below a tolerance. ``Lambda`` estimates ``(d qdd / d T)^-1``: exactly, from one residual sweep a
+until the discrepancy is below a tolerance. ``Lambda`` estimates ``(d qdd / d T)^-1``: exactly, from a residual sweep a
 joint, or by the articulated hinge inertias alone (diagonal). ``alpha = e.r / r.r`` with the response ``r`` of the
 accelerations to ``Lambda e`` lets the discrepancy shrink whichever is taken; it is 1 for the exact one.
 """

@@ -16,7 +16,7 @@ from flexarm_core.flexible_dynamics import dense, kinematics, recursion
 from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData
-from flexarm_core.flexible_dynamics.tree import Mount, build_memory, build_tree, view_tree, view_workspace
+from flexarm_core.flexible_dynamics.tree import Index, Mount, build_memory, build_tree, view_tree, view_workspace
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
@@ -140,7 +140,7 @@ class FlexibleModel:
         recursion.accelerate(*self.arrays, self._x, self._v, effort, acceleration)
         return acceleration
 
-    def response(self, coordinates: Array) -> Array:
+    def response(self, coordinates: Index) -> Array:
         """Accelerations (h + K, c) per unit force on each of ``c`` coordinates, columns of the inverse mass matrix.
 
         Valid after :meth:`articulate`; each column costs one residual sweep.

@@ -6,9 +6,9 @@ With ``y = [x_b; eta]`` (elastic joints and modes, stiffness ``K_y``) and joints
     q_r = z - W y_s                       joints that let y follow y_s: M_yq (q_rdd - zdd) = -M_yy y_sdd, so
                                           W = (M_yq^T K_y^-1 M_yq)^-1 M_yq^T K_y^-1 M_yy
 
-``[q_r; y_s]`` is what a flat output is for one mode a joint: the point where bending and joint motion cancel follows the
-reference, and nothing is left to swing at its end. The forces specified for it are its inverse dynamics. About it the arm
-obeys ``M dxdd + C dxd + K dx = B dT``; the joint servo ``dT = -H_d (k_p dq + k_d dqd)`` is closed first, and on top of it
+``[q_r; y_s]`` is what a flat output is for one mode a joint: where bending and joint motion cancel, the reference is
+followed, and nothing is left to swing at its end. The forces specified for it are its inverse dynamics. About
+it the arm obeys ``M dxdd + C dxd + K dx = B dT``; the servo ``dT = -H_d (k_p dq + k_d dqd)`` is closed first, on it
 the linear-quadratic regulator, sampled at the tick, that minimises ::
 
     1/2 int  eta^T K eta + etad^T M_ff etad + k_t |dp_tool|^2 + rho dT^T H_d^-1 dT   dt

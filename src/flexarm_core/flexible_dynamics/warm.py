@@ -1,7 +1,7 @@
 """Compiles the dynamics into Numba's cache beside the sources: ``python -m flexarm_core.flexible_dynamics.warm``.
 
 Numba renews a cached function when its own file changes, not when a function that it calls does. Whatever is older than
-the newest source is therefore removed first.
+the newest of them is therefore removed first.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ TWO_LINKS = """<robot name="two_links"><link name="world"/>
 
 
 def remove_stale(folder: Path) -> int:
-    """Remove cached functions older than the newest source in a folder; how many files went."""
-    newest = max(path.stat().st_mtime for path in folder.glob("*.py"))
+    """Remove cached functions older than the newest source that has some; how many files went."""
     cached = [*folder.glob("__pycache__/*.nbi"), *folder.glob("__pycache__/*.nbc")]
+    sources = {folder / f"{path.name.split('.')[0]}.py" for path in cached}
+    newest = max((path.stat().st_mtime for path in sources if path.is_file()), default=0.0)
     stale = [path for path in cached if path.stat().st_mtime < newest]
     for path in stale:
         path.unlink(missing_ok=True)

@@ -11,7 +11,6 @@ from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
 from flexarm_core.path.line import fifth_order, seventh_order
 from flexarm_core.types import Array, JointReference
 
-
 TIME_LAWS = {"fifth_order": fifth_order, "seventh_order": seventh_order}
 
 

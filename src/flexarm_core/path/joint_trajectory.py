@@ -1,4 +1,4 @@
-"""JointTrajectory: points in time -> position, velocity and acceleration at any time, as trajectory controllers read them."""
+"""JointTrajectory: points in time -> position, velocity and acceleration at any time."""
 
 from __future__ import annotations
 

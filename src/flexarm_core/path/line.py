@@ -30,7 +30,7 @@ def fifth_order(time: float, duration: float) -> tuple[float, float, float]:
 
 
 def seventh_order(time: float, duration: float) -> tuple[float, float, float]:
-    """Seventh-order time law ``s = 35 r^4 - 84 r^5 + 70 r^6 - 20 r^7``: as :func:`fifth_order`, without jerk at the ends."""
+    """Seventh-order time law ``s = 35 r^4 - 84 r^5 + 70 r^6 - 20 r^7``: as :func:`fifth_order`, no jerk at the ends."""
     r = min(max(time / duration, 0.0), 1.0)
     if r in (0.0, 1.0):
         return r, 0.0, 0.0

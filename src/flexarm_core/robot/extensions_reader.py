@@ -1,4 +1,4 @@
-"""Reads the robot-level tags that are not URDF: ``<flexibility>`` (what bends) and ``<ros2_control>`` (what is driven)."""
+"""Reads robot-level tags that are not URDF: ``<flexibility>`` says what bends, ``<ros2_control>`` what moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
 
 Element = ElementTree.Element
-BEAM_ATTRIBUTES = "length EIy EIz GJ EA rho_A rho_Ip modes_y modes_z modes_torsion modes_axial damping_ratio elements tip_mass".split()
+BEAM_ATTRIBUTES = (
+    *("length", "EIy", "EIz", "GJ", "EA", "rho_A", "rho_Ip"),
+    *("modes_y", "modes_z", "modes_torsion", "modes_axial"),
+    *("damping_ratio", "elements", "tip_mass"),
+)
 
 
 def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[ElasticJoint, ...]:
