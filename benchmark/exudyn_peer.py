@@ -40,8 +40,7 @@ Torque = Callable[[float], Sequence[float]]  # time [s] -> (n,) [N*m], in the or
 
 CABLE_ELEMENTS = 20  # a link
 CABLE_EA = 1e7  # where the beam has no axial stiffness: stretches by 1e-6 under 10 N [N]
-# A node of a flexible link, and massless points beside it whose motion shows Exudyn its rotation; results do not depend
-# on their distance [m].
+# A node of a flexible link, and massless points beside it that show Exudyn its rotation, however far away they are [m].
 SECTION = 0.01 * np.array([[0.0, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
 
 
@@ -319,8 +318,7 @@ class _Cables(_Arm):
 
     def rigid(self, link: str) -> int:
         body, pose = self.robot.links[link], self.pose[link]
-        c = body.center_of_mass
-        place = [*pose[:2, 3], np.arctan2(pose[1, 0], pose[0, 0])]
+        c, place = body.center_of_mass, [*pose[:2, 3], np.arctan2(pose[1, 0], pose[0, 0])]
         node = self.mbs.AddNode(items.NodeRigidBody2D(referenceCoordinates=place))
         J = body.inertia[2, 2] + body.mass * c[:2] @ c[:2]
         return self.weigh(items.ObjectRigidBody2D(mass=body.mass, inertia=J, centerOfMass=c[:2], nodeNumber=node))

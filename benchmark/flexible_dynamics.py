@@ -5,9 +5,12 @@ Prints a table, writes build/benchmark/flexible_dynamics.json, and ends with sta
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read at NumPy's import: everything is compared on one core
 
 import accuracy
 import speed

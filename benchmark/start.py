@@ -33,6 +33,7 @@ def cold_start() -> list[Figure]:
                 try:
                     graph.listen(topics.FLEXIBLE_STATE, FlexibleState)
                     states = graph.node.create_publisher(JointState, topics.JOINT_STATES, topics.CONTROL)
+                    graph.spin(1.0)  # our own side is up and announced: it is not what is measured
                     began = time.perf_counter()
                     graph.start(NODE, values)
                     stamp = 0

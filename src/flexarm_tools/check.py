@@ -15,7 +15,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.backends import BACKENDS, make_backend
 
 
 def check_robot(path: Path, tool_frame: str = "", arguments: dict[str, str] | None = None) -> tuple[str, bool]:
@@ -146,21 +146,16 @@ def _mass(model: ArmModel) -> float:
 
 def _findings(model: ArmModel) -> tuple[bool, list[str]]:
     """What can run, and what is missing."""
-    lines, usable = [], True
+    lines = []
     for name, value in (("velocity", model.velocity_limit), ("effort", model.effort_limit)):
         lacking = [joint for joint, limit in zip(model.joint_names, value, strict=True) if not np.isfinite(limit)]
         if lacking:
             lines.append(
                 f'  warning: no <limit {name}="..."> for {", ".join(lacking)}: hardware_gate cannot enforce it'
             )
-    try:
-        MujocoBackend(model.description, tool_frame=model.tool_frame)
-        lines.append("  simulated_plant (MuJoCo): can run")
-    except ConfigError as error:  # chains of segments are stiff: the robot is good, the settings are not
-        lines.append(f"  simulated_plant (MuJoCo): can run with other settings: {error}")
-    except FlexarmError as error:
-        lines.append(f"  simulated_plant (MuJoCo): cannot run: {error}")
-        usable = False
+    runs = [_try_plant(name, model) for name in (BACKENDS if model.description.flexible_links else BACKENDS[:1])]
+    lines += [line for line, _ in runs]
+    usable = any(runs_here for _, runs_here in runs)
     if not model.m:
         lines.append("  rns_vibration_controller: needs an <elastic_joint> in <flexibility>")
     elif model.n <= model.m:
@@ -177,3 +172,15 @@ def _findings(model: ArmModel) -> tuple[bool, list[str]]:
     if not model.description.force_torque_sensors:
         lines.append("  warning: no force/torque sensor in <ros2_control>: no base wrench will be measured")
     return usable, lines
+
+
+def _try_plant(backend: str, model: ArmModel) -> tuple[str, bool]:
+    """Whether the plant can run on a backend, in words."""
+    label = f"  simulated_plant ({backend}): "
+    try:
+        make_backend(backend, model.description, tool_frame=model.tool_frame)
+    except ConfigError as error:  # what bends may be stiff: the robot is good, the settings are not
+        return f"{label}can run with other settings: {error}", True
+    except FlexarmError as error:
+        return f"{label}cannot run: {error}", False
+    return f"{label}can run", True

@@ -27,7 +27,7 @@ START = [1e-2, 0.0, 5e-3, 0.0]
 def flexible() -> dict:
     """Parameters of the flexible arm, bent at the beginning."""
     return {
-        "robot_description": load_robot_description(URDF),
+        "robot_description": load_robot_description(URDF, {"modes": "2"}),
         "gravity": [0.0, 0.0, 0.0],
         "segments": 6,
         "initial_modal_position": START,
@@ -104,7 +104,7 @@ def test_gauges_fail_alone_and_sensors_are_noisy_as_asked(live, flexible):
 
 def test_the_plant_may_bend_otherwise_than_its_controllers_know(live, flexible):
     """Another payload and stiffness: the modes' own shapes and so the strain of the same modal position differ."""
-    other = load_robot_description(URDF, {"payload": "3.0", "stiffness_scale": "0.5"})
+    other = load_robot_description(URDF, {"payload": "3.0", "stiffness_scale": "0.5", "modes": "2"})
     run(live, {**flexible, "plant_description": other}, 2)
     strain = live.received[topics.STRAIN][0].strain[2]
     by_known, by_real = (

@@ -40,7 +40,7 @@ def stamped(tick: int, message):
 
 
 def test_modes_strains_and_desired_positions_are_recorded_by_name(live, tmp_path):
-    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"))
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro", {"modes": "2"}))
     recorder = Recorder(live.node, model, real_time=False)
     kinds = {
         topics.TRUE_FLEXIBLE_STATE: FlexibleState,
@@ -74,7 +74,7 @@ def test_modes_strains_and_desired_positions_are_recorded_by_name(live, tmp_path
 
 
 def test_a_run_is_complete_only_with_the_truth_of_its_modes(live):
-    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"))
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro", {"modes": "2"}))
     recorder = Recorder(live.node, model, real_time=False)
     kinds = {
         topics.TRUE_JOINT_STATES: JointState,

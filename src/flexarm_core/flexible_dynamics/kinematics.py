@@ -212,10 +212,9 @@ def load_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
                 ws.F[i, 3 + a, m] = tree.H0[i, a, m]
                 for b in range(3):
                     N = tree.N0[i, m, a, b]
-                    J = N + tree.N0[i, m, b, a]
                     for n in range(k):
                         N += tree.N1[i, m, n, a, b] * x[e + n]
-                        J += tree.N1[i, m, n, a, b] * x[e + n]
+                    J = N + tree.N0[i, m, b, a]
                     P[3 + a, 3 + b] += J * eta
                     p[3 + a] += 2.0 * v[e + m] * N * w[b]
                     centrifugal += w[a] * N * w[b]
