@@ -48,7 +48,10 @@ class FlexarmSources(SourcePackages):
         super().__init__({"flexarm": ROOT})
 
     def executables(self, package: str) -> tuple[str, ...] | None:
-        known = ("hardware_gate", "reference_generator", "rns_vibration_controller", "simulated_plant")
+        known = (
+            *("flexible_dynamics_controller", "flexible_dynamics_estimator", "hardware_gate"),
+            *("reference_generator", "rns_vibration_controller", "simulated_plant"),
+        )
         return known if package == "flexarm" else None
 
 
@@ -95,7 +98,9 @@ def record(planar_3r_text: str) -> Recorder:
 @pytest.fixture(scope="session")
 def record_bending() -> Recorder:
     """Make a recording of the arm of two flexible links at 1000 Hz: its four modes over time, and other fields."""
-    description = parse_robot_description(load_robot_description(ROOT / "urdf" / "flexible_2r.urdf.xacro", {"modes": "2"}))
+    description = parse_robot_description(
+        load_robot_description(ROOT / "urdf" / "flexible_2r.urdf.xacro", {"modes": "2"})
+    )
 
     def recording(modes: Callable[[np.ndarray], np.ndarray], duration: float = 10.0, **known: object) -> Recording:
         time = np.arange(round(duration * 1000)) / 1000.0
