@@ -214,7 +214,7 @@ def test_joints_in_another_order_change_nothing(tmp_path, planar_3r_text):
 
 def test_when_the_controller_is_killed_the_gate_stops_the_arm(tmp_path):
     killed = "events:\n  - {at: 0.4, node: rns_vibration_controller, kill: true}"
-    recording = run(tmp_path, 1.2, plant="lockstep_timeout: 0.5", events=killed)
+    recording = run(tmp_path, 1.6, plant="lockstep_timeout: 0.5", events=killed)
     assert recording.watchdog_stops == 1 and recording.lockstep_timeouts == 1
     assert np.abs(recording.velocity[400]).max() > 0.05
     assert np.abs(recording.velocity[-1]).max() < 1e-2
@@ -223,7 +223,8 @@ def test_when_the_controller_is_killed_the_gate_stops_the_arm(tmp_path):
 
 def test_a_lifecycle_event_deactivates_a_node_and_the_arm_stops(tmp_path):
     events = "events:\n  - {at: 0.4, node: reference_generator, transition: deactivate}"
-    recording = run(tmp_path, 0.9, plant="lockstep_timeout: 0.5", events=events)
+    # without an answer the plant goes by the wall clock: how soon the stop begins is the machine's affair
+    recording = run(tmp_path, 1.6, plant="lockstep_timeout: 0.5", events=events)
     assert recording.watchdog_stops == 1
     assert np.abs(recording.velocity[-1]).max() < 1e-2
 
