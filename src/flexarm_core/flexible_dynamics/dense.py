@@ -5,9 +5,10 @@ The mass matrix goes the composite way: each body hands its inertia to its paren
 
 from __future__ import annotations
 
+from flexarm_core.compiled import kernel
 from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
 from flexarm_core.flexible_dynamics.recursion import handed_acceleration, push_force, turn
-from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, kernel, view_tree, view_workspace
+from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view_tree, view_workspace
 from flexarm_core.types import Array
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flexarm_core.compiled import kernel
 from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
 from flexarm_core.flexible_dynamics.recursion import articulate, forward_dynamics, hinge_forces, respond
-from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, kernel, view_tree, view_workspace
+from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view_tree, view_workspace
 from flexarm_core.types import Array
 
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import math
 
-from flexarm_core.flexible_dynamics.tree import PRISMATIC, REVOLUTE, BodyTree, Workspace, kernel
+from flexarm_core.compiled import kernel
+from flexarm_core.flexible_dynamics.tree import PRISMATIC, REVOLUTE, BodyTree, Workspace
 from flexarm_core.types import Array
 
 SMALL = 1e-4  # [rad] below it the coefficients of the exponential map are taken from their series

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import math
 
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
 from flexarm_core.flexible_dynamics.tree import (
     FIXED,
     BodyTree,
     Index,
     Workspace,
-    inlined_kernel,
-    kernel,
     view_tree,
     view_workspace,
 )

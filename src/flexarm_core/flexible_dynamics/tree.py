@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
-import numba.extending
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.compiled import kernel, view
 from flexarm_core.flexible_dynamics.invariants import ModalInvariants
 from flexarm_core.types import Array
 
 Index = NDArray[np.int64]
 FIXED, REVOLUTE, PRISMATIC = 0, 1, 2
-OPTIONS: Any = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp", "reassoc"}}
-kernel = numba.njit(cache=True, **OPTIONS)
-# A tree and a workspace are 50 arrays: passed by value a body, they would cost more than what is done with them.
-inlined_kernel = numba.njit(inline="always", **OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +127,6 @@ class Workspace(NamedTuple):
     total: Array  # (h + K,) forces on all coordinates
     step: Array  # (1,) length of the step whose mean acceleration is wanted, 0 = the acceleration now [s]
     scratch: Array  # (8, 3, 3)
-
-
-@numba.extending.intrinsic
-def _pointer(context: Any, address: Any) -> Any:
-    """An address as a pointer."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], numba.core.cgutils.voidptr_t)
-
-    return numba.types.voidptr(address), generate
-
-
-@numba.njit(inline="always")
-def view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
-    """Part of a flat array in a shape, without a count of references: slicing and reshaping cost 20 times as much."""
-    return numba.carray(_pointer(array.ctypes.data + 8 * start), shape, array.dtype)  # type: ignore[attr-defined, call-arg]
 
 
 @kernel

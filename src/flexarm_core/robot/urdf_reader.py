@@ -28,11 +28,12 @@ GREY = (0.6, 0.6, 0.65, 1.0)  # of shapes without a material
 MOVABLE_TYPES = ("revolute", "continuous", "prismatic")
 
 
-def parse_robot_description(text: str) -> RobotDescription:
+def parse_robot_description(text: str, massless: bool = False) -> RobotDescription:
     """Read and check a robot description.
 
     Args:
         text: URDF (already expanded, not xacro).
+        massless: whether joints may move links without mass: enough for kinematics, not for dynamics.
 
     Raises:
         RobotDescriptionError: not XML or URDF, no inertia where a joint moves a body, wrong ``<flexibility>`` names.
@@ -65,7 +66,8 @@ def parse_robot_description(text: str) -> RobotDescription:
         strain_gauges=gauges,
         imus=read_imus(element, links),
     )
-    _check_inertias(description)
+    if not massless:
+        _check_inertias(description)
     _check_elastic_below_arm(description)
     return description
 

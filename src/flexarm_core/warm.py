@@ -1,4 +1,4 @@
-"""Compiles the dynamics into Numba's cache beside the sources: ``python -m flexarm_core.flexible_dynamics.warm``.
+"""Compiles the compiled functions into Numba's cache beside the sources: ``python -m flexarm_core.warm``.
 
 Numba renews a cached function when its own file changes, not when a function that it calls does. Whatever is older than
 the newest of them is therefore removed first.
@@ -13,6 +13,14 @@ import numpy as np
 
 from flexarm_core.flexible_dynamics import integration, recursion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.ik_redundancy.config import RedundancyConfig
+from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
+from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.ik_redundancy.solver import RedundancySolver
+from flexarm_core.ik_redundancy.step import RedundancyStep
+from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
+from flexarm_core.robot.urdf_reader import parse_robot_description
 
 TWO_LINKS = """<robot name="two_links"><link name="world"/>
   <joint name="first" type="continuous"><parent link="world"/><child link="inner"/><axis xyz="0 0 1"/></joint>
@@ -41,8 +49,8 @@ def remove_stale(folder: Path) -> int:
     return len(stale)
 
 
-def compile_all() -> None:
-    """Call every compiled function once, with the types that the model gives it."""
+def compile_dynamics() -> None:
+    """Call every compiled function of the flexible dynamics once, with the types that the model gives it."""
     model = FlexibleModel(TWO_LINKS)
     x, v, effort = np.zeros(model.size), np.zeros(model.size), np.zeros(len(model.hinge_names))
     acceleration = model.forward_dynamics(x, v, effort, {("outer", 1): np.zeros(6)})
@@ -56,13 +64,32 @@ def compile_all() -> None:
         steps(*model.arrays, x, v, effort, 1e-4, 1, np.empty((6, model.size)))
 
 
+def compile_redundancy() -> None:
+    """Call every compiled function of the redundancy resolution once."""
+    chain = build_chain(parse_robot_description(TWO_LINKS))
+    n = chain.n
+    limits = MotionLimits(np.full(n, -1.0), np.full(n, 1.0), np.full(n, 1.0), np.full(n, 1.0))
+    p, R = chain.pose(np.full(n, 0.5))
+    for method in ("orthogonalisation", "damped_least_squares"):
+        solver = RedundancySolver(chain, limits, RedundancyConfig(method=method))
+        solver.begin(np.full(n, 0.5))
+        solver.update(p, R)
+    RedundancyStep(np.ones(n), [[0]]).solve(np.ones((6, n)), np.ones(6), np.ones(n))
+    plan, q = RedundancyConfig().plan(n), np.full(n, 0.4)
+    reach(chain.links, limits.table(), plan, p, R, q.copy(), 1.0, 1.0, np.ones((2, 6)), np.zeros(track_size(n)), q)
+    pose_errors(chain.links, q[None], p[None], R[None], np.empty((1, 6)))
+    InverseKinematics(chain, limits.lower, limits.upper).solve(p, R, q)
+
+
 def main() -> None:
     """Renew the cache and say how long it took."""
     began = time.perf_counter()
     # Not resolved: where sources are linked to, the cache lies beside the links.
-    removed = remove_stale(Path(__file__).parent)
-    compile_all()
-    print(f"dynamics compiled in {time.perf_counter() - began:.1f} s, {removed} stale files removed")
+    here = Path(__file__).parent
+    removed = remove_stale(here / "flexible_dynamics") + remove_stale(here / "ik_redundancy")
+    compile_dynamics()
+    compile_redundancy()
+    print(f"compiled in {time.perf_counter() - began:.1f} s, {removed} stale files removed")
 
 
 if __name__ == "__main__":
