@@ -1,0 +1,268 @@
+"""PosePath: the pose of the tool as a function of a path coordinate, geometry without time.
+
+A path begins at a pose, usually the present one, and is drawn on piece by piece::
+
+    path = PosePath(position, rotation).line(end).arc(via, end, end_rotation).spline(positions, rotations)
+
+Each piece has the length ``max(way of the position, characteristic_length * angle turned)``, so that a turn on the spot
+has one too. The coordinate ``s`` [m] runs from 0 to the sum of the lengths. Lines and arcs run at constant speed and
+turn about one fixed axis at a constant rate, the shortest way on SO(3); splines pass through poses with continuous
+second derivative. Where pieces meet at an angle is a corner: there the tool has to come to rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.errors import InputError
+from flexarm_core.path.pose_segments import MovedSegment, PoseSegment, arc_segment, arc_through, line_segment
+from flexarm_core.path.pose_spline import SplineSegment
+from flexarm_core.path.rotations import Turn, checked_rotation, checked_vector, rotation_between
+from flexarm_core.types import Array
+
+CHARACTERISTIC_LENGTH = 0.2  # [m/rad]
+# The largest jump of dp/ds, and of c dw/ds, over which the tool may run on: rounding, not a direction.
+CORNER_TOLERANCE = 1e-6
+
+
+class PosePath:
+    """A chain of smooth pieces; every method that draws on gives a new path."""
+
+    def __init__(
+        self,
+        position: Array | Sequence[float],
+        rotation: Array,
+        characteristic_length: float = CHARACTERISTIC_LENGTH,
+        segments: tuple[PoseSegment, ...] = (),
+    ) -> None:
+        """Begin a path at a pose.
+
+        Args:
+            position: (3,) of the tool [m].
+            rotation: (3, 3) of the tool.
+            characteristic_length: way that one radian counts as, > 0 [m/rad].
+            segments: pieces, the first of which begins at that pose and each other where the one before ends.
+
+        Raises:
+            InputError: values that are no pose, or no characteristic length.
+        """
+        if not 0.0 < characteristic_length < np.inf:
+            raise InputError(f"the characteristic length must be > 0 m/rad and finite, got {characteristic_length}")
+        self.characteristic_length = characteristic_length
+        self.segments = segments
+        self._start = checked_vector(position, "path: start position"), checked_rotation(rotation, "path: rotation")
+        self._breaks = np.concatenate(([0.0], np.cumsum([segment.length for segment in segments])))
+        self.corners = self._corners()
+
+    @property
+    def length(self) -> float:
+        """Of the path [m]; 0 where nothing is drawn yet."""
+        return float(self._breaks[-1])
+
+    @property
+    def end(self) -> tuple[Array, Array]:
+        """Position (3,) and rotation (3, 3) at the end."""
+        position, rotation = self.segments[-1].end if self.segments else self._start
+        return position.copy(), rotation.copy()
+
+    @property
+    def breaks(self) -> Array:
+        """Coordinates at which pieces begin and end, 0 and the length included [m]."""
+        return self._breaks.copy()
+
+    @property
+    def knots(self) -> Array:
+        """Coordinates between which the path is analytic: the breaks and the poses that splines pass through [m]."""
+        knots = [at + segment.knots[1:] for at, segment in zip(self._breaks, self.segments, strict=False)]
+        return np.concatenate(([0.0], *knots))
+
+    # Drawing ----------------------------------------------------------------------------------------------------------
+
+    def line(self, position: Array | Sequence[float] | None = None, rotation: Array | None = None) -> PosePath:
+        """Draw a straight line to a pose; what is not given stays.
+
+        Args:
+            position: (3,) [m].
+            rotation: (3, 3), less than half a turn away.
+
+        Raises:
+            InputError: values that are no pose, the pose where the path is, half a turn.
+        """
+        here, orientation = self.end
+        goal = here if position is None else checked_vector(position, "line: position")
+        turn = self._turn_to(rotation, "line")
+        return self._with(line_segment(here, goal - here, Turn(orientation, turn), self.characteristic_length))
+
+    def turn(self, rotation_vector: Array | Sequence[float]) -> PosePath:
+        """Turn on the spot by axis times angle (3,) [rad], axes of the path's frame, any number of revolutions.
+
+        Raises:
+            InputError: values that are not finite, or no angle.
+        """
+        here, orientation = self.end
+        vector = checked_vector(rotation_vector, "turn: rotation vector")
+        return self._with(line_segment(here, np.zeros(3), Turn(orientation, vector), self.characteristic_length))
+
+    def arc(
+        self, via: Array | Sequence[float], position: Array | Sequence[float], rotation: Array | None = None
+    ) -> PosePath:
+        """Draw the arc through a position to a pose.
+
+        Args:
+            via: (3,) between here and there [m].
+            position: (3,) at the end [m].
+            rotation: (3, 3) at the end, less than half a turn away; None: it stays.
+
+        Raises:
+            InputError: values that are no pose, positions that are the same or on one line, half a turn.
+        """
+        here, orientation = self.end
+        between, goal = checked_vector(via, "arc: via"), checked_vector(position, "arc: position")
+        turn = Turn(orientation, self._turn_to(rotation, "arc"))
+        center, normal, angle = arc_through(here, between, goal)
+        return self._with(arc_segment(here, center, normal, angle, turn, self.characteristic_length))
+
+    def circle(
+        self,
+        center: Array | Sequence[float],
+        normal: Array | Sequence[float],
+        angle: float = 2.0 * np.pi,
+        follow: bool = False,
+    ) -> PosePath:
+        """Go round an axis.
+
+        Args:
+            center: (3,) any point of the axis [m].
+            normal: (3,) along the axis, of any length; the position goes round it by the right hand.
+            angle: by which, of any number of turns; negative: the other way round [rad].
+            follow: whether the tool turns with the circle; else its orientation stays.
+
+        Raises:
+            InputError: values that are not finite, no axis, no angle, a path whose end lies on the axis.
+        """
+        here, orientation = self.end
+        axis = checked_vector(normal, "circle: normal")
+        vector = angle * axis / max(float(np.linalg.norm(axis)), 1e-300) if follow else np.zeros(3)
+        middle = checked_vector(center, "circle: centre")
+        return self._with(arc_segment(here, middle, axis, angle, Turn(orientation, vector), self.characteristic_length))
+
+    def spline(
+        self,
+        positions: Array | Sequence[Array | Sequence[float]],
+        rotations: Array | Sequence[Array] | None = None,
+    ) -> PosePath:
+        """Draw a smooth curve from here through poses.
+
+        Args:
+            positions: (p, 3) [m].
+            rotations: (p, 3, 3), each less than half a turn from the one before; None: the orientation stays.
+
+        Raises:
+            InputError: no poses, values that are none, successive poses that are the same or half a turn apart.
+        """
+        here, orientation = self.end
+        through = [checked_vector(p, f"spline: position {i + 2}") for i, p in enumerate(positions)]
+        if rotations is None:
+            turned = [orientation] * len(through)
+        else:
+            turned = [checked_rotation(R, f"spline: rotation {i + 2}") for i, R in enumerate(rotations)]
+        if len(turned) != len(through):
+            raise InputError(f"spline: {len(through)} positions need as many rotations, got {len(turned)}")
+        return self._with(
+            SplineSegment(np.array([here, *through]), np.array([orientation, *turned]), self.characteristic_length)
+        )
+
+    def moved(self, rotation: Array, translation: Array | Sequence[float]) -> PosePath:
+        """The same path in another frame: ``p -> rotation p + translation``, ``R -> rotation R``.
+
+        Args:
+            rotation: (3, 3).
+            translation: (3,) [m].
+
+        Raises:
+            InputError: values that are no pose.
+        """
+        R, t = checked_rotation(rotation, "moved: rotation"), checked_vector(translation, "moved: translation")
+        segments = tuple(MovedSegment(segment, R, t) for segment in self.segments)
+        position, orientation = self._start
+        return PosePath(R @ position + t, R @ orientation, self.characteristic_length, segments)
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
+    def pose(self, s: float) -> tuple[Array, Array]:
+        """Position (3,) [m] and rotation (3, 3) of the tool at a coordinate in [0, length] [m]."""
+        positions, rotations = self.poses(np.array([s], dtype=float))
+        return positions[0], rotations[0]
+
+    def derivatives(self, s: float) -> tuple[Array, Array]:
+        """First and second derivative (6,) with respect to s, ``[p'; w']`` with ``R' = [w']x R``, and ``[p''; w'']``.
+
+        At a break they are those of the piece that begins there.
+        """
+        first, second = self.motions(np.array([s], dtype=float))
+        return first[0], second[0]
+
+    def poses(self, grid: Array) -> tuple[Array, Array]:
+        """Positions (g, 3) [m] and rotations (g, 3, 3) at coordinates (g,) [m].
+
+        Raises:
+            InputError: coordinates outside [0, length].
+        """
+        grid = self._checked(grid)
+        positions, rotations = np.empty((len(grid), 3)), np.empty((len(grid), 3, 3))
+        if not self.segments:
+            positions[:], rotations[:] = self._start
+        for segment, at, chosen in self._located(grid):
+            positions[chosen], rotations[chosen] = segment.poses(grid[chosen] - at)
+        return positions, rotations
+
+    def motions(self, grid: Array) -> tuple[Array, Array]:
+        """First and second derivatives (g, 6) at coordinates (g,), not falling [m].
+
+        A coordinate that stands twice in succession is read from both sides: first with the derivatives of what lies
+        before it, then with those of what lies behind it.
+
+        Raises:
+            InputError: coordinates outside [0, length].
+        """
+        grid = self._checked(grid)
+        first, second = np.zeros((len(grid), 6)), np.zeros((len(grid), 6))
+        for segment, at, chosen in self._located(grid):
+            first[chosen], second[chosen] = segment.motions(grid[chosen] - at)
+        return first, second
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _with(self, segment: PoseSegment) -> PosePath:
+        return PosePath(*self._start, self.characteristic_length, (*self.segments, segment))
+
+    def _turn_to(self, rotation: Array | None, name: str) -> Array:
+        if rotation is None:
+            return np.zeros(3)
+        return rotation_between(self.end[1], checked_rotation(rotation, f"{name}: rotation"), name)
+
+    def _checked(self, grid: Array) -> Array:
+        slack = 1e-9 * (1.0 + self.length)
+        if not ((grid >= -slack) & (grid <= self.length + slack)).all():
+            raise InputError(f"path coordinates must lie in [0, {self.length:.9g}] m")
+        return np.clip(grid, 0.0, self.length)
+
+    def _located(self, grid: Array) -> list[tuple[PoseSegment, float, NDArray[np.intp]]]:
+        """Pieces, where they begin, and which of the coordinates lie on them."""
+        if len(self.segments) < 2:
+            return [(segment, 0.0, np.arange(len(grid))) for segment in self.segments]
+        inner = self._breaks[1:-1]
+        index = np.searchsorted(inner, grid, side="right")
+        before = np.append(grid[1:] == grid[:-1], False)
+        index[before] = np.searchsorted(inner, grid[before], side="left")
+        return [(self.segments[i], float(self._breaks[i]), np.flatnonzero(index == i)) for i in np.unique(index)]
+
+    def _corners(self) -> Array:
+        inner = self._breaks[1:-1]
+        first, _ = self.motions(np.repeat(inner, 2))
+        weights = np.repeat((1.0, self.characteristic_length), 3)
+        jumps = np.abs((first[1::2] - first[::2]) * weights).max(axis=1, initial=0.0)
+        return inner[jumps > CORNER_TOLERANCE]

@@ -1,0 +1,309 @@
+"""Waypoint files: a tool path as a person writes it, in YAML.
+
+::
+
+    frame: ""                     # root link or base link (empty: base link)
+    relative: false               # false | true (to the start pose, axes of the frame) | tool (in its axes)
+    characteristic_length: 0.2    # way that one radian counts as [m/rad]
+    segments:
+      - line: {position: [0.5, 0.1, 0.4], rpy: [0.0, !degrees 90, 0.0]}
+      - turn: {axis_angle: [0, 0, 1, !degrees 400]}
+      - arc: {via: [0.5, 0.2, 0.5], position: [0.5, 0.3, 0.4]}
+      - circle: {center: [0.5, 0.2, 0.4], normal: [1, 0, 0], turns: 2, follow: true}
+      - spline: [{position: [0.4, 0.3, 0.5]}, {position: [0.3, 0.2, 0.5], quaternion: [0, 0, 0, 1]}]
+
+Each segment begins where the one before ends, the first at the pose at which the path is built. Positions are in
+metres, angles in radians or, with ``!degrees``, in degrees. An orientation is one of ``rpy`` (fixed axes, as URDF),
+``quaternion`` (x y z w) and ``axis_angle`` (axis of any length, then the angle); what is not given stays. ``turn`` goes
+through its whole angle, the others the shortest way. A circle has ``turns`` or an ``angle``, negative: the other way.
+
+With the start pose ``p0, R0`` a relative pose ``p, R`` stands for ``p0 + p, R R0``, or with ``tool`` for
+``p0 + R0 p, R0 R``; via points, centres, normals and axes of turns alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from scipy.spatial.transform import Rotation
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.path.pose_path import CHARACTERISTIC_LENGTH, PosePath
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.types import Array
+
+KEYS = ("frame", "relative", "characteristic_length", "segments")
+SEGMENTS: dict[str, tuple[str, ...]] = {
+    "line": ("position", "rpy", "quaternion", "axis_angle"),
+    "turn": ("axis_angle",),
+    "arc": ("via", "position", "rpy", "quaternion", "axis_angle"),
+    "circle": ("center", "normal", "turns", "angle", "follow"),
+    "spline": ("position", "rpy", "quaternion", "axis_angle"),
+}
+ORIENTATIONS = {"rpy": 3, "quaternion": 4, "axis_angle": 4}
+RELATIVE = {False: "no", True: "frame", "tool": "tool"}
+
+
+class _Mapping(dict[Any, Any]):
+    """A mapping that knows its line."""
+
+    line = 0
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe loader that knows lines and degrees, and takes no key twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = True) -> dict[Hashable, Any]:
+        """Mapping of a node, with its line."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' twice", key.start_mark)
+            seen.add(str(key.value))
+        found = _Mapping(super().construct_mapping(node, deep=True))
+        found.line = node.start_mark.line + 1
+        return found
+
+    def construct_degrees(self, node: yaml.Node) -> float:
+        """Radians of a number of degrees."""
+        try:
+            return math.radians(float(node.value))
+        except (TypeError, ValueError) as error:
+            raise yaml.constructor.ConstructorError(None, None, "!degrees needs a number", node.start_mark) from error
+
+
+_Loader.add_constructor("!degrees", _Loader.construct_degrees)
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.construct_mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What written numbers stand for at a start pose.
+
+    Attributes:
+        relative: ``no``, ``frame`` (to the start pose, axes of the frame) or ``tool`` (in the axes of the start pose).
+        position: (3,) at the start [m].
+        rotation: (3, 3) at the start.
+    """
+
+    relative: str
+    position: Array
+    rotation: Array
+
+    def point(self, p: Array) -> Array:
+        """Position (3,) in the frame."""
+        return p if self.relative == "no" else self.position + self.direction(p)
+
+    def direction(self, v: Array) -> Array:
+        """Direction (3,) in the frame."""
+        return self.rotation @ v if self.relative == "tool" else v
+
+    def orientation(self, R: Array) -> Array:
+        """Orientation (3, 3) in the frame."""
+        if self.relative == "no":
+            return R
+        return np.asarray(self.rotation @ R if self.relative == "tool" else R @ self.rotation)
+
+
+Draw = Callable[[PosePath, Placement], PosePath]
+
+
+@dataclass(frozen=True, slots=True)
+class PathSpec:
+    """A path that waits for the pose at which it begins.
+
+    Attributes:
+        frame: in which it is given, root link or base link; empty: base link.
+        relative: as of :class:`Placement`.
+        characteristic_length: way that one radian counts as [m/rad].
+        segments: file, line and entry of each segment, and what draws it on.
+    """
+
+    frame: str
+    relative: str
+    characteristic_length: float
+    segments: tuple[tuple[str, Draw], ...]
+
+    def build(self, start_position: Array, start_rotation: Array) -> PosePath:
+        """Path that begins at a pose (3,) [m], (3, 3) in the path's frame.
+
+        Raises:
+            InputError: a segment has no meaning where it begins; the message names it.
+        """
+        path = PosePath(start_position, start_rotation, self.characteristic_length)
+        placement = Placement(self.relative, *path.end)
+        for where, draw in self.segments:
+            try:
+                path = draw(path, placement)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+        return path
+
+
+def load_waypoint_file(path: Path | str) -> PathSpec:
+    """Read a waypoint file.
+
+    Raises:
+        ConfigError: the file cannot be read, is no YAML, or holds something else; the message names line and entry.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"waypoint file '{path}' cannot be read: {error}") from error
+    try:
+        # A safe loader: it makes plain values only.
+        root = yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem or error.context}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"{path}:1: not valid YAML: {error}") from error
+    return _Reader(str(path)).spec(root)
+
+
+class _Reader:
+    """Values of a file -> PathSpec; the first problem ends it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._line = 1
+
+    def fail(self, key: str, message: str) -> ConfigError:
+        return ConfigError(f"{self._path}:{self._line}: {key + ': ' if key else ''}{message}")
+
+    def spec(self, root: object) -> PathSpec:
+        document = self.mapping(root, "", KEYS)
+        relative = document.get("relative", False)
+        if not isinstance(relative, (bool, str)) or relative not in RELATIVE:
+            raise self.fail("relative", f"must be false, true or tool, got {relative!r}")
+        frame = document.get("frame") or ""
+        if not isinstance(frame, str):
+            raise self.fail("frame", f"must be the name of a link, got {frame!r}")
+        weight = self.number(document.get("characteristic_length", CHARACTERISTIC_LENGTH), "characteristic_length")
+        if not weight > 0.0:
+            raise self.fail("characteristic_length", f"must be > 0 m/rad, got {weight}")
+        entries = document.get("segments")
+        if not isinstance(entries, list) or not entries:
+            raise self.fail("segments", f"must be a list of at least one of: {', '.join(SEGMENTS)}")
+        segments = tuple(self.segment(entry, f"segments[{i}]") for i, entry in enumerate(entries))
+        return PathSpec(frame, RELATIVE[relative], weight, segments)
+
+    def segment(self, entry: object, key: str) -> tuple[str, Draw]:
+        chosen = self.mapping(entry, key, tuple(SEGMENTS))
+        if len(chosen) != 1:
+            raise self.fail(key, f"must hold one of: {', '.join(SEGMENTS)}; got {', '.join(chosen) or 'nothing'}")
+        ((kind, content),) = chosen.items()
+        key = f"{key}.{kind}"
+        where = f"{self._path}:{self._line}: {key}"
+        if kind == "spline":
+            return where, self.spline(content, key)
+        values = self.mapping(content, key, SEGMENTS[kind])
+        readers = {"line": self.line, "turn": self.turn, "arc": self.arc, "circle": self.circle}
+        return where, readers[kind](values, key)
+
+    def line(self, values: dict[str, Any], key: str) -> Draw:
+        rotation = self.orientation(values, key)
+        if "position" not in values and rotation is None:
+            raise self.fail(key, f"needs a position, an orientation ({', '.join(ORIENTATIONS)}), or both")
+        position = self.vector(values, "position", key) if "position" in values else None
+        return lambda path, at: path.line(
+            None if position is None else at.point(position), None if rotation is None else at.orientation(rotation)
+        )
+
+    def turn(self, values: dict[str, Any], key: str) -> Draw:
+        vector = self.rotation_vector(self.numbers(values, "axis_angle", key, 4), f"{key}.axis_angle")
+        return lambda path, at: path.turn(at.direction(vector))
+
+    def arc(self, values: dict[str, Any], key: str) -> Draw:
+        via, position = self.vector(values, "via", key), self.vector(values, "position", key)
+        rotation = self.orientation(values, key)
+        return lambda path, at: path.arc(
+            at.point(via), at.point(position), None if rotation is None else at.orientation(rotation)
+        )
+
+    def circle(self, values: dict[str, Any], key: str) -> Draw:
+        if ("turns" in values) == ("angle" in values):
+            raise self.fail(key, "needs one of turns and angle")
+        unit, name = (2.0 * math.pi, "turns") if "turns" in values else (1.0, "angle")
+        angle = unit * self.number(values[name], f"{key}.{name}")
+        center, normal = self.vector(values, "center", key), self.vector(values, "normal", key)
+        follow = values.get("follow", False)
+        if not isinstance(follow, bool):
+            raise self.fail(f"{key}.follow", f"must be true or false, got {follow!r}")
+        return lambda path, at: path.circle(at.point(center), at.direction(normal), angle, follow)
+
+    def spline(self, content: object, key: str) -> Draw:
+        if not isinstance(content, list) or not content:
+            raise self.fail(key, "must be a list of poses")
+        poses = []
+        for i, item in enumerate(content):
+            values = self.mapping(item, f"{key}[{i}]", SEGMENTS["spline"])
+            poses.append((self.vector(values, "position", f"{key}[{i}]"), self.orientation(values, f"{key}[{i}]")))
+
+        def draw(path: PosePath, at: Placement) -> PosePath:
+            rotations = [path.end[1]]
+            for _, rotation in poses:
+                rotations.append(rotations[-1] if rotation is None else at.orientation(rotation))
+            return path.spline([at.point(position) for position, _ in poses], rotations[1:])
+
+        return draw
+
+    def orientation(self, values: dict[str, Any], key: str) -> Array | None:
+        given = [name for name in ORIENTATIONS if name in values]
+        if not given:
+            return None
+        if len(given) > 1:
+            raise self.fail(key, f"gives the orientation more than once: {', '.join(given)}; keep one")
+        name, where = given[0], f"{key}.{given[0]}"
+        numbers = self.numbers(values, name, key, ORIENTATIONS[name])
+        if name == "rpy":
+            return roll_pitch_yaw_to_rotation(*numbers)
+        if name == "axis_angle":
+            return np.asarray(Rotation.from_rotvec(self.rotation_vector(numbers, where)).as_matrix())
+        norm = float(np.linalg.norm(numbers))
+        if abs(norm - 1.0) > 1e-3:
+            raise self.fail(where, f"must be a unit quaternion (x y z w), its norm is {norm:.6g}")
+        return np.asarray(Rotation.from_quat(numbers).as_matrix())
+
+    def rotation_vector(self, axis_angle: Array, key: str) -> Array:
+        size = float(np.linalg.norm(axis_angle[:3]))
+        if size == 0.0:
+            raise self.fail(key, "the axis has no length: give [x, y, z, angle]")
+        return axis_angle[:3] * (axis_angle[3] / size)
+
+    def mapping(self, value: object, key: str, valid: tuple[str, ...]) -> dict[str, Any]:
+        if not isinstance(value, _Mapping):
+            raise self.fail(key, f"must be a mapping with keys of: {', '.join(valid)}; got {value!r}")
+        self._line = value.line
+        for name in value:
+            if name not in valid:
+                raise self.fail(key, f"unknown key {name!r}; valid: {', '.join(valid)}")
+        return value
+
+    def vector(self, values: dict[str, Any], name: str, key: str) -> Array:
+        return self.numbers(values, name, key, 3)
+
+    def numbers(self, values: dict[str, Any], name: str, key: str, count: int) -> Array:
+        if name not in values:
+            raise self.fail(key, f"needs {name}")
+        value = values[name]
+        if not isinstance(value, list) or len(value) != count:
+            raise self.fail(f"{key}.{name}", f"must be {count} numbers, got {value!r}")
+        return np.array([self.number(item, f"{key}.{name}[{i}]") for i, item in enumerate(value)])
+
+    def number(self, value: object, key: str) -> float:
+        try:
+            # YAML 1.1 takes 1e-3 for text.
+            number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise self.fail(key, f"must be a finite number, got {value!r}")
+        return number
