@@ -1,0 +1,191 @@
+"""Chain: the joints between the base link and the tool, as the compiled kernels walk them.
+
+Frames are turned so that every joint moves along or about its own z axis: with ``T_i`` the fixed transform before joint
+``i``, ``T_tool`` the one behind the last, the tool is at ``T_1 Z(q_1) T_2 Z(q_2) ... T_tool`` in the base link's frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.description import Joint, RobotDescription
+from flexarm_core.types import Array
+
+REVOLUTE, PRISMATIC = 0.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Kinematics of the tool seen from the base link.
+
+    Attributes:
+        joint_names: (n) joints of the chain, base first.
+        continuous: (n,) whether a joint turns without end.
+        base_frame: link in whose frame poses are given.
+        tool_frame: link whose frame is the tool.
+        links: (n + 1, 13) a row a joint and one for the tool: rotation (9, row by row) and translation (3) [m] of the
+            fixed transform before it, and 0 for a revolute, 1 for a prismatic joint.
+        lower: (n,) position limits [rad | m], infinite where there are none.
+        upper: (n,)
+        velocity_limit: (n,) [rad/s | m/s], infinite where there is none.
+    """
+
+    joint_names: tuple[str, ...]
+    continuous: tuple[bool, ...]
+    base_frame: str
+    tool_frame: str
+    links: Array
+    lower: Array
+    upper: Array
+    velocity_limit: Array
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joint_names)
+
+    def pose(self, position: Array) -> tuple[Array, Array]:
+        """Position (3,) [m] and rotation (3, 3) of the tool at joint positions (n,)."""
+        p, R, _ = self.kinematics(position)
+        return p, R
+
+    def kinematics(self, position: Array) -> tuple[Array, Array, Array]:
+        """Position (3,), rotation (3, 3) of the tool and its Jacobian (6, n) ``[v; w]``, axes of the base link."""
+        p, R, J = np.empty(3), np.empty((3, 3)), np.empty((6, self.n))
+        tool_kinematics(self.links, np.ascontiguousarray(position, dtype=float), p, R, J)
+        return p, R, J
+
+
+def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
+    """Chain from the link that carries the arm to the tool.
+
+    Args:
+        description: of the robot.
+        tool_frame: link; empty: ``tool0`` or the only tip link.
+
+    Raises:
+        RobotDescriptionError: the tool is not carried by an actuated joint.
+    """
+    tool, base = description.tool_frame(tool_frame), description.base_frame
+    by_child = {joint.child: joint for joint in description.joints.values()}
+    path: list[Joint] = []
+    link = tool
+    while link != base and link in by_child:
+        path.insert(0, by_child[link])
+        link = by_child[link].parent
+    joints = [joint for joint in path if joint.kind != "fixed"]
+    if link != base or not joints:
+        raise RobotDescriptionError(f"no actuated joint lies between '{base}' and the tool frame '{tool}'")
+    rows, fixed = [], np.eye(4)
+    for joint in path:
+        fixed = fixed @ joint.transform_child_to_parent
+        if joint.kind != "fixed":
+            turn = np.eye(4)
+            turn[:3, :3] = _axis_to_z(joint.axis)
+            kind = PRISMATIC if joint.kind == "prismatic" else REVOLUTE
+            rows.append(_row(fixed @ turn, kind))
+            fixed = turn.T  # a pure rotation
+    rows.append(_row(fixed, 0.0))
+    return Chain(
+        joint_names=tuple(joint.name for joint in joints),
+        continuous=tuple(joint.kind == "continuous" for joint in joints),
+        base_frame=base,
+        tool_frame=tool,
+        links=np.array(rows),
+        lower=np.array([joint.lower for joint in joints]),
+        upper=np.array([joint.upper for joint in joints]),
+        velocity_limit=np.array([joint.velocity_limit for joint in joints]),
+    )
+
+
+def _row(transform: Array, kind: float) -> Array:
+    return np.concatenate((transform[:3, :3].ravel(), transform[:3, 3], [kind]))
+
+
+def _axis_to_z(axis: Array) -> Array:
+    """Rotation whose third column is the axis."""
+    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    x = np.cross(helper, axis)
+    x /= np.linalg.norm(x)
+    return np.column_stack((x, np.cross(axis, x), axis))
+
+
+@kernel
+def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> None:
+    """Pose of the tool into ``p`` (3,), ``R`` (3, 3), Jacobian into ``J`` (6, n), rows ``[v; w]``, axes of the base."""
+    n = q.shape[0]
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
+    px, py, pz = 0.0, 0.0, 0.0
+    for i in range(n + 1):
+        a, b, c = links[i, 9], links[i, 10], links[i, 11]
+        px += xx * a + xy * b + xz * c
+        py += yx * a + yy * b + yz * c
+        pz += zx * a + zy * b + zz * c
+        a, b, c = links[i, 0], links[i, 3], links[i, 6]
+        d, e, f = links[i, 1], links[i, 4], links[i, 7]
+        g, h, k = links[i, 2], links[i, 5], links[i, 8]
+        ax, ay, az = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
+        bx, by, bz = xx * d + xy * e + xz * f, yx * d + yy * e + yz * f, zx * d + zy * e + zz * f
+        xz, yz, zz = xx * g + xy * h + xz * k, yx * g + yy * h + yz * k, zx * g + zy * h + zz * k
+        xx, yx, zx, xy, yy, zy = ax, ay, az, bx, by, bz
+        if i < n:
+            if links[i, 12] == PRISMATIC:
+                px, py, pz = px + q[i] * xz, py + q[i] * yz, pz + q[i] * zz
+                J[0, i], J[1, i], J[2, i] = xz, yz, zz
+                J[3, i], J[4, i], J[5, i] = 0.0, 0.0, 0.0
+            else:
+                J[0, i], J[1, i], J[2, i] = px, py, pz
+                J[3, i], J[4, i], J[5, i] = xz, yz, zz
+                co, si = math.cos(q[i]), math.sin(q[i])
+                xx, xy = co * ax + si * bx, co * bx - si * ax
+                yx, yy = co * ay + si * by, co * by - si * ay
+                zx, zy = co * az + si * bz, co * bz - si * az
+    for i in range(n):
+        if links[i, 12] != PRISMATIC:
+            a, b, c = px - J[0, i], py - J[1, i], pz - J[2, i]
+            d, e, f = J[3, i], J[4, i], J[5, i]
+            J[0, i], J[1, i], J[2, i] = e * c - f * b, f * a - d * c, d * b - e * a
+    p[0], p[1], p[2] = px, py, pz
+    R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
+    R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz
+    R[2, 0], R[2, 1], R[2, 2] = zx, zy, zz
+
+
+@kernel
+def rotation_error(wanted: Array, present: Array, out: Array) -> None:
+    """Rotation vector (3,) [rad] that turns ``present`` into ``wanted``: ``log(R_wanted R_present^T)``, base axes."""
+    e00 = e01 = e02 = e10 = e11 = e12 = e20 = e21 = e22 = 0.0
+    for k in range(3):
+        e00 += wanted[0, k] * present[0, k]
+        e01 += wanted[0, k] * present[1, k]
+        e02 += wanted[0, k] * present[2, k]
+        e10 += wanted[1, k] * present[0, k]
+        e11 += wanted[1, k] * present[1, k]
+        e12 += wanted[1, k] * present[2, k]
+        e20 += wanted[2, k] * present[0, k]
+        e21 += wanted[2, k] * present[1, k]
+        e22 += wanted[2, k] * present[2, k]
+    x, y, z = 0.5 * (e21 - e12), 0.5 * (e02 - e20), 0.5 * (e10 - e01)
+    sine, cosine = math.sqrt(x * x + y * y + z * z), 0.5 * (e00 + e11 + e22 - 1.0)
+    angle = math.atan2(sine, cosine)
+    if sine > 1e-6:
+        scale = angle / sine
+        out[0], out[1], out[2] = scale * x, scale * y, scale * z
+    elif cosine > 0.0:
+        out[0], out[1], out[2] = x, y, z
+    else:  # half a turn: the axis is the largest column of (E + 1) / 2
+        x, y = math.sqrt(max(0.5 * (e00 + 1.0), 0.0)), math.sqrt(max(0.5 * (e11 + 1.0), 0.0))
+        z = math.sqrt(max(0.5 * (e22 + 1.0), 0.0))
+        if x >= y and x >= z:
+            y, z = 0.25 * (e01 + e10) / x, 0.25 * (e02 + e20) / x
+        elif y >= z:
+            x, z = 0.25 * (e01 + e10) / y, 0.25 * (e12 + e21) / y
+        else:
+            x, y = 0.25 * (e02 + e20) / z, 0.25 * (e12 + e21) / z
+        norm = math.sqrt(x * x + y * y + z * z)
+        out[0], out[1], out[2] = angle * x / norm, angle * y / norm, angle * z / norm

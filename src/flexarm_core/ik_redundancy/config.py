@@ -1,0 +1,118 @@
+"""RedundancyConfig: settings of the redundancy resolution, and the plan of the step that follows from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.ik_redundancy.chain import Chain
+from flexarm_core.ik_redundancy.objectives import JointRange, Manipulability, Objective, Quadratic, Sum
+from flexarm_core.ik_redundancy.step import make_plan
+from flexarm_core.types import Array
+
+ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")
+METHODS = ("orthogonalisation", "damped_least_squares")
+OBJECTIVES = ("quadratic", "joint_range", "manipulability")
+GIVEN_UP = ("hold", "free")
+
+
+@dataclass(frozen=True, slots=True)
+class RedundancyConfig:
+    """Settings of the redundancy resolution.
+
+    Attributes:
+        weights: k_i, one for all joints or one a joint; 0 = moves at no cost.
+        origin: (n) joint positions that the objective refers to; empty: where the joints are at the begin [rad | m].
+        priority: levels of tool axes, highest first, in each the names of x y z rx ry rz that are equals, by spaces.
+        length_scale: by which rows of rotation count against those of position [m/rad].
+        threshold: norm of what remains of a row below which it is given up [m].
+        band: width of the band above the threshold in which a row is damped, 0 = none [m].
+        given_up: whether the joints ``hold`` still in a direction that is given up, or are ``free`` for the objective.
+        objective: besides the weights: ``quadratic`` (nothing), ``joint_range`` or ``manipulability``.
+        objective_weight: of that objective.
+        objective_time_constant: with which spare motion goes to the minimum of the objective, 0 = at once [s].
+        corrections: of the curvature at every sample.
+        method: ``orthogonalisation``, or ``damped_least_squares`` to compare with.
+        damping: of damped least squares [m].
+    """
+
+    weights: tuple[float, ...] = (1.0,)
+    origin: tuple[float, ...] = ()
+    priority: tuple[str, ...] = ("x y z", "rx ry rz")
+    length_scale: float = 0.3
+    threshold: float = 1e-3
+    band: float = 0.05
+    given_up: str = "free"
+    objective: str = "quadratic"
+    objective_weight: float = 1.0
+    objective_time_constant: float = 0.3
+    corrections: int = 3
+    method: str = "orthogonalisation"
+    damping: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        for name, valid in (("objective", OBJECTIVES), ("method", METHODS), ("given_up", GIVEN_UP)):
+            if getattr(self, name) not in valid:
+                raise ConfigError(f"{name} '{getattr(self, name)}' is unknown; valid: {', '.join(valid)}")
+        named = [axis for level in self.priority for axis in level.split()]
+        if sorted(named) != sorted(ROW_NAMES):
+            raise ConfigError(
+                f"priority must name each of {' '.join(ROW_NAMES)} once, in levels such as 'x y z'; got {self.priority}"
+            )
+        for name in ("objective_time_constant", "objective_weight", "damping"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise ConfigError(f"{name} must be finite and >= 0, got {getattr(self, name)}")
+        if not 0 <= self.corrections <= 10:
+            raise ConfigError(f"corrections must be 0 to 10, got {self.corrections}")
+        if not np.isfinite(self.origin).all():
+            raise ConfigError(f"origin must be finite, got {self.origin}")
+        self.plan(len(self.weights))
+
+    def plan(self, n: int, axes: NDArray[np.bool_] | None = None) -> Array:
+        """Plan of the step for n joints and the tool axes (6,) that are wanted.
+
+        Raises:
+            ConfigError: weights of another number of joints, or settings that have no meaning.
+        """
+        levels = [[ROW_NAMES.index(axis) for axis in level.split()] for level in self.priority]
+        if axes is not None:
+            levels = [[row for row in level if axes[row]] for level in levels]
+        return make_plan(
+            self.each_joint_weight(n), levels, self.length_scale, self.threshold, self.band, self.given_up == "hold"
+        )
+
+    def each_joint_weight(self, n: int) -> Array:
+        """Weights (n,).
+
+        Raises:
+            ConfigError: they are of another number of joints.
+        """
+        if len(self.weights) not in (1, n):
+            raise ConfigError(f"weights needs 1 or {n} numbers, got {len(self.weights)}")
+        return np.broadcast_to(np.array(self.weights, dtype=float), (n,)).copy()
+
+    def origin_from(self, begin: Array) -> Array:
+        """Origin (n,), where the joints are at the begin unless one is given.
+
+        Raises:
+            ConfigError: it is of another number of joints.
+        """
+        if not self.origin:
+            return np.array(begin, dtype=float)
+        if len(self.origin) != len(begin):
+            raise ConfigError(f"origin needs {len(begin)} numbers, or none, got {len(self.origin)}")
+        return np.array(self.origin, dtype=float)
+
+    def objective_of(self, chain: Chain, begin: Array) -> Objective:
+        """The objective of a motion of a chain that begins at joint positions (n,)."""
+        quadratic = Quadratic(self.each_joint_weight(chain.n), self.origin_from(begin))
+        if self.objective == "joint_range":
+            return Sum((quadratic, JointRange(chain.lower, chain.upper, self.objective_weight)))
+        if self.objective == "manipulability":
+            return Sum((quadratic, Manipulability(chain, self.objective_weight, self.length_scale)))
+        return quadratic

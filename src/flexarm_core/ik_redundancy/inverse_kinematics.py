@@ -1,0 +1,188 @@
+"""Inverse kinematics: joints at which the tool has a pose, from anywhere, within limits, with restarts.
+
+The search itself (:mod:`flexarm_core.ik_redundancy.newton`) is one compiled call. Restarts begin at the same random
+positions each time, so that the answer depends on what is asked alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.ik_redundancy.chain import PRISMATIC, Chain
+from flexarm_core.ik_redundancy.newton import search, work_size
+from flexarm_core.types import Array
+
+FULL_TURN = 2.0 * math.pi - 1e-12  # [rad] of limits: their sums are rounded
+IDENTITY = np.eye(3)
+ROTATION_TOLERANCE = 1e-6  # of R R^T - 1, componentwise
+LARGEST = 1e6  # [m | rad] beyond it a double no longer holds the tolerances
+
+
+@dataclass(frozen=True, slots=True)
+class IkConfig:
+    """Settings of the search.
+
+    Attributes:
+        position_tolerance: distance at which the pose counts as reached [m].
+        rotation_tolerance: angle at which it does [rad].
+        restarts: largest number of attempts after the one from the given start.
+        iterations: largest number of steps of an attempt.
+        nearest: whether to look for the solution nearest to the start among several, instead of the first one.
+        nearest_restarts: attempts of these whose solutions are then compared.
+    """
+
+    position_tolerance: float = 1e-6
+    rotation_tolerance: float = 1e-6
+    restarts: int = 300
+    iterations: int = 50
+    nearest: bool = False
+    nearest_restarts: int = 20
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        for name in ("position_tolerance", "rotation_tolerance"):
+            if not 1e-10 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"{name} must be >= 1e-10 and finite, got {getattr(self, name)}")
+        if not 0 <= self.restarts <= 100_000:
+            raise ConfigError(f"restarts must lie in 0..100000, got {self.restarts}")
+        if not self.iterations >= 1:
+            raise ConfigError(f"iterations must be >= 1, got {self.iterations}")
+        if not self.nearest_restarts >= 0:
+            raise ConfigError(f"nearest_restarts must be >= 0, got {self.nearest_restarts}")
+
+
+@dataclass(frozen=True, slots=True)
+class IkSolution:
+    """Answer to one pose.
+
+    Attributes:
+        success: whether the pose is reached within the tolerances.
+        position: (n,) joints found, without success those of the nearest pose; always within the limits [rad | m].
+        position_error: distance from the wanted position there, along the wanted axes [m].
+        rotation_error: angle from the wanted rotation there, about the wanted axes [rad].
+        restarts: attempts after the one from the given start.
+        iterations: steps of all attempts.
+        reason: of no success, else empty.
+    """
+
+    success: bool
+    position: Array
+    position_error: float
+    rotation_error: float
+    restarts: int
+    iterations: int
+    reason: str
+
+
+class InverseKinematics:
+    """Solver for one chain. ``solve`` may be called from several threads at once."""
+
+    def __init__(self, chain: Chain, lower: Array, upper: Array, config: IkConfig | None = None, seed: int = 0) -> None:
+        """Set up a solver.
+
+        Args:
+            chain: from base link to tool.
+            lower: (n,) position limits to keep, infinite where there are none [rad | m].
+            upper: (n,)
+            config: settings.
+            seed: of the positions where restarts begin.
+
+        Raises:
+            ConfigError: limits of a wrong shape, not numbers, or crossed.
+        """
+        self.config = config or IkConfig()
+        self.chain = chain
+        lower, upper = np.array(lower, dtype=float), np.array(upper, dtype=float)
+        if lower.shape != (chain.n,) or upper.shape != (chain.n,):
+            raise ConfigError(f"lower and upper limits must have shape ({chain.n},), got {lower.shape}, {upper.shape}")
+        if not np.all((lower <= upper) & (lower < math.inf) & (upper > -math.inf)):
+            raise ConfigError(f"lower limits must not exceed the upper ones, got {lower} and {upper}")
+        self._length = _length(chain)
+        prismatic = chain.links[:-1, 12] == PRISMATIC
+        endless = ~prismatic & (upper - lower >= FULL_TURN)
+        self._joints = np.array(
+            [
+                np.where(prismatic, self._length, 1.0),
+                lower,
+                upper,
+                np.where(endless, -math.inf, lower),
+                np.where(endless, math.inf, upper),
+            ]
+        )
+        self._trials = np.random.default_rng(seed).random((self.config.restarts, chain.n))
+        self._tolerance = np.array([self.config.position_tolerance, self.config.rotation_tolerance])
+        self._candidates = 1 + (self.config.nearest_restarts if self.config.nearest else 0)
+
+    def solve(
+        self, position: Array, rotation: Array, start: Array, axes: NDArray[np.bool_] | None = None
+    ) -> IkSolution:
+        """Joints at which the tool has a pose.
+
+        Joints whose limits lie a whole turn or more apart end as near to the start as those limits allow.
+
+        Args:
+            position: (3,) wanted, base link axes [m].
+            rotation: (3, 3) wanted, tool axes to base link axes.
+            start: (n,) where the search begins; outside the limits: at the limit [rad | m].
+            axes: (6,) wanted components x y z rx ry rz of the error, base link axes; None: all.
+
+        Raises:
+            InputError: wrong shapes, not finite, not a rotation, or no wanted component.
+        """
+        position, start = _checked("position", position, (3,)), _checked("start", start, (self.chain.n,))
+        rotation = _checked("rotation", rotation, (3, 3))
+        if abs(rotation @ rotation.T - IDENTITY).max() > ROTATION_TOLERANCE:
+            raise InputError("rotation must be a rotation matrix: its rows are not orthonormal; normalise it first")
+        if np.linalg.det(rotation) < 0.0:
+            raise InputError("rotation must be a rotation matrix: its determinant is -1, it mirrors")
+        wanted = np.ones(6, dtype=bool) if axes is None else np.asarray(axes)
+        if wanted.shape != (6,) or wanted.dtype != np.bool_ or not wanted.any():
+            raise InputError(f"axes must be six booleans (x y z rx ry rz), at least one true, got {axes}")
+        weight = wanted * np.array([1.0 / self._length] * 3 + [1.0] * 3)
+        result, errors = np.empty(self.chain.n), np.empty(2)
+        success, attempts, steps = search(
+            self.chain.links,
+            self._joints,
+            self._trials,
+            start,
+            position,
+            rotation,
+            weight,
+            self._tolerance,
+            self._candidates,
+            self.config.iterations,
+            np.empty(work_size(self.chain.n)),
+            result,
+            errors,
+        )
+        reason = ""
+        if not success:
+            reason = (
+                f"no joint position within the limits found for this pose in {attempts} attempts: "
+                f"the nearest is {errors[0]:.3g} m and {errors[1]:.3g} rad away"
+            )
+        return IkSolution(success, result, float(errors[0]), float(errors[1]), attempts - 1, steps, reason)
+
+
+def _length(chain: Chain) -> float:
+    """Metres that count as much as a radian: a third of what the links behind the first joint measure end to end."""
+    reach = float(np.linalg.norm(chain.links[1:, 9:12], axis=1).sum())
+    for kind, lower, upper in zip(chain.links[:-1, 12], chain.lower, chain.upper, strict=True):
+        if kind == PRISMATIC and math.isfinite(upper - lower):
+            reach += upper - lower
+    return reach / 3.0 if reach > 1e-3 else 1.0
+
+
+def _checked(name: str, value: Array, shape: tuple[int, ...]) -> Array:
+    try:
+        array = np.ascontiguousarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers of shape {shape}, got {value!r}") from error
+    if array.shape != shape or not (abs(array) <= LARGEST).all():
+        raise InputError(f"{name} must be finite numbers (at most {LARGEST:g}) of shape {shape}, got {value!r}")
+    return array

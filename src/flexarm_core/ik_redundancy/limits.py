@@ -1,0 +1,202 @@
+r"""Joint limits of the step, honoured exactly: saturate, solve again for the rest, give up rows in order of priority.
+
+Position, velocity and acceleration limits become one interval of displacements for each joint and tick, such that the
+joint can always still stop before its position limit (viability; Del Prete 2018, RA-L 3(1)).
+
+A solution that leaves its interval is replaced by the best one inside (see :mod:`box`): the minimiser of the objective
+among those that satisfy the rows, where there is one. Where there is none, the levels are taken in the order of their
+priority: each comes as near to what it asks for as the intervals and the levels above allow, and is held there while
+the next ones are taken.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.compiled import kernel, view
+from flexarm_core.errors import ConfigError
+from flexarm_core.ik_redundancy.box import nearest_in_box
+from flexarm_core.ik_redundancy.step import (
+    FREE,
+    LEVEL,
+    ROW,
+    ROWS,
+    SCALE,
+    WEIGHTS,
+    memory_size,
+    resolve,
+)
+from flexarm_core.types import Array
+
+TOLERANCE = 1e-11  # [m] largest error of a row that can be had
+SHORT = 1e-3  # [m] least norm that a row counts with where limits are in the way
+COSTLESS = 1e3  # K^-1/2 of joints that cost nothing, where limits are in the way
+EXACT = 1e-9  # share of a bound that rounding may eat: what is within it when computed is within it when differenced
+
+
+@dataclass(frozen=True, slots=True)
+class MotionLimits:
+    """Limits of the joints of a chain; infinite where there is none.
+
+    Attributes:
+        lower: (n,) position [rad | m].
+        upper: (n,) position [rad | m].
+        velocity: (n,) [rad/s | m/s].
+        acceleration: (n,) [rad/s^2 | m/s^2].
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for limits that leave nothing or are not numbers."""
+        n = len(self.lower)
+        for name in ("lower", "upper", "velocity", "acceleration"):
+            value = getattr(self, name)
+            if np.shape(value) != (n,) or np.isnan(value).any():
+                raise ConfigError(f"{name} limits must be {n} numbers, got {value}")
+        if not (self.lower < self.upper).all():
+            raise ConfigError(f"lower position limits must lie below the upper ones, got {self.lower} and {self.upper}")
+        for name in ("velocity", "acceleration"):
+            if not (getattr(self, name) > 0.0).all():
+                raise ConfigError(f"{name} limits must be > 0, got {getattr(self, name)}")
+
+    def table(self) -> Array:
+        """(4, n): lower, upper, velocity, acceleration, as the compiled functions take them."""
+        return np.array((self.lower, self.upper, self.velocity, self.acceleration), dtype=float)
+
+
+@kernel
+def _highest(distance: float, v: float, A: float, dt: float) -> float:
+    """Largest acceleration for one sample after which the joint can still stop within ``distance``."""
+    if not distance < np.inf:
+        return np.inf
+    constant = v * v - 2.0 * A * (distance - v * dt)
+    highest = np.inf
+    for c in (0.5, 1.0):
+        half = v * dt + c * A * dt * dt
+        root = half * half - dt * dt * constant
+        highest = min(highest, -A if root < 0.0 else (math.sqrt(root) - half) / (dt * dt))
+    return highest
+
+
+@kernel
+def displacement_bounds(limits: Array, q: Array, v: Array, dt: float, lo: Array, hi: Array) -> None:
+    """Interval of displacements ``[lo, hi]`` (n,) of one tick from positions ``q`` and velocities ``v`` (n,).
+
+    A joint beyond a limit gets what brings it back as far as its acceleration limit allows. ``limits``: (4, n).
+    """
+    for i in range(q.shape[0]):
+        V, A = limits[2, i] * (1.0 - EXACT), limits[3, i] * (1.0 - EXACT)
+        if np.inf > A:
+            highest = min(A, (V - v[i]) / dt, _highest(limits[1, i] - q[i], v[i], A, dt))
+            lowest = max(-A, (-V - v[i]) / dt, -_highest(q[i] - limits[0, i], -v[i], A, dt))
+            highest, lowest = max(highest, -A), min(lowest, A)
+            if lowest > highest:
+                lowest = highest = min(lowest, highest) if v[i] > 0.0 else max(lowest, highest)
+            lo[i], hi[i] = (v[i] + lowest * dt) * dt, (v[i] + highest * dt) * dt
+        else:
+            hi[i] = max(min(V * dt, limits[1, i] - q[i]), -V * dt)
+            lo[i] = min(max(-V * dt, limits[0, i] - q[i]), V * dt)
+
+
+@kernel
+def limited_step(
+    J: Array, t: Array, offset: Array, gain: float, plan: Array, lo: Array, hi: Array, share: Array, out: Array
+) -> float:
+    """The step within ``lo <= dtheta <= hi``.
+
+    Args:
+        J: (6, n).
+        t: (6,) dX.
+        offset: (n,) theta - theta_0.
+        gain: share of the way to the minimiser of the objective that is gone.
+        plan: settings.
+        lo: (n,)
+        hi: (n,)
+        share: (2, 6) gets, for each row of J, the share that singularity left, and the share that limits left.
+        out: (n,) dtheta.
+
+    Returns:
+        The least norm that remained of a row, before limits [m].
+    """
+    n, rows = out.shape[0], int(plan[ROWS])
+    w, memory = view(plan, WEIGHTS, (n,)), view(plan, WEIGHTS + n, (memory_size(n),))
+    active = view(memory, 80 + 27 * n, (n,))
+    for row in range(6):
+        memory[row] = 1.0
+    least = resolve(J, t, offset, gain, plan, w, memory, out)
+    inside = True
+    for i in range(n):
+        inside = inside and lo[i] <= out[i] <= hi[i]
+    for row in range(6):
+        share[0, row], share[1, row] = memory[row], 1.0
+    if inside:
+        return least
+    # What the step without limits reaches is what is wanted.
+    wanted = view(memory, 74 + 27 * n, (6,))
+    for k in range(rows):
+        row = int(plan[ROW + k])
+        wanted[row] = 0.0
+        for i in range(n):
+            wanted[row] += J[row, i] * out[i]
+    for i in range(n):
+        active[i] = w[i] if w[i] > 0.0 else COSTLESS
+    if plan[FREE] > 0.0:
+        resolve(J, wanted, offset, gain, plan, active, memory, out)
+    # In what remained of the rows: orthogonal, and short where the arm has lost a direction, so that such a row is the
+    # first of its level to give way.
+    F, remaining = view(memory, 8 + 2 * n, (6, n)), view(memory, 44 + 27 * n, (6,))
+    low, high, u = view(memory, 80 + 28 * n, (n,)), view(memory, 80 + 29 * n, (n,)), view(memory, 80 + 30 * n, (n,))
+    G, goal, y = view(memory, 80 + 31 * n, (6, n)), view(memory, 56 + 27 * n, (6,)), view(memory, 128 + 37 * n, (n,))
+    for i in range(n):
+        low[i], high[i], u[i] = lo[i] / active[i], hi[i] / active[i], out[i] / active[i]
+        y[i] = gain * offset[i] / active[i] if w[i] > 0.0 else 0.0
+    takes, label = view(memory, 50 + 27 * n, (6,)), view(memory, 14 + 9 * n, (6,))
+    near, work = view(memory, 128 + 38 * n, (n,)), view(memory, 128 + 39 * n, (72 + 2 * n,))
+    for k in range(rows):
+        goal[k] = 0.0
+        for i in range(n):
+            G[k, i] = (max(remaining[k], SHORT) if takes[k] > 0.0 else 0.0) * F[k, i]
+            goal[k] += G[k, i] * u[i]
+    if not nearest_in_box(G, goal, rows, 0, y, low, high, work, TOLERANCE, u):
+        first = 0
+        while first < rows:
+            end = first + 1
+            while end < rows and plan[LEVEL + end] == plan[LEVEL + first]:
+                end += 1
+            if not nearest_in_box(G, goal, end, 0, y, low, high, work, TOLERANCE, u):
+                for k in range(first, end):  # errors count as the tool sees them
+                    row = int(plan[ROW + int(label[k])])
+                    scale = plan[SCALE + int(label[k])] if takes[k] > 0.0 else 0.0
+                    for i in range(n):
+                        G[k, i] = scale * J[row, i] * active[i]
+                    goal[k] = scale * wanted[row]
+                for _ in range(4):  # from where the last one came to: what is wished for besides must not count here
+                    for i in range(n):
+                        near[i] = -u[i]
+                    nearest_in_box(G, goal, end, end - first, near, low, high, work, TOLERANCE, u)
+                for i in range(n):
+                    near[i] = -u[i]
+                nearest_in_box(G, goal, first, 0, near, low, high, work, TOLERANCE, u)
+                for k in range(first, end):
+                    goal[k] = 0.0
+                    for i in range(n):
+                        G[k, i] = (max(remaining[k], SHORT) if takes[k] > 0.0 else 0.0) * F[k, i]
+                        goal[k] += G[k, i] * u[i]
+            first = end
+    for i in range(n):
+        out[i] = min(max(active[i] * u[i], lo[i]), hi[i])
+    for k in range(rows):
+        row = int(plan[ROW + k])
+        got = 0.0
+        for i in range(n):
+            got += J[row, i] * out[i]
+        missing = abs(wanted[row] - got) if memory[row] > 0.0 else 0.0
+        share[1, row] = 1.0 if missing <= 1e-9 else max(0.0, 1.0 - missing / max(abs(wanted[row]), 1e-300))
+    return least

@@ -1,0 +1,127 @@
+"""One damped Newton step of the search for the joints of a pose, within limits (compiled).
+
+With the weighted error ``e`` and its Jacobian ``A``:
+
+    dq = d + A^T y,    (A A^T + damping 1) y = e - A d
+
+``d`` is zero, or a part of the way back to the start. A joint whose step would cross a limit goes to that limit, and
+the step is solved again for the rest.
+"""
+
+from __future__ import annotations
+
+import math
+
+from flexarm_core.compiled import kernel
+from flexarm_core.types import Array
+
+SCALE, LOWER, UPPER, LOW, HIGH = range(5)  # rows of ``joints``
+FLOOR = 1e-9  # keeps the system solvable where rows depend on each other, too small to slow the last steps
+# The part of the way back to the start that a step takes and the longest of them [rad]: the whole way at once would not
+# settle where the solutions are much curved.
+SLIDE_PART, LONGEST_SLIDE = 0.5, 1.0
+
+
+@kernel
+def weigh(joints: Array, weight: Array, vector: Array, J: Array) -> None:
+    """From the Jacobian of the pose to that of the weighted error, by scaled joint motion."""
+    a, b, c = vector[0], vector[1], vector[2]
+    square = a * a + b * b + c * c
+    angle = math.sqrt(square)
+    # J_r^-1(v) = 1 + [v]x / 2 + k [v]x^2
+    k = 1.0 / 12.0 if angle < 1e-3 else 1.0 / square - 0.5 / (angle * math.tan(0.5 * angle))
+    for i in range(J.shape[1]):
+        scale = joints[SCALE, i]
+        x, y, z = J[3, i], J[4, i], J[5, i]
+        u, v, w = b * z - c * y, c * x - a * z, a * y - b * x
+        J[0, i] *= scale * weight[0]
+        J[1, i] *= scale * weight[1]
+        J[2, i] *= scale * weight[2]
+        J[3, i] = scale * weight[3] * (x + 0.5 * u + k * (b * w - c * v))
+        J[4, i] = scale * weight[4] * (y + 0.5 * v + k * (c * u - a * w))
+        J[5, i] = scale * weight[5] * (z + 0.5 * w + k * (a * v - b * u))
+
+
+@kernel
+def damped_step(
+    joints: Array,
+    start: Array,
+    damping: float,
+    slide: bool,
+    q: Array,
+    e: Array,
+    J: Array,
+    A: Array,
+    y: Array,
+    dq: Array,
+    held: Array,
+) -> float:
+    """One step of ``q`` within the limits; its largest scaled motion. ``e`` is spent."""
+    n, farthest = q.shape[0], 0.0
+    low, high = (LOWER, UPPER) if slide else (LOW, HIGH)
+    for i in range(n):
+        held[i] = 0.0
+        dq[i] = (start[i] - q[i]) / joints[SCALE, i] if slide else 0.0
+        farthest = max(farthest, abs(dq[i]))
+    if farthest > 0.0:
+        part = min(SLIDE_PART, LONGEST_SLIDE / farthest)
+        for i in range(n):
+            dq[i] *= part
+            for r in range(6):
+                e[r] -= J[r, i] * dq[i]
+    changed = True
+    while changed:  # each time round holds another joint
+        for r in range(6):
+            for k in range(r + 1):
+                A[r, k] = damping if r == k else 0.0
+        for i in range(n):
+            if held[i] == 0.0:
+                for r in range(6):
+                    for k in range(r + 1):
+                        A[r, k] += J[r, i] * J[k, i]
+        _solve(A, e, y)
+        changed = False
+        for i in range(n):
+            if held[i] == 0.0:
+                wish = dq[i]
+                for r in range(6):
+                    wish += J[r, i] * y[r]
+                below, above = joints[low, i] - q[i], joints[high, i] - q[i]
+                bounded = min(max(wish, below / joints[SCALE, i]), above / joints[SCALE, i])
+                if bounded != wish:
+                    held[i], changed = 1.0, True
+                    for r in range(6):
+                        e[r] -= J[r, i] * (bounded - dq[i])
+                    dq[i] = bounded
+    largest = 0.0
+    for i in range(n):
+        if held[i] == 0.0:
+            for r in range(6):
+                dq[i] += J[r, i] * y[r]
+        q[i] = min(max(q[i] + joints[SCALE, i] * dq[i], joints[low, i]), joints[high, i])
+        largest = max(largest, abs(dq[i]))
+    return largest
+
+
+@kernel
+def _solve(A: Array, b: Array, y: Array) -> None:
+    """Solve ``A y = b`` by Cholesky's factors, which overwrite the lower half of the positive definite ``A`` (6, 6)."""
+    for j in range(6):
+        pivot = A[j, j]
+        for k in range(j):
+            pivot -= A[j, k] * A[j, k]
+        A[j, j] = 1.0 / math.sqrt(max(pivot, FLOOR * FLOOR))
+        for i in range(j + 1, 6):
+            below = A[i, j]
+            for k in range(j):
+                below -= A[i, k] * A[j, k]
+            A[i, j] = below * A[j, j]
+    for i in range(6):
+        y[i] = b[i]
+        for k in range(i):
+            y[i] -= A[i, k] * y[k]
+        y[i] *= A[i, i]
+    for i in range(5, -1, -1):
+        for k in range(i + 1, 6):
+            y[i] -= A[k, i] * y[k]
+        y[i] *= A[i, i]

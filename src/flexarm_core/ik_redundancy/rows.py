@@ -1,0 +1,112 @@
+r"""Turning the rows of a level towards the directions that the arm can, and cannot, move the tool in (compiled).
+
+A singular arm has lost a direction, which is seldom one of the axes x y z. Given up row by row, the error that must be
+would show in other directions too. Turned first, so that the rows of a level are orthogonal to each other and to those
+of the levels above, one row is the lost direction and nothing else: the errors stay in it.
+
+Rows are turned in pairs until they are orthogonal (one-sided Jacobi; Hestenes 1958), a fixed number of sweeps, so that
+the operation count depends on the sizes alone. Only rows of one level and one unit are turned together.
+"""
+
+from __future__ import annotations
+
+import math
+
+from flexarm_core.compiled import kernel, view
+from flexarm_core.ik_redundancy.step import LEVEL, ROW, ROWS, SCALE, THRESHOLD, WEIGHTS
+from flexarm_core.types import Array
+
+SWEEPS = 5
+
+
+@kernel
+def rows_size(n: int) -> int:
+    """How many numbers :func:`turn_rows` works in for ``n`` joints."""
+    return 6 * n + 6
+
+
+@kernel
+def turn_rows(J: Array, plan: Array, memory: Array, Q: Array) -> None:
+    """Orthogonal matrix ``Q`` (6, 6) such that the rows of ``Q J`` are orthogonal within each level.
+
+    Args:
+        J: (6, n).
+        plan: settings of the step.
+        memory: (rows_size(n),) to work in.
+        Q: (6, 6), rows that are not wanted are left as they are.
+    """
+    n, rows = J.shape[1], int(plan[ROWS])
+    w, A, length = view(plan, WEIGHTS, (n,)), view(memory, 0, (6, n)), view(memory, 6 * n, (6,))
+    for i in range(6):
+        for j in range(6):
+            Q[i, j] = 1.0 if i == j else 0.0
+    for k in range(rows):
+        for i in range(n):
+            A[k, i] = plan[SCALE + k] * J[int(plan[ROW + k]), i] * abs(w[i])
+    first = 0
+    while first < rows:
+        end = first + 1
+        while end < rows and plan[LEVEL + end] == plan[LEVEL + first]:
+            end += 1
+        for k in range(first, end):
+            for above in range(first):
+                part = 0.0
+                for i in range(n):
+                    part += A[k, i] * A[above, i]
+                part *= length[above]
+                for i in range(n):
+                    A[k, i] -= part * A[above, i]
+        for _ in range(SWEEPS):
+            for k in range(first, end):
+                for j in range(k + 1, end):
+                    if (plan[ROW + k] < 3.0) == (plan[ROW + j] < 3.0):
+                        _turn_pair(A, Q, k, j, int(plan[ROW + k]), int(plan[ROW + j]))
+        for k in range(first, end):
+            square = 0.0
+            for i in range(n):
+                square += A[k, i] * A[k, i]
+            length[k] = 1.0 / square if square > plan[THRESHOLD] * plan[THRESHOLD] and square > 1e-24 else 0.0
+        first = end
+
+
+@kernel
+def _turn_pair(A: Array, Q: Array, k: int, j: int, row_k: int, row_j: int) -> None:
+    """Turn two rows so that they are orthogonal, and the rows of Q with them."""
+    n = A.shape[1]
+    a, b, c = 0.0, 0.0, 0.0
+    for i in range(n):
+        a += A[k, i] * A[k, i]
+        b += A[j, i] * A[j, i]
+        c += A[k, i] * A[j, i]
+    # tan of the angle, the smaller root of t^2 + 2 z t - 1 = 0, z = (b - a) / 2 c
+    small = 1e-300 if c >= 0.0 else -1e-300
+    z = (b - a) / (2.0 * (c + small)) if abs(c) > 1e-15 * max(a, b) else math.inf
+    t = (1.0 if z >= 0.0 else -1.0) / (abs(z) + math.sqrt(1.0 + z * z))
+    cosine = 1.0 / math.sqrt(1.0 + t * t)
+    sine = t * cosine
+    for i in range(n):
+        A[k, i], A[j, i] = cosine * A[k, i] - sine * A[j, i], sine * A[k, i] + cosine * A[j, i]
+    for i in range(6):
+        Q[row_k, i], Q[row_j, i] = cosine * Q[row_k, i] - sine * Q[row_j, i], sine * Q[row_k, i] + cosine * Q[row_j, i]
+
+
+@kernel
+def turned(Q: Array, J: Array, out: Array) -> None:
+    """``out = Q J`` (6, n)."""
+    n = J.shape[1]
+    for k in range(6):
+        for i in range(n):
+            value = 0.0
+            for j in range(6):
+                value += Q[k, j] * J[j, i]
+            out[k, i] = value
+
+
+@kernel
+def turned_vector(Q: Array, t: Array, out: Array) -> None:
+    """``out = Q t`` (6,)."""
+    for k in range(6):
+        value = 0.0
+        for j in range(6):
+            value += Q[k, j] * t[j]
+        out[k] = value

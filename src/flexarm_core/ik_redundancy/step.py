@@ -1,0 +1,300 @@
+r"""The step: ``minimise sum k_i (theta_i + dtheta_i - theta_i0)^2  subject to  J dtheta = dX`` at a fixed cost.
+
+With ``K = diag(k)``, ``A = J K^-1/2`` and ``e = K^1/2 (theta + dtheta - theta_0)`` this is ``min |e|^2 s.t. A e = b``,
+``b = dX + J (theta - theta_0)`` (US patent of seed 001, claims 8 to 10). The rows of ``[A | b]`` are made orthonormal
+one after another, each subtracting its multiples from the rows below: ``F e = g``, ``F F^T = 1``, so ``e = F^T g``. No
+null space is formed, and the number of operations depends on the sizes alone (claims 4 to 6).
+
+Written in increments ``delta = K^1/2 dtheta``, ``y = K^1/2 (theta - theta_0)``, which is the same for ``gain = 1``::
+
+    delta = -gain y + sum_k F_k (d_k + gain F_k . y)
+
+where ``d_k = F_k . delta`` is what row ``k`` asks for; each row also leaves ``y`` without its part along ``F_k``. What
+remains of a row has the norm ``r_k``; with ``x = (r_k -
+threshold) / band`` held in [0, 1] the row gets the share ``s_k = x^2 (3 - 2 x)`` of what it asks for: all of it above
+the band, nothing below the threshold (claims 11, 12), and no jump between. Rows below are given what it gets, not what
+it asked for, so that each row but the damped ones stays exact. The rest of a row's direction either holds still or goes
+to the minimiser of the objective, as if the row were not there. A band of 0 makes the share 0 or 1.
+
+Rows are taken level by level in the order of their priority; in a level the largest remaining row comes first, so that
+the one that is given up is nearest to the direction that the arm has lost.
+
+Joints with ``k_i = 0`` (claims 2, 24) are eliminated first: each row that they can satisfy alone is theirs and
+restricts the others no more; then they do, with the least motion, what the others leave to them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flexarm_core.compiled import kernel, view
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.types import Array
+
+# Where things lie in a plan: settings, rows, (n,) K^-1/2, and behind them what the step works in.
+ROWS, THRESHOLD, BAND, HOLD, FREE = 0, 1, 2, 3, 4
+ROW, LEVEL, SCALE = 8, 14, 20
+WEIGHTS = 26
+NOTHING = 1e-12  # what remains of a dependent row is noise below this
+
+
+def make_plan(
+    weights: Sequence[float] | Array,
+    levels: Sequence[Sequence[int]],
+    length_scale: float = 1.0,
+    threshold: float = 1e-3,
+    band: float = 0.0,
+    hold: bool = False,
+) -> Array:
+    """Settings of the step as one plain array, which a compiled call takes in at the least cost.
+
+    Args:
+        weights: (n,) k_i >= 0; only their ratios matter.
+        levels: rows of the Jacobian by priority, highest first; rows of one level are equals; rows left out are free.
+        length_scale: by which rows 3 to 5 are multiplied, so that they count against rows 0 to 2 [m/rad].
+        threshold: norm of what remains of a row of A below which it is given up [m], the largest k being 1.
+        band: width of the band above the threshold in which a row is damped [m]; 0 = none.
+        hold: whether the direction of a row that is given up holds still, or is free to serve the objective.
+
+    Raises:
+        ConfigError: weights that are negative or all zero, rows out of range or named twice, a negative threshold.
+    """
+    k = np.asarray(weights, dtype=float)
+    if k.ndim != 1 or not np.isfinite(k).all() or (k < 0.0).any() or not (k > 0.0).any():
+        raise ConfigError(f"weights must be finite, >= 0 and not all zero, got {weights}")
+    rows = [int(row) for level in levels for row in level]
+    if len(set(rows)) != len(rows) or not set(rows) <= set(range(6)):
+        raise ConfigError(f"levels must name rows 0 to 5, each once at most, got {levels}")
+    for name, value in (("threshold", threshold), ("band", band)):
+        if not (math.isfinite(value) and value >= 0.0):
+            raise ConfigError(f"{name} must be >= 0 m, got {value}")
+    if not (math.isfinite(length_scale) and length_scale > 0.0):
+        raise ConfigError(f"length_scale must be > 0 m/rad, got {length_scale}")
+    plan = np.zeros(WEIGHTS + len(k) + memory_size(len(k)))
+    plan[[ROWS, THRESHOLD, BAND, HOLD, FREE]] = len(rows), threshold, band, hold, (k == 0.0).any()
+    ranks = [rank for rank, level in enumerate(levels) for _ in level]
+    for place, (row, rank) in enumerate(zip(rows, ranks, strict=True)):
+        plan[[ROW + place, LEVEL + place]] = row, rank
+        plan[SCALE + place] = length_scale if row >= 3 else 1.0
+    plan[WEIGHTS : WEIGHTS + len(k)] = weight_roots(k)
+    return plan
+
+
+def weight_roots(weights: Array) -> Array:
+    """``K^-1/2`` (n,) of weights (n,), the largest taken as 1; below 0 for a joint that costs nothing."""
+    k = weights / weights.max()
+    return np.where(k > 0.0, 1.0 / np.sqrt(np.where(k > 0.0, k, 1.0)), -1.0)
+
+
+@kernel
+def memory_size(n: int) -> int:
+    """How many numbers the step, and the step within limits, work in for ``n`` joints."""
+    return 200 + 41 * n
+
+
+class RedundancyStep:
+    """The step for one set of weights and rows; works in memory of its own, so each thread needs one.
+
+    Attributes:
+        kept: (6,) share that each row of the Jacobian got in the last step: 1 = all, 0 = given up.
+    """
+
+    def __init__(self, weights: Sequence[float] | Array, levels: Sequence[Sequence[int]], **settings: float) -> None:
+        """Prepare the step: see :func:`make_plan` for the arguments and what it raises."""
+        self._plan = make_plan(weights, levels, **settings)  # type: ignore[arg-type]
+        self._n = len(weights)
+        self._rows = int(max(row for level in levels for row in level)) + 1 if self._plan[ROWS] else 0
+        self.kept = np.ones(6)
+
+    def solve(self, J: ArrayLike, displacement: ArrayLike, offset: ArrayLike) -> Array:
+        """Joint displacement ``dtheta`` (n,).
+
+        Args:
+            J: (m, n) Jacobian.
+            displacement: (m,) dX.
+            offset: (n,) theta - theta_0.
+
+        Raises:
+            InputError: shapes that do not fit, or numbers that are not finite.
+        """
+        J = np.ascontiguousarray(J, dtype=float)
+        t, y = np.ascontiguousarray(displacement, dtype=float), np.ascontiguousarray(offset, dtype=float)
+        fits = J.ndim == 2 and J.shape[1] == self._n and J.shape[0] >= self._rows and t.shape == J.shape[:1]
+        if not fits or y.shape != (self._n,):
+            raise InputError(
+                f"J {J.shape}, displacement {t.shape} and offset {y.shape} do not fit {self._n} joints"
+                f" and rows up to {self._rows - 1}"
+            )
+        if not (np.isfinite(J).all() and np.isfinite(t).all() and np.isfinite(y).all()):
+            raise InputError("J, displacement and offset must be finite")
+        out = np.empty(self._n)
+        redundancy_step(J, t, y, self._plan, out)
+        self.kept[:] = self._plan[WEIGHTS + self._n :][:6]
+        return out
+
+
+@kernel
+def redundancy_step(J: Array, t: Array, offset: Array, plan: Array, out: Array) -> None:
+    """The step of the claims: ``out`` (n,) = dtheta; nothing is checked. Works in the memory behind the plan."""
+    n = out.shape[0]
+    w, memory = view(plan, WEIGHTS, (n,)), view(plan, WEIGHTS + n, (memory_size(n),))
+    for row in range(6):
+        memory[row] = 1.0
+    resolve(J, t, offset, 1.0, plan, w, memory, out)
+
+
+@kernel
+def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Array, memory: Array, out: Array) -> float:
+    """Solve for the rows of the plan; returns the least norm that remained of a row [m].
+
+    Args:
+        J: (m, n).
+        t: (m,) dX.
+        offset: (n,) theta - theta_0.
+        gain: share of the way to the minimiser of the objective that is gone.
+        plan: settings.
+        w: (n,) K^-1/2; below 0 for a joint that costs nothing.
+        memory: to work in; ``memory[:6]`` gets the share of each row of J.
+        out: (n,) dtheta.
+    """
+    n, rows = out.shape[0], int(plan[ROWS])
+    threshold, band, hold = plan[THRESHOLD], plan[BAND], plan[HOLD]
+    A, b = view(memory, 8 + 2 * n, (6, n)), view(memory, 8 + 8 * n, (6,))
+    y, label = view(memory, 14 + 8 * n, (n,)), view(memory, 14 + 9 * n, (6,))
+    square, remaining = view(memory, 38 + 27 * n, (6,)), view(memory, 44 + 27 * n, (6,))
+    takes = view(memory, 50 + 27 * n, (6,))
+    for i in range(n):
+        y[i] = offset[i] / w[i] if w[i] > 0.0 else 0.0
+    for k in range(rows):
+        row, scale = int(plan[ROW + k]), plan[SCALE + k]
+        norm = 0.0
+        for i in range(n):
+            part = scale * J[row, i] * max(w[i], 0.0)
+            A[k, i] = part
+            norm += part * part
+        b[k], label[k], square[k] = scale * t[row], k, norm
+        memory[row] = 1.0
+    if plan[FREE] > 0.0:
+        _eliminate_free(J, plan, w, memory, square)
+    least = np.inf
+    for k in range(rows):
+        # the largest of the rows of this level that remain
+        best = k
+        for j in range(k + 1, rows):
+            if plan[LEVEL + j] == plan[LEVEL + k] and square[j] > square[best]:
+                best = j
+        if best != k:
+            for i in range(n):
+                A[k, i], A[best, i] = A[best, i], A[k, i]
+            b[k], b[best] = b[best], b[k]
+            label[k], label[best] = label[best], label[k]
+            square[k], square[best] = square[best], square[k]
+        r = math.sqrt(square[k])
+        remaining[k] = r
+        x = min(max((r - threshold) / band, 0.0), 1.0) if band > 0.0 else (1.0 if r > threshold else 0.0)
+        there = 1.0 if r > NOTHING else 0.0
+        share = there * (x * x * (3.0 - 2.0 * x))
+        inverse = there / max(r, NOTHING)
+        taken = 1.0 - math.sqrt((1.0 - share) * (1.0 - hold))
+        along = 0.0
+        for i in range(n):
+            A[k, i] *= inverse
+            along += A[k, i] * y[i]
+        gets = share * (b[k] * inverse)
+        b[k], takes[k] = gets, taken
+        for i in range(n):
+            y[i] -= taken * along * A[k, i]
+        for j in range(k + 1, rows):
+            part = 0.0
+            for i in range(n):
+                part += A[j, i] * A[k, i]
+            norm = 0.0
+            for i in range(n):
+                rest = A[j, i] - taken * part * A[k, i]
+                A[j, i] = rest
+                norm += rest * rest
+            square[j] = norm
+            b[j] -= part * gets
+        place = int(label[k])
+        if plan[FREE] == 0.0 or memory[8 + 15 * n + 12 + place] == 0.0:
+            memory[int(plan[ROW + place])] = share
+            least = min(least, r)
+    for i in range(n):
+        out[i] = -gain * y[i]
+    for k in range(rows - 1, -1, -1):
+        along = 0.0
+        for i in range(n):
+            along += A[k, i] * out[i]
+        along = b[k] - takes[k] * along
+        for i in range(n):
+            out[i] += along * A[k, i]
+    if plan[FREE] > 0.0:
+        _finish_free(rows, w, memory, out)
+    for i in range(n):
+        out[i] *= w[i] if w[i] > 0.0 else 1.0
+    return least
+
+
+@kernel
+def _eliminate_free(J: Array, plan: Array, w: Array, memory: Array, square: Array) -> None:
+    """Take out of ``[A | b]`` what the joints that cost nothing can do; the rows that are theirs become zero."""
+    n, rows, threshold = w.shape[0], int(plan[ROWS]), plan[THRESHOLD]
+    A, b = view(memory, 8 + 2 * n, (6, n)), view(memory, 8 + 8 * n, (6,))
+    theirs, value = view(memory, 20 + 15 * n, (6,)), view(memory, 26 + 15 * n, (6,))
+    F, others = view(memory, 32 + 15 * n, (6, n)), view(memory, 32 + 21 * n, (6, n))
+    for k in range(rows):
+        row, scale = int(plan[ROW + k]), plan[SCALE + k]
+        for i in range(n):
+            F[k, i] = scale * J[row, i] if w[i] < 0.0 else 0.0
+    for k in range(rows):
+        norm = 0.0
+        for i in range(n):
+            norm += F[k, i] * F[k, i]
+        r = math.sqrt(norm)
+        theirs[k] = 1.0 if r > threshold and r > NOTHING else 0.0
+        inverse = theirs[k] / max(r, NOTHING)
+        value[k] = inverse * b[k]
+        for i in range(n):
+            others[k, i] = inverse * A[k, i]
+            F[k, i] *= inverse + 1.0 - theirs[k]
+        for j in range(k + 1, rows):
+            part = 0.0
+            for i in range(n):
+                part += F[j, i] * F[k, i]
+            for i in range(n):
+                F[j, i] -= theirs[k] * part * F[k, i]
+                A[j, i] -= part * others[k, i]
+            b[j] -= part * value[k]
+    # what is left to the others is felt from rows below that are theirs
+    for k in range(rows):
+        for j in range(k + 1, rows):
+            part = 0.0
+            for i in range(n):
+                part += F[k, i] * F[j, i]
+            for i in range(n):
+                A[k, i] -= part * others[j, i]
+            b[k] -= part * value[j]
+        norm = 0.0
+        for i in range(n):
+            A[k, i] *= 1.0 - theirs[k]
+            norm += A[k, i] * A[k, i]
+        square[k] = norm
+        b[k] *= 1.0 - theirs[k]
+
+
+@kernel
+def _finish_free(rows: int, w: Array, memory: Array, out: Array) -> None:
+    """Let the joints that cost nothing do, with the least motion, what the others left of their rows."""
+    n = w.shape[0]
+    theirs, value = view(memory, 20 + 15 * n, (6,)), view(memory, 26 + 15 * n, (6,))
+    F, others = view(memory, 32 + 15 * n, (6, n)), view(memory, 32 + 21 * n, (6, n))
+    for k in range(rows):
+        rest = value[k]
+        for i in range(n):
+            rest -= others[k, i] * out[i] * (1.0 if w[i] > 0.0 else 0.0)
+        for i in range(n):
+            out[i] += theirs[k] * rest * F[k, i]
