@@ -16,6 +16,7 @@ from std_msgs.msg import String
 
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.diagnostics import ERROR, OK, Diagnostics
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, ParameterTable
 from flexarm_nodes.topics import LATCHED, ROBOT_DESCRIPTION
@@ -30,6 +31,7 @@ class ArmNode(LifecycleNode):
     """
 
     PARAMETERS: tuple[Parameter, ...] = ()
+    MASSLESS = False  # whether a robot without masses will do: kinematics need none
 
     def __init__(self, name: str) -> None:
         """Declare the parameters and wait for the robot description."""
@@ -71,7 +73,8 @@ class ArmNode(LifecycleNode):
                 )
             if len(values["gravity"]) != 3:
                 raise ConfigError(f"gravity must be three numbers [m/s^2], got {values['gravity']}")
-            model = ArmModel(text, values["tool_frame"], tuple(values["gravity"]))
+            description = parse_robot_description(text, massless=self.MASSLESS)
+            model = ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
             self.build(values, model)
         except FlexarmError as error:
             self.diagnostics.report(ERROR, f"cannot configure: {error}", 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.hardware_gate import HardwareGateNode
+from flexarm_nodes.ik_redundancy_solver import IkRedundancySolver
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.reference_generator import ReferenceGenerator
 from flexarm_nodes.rns_vibration_controller import RnsVibrationController
@@ -17,6 +18,7 @@ TABLES = {
     "every node": ARM_PARAMETERS,
     "simulated_plant": SimulatedPlant.PARAMETERS,
     "reference_generator": ReferenceGenerator.PARAMETERS,
+    "ik_redundancy_solver": IkRedundancySolver.PARAMETERS,
     "rns_vibration_controller": RnsVibrationController.PARAMETERS,
     "flexible_dynamics_estimator": FlexibleDynamicsEstimator.PARAMETERS,
     "flexible_dynamics_controller": FlexibleDynamicsController.PARAMETERS,

@@ -8,9 +8,14 @@ from sensor_msgs.msg import JointState
 
 from flexarm.msg import CartesianReference, FlexibleState, JointReference
 from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.path.input_shaping import SHAPERS, make_shaper
 from flexarm_core.path.joint_move import TIME_LAWS, JointMove, JointMoveConfig
 from flexarm_core.path.line import LinePath, LinePathConfig
+from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.path_timing import load_solver
+from flexarm_core.path.waypoint_file import load_waypoint_file
+from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_nodes import topics
@@ -25,23 +30,34 @@ from flexarm_nodes.conversions import (
 from flexarm_nodes.diagnostics import OK
 from flexarm_nodes.parameters import Parameter
 
-SPACES = ("tool", "joints")
+SPACES = ("tool", "joints", "path")
 
 
 class ReferenceGenerator(ArmNode):
     """Measured state in, reference with the same stamp out; the path begins at the first measured pose or position."""
 
     PARAMETERS = (
-        Parameter("space", "string", "tool", "what is moved: the tool along a line, or the joints", choices=SPACES),
-        Parameter("frame", "string", "", "tool: frame of the reference, root link or base link (empty)"),
+        Parameter(
+            "space", "string", "tool", "tool along a line, joints, or tool along a waypoint file", choices=SPACES
+        ),
+        Parameter("frame", "string", "", "tool, path: frame of the reference, root link or base link (empty)"),
         Parameter("displacement", "double[]", [0.0, 0.0, 0.0], "tool: of the line, in that frame", "m"),
         Parameter("start", "double", 0.0, "time after the first sample at which the motion begins", "s", 0.0),
-        Parameter("duration", "double", 4.0, "of the motion, shaper included", "s", 1e-3),
-        Parameter("returns", "bool", False, "go back and forth without end, each way in `duration`"),
-        Parameter("axes", "bool[]", [True, True, True, True, True, True], "tool: tracked axes x y z rx ry rz"),
+        Parameter("duration", "double", 4.0, "tool, joints: of the motion, shaper included", "s", 1e-3),
+        Parameter("returns", "bool", False, "go back and forth without end, each way in the same time"),
+        Parameter("axes", "bool[]", [True, True, True, True, True, True], "tool, path: tracked axes x y z rx ry rz"),
         Parameter(
-            "base_state_source", "string", "joint_states", "tool: where x_b comes from", choices=BASE_STATE_SOURCES
+            "base_state_source",
+            "string",
+            "joint_states",
+            "tool, path: where x_b comes from",
+            choices=BASE_STATE_SOURCES,
         ),
+        Parameter("waypoint_file", "string", "", "path: package:// or file:// URI, or absolute path"),
+        Parameter("max_linear_velocity", "double", 0.25, "path: of the tool", "m/s", 1e-6),
+        Parameter("max_linear_acceleration", "double", 1.0, "path: of the tool", "m/s^2", 1e-6),
+        Parameter("max_angular_velocity", "double", 1.0, "path: of the tool", "rad/s", 1e-6),
+        Parameter("max_angular_acceleration", "double", 4.0, "path: of the tool", "rad/s^2", 1e-6),
         Parameter("joint_displacement", "double[]", [], "joints: of each actuated joint", "rad | m"),
         Parameter("time_law", "string", "fifth_order", "joints: smoothness of the motion", choices=tuple(TIME_LAWS)),
         Parameter("shaper", "string", "none", "joints: input shaper of the time law", choices=SHAPERS),
@@ -60,12 +76,13 @@ class ReferenceGenerator(ArmNode):
         )
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> path of the tool, or move of the joints."""
+        """Parameters -> line or path of the tool, or move of the joints."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
         self._select = JointStateSelector(model.joint_names)
+        self._path: LinePath | WaypointMotion
         self._move = _joint_move(values, model) if values["space"] == "joints" else None
-        self._path = _line(values, model)
+        self._path = _waypoints(values, model) if values["space"] == "path" else _line(values, model)
 
     def start(self) -> None:
         """The path begins anew."""
@@ -104,13 +121,43 @@ class ReferenceGenerator(ArmNode):
         self.diagnostics.report(OK, "generating", stamp)
 
 
-def _line(values: dict[str, Any], model: ArmModel) -> LinePath:
-    frame = values["frame"] or model.base_frame
+def _frame(name: str, model: ArmModel) -> str:
+    frame = name or model.base_frame
     if frame not in (model.world_frame, model.base_frame):
         raise ConfigError(f"frame '{frame}' is not usable; valid: '{model.world_frame}', '{model.base_frame}'")
+    return frame
+
+
+def _waypoints(values: dict[str, Any], model: ArmModel) -> WaypointMotion:
+    if not values["waypoint_file"]:
+        raise ConfigError("space 'path' needs a waypoint_file: a package:// or file:// URI, or an absolute path")
+    spec = load_waypoint_file(resolve_uri(values["waypoint_file"]))
+    if values["frame"] and spec.frame and values["frame"] != spec.frame:
+        raise ConfigError(
+            f"frame is '{values['frame']}', the waypoint file says '{spec.frame}': leave one of them empty"
+        )
+    load_solver()  # here, since the first tick has no time for it
+    return WaypointMotion(
+        WaypointMotionConfig(
+            spec=spec,
+            frame=_frame(values["frame"] or spec.frame, model),
+            limits=PathLimits(
+                linear_velocity=values["max_linear_velocity"],
+                linear_acceleration=values["max_linear_acceleration"],
+                angular_velocity=values["max_angular_velocity"],
+                angular_acceleration=values["max_angular_acceleration"],
+            ),
+            start=values["start"],
+            axes=tuple(values["axes"]),
+            returns=values["returns"],
+        )
+    )
+
+
+def _line(values: dict[str, Any], model: ArmModel) -> LinePath:
     return LinePath(
         LinePathConfig(
-            frame=frame,
+            frame=_frame(values["frame"], model),
             displacement=tuple(values["displacement"]),
             start=values["start"],
             duration=values["duration"],

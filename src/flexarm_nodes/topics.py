@@ -20,6 +20,10 @@ DESIRED_JOINT_REFERENCE = "desired_joint_reference"
 JOINT_TRAJECTORY = "joint_trajectory"
 TRUE_FLEXIBLE_STATE = "ground_truth/flexible_state"
 STRAIN = "strain"
+REDUNDANCY_STATE = "redundancy_state"
+FOLLOW_CARTESIAN_PATH = "follow_cartesian_path"
+SOLVE_IK = "~/solve_ik"
+CONTROLLER_TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 
 
 def _reliable(depth: int, durability: DurabilityPolicy = DurabilityPolicy.VOLATILE) -> QoSProfile:

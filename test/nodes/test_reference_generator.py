@@ -10,7 +10,11 @@ from sensor_msgs.msg import JointState
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.path.input_shaping import make_shaper
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
+from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.waypoint_file import load_waypoint_file
+from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
 from flexarm_nodes import topics
+from flexarm_nodes.conversions import cartesian_reference_from_message
 from flexarm_tools.graph import GraphError
 
 JOINTS = {
@@ -86,6 +90,59 @@ def test_a_bad_move_is_refused_with_its_reason(live, shared, parameters, said):
 )
 def test_a_bad_configuration_is_refused_with_its_reason(live, shared, parameters, said):
     live.start("reference_generator", {**shared, **PARAMETERS, **parameters}, transitions=())
+    with pytest.raises(GraphError, match="refused to configure"):
+        live.graph.transition("reference_generator", "configure")
+    live.wait_for_diagnostic("reference_generator", said)
+
+
+WAYPOINTS = """
+relative: true
+segments:
+  - line: {position: [-0.2, 0.0, 0.0], rpy: [0.0, 0.0, 0.4]}
+  - arc: {via: [-0.3, 0.1, 0.0], position: [-0.4, 0.0, 0.0]}
+"""
+
+
+def test_a_waypoint_file_is_followed_from_the_measured_tool(live, shared, tmp_path):
+    file = tmp_path / "waypoints.yaml"
+    file.write_text(WAYPOINTS)
+    path = {"space": "path", "waypoint_file": str(file), "max_linear_velocity": 0.5, "max_angular_velocity": 2}
+    live.start("reference_generator", {**shared, **path, "axes": PARAMETERS["axes"]})
+    live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    live.until(lambda: live.node.count_publishers(topics.CARTESIAN_REFERENCE) > 0, "cartesian_reference")
+    live.spin(0.3)
+    core = WaypointMotion(WaypointMotionConfig(load_waypoint_file(file), "base_ft", PathLimits(0.5, 1.0, 2.0, 4.0)))
+    turn = np.array([[0.5, 3**0.5 / 2.0, 0.0], [-(3**0.5) / 2.0, 0.5, 0.0], [0.0, 0.0, 1.0]])  # -60 deg about z
+    core.begin(5_000_000, np.array([2.0, 0.0, 0.0]), turn)
+    received = live.received[topics.CARTESIAN_REFERENCE]
+    for count, tick in enumerate((5, 405, 1305, 9005)):
+        states.publish(joint_state(tick, deflection=0.01))
+        live.until(lambda count=count: len(received) > count, "a reference")
+        answer, expected = cartesian_reference_from_message(received[-1], "tool0"), core.update(tick * 1_000_000)
+        assert received[-1].header.stamp == joint_state(tick).header.stamp and answer.frame == "base_ft"
+        for field in ("position", "rotation", "velocity", "acceleration"):
+            assert np.allclose(getattr(answer, field), getattr(expected, field), atol=1e-9), field
+    assert np.allclose(received[-1].pose.position.x, 1.6) and received[1].twist.linear.x < -0.1
+    assert list(received[0].axes) == PARAMETERS["axes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "said"),
+    [
+        ("", {"waypoint_file": ""}, "space 'path' needs a waypoint_file"),
+        ("", {"waypoint_file": "path.yaml"}, "'path.yaml' is not a package:// or file:// URI or an absolute path"),
+        ("", {"waypoint_file": "/nowhere/path.yaml"}, "waypoint file '/nowhere/path.yaml' cannot be read"),
+        ("segments: [{line: {positon: [0, 0, 0]}}]", {}, "unknown key 'positon'"),
+        ("frame: link2" + WAYPOINTS, {}, "frame 'link2' is not usable"),
+        ("frame: base_ft" + WAYPOINTS, {"frame": "world"}, "frame is 'world', the waypoint file says 'base_ft'"),
+    ],
+)
+def test_a_bad_waypoint_file_is_refused_with_its_reason(live, shared, tmp_path, text, parameters, said):
+    file = tmp_path / "waypoints.yaml"
+    file.write_text(text)
+    given = {**shared, "space": "path", "waypoint_file": f"file://{file}", **parameters}
+    live.start("reference_generator", given, transitions=())
     with pytest.raises(GraphError, match="refused to configure"):
         live.graph.transition("reference_generator", "configure")
     live.wait_for_diagnostic("reference_generator", said)
