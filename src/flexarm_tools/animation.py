@@ -154,10 +154,13 @@ def motion_data(recording: Recording) -> dict[str, Any]:
 
 
 def _timeline(recording: Recording) -> tuple[str, str, Array]:
-    """What the timeline shows: the base deflection, or the mode that swings most where the base is rigid."""
+    """What the timeline shows: the base deflection; where that is rigid, the largest mode or the fastest joint."""
     if not recording.elastic_names and np.isfinite(recording.modal_position).any():
         mode = dominant_mode([recording])
         return f"Mode {mode}", "m·√kg", recording.modal_position[:, recording.modes.index(mode)]
+    if not recording.elastic_names and np.isfinite(recording.reference_velocity).any():
+        units = " and ".join(f"{unit}/s" for unit in dict.fromkeys(recording.joint_units))
+        return "Fastest joint", units, np.max(np.abs(recording.reference_velocity), axis=1)
     curve = recording.deflection[:, 0] if recording.deflection.shape[1] == 1 else recording.base_motion
     return "Base deflection", " and ".join(dict.fromkeys(recording.elastic_units)) or "m", curve
 

@@ -13,7 +13,7 @@ from flexarm_tools.svg_plot import SERIES, SvgPlot, engineering, series_color, w
 
 
 def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colors: Sequence[int]) -> list[Plot]:
-    """Several runs in one plot each: base deflections, vibrations of the tool, the mode that swings most.
+    """Several runs in one plot each: bases, tool vibrations, the mode that swings most, what singularities cost.
 
     Args:
         names: of the runs.
@@ -22,8 +22,9 @@ def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colo
     """
     bases = [recording for recording in recordings if recording.elastic_names]
     bending = [recording for recording in recordings if np.isfinite(recording.modal_position).any()]
+    resolved = [recording for recording in recordings if np.isfinite(recording.resolution_position_error).any()]
     plots = []
-    if bases or not bending:
+    if bases or not (bending or resolved):
         signed = [r.deflection[:, 0] if r.deflection.shape[1] == 1 else r.base_motion for r in recordings]
         unit = common_unit([unit for recording in recordings for unit in recording.elastic_units])
         sizes = [recording.base_motion for recording in recordings]
@@ -39,6 +40,14 @@ def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colo
             for recording in recordings
         ]
         plots.append(_overlay(f"Mode {mode}", "modal position", "m*sqrt(kg)", names, recordings, colors, curves))
+    if resolved:
+        sizes = [recording.resolution_position_error for recording in recordings]
+        plots += _linear_and_logarithmic("Position error", "m", names, recordings, colors, sizes, sizes, 14.0)
+        angles = [recording.resolution_orientation_error for recording in recordings]
+        plots.append(_overlay("Orientation error", "orientation error", "rad", names, recordings, colors, angles))
+        fastest = [np.max(np.abs(recording.reference_velocity), axis=1) for recording in recordings]
+        unit = common_unit([f"{unit}/s" for recording in recordings for unit in recording.joint_units])
+        plots.append(_overlay("Fastest joint", "joint velocity", unit, names, recordings, colors, fastest))
     return plots
 
 
@@ -50,11 +59,12 @@ def _linear_and_logarithmic(
     colors: Sequence[int],
     curves: Sequence[Array],
     sizes: Sequence[Array],
+    decades: float = 7.0,
 ) -> list[Plot]:
     logarithmic = SvgPlot(TIME, f"size of the {title.lower()} [{unit}]", 4.8, 2.5)
     for i in _largest_first(curves):
         logarithmic.line(recordings[i].time, np.where(sizes[i] > 0.0, sizes[i], np.nan), series_color(colors[i]))
-    logarithmic.logarithmic(list(sizes), decades=7.0)
+    logarithmic.logarithmic(list(sizes), decades=decades)
     _limit(logarithmic, recordings)
     text = f"Size of the {title.lower()} of {', '.join(names)}, logarithmic"
     return [

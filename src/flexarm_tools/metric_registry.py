@@ -68,8 +68,8 @@ class Metric:
 
     Attributes:
         name: as written in scenario files.
-        unit: SI unit, ``1`` where it has none; ``deflection`` stands for the unit of the
-            elastic joints, ``joint`` for that of the actuated ones, ``effort`` for that of their efforts.
+        unit: SI unit, ``1`` where it has none; ``deflection`` stands for the unit of the elastic joints, ``joint`` for
+            that of the actuated ones (``joint/s``, ``joint/s^2`` likewise), ``effort`` for that of their efforts.
         options: its options.
         function: measures a recording.
     """
@@ -94,8 +94,9 @@ class Metric:
             return deflection_unit(recording.elastic_names, recording.elastic_units, options.joints)
         if self.unit == "effort":
             return " or ".join(sorted({"rad": "N*m", "m": "N"}[unit] for unit in set(recording.joint_units)))
-        if self.unit == "joint":
-            return " or ".join(sorted(set(recording.joint_units), reverse=True))
+        if self.unit.startswith("joint"):
+            suffix = self.unit.removeprefix("joint")
+            return " or ".join(f"{unit}{suffix}" for unit in sorted(set(recording.joint_units), reverse=True))
         return self.unit
 
 
@@ -154,6 +155,7 @@ def markdown_metrics() -> str:
     """Table of metrics as it stands in docs/scenario.md."""
     rows = ["| metric | unit | options | what it is |", "|---|---|---|---|"]
     words = {"deflection": "m or rad", "joint": "rad or m", "effort": "N*m or N"}
+    words |= {"joint/s": "rad/s or m/s", "joint/s^2": "rad/s^2 or m/s^2"}
     for name, entry in METRICS.items():
         options = ", ".join(f"`{option.name}`" for option in entry.options) or "none"
         rows.append(f"| `{name}` | {words.get(entry.unit, entry.unit)} | {options} | {entry.meaning} |")

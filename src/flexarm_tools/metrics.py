@@ -1,6 +1,6 @@
 """Every metric: what can be measured of a recording. The imports register them, in the order of the docs."""
 
-from flexarm_tools import base_metrics, flexible_metrics, run_metrics
+from flexarm_tools import base_metrics, flexible_metrics, redundancy_metrics, run_metrics
 from flexarm_tools.metric_registry import (
     METRICS,
     OPTIONS,
@@ -19,5 +19,6 @@ __all__ = [
     "deflection_unit",
     "flexible_metrics",
     "markdown_metrics",
+    "redundancy_metrics",
     "run_metrics",
 ]

@@ -86,6 +86,8 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
         _time_plot("Moment on the base", time, dict(zip("xyz", moment.T, strict=True)), "N*m", markers),
         _time_plot("Coupling momentum H_bm q̇", time, momentum, _momentum_unit(recording), markers),
         _singular_values(recording, markers),
+        _resolution(recording, markers),
+        _condition_number(recording, markers),
         _time_plot("Damping of the inverses", time, {"λ": recording.damping}, "1", markers),
         _latency(recording) if scenario.mode == "real_time" else None,
     ]
@@ -235,6 +237,35 @@ def _singular_values(recording: Recording, markers: Sequence[Marker]) -> Plot | 
     _mark(plot, markers)
     legend = tuple((index + 1, name, False) for index, name in enumerate(curves))
     return Plot("Smallest singular value", plot.svg("Smallest singular values over time, logarithmic"), legend)
+
+
+def _resolution(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
+    """What the joint reference leaves of the wanted pose."""
+    curves = {
+        "position [m]": recording.resolution_position_error,
+        "orientation [rad]": recording.resolution_orientation_error,
+    }
+    curves = {name: curve for name, curve in curves.items() if (np.isfinite(curve) & (curve > 0.0)).any()}
+    if not curves:
+        return None
+    plot = SvgPlot(TIME, "[m], [rad]")
+    for index, curve in enumerate(curves.values()):
+        plot.line(recording.time, np.where(curve > 0.0, curve, np.nan), series_color(index))
+    plot.logarithmic(curves.values())
+    _mark(plot, markers)
+    legend = tuple((index + 1, name, False) for index, name in enumerate(curves))
+    return Plot("Left of the wanted pose", plot.svg("Pose error of the joint reference over time, logarithmic"), legend)
+
+
+def _condition_number(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
+    values = np.minimum(recording.condition_number, 1e9)
+    if not np.isfinite(values).any():
+        return None
+    plot = SvgPlot(TIME, "")
+    plot.line(recording.time, values, series_color(0))
+    plot.logarithmic([values])
+    _mark(plot, markers)
+    return Plot("Condition number", plot.svg("Condition number of the tool's Jacobian over time, logarithmic"))
 
 
 def _latency(recording: Recording) -> Plot | None:

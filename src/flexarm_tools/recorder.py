@@ -24,6 +24,7 @@ from flexarm.msg import (
     CartesianReference,
     FlexibleState,
     JointReference,
+    RedundancyState,
     SimulationStatus,
     StrainState,
 )
@@ -76,6 +77,8 @@ class Recorder:
             topics.CARTESIAN_REFERENCE: CartesianReference,
             topics.BASE_REACTION: BaseReaction,
             topics.DESIRED_JOINT_REFERENCE: JointReference,
+            topics.JOINT_REFERENCE: JointReference,
+            topics.REDUNDANCY_STATE: RedundancyState,
         }
         if self._wrench:
             self._types[self._wrench] = WrenchStamped
@@ -128,6 +131,8 @@ class Recorder:
             (topics.BASE_REACTION, self._fill_reaction),
             (self._wrench, self._fill_wrench),
             (topics.DESIRED_JOINT_REFERENCE, self._fill_desired),
+            (topics.JOINT_REFERENCE, self._fill_given),
+            (topics.REDUNDANCY_STATE, self._fill_redundancy),
             (topics.FLEXIBLE_STATE, self._fill_estimate),
             (topics.STRAIN, self._fill_strain),
         ):
@@ -211,6 +216,13 @@ class Recorder:
             },
             self._wrench: {"base_wrench": (6,)},
             topics.DESIRED_JOINT_REFERENCE: {"desired_position": (n,)},
+            topics.JOINT_REFERENCE: {"reference_velocity": (n,)},
+            topics.REDUNDANCY_STATE: {
+                "resolution_position_error": (),
+                "resolution_orientation_error": (),
+                "condition_number": (),
+                "rows_given_up": (),
+            },
             topics.TRUE_FLEXIBLE_STATE: {"modal_position": (k,), "modal_rate": (k,)},
             topics.FLEXIBLE_STATE: {"estimated_modal_position": (k,), "estimated_modal_rate": (k,)},
             topics.STRAIN: {"strain": (g,)},
@@ -255,6 +267,16 @@ class Recorder:
 
     def _fill_desired(self, known: dict[str, Any], row: int, message: JointReference) -> None:
         known["desired_position"][row] = by_name(self._model.joint_names, message.names, message.position)
+
+    def _fill_given(self, known: dict[str, Any], row: int, message: JointReference) -> None:
+        known["reference_velocity"][row] = by_name(self._model.joint_names, message.names, message.velocity)
+
+    @staticmethod
+    def _fill_redundancy(known: dict[str, Any], row: int, message: RedundancyState) -> None:
+        known["resolution_position_error"][row] = np.linalg.norm(_point(message.position_error))
+        known["resolution_orientation_error"][row] = np.linalg.norm(_point(message.orientation_error))
+        known["condition_number"][row] = message.condition_number or np.nan
+        known["rows_given_up"][row] = len(message.dropped_rows) + len(message.damped_rows)
 
     def _fill_true_modes(self, known: dict[str, Any], row: int, message: FlexibleState) -> None:
         known["modal_position"][row] = by_name(self._modes, message.modes, message.modal_position)

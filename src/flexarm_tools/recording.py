@@ -16,7 +16,7 @@ from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,11 @@ class Recording:
         estimated_modal_rate: (T, k) [sqrt(kg)*m/s].
         strain: (T, g) as the gauges read it [1].
         desired_position: (T, n) joint reference that the controller is to follow [rad | m].
+        reference_velocity: (T, n) of the joint reference that the gate was given [rad/s | m/s].
+        resolution_position_error: (T,) what the joint reference leaves of the wanted tool position [m].
+        resolution_orientation_error: (T,) likewise of the orientation [rad].
+        condition_number: (T,) of the tool's Jacobian, as ik_redundancy_solver sees it.
+        rows_given_up: (T,) number of tool axes that it gave up or damped.
         tool_position: (T, 3) in ``root_frame`` [m].
         tool_position_in_base: (T, 3) in ``base_frame`` [m].
         tool_rotation: (T, 4) in ``root_frame``, quaternion x y z w.
@@ -104,6 +109,11 @@ class Recording:
     estimated_modal_rate: Array
     strain: Array
     desired_position: Array
+    reference_velocity: Array
+    resolution_position_error: Array
+    resolution_orientation_error: Array
+    condition_number: Array
+    rows_given_up: Array
     tool_position: Array
     tool_position_in_base: Array
     tool_rotation: Array
@@ -269,11 +279,14 @@ def _unit(description: RobotDescription, joint: str) -> str:
 def _shapes(ticks: int, n: int, m: int, k: int, g: int) -> dict[str, tuple[int, ...]]:
     """Shape of every array."""
     shapes: dict[str, tuple[int, ...]] = {"time": (ticks,), "reference_axes": (6,)}
-    shapes |= dict.fromkeys(("position", "velocity", "effort", "desired_position"), (ticks, n))
+    joints = ("position", "velocity", "effort", "desired_position", "reference_velocity")
+    shapes |= dict.fromkeys(joints, (ticks, n))
     shapes |= dict.fromkeys(("deflection", "deflection_rate", "coupling_momentum"), (ticks, m))
     shapes |= dict.fromkeys(("tool_position", "tool_position_in_base", "reference_position"), (ticks, 3))
     modal = ("modal_position", "modal_rate", "estimated_modal_position", "estimated_modal_rate")
     shapes |= dict.fromkeys(modal, (ticks, k)) | {"strain": (ticks, g)}
     shapes |= {"tool_rotation": (ticks, 4), "base_wrench": (ticks, 6)}
     scalars = ("smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping", "vibration_damping")
+    shapes |= dict.fromkeys(scalars, (ticks,))
+    scalars = ("resolution_position_error", "resolution_orientation_error", "condition_number", "rows_given_up")
     return shapes | dict.fromkeys((*scalars, "tick_latency"), (ticks,))

@@ -31,6 +31,7 @@ from flexarm_tools.recorder import Outcome, Recorder
 from flexarm_tools.recording import Recording, RunEvent
 from flexarm_tools.scenario import PLANT, EventSpec, Scenario
 
+WATCHFUL = ("hardware_gate", "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
 START_TIMEOUT = 60.0  # [s] a loaded machine starts five Python processes slowly
 STALL_TIMEOUT = 60.0  # [s] wall time without a tick after which a run is given up
 QUIET_TIME = 0.3  # [s] wall time without a message after which none is expected
@@ -114,8 +115,10 @@ class Runner:
 
     def _known_to_nodes(self, executable: str) -> dict[str, Any]:
         shared = self._shared_parameters()
+        if executable in WATCHFUL:
+            shared |= {"use_sim_time": True, "lockstep": self._mode == "lockstep"}
         if executable == "hardware_gate":
-            shared |= {"use_sim_time": True, "rate": self._scenario.rate, "lockstep": self._mode == "lockstep"}
+            shared["rate"] = self._scenario.rate
         return shared
 
     def _plant_parameters(self) -> dict[str, Any]:

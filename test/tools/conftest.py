@@ -50,7 +50,7 @@ class FlexarmSources(SourcePackages):
     def executables(self, package: str) -> tuple[str, ...] | None:
         known = (
             *("flexible_dynamics_controller", "flexible_dynamics_estimator", "hardware_gate"),
-            *("reference_generator", "rns_vibration_controller", "simulated_plant"),
+            *("ik_redundancy_solver", "reference_generator", "rns_vibration_controller", "simulated_plant"),
         )
         return known if package == "flexarm" else None
 

@@ -183,7 +183,7 @@ def test_a_modal_data_file_that_is_missing_is_said_before_the_run(load, tmp_path
         ("!degrees [60, -60, -60]", "", 8, "plant.initial_position", "has no value: give one"),
         ("initial_position: !degrees [60, -60, -60]", "a.b: 1\n  a: {b: 2}", 9, "plant.a", "'a.b' is given twice"),
         ("  description: package", "  path: package", 3, "robot.description", "is missing: expected text"),
-        ("planar_3r.urdf.xacro", "planar_4r.urdf.xacro", 3, "robot.description", "does not exist"),
+        ("planar_3r.urdf.xacro", "planar_9r.urdf.xacro", 3, "robot.description", "does not exist"),
         ("package://flexarm", "package://nowhere", 3, "robot.description", "package 'nowhere' is not installed"),
         ("package://flexarm/urdf/", "http://x/", 3, "robot.description", "only package:// and"),
         (".urdf.xacro\n", ".urdf.xacro\n  tool_frame: hand\n", 4, "robot.tool_frame", "'hand' is not a link"),
