@@ -107,7 +107,7 @@ build_overlay() (
     export PATH=$venv/bin:$PATH VIRTUAL_ENV=$venv
     colcon --log-base build/log build --base-paths . --packages-select flexarm --symlink-install \
         --cmake-args "-DPython3_EXECUTABLE=$venv/bin/python" --no-warn-unused-cli
-    setup/run python -c 'import rclpy, flexarm.msg, flexarm.srv, flexarm_core, flexarm_sim, flexarm_nodes, flexarm_tools'
+    setup/run python -c 'import rclpy, flexarm.action, flexarm.msg, flexarm.srv, flexarm_core, flexarm_sim, flexarm_nodes, flexarm_tools'
 )
 
 check_path
@@ -144,8 +144,8 @@ if [[ $(cat install/made-from 2> /dev/null || true) != "$wanted" || ! -e build/f
     echo "$wanted" > install/made-from
 fi
 # Compiling takes longer than a node may take to start; links to changed kernels count as changed.
-if [[ ! -e install/warmed || -n $(find src/flexarm_core/flexible_dynamics -name '*.py' -newer install/warmed) ]]; then
-    step "compiling the dynamics" setup/run python -m flexarm_core.flexible_dynamics.warm
+if [[ ! -e install/warmed || -n $(find src/flexarm_core -name '*.py' -newer install/warmed) ]]; then
+    step "compiling what is compiled" setup/run python -m flexarm_core.warm
     touch install/warmed
 fi
 # Nodes start faster from byte code; links to changed modules are compiled here, also where PYTHONDONTWRITEBYTECODE is set.
