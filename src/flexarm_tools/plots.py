@@ -227,16 +227,7 @@ def _singular_values(recording: Recording, markers: Sequence[Marker]) -> Plot | 
         "of H_bm": recording.smallest_coupling_singular_value,
         "of J P_RNS": np.where(recording.has_reference, recording.smallest_restricted_singular_value, np.nan),
     }
-    curves = {name: curve for name, curve in curves.items() if (np.isfinite(curve) & (curve > 0.0)).any()}
-    if not curves:
-        return None
-    plot = SvgPlot(TIME, "")
-    for index, curve in enumerate(curves.values()):
-        plot.line(recording.time, np.where(curve > 0.0, curve, np.nan), series_color(index))
-    plot.logarithmic(curves.values())
-    _mark(plot, markers)
-    legend = tuple((index + 1, name, False) for index, name in enumerate(curves))
-    return Plot("Smallest singular value", plot.svg("Smallest singular values over time, logarithmic"), legend)
+    return _logarithmic("Smallest singular value", "", "Smallest singular values", recording, curves, markers)
 
 
 def _resolution(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
@@ -245,27 +236,29 @@ def _resolution(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
         "position [m]": recording.resolution_position_error,
         "orientation [rad]": recording.resolution_orientation_error,
     }
+    words = "Pose error of the joint reference"
+    return _logarithmic("Left of the wanted pose", "[m], [rad]", words, recording, curves, markers)
+
+
+def _condition_number(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
+    curves = {"of the tool's Jacobian": np.minimum(recording.condition_number, 1e9)}
+    return _logarithmic("Condition number", "", "Condition number", recording, curves, markers)
+
+
+def _logarithmic(
+    title: str, label: str, words: str, recording: Recording, curves: dict[str, Array], markers: Sequence[Marker]
+) -> Plot | None:
+    """Positive curves over time, logarithmic; None where nothing is known."""
     curves = {name: curve for name, curve in curves.items() if (np.isfinite(curve) & (curve > 0.0)).any()}
     if not curves:
         return None
-    plot = SvgPlot(TIME, "[m], [rad]")
+    plot = SvgPlot(TIME, label)
     for index, curve in enumerate(curves.values()):
         plot.line(recording.time, np.where(curve > 0.0, curve, np.nan), series_color(index))
     plot.logarithmic(curves.values())
     _mark(plot, markers)
     legend = tuple((index + 1, name, False) for index, name in enumerate(curves))
-    return Plot("Left of the wanted pose", plot.svg("Pose error of the joint reference over time, logarithmic"), legend)
-
-
-def _condition_number(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
-    values = np.minimum(recording.condition_number, 1e9)
-    if not np.isfinite(values).any():
-        return None
-    plot = SvgPlot(TIME, "")
-    plot.line(recording.time, values, series_color(0))
-    plot.logarithmic([values])
-    _mark(plot, markers)
-    return Plot("Condition number", plot.svg("Condition number of the tool's Jacobian over time, logarithmic"))
+    return Plot(title, plot.svg(f"{words} over time, logarithmic"), legend)
 
 
 def _latency(recording: Recording) -> Plot | None:
