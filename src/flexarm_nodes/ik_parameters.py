@@ -65,9 +65,14 @@ IK_PARAMETERS = (
         live=True,
     ),
     Parameter(
-        "max_acceleration", "double[]", [10.0], "of joints, one for all or one a joint of the chain", "rad/s^2 | m/s^2"
+        "max_acceleration",
+        "double[]",
+        [10.0],
+        "of joints, one for all or one a joint of the chain",
+        "rad/s^2 | m/s^2",
+        live=True,
     ),
-    Parameter("velocity_scale", "double", 1.0, "part of the joints' velocity limits that is used", "", 1e-3, 1.0),
+    Parameter("velocity_scale", "double", 1.0, "part of the joints' velocity limits in use", "", 1e-3, 1.0, live=True),
     Parameter("max_linear_velocity", "double", 0.25, "of the tool along a path", "m/s", 1e-6, live=True),
     Parameter("max_linear_acceleration", "double", 1.0, "of the tool along a path", "m/s^2", 1e-6, live=True),
     Parameter("max_angular_velocity", "double", 1.0, "of the tool along a path", "rad/s", 1e-6, live=True),

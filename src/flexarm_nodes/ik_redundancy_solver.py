@@ -99,7 +99,10 @@ class IkRedundancySolver(ArmNode):
 
     def change(self, values: dict[str, Any]) -> None:
         """Live parameters take effect with the next sample, on paths with the next plan."""
-        self._solver.set_config(redundancy_config(values))
+        config, limits = redundancy_config(values), motion_limits(values, self._solver.chain)
+        self._solver.set_config(config)
+        self._solver.set_limits(limits)
+        self._limits = limits
         self._follower.path_tolerance = values["path_tolerance"]
         self._follower.feedback_period = round(1e9 / values["feedback_rate"])
         self._output.complaint = values["reference_timeout"]

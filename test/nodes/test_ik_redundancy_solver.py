@@ -138,11 +138,20 @@ def test_settings_change_while_running_and_bad_ones_are_refused_with_their_reaso
         ({"origin": [1.0]}, "origin needs 4 numbers"),
         ({"priority": ["x y z"]}, "priority must name each of"),
         ({"threshold": -1.0}, "threshold must lie in"),
-        ({"max_acceleration": [1.0]}, "can only change while the node is not configured"),
+        ({"max_acceleration": [1.0, 2.0]}, "max_acceleration needs 1 or 4 numbers"),
+        ({"velocity_scale": 1.5}, "velocity_scale must lie in"),
+        ({"source": "auto"}, "can only change while the node is not configured"),
     ):
         with pytest.raises(GraphError, match=reason):
             live.graph.set_parameters(NODE, change)
     assert np.allclose(arm.follow(tool, axes=axes).position, core.position, atol=1e-6)
+    live.graph.set_parameters(NODE, {"max_acceleration": [0.5], "velocity_scale": 0.1})
+    away, before = (tool[0] + [0.05, 0.0, 0.0], tool[1]), arm.position
+    for _ in range(50):
+        after = arm.follow(away, axes=axes)
+    assert np.abs(np.array(after.velocity)).max() <= 0.5 * 50 * PERIOD * 1e-9 + 1e-9 and not np.allclose(
+        after.position, before
+    )
 
 
 def test_references_in_the_frame_of_the_room_are_held_against_the_base_that_swings(live, planar_3r_text):

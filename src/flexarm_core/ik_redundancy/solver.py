@@ -62,9 +62,8 @@ class RedundancySolver:
         Raises:
             ConfigError: limits or settings that do not fit the chain.
         """
-        if len(limits.lower) != chain.n:
-            raise ConfigError(f"limits are of {len(limits.lower)} joints, the chain has {chain.n}")
-        self.chain, self._limits = chain, limits.table()
+        self.chain = chain
+        self.set_limits(limits)
         self._memory, self._share = np.zeros(track_size(chain.n)), np.ones((2, 6))
         self._settings = np.zeros(3)
         self.reset()
@@ -74,6 +73,16 @@ class RedundancySolver:
     def config(self) -> RedundancyConfig:
         """Settings in force."""
         return self._config
+
+    def set_limits(self, limits: MotionLimits) -> None:
+        """Change the limits between two samples; a joint beyond a new one is brought back as its acceleration allows.
+
+        Raises:
+            ConfigError: they are of another number of joints.
+        """
+        if len(limits.lower) != self.chain.n:
+            raise ConfigError(f"limits are of {len(limits.lower)} joints, the chain has {self.chain.n}")
+        self._limits = limits.table()
 
     def set_config(self, config: RedundancyConfig) -> None:
         """Change the settings between two samples; the limits keep the output from jumping.

@@ -544,6 +544,23 @@ def test_limits_of_another_number_of_joints_are_refused():
         RedundancySolver(chain, motion_limits(other), RedundancyConfig())
 
 
+def test_limits_change_between_samples_and_hold_from_then_on():
+    solver, dt = begun("arm_6r", acceleration=20.0), 1e-3
+    position, rotation = solver.chain.pose(solver.position)
+    target = position + [0.0, 0.2, 0.0]
+    follow(solver, [(target, rotation)] * 80, dt)
+    fast = np.abs(solver.velocity).max()
+    assert fast > 0.5
+    solver.set_limits(motion_limits(solver.chain, acceleration=5.0, velocity=0.3))
+    before = solver.velocity
+    for tick in range(3000):
+        solver.update(target, rotation, ALL, dt)
+        assert np.abs(solver.velocity - before).max() <= 5.0 * dt
+        assert tick < fast / 5.0 / dt or np.abs(solver.velocity).max() <= 0.3
+        before = solver.velocity
+    assert np.allclose(solver.chain.pose(solver.position)[0], target, atol=1e-9)
+
+
 def test_an_objective_that_gives_no_numbers_is_refused():
     solver = begun("planar_4r")
     with pytest.raises(ConfigError, match="objective"):
