@@ -35,7 +35,6 @@ from scipy.spatial.transform import Rotation
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.pose_path import CHARACTERISTIC_LENGTH, PosePath
-from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
 
 KEYS = ("frame", "relative", "characteristic_length", "segments")
@@ -264,7 +263,7 @@ class _Reader:
         name, where = given[0], f"{key}.{given[0]}"
         numbers = self.numbers(values, name, key, ORIENTATIONS[name])
         if name == "rpy":
-            return roll_pitch_yaw_to_rotation(*numbers)
+            return np.asarray(Rotation.from_euler("xyz", numbers).as_matrix())  # lower case: about fixed axes
         if name == "axis_angle":
             return np.asarray(Rotation.from_rotvec(self.rotation_vector(numbers, where)).as_matrix())
         norm = float(np.linalg.norm(numbers))
