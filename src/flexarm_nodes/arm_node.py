@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import signal
+import time
 import traceback
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import rclpy
+from rclpy.duration import Duration
 from rclpy.experimental import EventsExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import String
@@ -20,6 +22,8 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.diagnostics import ERROR, OK, Diagnostics
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, ParameterTable
 from flexarm_nodes.topics import LATCHED, ROBOT_DESCRIPTION
+
+LAST_WORDS = 1.0  # [s] that a node waits at its end for its last messages to arrive
 
 
 class ArmNode(LifecycleNode):
@@ -119,6 +123,13 @@ class ArmNode(LifecycleNode):
             self.active = False
             self.stop()
 
+    def flush(self) -> None:
+        """Wait until what was sent last has arrived, or for LAST_WORDS: a message dies with its publisher."""
+        deadline = time.monotonic() + LAST_WORDS
+        for publisher in self.publishers:
+            left = max(deadline - time.monotonic(), 0.0)
+            publisher.wait_for_all_acked(Duration(seconds=left))
+
     def guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
         """Wrap a message callback: silent while inactive; an error is reported and never ends the process."""
 
@@ -164,6 +175,7 @@ def run(node_class: Callable[[], ArmNode]) -> None:
         ):  # rclpy raises on a lifecycle transition that is not possible now; no message may end the node
             node.get_logger().error(traceback.format_exc())
     node.leave()
+    node.flush()
     executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown()
