@@ -57,7 +57,7 @@ def controller(live):
         live.trajectories = live.publisher(topics.JOINT_TRAJECTORY, JointTrajectory)
         live.until(lambda: live.node.count_subscribers(topics.JOINT_TRAJECTORY) > 0, "its subscriptions")
         live.until(lambda: live.node.count_publishers(topics.JOINT_REFERENCE) > 0, "joint_reference")
-        live.spin(0.3)
+        live.settle()
         return live
 
     return start
@@ -106,7 +106,7 @@ def test_a_trajectory_makes_it_a_controller_of_its_own(controller):
     point = JointTrajectoryPoint(positions=[0.3, 0.6], velocities=[0.0, 0.0], time_from_start=Duration(sec=1))
     message.points = [point]
     live.trajectories.publish(message)
-    live.spin(0.3)
+    live.settle()
     assert np.allclose(sample(501).position, [0.35, 0.55], atol=1e-9)
     assert np.allclose(sample(2000).position, [0.6, 0.3], atol=1e-9)
     message.joint_names = ["shoulder", "wrist"]

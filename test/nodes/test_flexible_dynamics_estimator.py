@@ -38,7 +38,7 @@ def start(live, values: dict[str, Any]) -> None:
     if values.get("use_strain", True) and values.get("correct", True):
         live.strains = live.publisher(topics.STRAIN, StrainState)
     live.until(lambda: live.node.count_publishers(topics.FLEXIBLE_STATE) > 0, "flexible_state")
-    live.spin(0.3)
+    live.settle()
 
 
 def stamp(tick: int) -> Time:

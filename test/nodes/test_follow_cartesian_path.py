@@ -210,7 +210,7 @@ def test_a_goal_waits_until_an_arm_that_moves_has_come_to_rest(arm):
 def test_a_trajectory_controller_gets_the_path_once_and_its_stop_on_cancelling(live):
     arm = Arm(live, "arm_6r", BENT, output="trajectory")
     arm.listen(topics.CONTROLLER_TRAJECTORY, JointTrajectory)
-    live.spin(0.3)
+    live.settle()
     sent_to = live.received[topics.CONTROLLER_TRAJECTORY]
     position, rotation = arm.chain.pose(BENT)
 

@@ -25,7 +25,7 @@ def start(live, parameters) -> None:
     live.states = live.publisher(topics.JOINT_STATES, JointState)
     live.references = live.publisher(topics.JOINT_REFERENCE, JointReference)
     live.until(lambda: live.node.count_publishers(COMMANDS) > 0, "commands")
-    live.spin(0.3)
+    live.settle()
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def test_every_stamp_is_answered_once_before_during_and_after_a_stream(arm):
     arm.hold(3)
     arm.send_reference(*pose)  # of a stamp that has been answered: it announces the stream
     arm.live.wait_for_diagnostic(NODE, "holding")
-    arm.live.spin(0.3)
+    arm.live.settle()
     for _ in range(5):
         arm.follow(pose)
     for _ in range(8):  # the stream ceases: these wait for its references
@@ -163,7 +163,7 @@ def test_references_in_the_frame_of_the_room_are_held_against_the_base_that_swin
     states = live.publisher(topics.JOINT_STATES, JointState)
     references = live.publisher(topics.CARTESIAN_REFERENCE, CartesianReference)
     live.until(lambda: live.node.count_publishers(topics.JOINT_REFERENCE) > 0, "joint references")
-    live.spin(0.3)
+    live.settle()
     answers = live.received[topics.JOINT_REFERENCE]
     still = ArmState(0, start, np.zeros(3), np.zeros(1), np.zeros(1))
     tool = model.tool_kinematics(still, "world")

@@ -32,7 +32,7 @@ def test_the_path_begins_at_the_measured_tool_and_answers_each_state(live, share
     live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
     states = live.publisher(topics.JOINT_STATES, JointState)
     live.until(lambda: live.node.count_publishers(topics.CARTESIAN_REFERENCE) > 0, "cartesian_reference")
-    live.spin(0.3)
+    live.settle()
     received = live.received[topics.CARTESIAN_REFERENCE]
     for count, tick in enumerate((5, 2005, 5005)):
         states.publish(joint_state(tick, deflection=0.01))
@@ -51,7 +51,7 @@ def test_a_move_of_the_joints_begins_where_they_are_and_answers_each_state(live,
     live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
     states = live.publisher(topics.JOINT_STATES, JointState)
     live.until(lambda: live.node.count_publishers(topics.DESIRED_JOINT_REFERENCE) > 0, "desired_joint_reference")
-    live.spin(0.3)
+    live.settle()
     core = JointMove(JointMoveConfig(tuple(JOINTS["joint_displacement"]), 0.0, 2.0, False, make_shaper("zv", 2.0)))
     core.begin(5_000_000, START)
     received = live.received[topics.DESIRED_JOINT_REFERENCE]
@@ -111,7 +111,7 @@ def test_a_waypoint_file_is_followed_from_the_measured_tool(live, shared, tmp_pa
     live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
     states = live.publisher(topics.JOINT_STATES, JointState)
     live.until(lambda: live.node.count_publishers(topics.CARTESIAN_REFERENCE) > 0, "cartesian_reference")
-    live.spin(0.3)
+    live.settle()
     core = WaypointMotion(WaypointMotionConfig(load_waypoint_file(file), "base_ft", PathLimits(0.5, 1.0, 2.0, 4.0)))
     turn = np.array([[0.5, 3**0.5 / 2.0, 0.0], [-(3**0.5) / 2.0, 0.5, 0.0], [0.0, 0.0, 1.0]])  # -60 deg about z
     core.begin(5_000_000, np.array([2.0, 0.0, 0.0]), turn)

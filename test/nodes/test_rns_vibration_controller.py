@@ -37,7 +37,7 @@ def controller(live, shared):
     live.states = live.publisher(topics.JOINT_STATES, JointState)
     live.references = live.publisher(topics.CARTESIAN_REFERENCE, CartesianReference)
     live.until(lambda: live.node.count_publishers(topics.BASE_REACTION) > 0, "base_reaction")
-    live.spin(0.3)
+    live.settle()
     return live
 
 
@@ -113,7 +113,7 @@ def test_the_base_state_can_come_from_the_flexible_state(live, shared):
     states = live.publisher(topics.JOINT_STATES, JointState)
     flexible = live.publisher(topics.FLEXIBLE_STATE, FlexibleState)
     live.until(lambda: live.node.count_publishers(topics.JOINT_REFERENCE) > 0, "joint_reference")
-    live.spin(0.3)
+    live.settle()
     joints = joint_state(3, names=["joint1", "joint2", "joint3"])
     base = FlexibleState(elastic_joints=["base_x"], deflection=[0.01], deflection_rate=[0.1])
     base.header.stamp = joints.header.stamp
@@ -138,8 +138,16 @@ def test_the_robot_description_topic_is_enough(live, shared):
     publisher = live.node.create_publisher(String, topics.ROBOT_DESCRIPTION, topics.LATCHED)
     publisher.publish(String(data=shared["robot_description"]))
     live.until(lambda: publisher.get_subscription_count() > 0, "a subscription")
-    live.spin(0.3)
-    live.graph.transition("rns_vibration_controller", "configure")
+
+    def configures() -> bool:
+        live.settle()  # the description may still be on its way
+        try:
+            live.graph.transition("rns_vibration_controller", "configure")
+        except GraphError:
+            return False
+        return True
+
+    live.until(configures, "a configuration")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def start(live, shared, **parameters) -> None:
         live.listen(topic, message_type)
     live.commands = live.publisher(COMMANDS, Float64MultiArray)
     live.until(lambda: live.node.count_publishers("base_wrench") > 0, "base_wrench")
-    live.spin(0.3)
+    live.settle()
 
 
 def answer_every_state(live, ticks: int, effort=(0.0, 0.0, 0.0)) -> None:

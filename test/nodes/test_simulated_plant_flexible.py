@@ -52,7 +52,7 @@ def run(live, parameters, ticks: int) -> list[str]:
         )
     commands = live.publisher(topics.command_topic("effort"), Float64MultiArray)
     live.until(lambda: live.node.count_publishers("tool_imu") > 0, "tool_imu")
-    live.spin(0.3)
+    live.settle()
     live.graph.advance("simulated_plant", ticks * 1e-3)
     for tick in range(ticks):
         live.until(lambda tick=tick: len(live.received[topics.JOINT_STATES]) > tick, "a state")

@@ -48,7 +48,7 @@ class Arm:
         self.client = ActionClient(live.node, FollowCartesianPath, topics.FOLLOW_CARTESIAN_PATH)
         live.until(self.client.server_is_ready, "the action")
         self.feedback: list[FollowCartesianPath.Feedback] = []
-        live.spin(0.3)
+        live.settle()
 
     def listen(self, topic, message_type) -> None:
         self.live.listen(topic, message_type)

@@ -22,6 +22,8 @@ from flexarm_nodes import topics
 from flexarm_tools.graph import Graph
 from flexarm_tools.processes import NodeDiedError, NodeProcess, end_all
 
+SETTLE_TIME = 0.6  # [s] wall time for discovery, on a crowded machine
+
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[int]:
@@ -99,6 +101,10 @@ class LiveGraph:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.01)
+
+    def settle(self) -> None:
+        """Give peers time to discover each other both ways: of the way back to here nothing here can know."""
+        self.spin(SETTLE_TIME)
 
     def said(self, node: str) -> list[tuple[int, str]]:
         """(level, message) of every diagnostic of a node so far."""
