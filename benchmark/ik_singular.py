@@ -70,14 +70,10 @@ class Course:
     """What a run showed."""
 
     feasible_error: float = 0.0
-    error: float = 0.0
     rotation_error: float = 0.0
-    velocity: float = 0.0
     acceleration: float = 0.0
     condition: float = 0.0
     stops: int = 0
-    dropped: bool = False
-    end_error: float = 0.0
 
 
 def singular() -> Iterator[Figure]:
@@ -132,15 +128,11 @@ def follow(crossing: Crossing, config: RedundancyConfig) -> Course:
         U, values, _ = np.linalg.svd(J[:3])
         missed = U.T @ (wanted - p)
         course.feasible_error = max(course.feasible_error, float(np.linalg.norm(missed[values > FEASIBLE])))
-        course.error = max(course.error, float(np.linalg.norm(missed)))
         course.rotation_error = max(course.rotation_error, float(np.linalg.norm(status.rotation_error)))
-        course.velocity = max(course.velocity, float((np.abs(solver.velocity) / limits.velocity).max()))
         course.acceleration = max(course.acceleration, float(np.abs(solver.velocity - before).max() / DT))
         course.condition = max(course.condition, status.condition_number)
-        course.dropped |= bool(status.dropped)
         stands = np.abs(solver.velocity).max() < STANDS and speed > MOVES
         course.stops += int(stands or (np.abs(solver.velocity) > limits.velocity).any())
-    course.end_error = float(np.linalg.norm(missed))
     return course
 
 

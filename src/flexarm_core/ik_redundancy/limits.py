@@ -93,7 +93,7 @@ def displacement_bounds(limits: Array, q: Array, v: Array, dt: float, lo: Array,
     """
     for i in range(q.shape[0]):
         V, A = limits[2, i] * (1.0 - EXACT), limits[3, i] * (1.0 - EXACT)
-        if np.inf > A:
+        if limits[3, i] < math.inf:
             highest = min(A, (V - v[i]) / dt, _highest(limits[1, i] - q[i], v[i], A, dt))
             lowest = max(-A, (-V - v[i]) / dt, -_highest(q[i] - limits[0, i], -v[i], A, dt))
             highest, lowest = max(highest, -A), min(lowest, A)
@@ -117,8 +117,8 @@ def limited_step(
         offset: (n,) theta - theta_0.
         gain: share of the way to the minimiser of the objective that is gone.
         plan: settings.
-        lo: (n,)
-        hi: (n,)
+        lo: (n,) least displacement [rad | m].
+        hi: (n,) largest displacement [rad | m].
         share: (2, 6) gets, for each row of J, the share that singularity left, and the share that limits left.
         out: (n,) dtheta.
 

@@ -34,11 +34,8 @@ INSET = 1e-3  # [rad | m] by which points keep off the position limits, so that 
 FINEST = 2.0**-20  # share of the path below which no more points are put between
 SETTLING = 0.1  # share of the path on which spare motion comes near the minimum of an objective that begins elsewhere
 EXACT = 1e-5  # [m] threshold of a row where nothing is to be given up
-STRAIGHT = (
-    3e-3,
-    3e-4,
-    3e-2,
-)  # [m] the same where the joints go straight on through a singularity, the tool within its tolerance
+# [m] the same, in turn, where the joints go straight on through a singularity, the tool within its tolerance
+STRAIGHT = (3e-3, 3e-4, 3e-2)
 LOOKS = np.array([0.25, 0.5, 0.75])  # where between two points the joints' path is looked at
 POINTS = 0.5  # share of the tolerance that points may use, so that what lies between them keeps it
 REFINEMENTS = 5  # how often points are put where the joints leave the path between two
@@ -90,8 +87,8 @@ class PathPlanner:
             start: (n,) present joint positions [rad | m].
             path_limits: of the tool.
             axes: (6,) which of x y z rx ry rz are wanted.
-            position_tolerance: [m].
-            rotation_tolerance: [rad].
+            position_tolerance: on each axis [m].
+            rotation_tolerance: about each axis [rad].
             allow_dropped: whether rows may be given up at singularities and beyond reach, in the order of priority.
 
         Raises:
@@ -142,7 +139,7 @@ class PathPlanner:
         turn = np.empty(3)
         rotation_error(R_wanted, R, turn)
         error = np.where(axes, np.concatenate((wanted - p, turn)), 0.0)
-        if (np.abs(error) > np.maximum(tolerance, 1e-3)).any():
+        if (np.abs(error) > tolerance / POINTS).any():
             raise InputError(
                 f"the path begins {np.linalg.norm(error[:3]):.4g} m and {np.linalg.norm(error[3:]):.4g} rad away from"
                 " the tool: begin it at the tool's present pose"

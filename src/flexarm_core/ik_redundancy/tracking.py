@@ -7,7 +7,7 @@ so that catching up ends without overshoot, and begins as gently. The rest goes 
 Rows are turned so that each is orthogonal to the others of its level first: what is given up is then just the direction
 that the arm has lost (see :mod:`rows`).
 
-A step is exact for the linearised arm only. One or two corrections, at the Jacobian of where the step led, take out
+A step is exact for the linearised arm only. A few corrections, at the Jacobian of where the step led, take out
 what curvature made of it, and nothing else: rows that singularities or limits left out stay left out.
 """
 
