@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from flexarm_sim.plant import PlantConfig
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
 from flexarm_sim.strain import FAULTS, StrainFault
+from flexarm_sim.surfaces import KINDS, Surface
 
 SIGNALS = (
     ("joint_position", "encoders", "rad | m"),
@@ -82,6 +84,21 @@ PLANT_PARAMETERS = (
     Parameter("pushes.forces", "double[]", [], "external pushes: x y z of each, root axes", "N"),
     Parameter("pushes.torques", "double[]", [], "external pushes: x y z of each, root axes", "N*m"),
     Parameter("pushes.shapes", "string[]", [], "external pushes: rectangle or half_sine"),
+    Parameter("surfaces.names", "string[]", [], "surfaces that the tool's tip can touch (mujoco)"),
+    Parameter("surfaces.kinds", "string[]", [], "surfaces: plane or box", choices=KINDS),
+    Parameter(
+        "surfaces.positions", "double[]", [], "surfaces: x y z of each, a point of the plane or the box's centre", "m"
+    ),
+    Parameter("surfaces.rpys", "double[]", [], "surfaces: roll pitch yaw of each; z is a plane's normal", "rad"),
+    Parameter(
+        "surfaces.half_extents", "double[]", [], "surfaces: x y z of each, zeros for a plane; empty: all are", "m"
+    ),
+    Parameter("surfaces.stiffnesses", "double[]", [], "surfaces: force per penetration of each", "N/m", 0.0, live=True),
+    Parameter(
+        "surfaces.dampings", "double[]", [], "surfaces: force per speed of penetration of each", "N*s/m", 0.0, live=True
+    ),
+    Parameter("surfaces.frictions", "double[]", [], "surfaces: Coulomb's coefficient of each", "", 0.0, live=True),
+    Parameter("tip_radius", "double", 0.015, "of the tool's tip, a sphere about the tool frame's origin", "m", 1e-6),
     Parameter(
         "joint_list_fault.names", "string[]", [], "joints that /joint_states lists during the fault, in this order"
     ),
@@ -174,11 +191,47 @@ def _intervals(name: str, flat: list[float]) -> tuple[tuple[float, float], ...]:
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
+def plant_surfaces(values: dict[str, Any]) -> tuple[Surface, ...]:
+    """Surfaces from parameter values.
+
+    Raises:
+        ConfigError: lists that do not fit each other, or values that no surface has.
+    """
+    names, lists = values["surfaces.names"], (("kinds", 1), ("stiffnesses", 1), ("dampings", 1), ("frictions", 1))
+    if not values["surfaces.half_extents"]:
+        values = values | {"surfaces.half_extents": [0.0] * (3 * len(names))}
+    _check_lists(values, "surfaces", "names", (*lists, ("positions", 3), ("rpys", 3), ("half_extents", 3)))
+    given = {name: values[f"surfaces.{name}"] for name, _ in lists}
+    places = {
+        name: [tuple(triple) for triple in np.reshape(values[f"surfaces.{name}"], (-1, 3)).tolist()]
+        for name in ("positions", "rpys", "half_extents")
+    }
+    return tuple(
+        Surface(
+            name,
+            given["kinds"][i],
+            places["positions"][i],
+            places["rpys"][i],
+            given["stiffnesses"][i],
+            given["dampings"][i],
+            given["frictions"][i],
+            places["half_extents"][i],
+        )
+        for i, name in enumerate(names)
+    )
+
+
+def _check_lists(values: dict[str, Any], group: str, key: str, widths: Iterable[tuple[str, int]]) -> None:
+    count = len(values[f"{group}.{key}"])
+    for name, width in widths:
+        if len(values[f"{group}.{name}"]) != width * count:
+            raise ConfigError(f"{group}.{name} needs {width * count} values for {count} {key}")
+
+
 def _pushes(values: dict[str, Any]) -> tuple[Push, ...]:
     links = values["pushes.links"]
-    for name, width in (("starts", 1), ("durations", 1), ("forces", 3), ("torques", 3), ("shapes", 1)):
-        if len(values[f"pushes.{name}"]) != width * len(links):
-            raise ConfigError(f"pushes.{name} needs {width * len(links)} values for {len(links)} links")
+    widths = (("starts", 1), ("durations", 1), ("forces", 3), ("torques", 3), ("shapes", 1))
+    _check_lists(values, "pushes", "links", widths)
     forces, torques = (np.reshape(values[f"pushes.{name}"], (-1, 3)) for name in ("forces", "torques"))
     return tuple(
         Push(

@@ -28,7 +28,7 @@ from flexarm_nodes.conversions import (
 )
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.flexible_conversions import imu_to_message, strain_to_message, true_flexible_state_to_message
-from flexarm_nodes.plant_parameters import PLANT_PARAMETERS, plant_config, plant_description
+from flexarm_nodes.plant_parameters import PLANT_PARAMETERS, plant_config, plant_description, plant_surfaces
 from flexarm_sim.backends import make_backend
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
@@ -45,7 +45,7 @@ class SimulatedPlant(ArmNode):
     def __init__(self) -> None:
         """Create what does not depend on the robot."""
         super().__init__("simulated_plant")
-        self._clock = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
+        self._time_publisher = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
         self._joint_states = self.create_publisher(JointState, topics.JOINT_STATES, topics.CONTROL)
         self._status = self.create_publisher(SimulationStatus, topics.SIMULATION_STATUS, topics.EVERY_SAMPLE)
         self._true_joints = self.create_publisher(JointState, topics.TRUE_JOINT_STATES, topics.EVERY_SAMPLE)
@@ -57,6 +57,7 @@ class SimulatedPlant(ArmNode):
         """Parameters -> plant; only the model's description is used: plant and controller are different engines."""
         description = plant_description(values, model.description)
         self._frames = (model.world_frame, model.base_frame)
+        surfaces = plant_surfaces(values)
         backend = make_backend(
             values["backend"],
             description,
@@ -65,6 +66,8 @@ class SimulatedPlant(ArmNode):
             max_step=values["max_step"],
             hard_stops=values["hard_stops"],
             segments=values["segments"],
+            surfaces=surfaces,
+            tip_radius=values["tip_radius"],
         )
         config = plant_config(values, description)
         self._plant = Plant(description, backend, config)
@@ -87,12 +90,19 @@ class SimulatedPlant(ArmNode):
             self._strain = self.create_publisher(StrainState, topics.STRAIN, topics.CONTROL)
         if self._bends or self._plant.elastic_joint_names:
             self._true_flexible = self.create_publisher(FlexibleState, topics.TRUE_FLEXIBLE_STATE, topics.EVERY_SAMPLE)
+        self._touches = bool(surfaces)
+        if surfaces:
+            self._true_contact = self.create_publisher(WrenchStamped, topics.TRUE_CONTACT_WRENCH, topics.EVERY_SAMPLE)
         self.create_subscription(
             Float64MultiArray,
             topics.command_topic(values["command_mode"]),
             self.guarded(self._on_command),
             topics.NEWEST,
         )
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Surfaces get softer, harder, rougher or smoother from this stamp on."""
+        self._plant.change_surfaces(plant_surfaces(values))
 
     def start(self) -> None:
         """Back to time 0, paused."""
@@ -191,7 +201,7 @@ class SimulatedPlant(ArmNode):
         if message.name:
             self._joint_states.publish(message)
         if stamp >= self._next_clock:
-            self._clock.publish(Clock(clock=nanoseconds_to_stamp(stamp)))
+            self._time_publisher.publish(Clock(clock=nanoseconds_to_stamp(stamp)))
             self._next_clock = stamp + self._clock_period
         if not self._bends:
             self._publish_sensors(measurement)
@@ -209,6 +219,9 @@ class SimulatedPlant(ArmNode):
             self._true_flexible.publish(
                 true_flexible_state_to_message(stamp, self._plant.elastic_joint_names, self._plant.modes, state)
             )
+        if self._touches:
+            contact = np.sum(list(state.contacts.values()), axis=0)
+            self._true_contact.publish(wrench_to_message(stamp, world, contact))
         return bool(message.name)
 
     def _publish_sensors(self, measurement: Measurement) -> None:

@@ -7,6 +7,7 @@ other, ``g`` strain gauges; all in the order of the robot description.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from flexarm_core.errors import FlexarmError
 from flexarm_core.types import Array
+from flexarm_sim.surfaces import Surface
 
 
 class PlantDivergedError(FlexarmError):
@@ -46,6 +48,8 @@ class PlantState:
         strain: (g,) at the strain gauges, tension positive [1].
         imus: by IMU, (6,) ``[specific force; angular velocity]`` at the origin and in the axes of its frame
             [m/s^2, rad/s]; at rest the force points up.
+        contacts: by surface, (6,) ``[f; n]`` that it exerts on the tool, at the tool frame's origin in axes of the root
+            link [N, N*m]; zeros where it is not touched.
     """
 
     time: float
@@ -66,6 +70,7 @@ class PlantState:
     modal_rate: Array = field(default_factory=lambda: np.zeros(0))
     strain: Array = field(default_factory=lambda: np.zeros(0))
     imus: dict[str, Array] = field(default_factory=dict)
+    contacts: dict[str, Array] = field(default_factory=dict)
 
 
 class Backend(Protocol):
@@ -129,6 +134,17 @@ class Backend(Protocol):
         """
         ...
 
+    def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
+        """Take the stiffness, damping and friction of all surfaces, from the next step on.
+
+        Args:
+            surfaces: those that the backend was made with, in the same places.
+
+        Raises:
+            ConfigError: other surfaces, or one too stiff for the step; the backend is then unchanged.
+        """
+        ...
+
     def step(self, effort: ArrayLike, duration: float) -> None:
         """Hold the effort and the external wrenches for a time and integrate the equations of motion over it.
 
@@ -151,7 +167,7 @@ class Backend(Protocol):
 
         With the elastic coordinates, those of flexible links too, eliminated from the equations of motion,
         ``effort = Lambda qdd + b``, ``Lambda = H_m - H_bm^T H_b^-1 H_bm``; ``b`` holds gravity, gyroscopic forces,
-        viscous damping and what the base springs pass on; dry friction and external wrenches are left out.
+        viscous damping and what the base springs pass on; dry friction, external wrenches and contacts are left out.
 
         Returns:
             ``Lambda`` (n, n) [kg*m^2 | kg*m | kg] and ``b`` (n,) [N*m | N].

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_sim.backend import Backend
+from flexarm_sim.surfaces import Surface
 
 BACKENDS = ("mujoco", "flexible_dynamics")
 
@@ -20,6 +21,8 @@ def make_backend(
     max_step: float = 0.00025,
     hard_stops: bool = False,
     segments: int = 20,
+    surfaces: Sequence[Surface] = (),
+    tip_radius: float = 0.015,
 ) -> Backend:
     """Make a backend.
 
@@ -31,9 +34,11 @@ def make_backend(
         max_step: longest integration step [s].
         hard_stops: whether joints stop at their position limits; ``mujoco`` only.
         segments: of each flexible link; ``mujoco`` only.
+        surfaces: what the tool's tip can touch; ``mujoco`` only.
+        tip_radius: of the sphere about the tool frame's origin that touches them [m].
 
     Raises:
-        ConfigError: unknown name, settings out of bounds, or hard stops of a backend that has none.
+        ConfigError: unknown name, settings out of bounds, or hard stops or surfaces of a backend that has none.
         RobotDescriptionError: the robot cannot be simulated.
     """
     if name == "mujoco":
@@ -46,11 +51,18 @@ def make_backend(
             max_step=max_step,
             hard_stops=hard_stops,
             segments=segments,
+            surfaces=surfaces,
+            tip_radius=tip_radius,
         )
     if name == "flexible_dynamics":
         from flexarm_sim.flexible_backend import FlexibleBackend
 
         if hard_stops:
             raise ConfigError("the backend flexible_dynamics has no hard stops: turn hard_stops off, or take mujoco")
+        if surfaces:
+            names = ", ".join(surface.name for surface in surfaces)
+            raise ConfigError(
+                f"the backend flexible_dynamics has no contact: remove the surfaces {names}, or take mujoco"
+            )
         return FlexibleBackend(description, tool_frame=tool_frame, gravity=gravity, max_step=max_step)
     raise ConfigError(f"backend '{name}' is unknown; backends: {', '.join(BACKENDS)}")

@@ -14,6 +14,7 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantDivergedError, PlantState
+from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector, is_number
 
 STABLE = 2.5  # largest product of frequency and step: classical Runge-Kutta is stable up to 2.8
@@ -120,6 +121,11 @@ class FlexibleBackend:
             raise InputError(f"external wrench: link '{link}' does not exist; links: {', '.join(links)}")
         self._wrenches[link] = checked_vector(f"external wrench on '{link}'", wrench_in_world, 6)
         self._state = None
+
+    def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
+        """Refuse every surface: this backend has none; see ``Backend.change_surfaces``."""
+        if surfaces:
+            raise ConfigError("the backend flexible_dynamics has no contact: take mujoco")
 
     def step(self, effort: ArrayLike, duration: float) -> None:
         """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""

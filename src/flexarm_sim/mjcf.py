@@ -3,8 +3,9 @@
 One body per link (``link/NAME``; the root link is MuJoCo's ``world``), fixed links as welded bodies so that a sensor
 may sit on any of them. A link whose centre of mass is not at its origin gets a massless welded body ``origin/NAME`` at
 that origin: MuJoCo applies external wrenches at a body's centre of mass, and this one's is the link's origin in every
-stage of an integration step. Geometry carries neither mass nor contact here and is left out. A flexible link is a chain
-of bodies, of which ``link/NAME`` is the inboard one (see ``mjcf_beam``).
+stage of an integration step. Geometry carries neither mass nor contact here and is left out, but for the tool's tip
+where there are surfaces to touch (see ``mjcf_contact``). A flexible link is a chain of bodies, of which ``link/NAME``
+is the inboard one (see ``mjcf_beam``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.robot.description import ElasticJoint, Joint, Link, RobotDescription
 from flexarm_sim.beam_chain import BeamChain
 from flexarm_sim.mjcf_beam import add_chain, add_dampers
+from flexarm_sim.mjcf_contact import add_surfaces
 from flexarm_sim.mjcf_text import add_inertial, number_text, quaternion
+from flexarm_sim.surfaces import Surface, check_surfaces
 from flexarm_sim.validation import is_number
 
 TOOL_SITE = "tool"
@@ -52,6 +55,8 @@ def build_mjcf(
     timestep: float = 0.00025,
     hard_stops: bool = False,
     chains: Mapping[str, BeamChain] | None = None,
+    surfaces: Sequence[Surface] = (),
+    tip_radius: float = 0.015,
 ) -> str:
     """Write the MJCF model of a robot.
 
@@ -65,12 +70,14 @@ def build_mjcf(
         timestep: [s].
         hard_stops: whether joints stop at the position limits of the description.
         chains: by link, those that bend; all others are rigid.
+        surfaces: what the tool's tip can touch.
+        tip_radius: of the sphere about the tool frame's origin that touches them [m].
 
     Returns:
         MJCF text.
 
     Raises:
-        ConfigError: gravity is not three finite numbers, or the timestep is not positive.
+        ConfigError: gravity is not three finite numbers, the timestep is not positive, or two surfaces have one name.
         RobotDescriptionError: unknown tool frame, a sensor on the root link, an inertia no body can have.
     """
     if len(gravity) != 3 or not all(is_number(component) for component in gravity):
@@ -82,12 +89,16 @@ def build_mjcf(
     option = ElementTree.SubElement(
         model, "option", timestep=number_text(timestep), integrator="RK4", gravity=number_text(*gravity)
     )
+    check_surfaces(surfaces, tip_radius)
     # a plant that silently starts over after a divergence would hide it
-    ElementTree.SubElement(option, "flag", contact="disable", autoreset="disable")
+    ElementTree.SubElement(option, "flag", contact="enable" if surfaces else "disable", autoreset="disable")
     world = ElementTree.SubElement(model, "worldbody")
     chains = chains or {}
     bodies = _add_bodies(description, world, hard_stops, chains)
-    ElementTree.SubElement(bodies[description.tool_frame(tool_frame)], "site", name=TOOL_SITE)
+    tool = bodies[description.tool_frame(tool_frame)]
+    ElementTree.SubElement(tool, "site", name=TOOL_SITE)
+    if surfaces:
+        add_surfaces(model, world, tool, surfaces, tip_radius)
     add_dampers(chains, model)
     _add_motors(description, model)
     _add_sensors(description, model, bodies)

@@ -16,7 +16,9 @@ from flexarm_core.types import Array
 from flexarm_sim.backend import PlantDivergedError, PlantState
 from flexarm_sim.beam_chain import make_chains
 from flexarm_sim.chain_reader import ChainReaders, highest_frequency
+from flexarm_sim.contacts import Contacts
 from flexarm_sim.mjcf import TOOL_SITE, build_mjcf, link_body, wrench_body
+from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector, is_number
 
 LARGEST_PHASE = 2.5  # [rad] of the fastest oscillation in one step; RK4 is stable below 2.83
@@ -49,6 +51,8 @@ class MujocoBackend:
         max_step: float = 0.00025,
         hard_stops: bool = False,
         segments: int = 20,
+        surfaces: Sequence[Surface] = (),
+        tip_radius: float = 0.015,
     ) -> None:
         """Build the model and put the robot at zero.
 
@@ -59,9 +63,12 @@ class MujocoBackend:
             max_step: longest integration step [s].
             hard_stops: whether joints stop at the position limits of the description.
             segments: into how many rigid segments each flexible link is cut.
+            surfaces: what the tool's tip can touch; the rest of the robot passes through them.
+            tip_radius: of the sphere about the tool frame's origin that touches them [m].
 
         Raises:
-            ConfigError: gravity, max_step or segments out of bounds, or max_step too long for the chains.
+            ConfigError: gravity, max_step, segments or tip_radius out of bounds, two surfaces of one name, or max_step
+                too long for the chains or a surface.
             RobotDescriptionError: the robot cannot be simulated, or a flexible link is no beam; the message says which.
         """
         if not (is_number(max_step) and max_step > 0.0):
@@ -75,6 +82,8 @@ class MujocoBackend:
             timestep=max_step,
             hard_stops=hard_stops,
             chains=chains,
+            surfaces=surfaces,
+            tip_radius=tip_radius,
         )
         try:
             self._model = mujoco.MjModel.from_xml_string(text)
@@ -82,6 +91,7 @@ class MujocoBackend:
             raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
         if chains:
             self._check_step(max_step, segments)
+        self._contacts = Contacts(surfaces, description, self._model, max_step)
         self._data = mujoco.MjData(self._model)
         self._warnings = self._data.warning.number  # a view: MuJoCo counts in it
         self._max_step = max_step
@@ -158,6 +168,10 @@ class MujocoBackend:
         self._data.xfrc_applied[self._wrench_rows[link]] = wrench
         self._state, self._fresh = None, False
 
+    def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
+        """Take the stiffness, damping and friction of all surfaces; see ``Backend.change_surfaces``."""
+        self._contacts.change(surfaces)
+
     def step(self, effort: ArrayLike, duration: float) -> None:
         """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
         applied = checked_vector("effort", effort, len(self._joint_names))
@@ -232,6 +246,7 @@ class MujocoBackend:
             modal_rate=modal_rate,
             strain=strain,
             imus={name: data.sensordata[part].copy() for name, part in self._imu_slices.items()},
+            contacts=self._contacts.read(data),
         )
 
     def _indices(self, names: tuple[str, ...]) -> NDArray[np.intp]:

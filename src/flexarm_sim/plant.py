@@ -6,6 +6,7 @@ over ``[stamp, stamp + period)``. Everything is deterministic: the same configur
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,7 @@ from flexarm_sim.measurement import JointListFault, JointReading, Measurement, r
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorModel, SensorSuiteConfig
 from flexarm_sim.strain import StrainFault, StrainGauges
+from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector
 
 
@@ -172,6 +174,14 @@ class Plant:
     def state(self) -> PlantState:
         """Ground truth now, for evaluation only."""
         return self._backend.state()
+
+    def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
+        """Take the stiffness, damping and friction of all surfaces from this stamp on.
+
+        Raises:
+            ConfigError: other surfaces, or one too stiff for the step; the plant is then unchanged.
+        """
+        self._backend.change_surfaces(surfaces)
 
     def advance(self, command: ArrayLike | None = None) -> Measurement:
         """Hold a command for one tick and move on to the next.

@@ -156,8 +156,10 @@ def _options(spec: FigureSpec) -> list[str]:
     words = []
     for name, value in given.items():
         if value != getattr(default, name):
-            text = ", ".join(value) if isinstance(value, tuple) else f"{value:g} {known[name].unit}".removesuffix(" 1")
-            words.append(f"{name} {text}")
+            items = value if isinstance(value, tuple) else (value,)
+            text = ", ".join(item if isinstance(item, str) else f"{item:g}" for item in items)
+            unit = known[name].unit.removeprefix("1")
+            words.append(f"{name} {text} {unit}".strip())
     return words
 
 

@@ -19,7 +19,9 @@ LAST = Key("last", Kind.NUMBER, "length of the final window", "s", "one natural 
 SINCE = Key("since", Kind.NUMBER, "when the clock starts", "s", "the time of the largest value", minimum=0.0)
 THRESHOLD = Key("threshold", Kind.NUMBER, "settled below this part of the peak", "1", "0.05", above=0.0, below=1.0)
 JOINTS = Key("joints", Kind.TEXTS, "elastic joints that count; all of one unit", default="all")
-OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS)
+DIRECTION = Key("direction", Kind.VECTOR, "what counts or is left out, in axes of the root link", "1", "[0, 0, 1]")
+WANTED = Key("wanted", Kind.NUMBER, "force that should act", "N", above=0.0)
+OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED)
 WINDOW = (AFTER, BEFORE)
 
 
@@ -34,6 +36,8 @@ class MetricOptions:
         since: when the clock starts [s], None = at the largest value.
         threshold: settled below this part of the peak.
         joints: elastic joints that count, empty = all.
+        direction: (3,) along which a force counts, or a distance does not; of any length but zero.
+        wanted: force that should act [N], None = not given.
     """
 
     after: float = 0.0
@@ -42,6 +46,8 @@ class MetricOptions:
     since: float | None = None
     threshold: float = 0.05
     joints: tuple[str, ...] = ()
+    direction: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    wanted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

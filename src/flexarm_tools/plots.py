@@ -69,6 +69,7 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
     markers = run_markers(scenario)
     time, joints = recording.time, recording.joint_names
     angle, speed, effort = _joint_units(recording)
+    contact = recording.contact_wrench[:, :3].T
     force, moment = recording.base_wrench[:, :3], recording.base_wrench[:, 3:]
     momentum = dict(zip(recording.elastic_names, recording.coupling_momentum.T, strict=True))
     deflection = dict(zip(recording.elastic_names, recording.deflection.T, strict=True))
@@ -82,6 +83,7 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
         _joint_positions(recording, angle, markers),
         _time_plot("Joint velocities", time, dict(zip(joints, recording.velocity.T, strict=True)), speed, markers),
         _time_plot("Efforts", time, dict(zip(joints, recording.effort.T, strict=True)), effort, markers),
+        _time_plot("Contact force on the tool", time, dict(zip("xyz", contact, strict=True)), "N", markers),
         _time_plot("Force on the base", time, dict(zip("xyz", force.T, strict=True)), "N", markers),
         _time_plot("Moment on the base", time, dict(zip("xyz", moment.T, strict=True)), "N*m", markers),
         _time_plot("Coupling momentum H_bm q̇", time, momentum, _momentum_unit(recording), markers),

@@ -74,7 +74,9 @@ class Recorder:
             topics.TRUE_JOINT_STATES: JointState,
             topics.TRUE_TOOL_POSE: PoseStamped,
             topics.TRUE_TOOL_POSE_IN_BASE: PoseStamped,
+            topics.TRUE_CONTACT_WRENCH: WrenchStamped,
             topics.CARTESIAN_REFERENCE: CartesianReference,
+            topics.PATH_REFERENCE: CartesianReference,
             topics.BASE_REACTION: BaseReaction,
             topics.DESIRED_JOINT_REFERENCE: JointReference,
             topics.JOINT_REFERENCE: JointReference,
@@ -104,8 +106,7 @@ class Recorder:
     def complete(self, ticks: int) -> bool:
         """Whether every tick's ground truth has arrived."""
         awaited = [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE]
-        if self._raw[topics.TRUE_FLEXIBLE_STATE]:
-            awaited.append(topics.TRUE_FLEXIBLE_STATE)
+        awaited += [topic for topic in (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH) if self._raw[topic]]
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
     def count(self) -> int:
@@ -124,10 +125,13 @@ class Recorder:
         }
         if self._raw[topics.TRUE_FLEXIBLE_STATE]:  # a plant that knows no modes is silent
             truth[topics.TRUE_FLEXIBLE_STATE] = self._fill_true_modes
+        if self._raw[topics.TRUE_CONTACT_WRENCH]:  # and so is one without surfaces
+            truth[topics.TRUE_CONTACT_WRENCH] = self._fill_contact
         for topic, fill in truth.items():
             lost |= ~self._fill(known, topic, ticks, period, fill)
         for topic, fill in (
             (topics.CARTESIAN_REFERENCE, self._fill_reference),
+            (topics.PATH_REFERENCE, self._fill_path),
             (topics.BASE_REACTION, self._fill_reaction),
             (self._wrench, self._fill_wrench),
             (topics.DESIRED_JOINT_REFERENCE, self._fill_desired),
@@ -207,7 +211,9 @@ class Recorder:
             },
             topics.TRUE_TOOL_POSE: {"tool_position": (3,), "tool_rotation": (4,)},
             topics.TRUE_TOOL_POSE_IN_BASE: {"tool_position_in_base": (3,)},
+            topics.TRUE_CONTACT_WRENCH: {"contact_wrench": (6,)},
             topics.CARTESIAN_REFERENCE: {"reference_position": (3,)},
+            topics.PATH_REFERENCE: {"path_position": (3,)},
             topics.BASE_REACTION: {
                 "coupling_momentum": (m,),
                 "smallest_coupling_singular_value": (),
@@ -255,6 +261,11 @@ class Recorder:
         known["reference_axes"] = np.array(message.axes, dtype=bool)
 
     @staticmethod
+    def _fill_path(known: dict[str, Any], row: int, message: CartesianReference) -> None:
+        known["path_position"][row] = _point(message.pose.position)
+        known["path_frame"] = message.header.frame_id
+
+    @staticmethod
     def _fill_reaction(known: dict[str, Any], row: int, message: BaseReaction) -> None:
         known["coupling_momentum"][row] = message.coupling_momentum
         for name in ("smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping"):
@@ -264,6 +275,10 @@ class Recorder:
     @staticmethod
     def _fill_wrench(known: dict[str, Any], row: int, message: WrenchStamped) -> None:
         known["base_wrench"][row] = *_point(message.wrench.force), *_point(message.wrench.torque)
+
+    @staticmethod
+    def _fill_contact(known: dict[str, Any], row: int, message: WrenchStamped) -> None:
+        known["contact_wrench"][row] = *_point(message.wrench.force), *_point(message.wrench.torque)
 
     def _fill_desired(self, known: dict[str, Any], row: int, message: JointReference) -> None:
         known["desired_position"][row] = by_name(self._model.joint_names, message.names, message.position)

@@ -16,7 +16,7 @@ from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,11 @@ class Recording:
         reference_frame: ``root_frame`` or ``base_frame``: frame of the tool reference.
         reference_position: (T, 3) in ``reference_frame``, NaN rows where there is no reference [m].
         reference_axes: (6,) bool, tracked components x y z rx ry rz.
+        path_frame: ``root_frame`` or ``base_frame``: frame of the path.
+        path_position: (T, 3) in ``path_frame``, the path from which behaviours make the tool reference, NaN rows where
+            there is none apart from the tool reference [m].
+        contact_wrench: (T, 6) true, of all surfaces on the tool, ``[f; n]`` at the tool frame's origin in axes of
+            ``root_frame``, NaN where there are no surfaces [N, N*m].
         base_wrench: (T, 6) exerted by the arm on the base, ``[f; n]`` [N, N*m].
         coupling_momentum: (T, m) L = H_bm qd.
         smallest_coupling_singular_value: (T,) of H_bm.
@@ -120,6 +125,9 @@ class Recording:
     reference_frame: str
     reference_position: Array
     reference_axes: NDArray[np.bool_]
+    path_frame: str
+    path_position: Array
+    contact_wrench: Array
     base_wrench: Array
     coupling_momentum: Array
     smallest_coupling_singular_value: Array
@@ -155,11 +163,12 @@ class Recording:
             units = getattr(self, name)
             if len(units) != count or not set(units) <= {"rad", "m"}:
                 raise InputError(f"recording: {name} is {units}, expected {count} of 'rad' or 'm'")
-        if self.reference_frame not in (self.root_frame, self.base_frame):
-            raise InputError(
-                f"recording: reference_frame '{self.reference_frame}' is neither the root link '{self.root_frame}'"
-                f" nor the base link '{self.base_frame}'"
-            )
+        for name in ("reference_frame", "path_frame"):
+            if getattr(self, name) not in (self.root_frame, self.base_frame):
+                raise InputError(
+                    f"recording: {name} '{getattr(self, name)}' is neither the root link '{self.root_frame}'"
+                    f" nor the base link '{self.base_frame}'"
+                )
 
     @property
     def ticks(self) -> int:
@@ -176,12 +185,16 @@ class Recording:
     @property
     def tracking_error(self) -> Array:
         """(T,) Euclidean distance of tool and reference over the tracked x, y, z, in the reference's frame [m]."""
-        tool = self.tool_position if self.reference_frame == self.root_frame else self.tool_position_in_base
+        tool = self.tool_position_in(self.reference_frame)
         axes = self.reference_axes[:3]
         if not axes.any():
             return np.full(self.ticks, np.nan)
         norm: Array = np.linalg.norm((tool - self.reference_position)[:, axes], axis=1)
         return norm
+
+    def tool_position_in(self, frame: str) -> Array:
+        """(T, 3) place of the tool in ``root_frame`` or ``base_frame`` [m]."""
+        return self.tool_position if frame == self.root_frame else self.tool_position_in_base
 
     @property
     def has_reference(self) -> NDArray[np.bool_]:
@@ -217,6 +230,7 @@ class Recording:
             "root_frame": description.root,
             "base_frame": description.base_frame,
             "reference_frame": description.base_frame,
+            "path_frame": description.base_frame,
             "natural_period": natural_period,
             "events": (),
             "node_deaths": (),
@@ -282,10 +296,11 @@ def _shapes(ticks: int, n: int, m: int, k: int, g: int) -> dict[str, tuple[int, 
     joints = ("position", "velocity", "effort", "desired_position", "reference_velocity")
     shapes |= dict.fromkeys(joints, (ticks, n))
     shapes |= dict.fromkeys(("deflection", "deflection_rate", "coupling_momentum"), (ticks, m))
-    shapes |= dict.fromkeys(("tool_position", "tool_position_in_base", "reference_position"), (ticks, 3))
+    places = ("tool_position", "tool_position_in_base", "reference_position", "path_position")
+    shapes |= dict.fromkeys(places, (ticks, 3))
     modal = ("modal_position", "modal_rate", "estimated_modal_position", "estimated_modal_rate")
     shapes |= dict.fromkeys(modal, (ticks, k)) | {"strain": (ticks, g)}
-    shapes |= {"tool_rotation": (ticks, 4), "base_wrench": (ticks, 6)}
+    shapes |= {"tool_rotation": (ticks, 4), "base_wrench": (ticks, 6), "contact_wrench": (ticks, 6)}
     scalars = ("smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping", "vibration_damping")
     shapes |= dict.fromkeys(scalars, (ticks,))
     scalars = ("resolution_position_error", "resolution_orientation_error", "condition_number", "rows_given_up")

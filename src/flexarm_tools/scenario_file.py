@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -17,7 +18,7 @@ from flexarm_tools.figures import FigureSpec, Goal, parse_goal
 from flexarm_tools.metrics import METRICS, OPTIONS, MetricOptions, deflection_unit
 from flexarm_tools.packages import AmentPackages, Packages, resolve
 from flexarm_tools.scenario import PLANT, EventSpec, NodeSpec, PushSpec, RobotSpec, Scenario
-from flexarm_tools.schema import EVENTS, FIGURES, NODES, PLANT_ROBOT, PUSHES, ROBOT, SCENARIO, Kind, Table
+from flexarm_tools.schema import EVENTS, FIGURES, NODES, PLANT_ROBOT, PUSHES, ROBOT, SCENARIO, Key, Kind, Table
 from flexarm_tools.section import Section, Vector
 from flexarm_tools.yaml_document import Document, join, nearest, raise_problems
 
@@ -232,7 +233,7 @@ def _read_figure(
     if not _NAME.fullmatch(name):
         root.document.problem(node, path, "a figure's name has letters, digits and _, not beginning with a digit")
     wanted = METRICS.get(_metric_name(node))
-    options = wanted.options if wanted else OPTIONS
+    options = wanted.options if wanted else tuple(replace(option, default="any") for option in OPTIONS)
     section = Section(root.document, node, Table(path, (*FIGURES.keys, *options)), path)
     metric = section.text("metric")
     if metric and wanted is None:
@@ -243,8 +244,7 @@ def _read_figure(
     values: dict[str, object] = {}
     for option in wanted.options:
         if option.name in section:
-            read = section.texts if option.kind is Kind.TEXTS else section.number
-            values[option.name] = read(option.name)
+            values[option.name] = _read_option(section, option)
     settings = MetricOptions(**values)  # type: ignore[arg-type]
     if settings.after >= min(settings.before, duration):
         section.problem("after", "nothing is measured: it lies at or after 'before' or the end of the run")
@@ -253,9 +253,19 @@ def _read_figure(
     known_period = robot is None or robot.description.elastic or settings.last is not None
     if any(option.name == "last" for option in wanted.options) and not known_period:
         section.problem("last", "is missing: the base of this robot is rigid and has no natural period to go by")
+    if not any(settings.direction):
+        section.problem("direction", "expected three numbers of which at least one is not 0")
     if wanted.unit == "deflection" or settings.joints:
         _check_joints(section, robot, settings)
     return FigureSpec(name, metric, settings, read_goal(section))
+
+
+def _read_option(section: Section, option: Key) -> object:
+    if option.kind is Kind.TEXTS:
+        return section.texts(option.name)
+    if option.kind is Kind.VECTOR:
+        return section.vector(option.name)
+    return section.number(option.name)
 
 
 def _metric_name(node: yaml.Node) -> str:

@@ -11,8 +11,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import SimulationStatus
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes import topics
 from flexarm_nodes.conversions import stamp_to_nanoseconds
+from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_tools.graph import GraphError
 
 COMMANDS = topics.command_topic("effort")
@@ -120,6 +122,54 @@ def test_sensor_faults_reach_the_topics(live, shared):
     assert 0.0 < np.abs(noise).max() < 1e-3
 
 
+WALL = {
+    "surfaces.names": ["wall", "far"],
+    "surfaces.kinds": ["plane", "box"],
+    "surfaces.positions": [0.0, 0.0, 0.0, 9.0, 9.0, 9.0],  # of the wall: where the tool is
+    "surfaces.rpys": [0.0, -np.pi / 2, 0.0, 0.0, 0.0, 0.3],
+    "surfaces.half_extents": [0.0, 0.0, 0.0, 0.1, 0.2, 0.3],
+    "surfaces.stiffnesses": [1e4, 1e4],
+    "surfaces.dampings": [0.0, 0.0],
+    "surfaces.frictions": [0.4, 0.0],
+    "tip_radius": 0.02,
+}
+
+
+def test_surfaces_press_on_the_tool_and_the_truth_of_it_is_published(live, shared):
+    """A wall 2 mm inside the tip, which then gets half as stiff."""
+    place = MujocoBackend(parse_robot_description(shared["robot_description"]))
+    place.reset(START)
+    x, y, z = place.state().tool_position_in_world.tolist()
+    start(live, shared, **(WALL | {"surfaces.positions": [x + 0.018, y, z, 9.0, 9.0, 9.0]}))
+    live.listen(topics.TRUE_CONTACT_WRENCH, WrenchStamped)
+    live.settle()
+    answer_every_state(live, 3)
+    live.until(lambda: len(live.received[topics.TRUE_CONTACT_WRENCH]) == 3, "the truth")
+    live.graph.set_parameters("simulated_plant", {"surfaces.stiffnesses": [5e3, 1e4]})
+    answer_every_state(live, 3)
+    live.until(lambda: len(live.received[topics.TRUE_CONTACT_WRENCH]) == 6, "the truth")
+    contacts, poses = live.received[topics.TRUE_CONTACT_WRENCH], live.received[topics.TRUE_TOOL_POSE]
+    for tick, (contact, pose) in enumerate(zip(contacts, poses, strict=True)):
+        assert contact.header == pose.header and contact.header.frame_id == "world"
+        depth = 0.02 - (x + 0.018 - pose.pose.position.x)
+        stiffness = 1e4 if tick < 4 else 5e3  # from the next step on
+        assert contact.wrench.force.x == pytest.approx(-stiffness * depth, rel=5e-3)
+    assert contacts[0].wrench.force.x == pytest.approx(-20.0, rel=5e-3)
+
+
+def test_a_surface_too_hard_for_the_step_is_refused_while_the_plant_runs(live, shared):
+    start(live, shared, **WALL)
+    with pytest.raises(GraphError, match="too long for surface 'far'"):
+        live.graph.set_parameters("simulated_plant", {"surfaces.stiffnesses": [1e4, 1e10]})
+    with pytest.raises(GraphError, match=r"surfaces.positions can only change while the node is not configured"):
+        live.graph.set_parameters("simulated_plant", {"surfaces.positions": [0.0] * 6})
+
+
+def test_without_surfaces_there_is_no_truth_of_contact(live, shared):
+    start(live, shared)
+    assert live.node.count_publishers(topics.TRUE_CONTACT_WRENCH) == 0
+
+
 def test_the_past_and_an_inactive_plant_cannot_be_asked_for(live, shared):
     start(live, shared)
     answer_every_state(live, 5)
@@ -136,6 +186,12 @@ def test_the_past_and_an_inactive_plant_cannot_be_asked_for(live, shared):
         ({"initial_position": [0.0]}, "position"),
         ({"rate": 300.0}, "no whole number of nanoseconds"),
         ({"pushes.links": ["base_link"]}, "pushes.starts needs 1 values"),
+        ({"surfaces.names": ["wall"]}, "surfaces.kinds needs 1 values for 1 names"),
+        (WALL | {"surfaces.names": ["wall", "wall"]}, "names of their own; given more than once: wall"),
+        (WALL | {"surfaces.stiffnesses": [0.0, 1e4]}, "surface 'wall': stiffness is 0.0"),
+        ({k: v for k, v in WALL.items() if "extents" not in k}, "half_extents of a box"),
+        (WALL | {"surfaces.kinds": ["plane", "ball"]}, "surfaces.kinds must be one of plane, box"),
+        (WALL | {"backend": "flexible_dynamics"}, "flexible_dynamics has no contact"),
         ({"backend": "bullet"}, "backend must be one of mujoco"),
         ({"sensors.deflection.dropout_intervals": [1.0]}, "needs pairs of times"),
     ],

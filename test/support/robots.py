@@ -26,6 +26,7 @@ INSTALLED = {
 OWN = {
     "planar_4r": (URDF / "planar_4r.urdf.xacro", "tool0"),
     "arm_6r": (URDF / "arm_6r.urdf.xacro", "tool0"),
+    "arm_7r": (URDF / "arm_7r.urdf.xacro", "tool0"),
 }
 NAMES = (*INSTALLED, *OWN)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from live import LiveGraph, own_domain
 from sensor_msgs.msg import JointState
 
-from flexarm.msg import FlexibleState, JointReference, StrainState
+from flexarm.msg import CartesianReference, FlexibleState, JointReference, StrainState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes import topics
@@ -91,6 +91,53 @@ def test_a_run_is_complete_only_with_the_truth_of_its_modes(live):
         senders[topics.TRUE_FLEXIBLE_STATE].publish(FlexibleState())
         live.until(lambda count=count: recorder.count() == 4 + count, "the truth of the modes")
         assert recorder.complete(2) == (count == 2)
+
+
+def test_contact_and_the_path_behind_the_reference_are_recorded(live, planar_3r):
+    recorder = Recorder(live.node, planar_3r, real_time=False)
+    kinds = {
+        topics.TRUE_CONTACT_WRENCH: WrenchStamped,
+        topics.PATH_REFERENCE: CartesianReference,
+        topics.CARTESIAN_REFERENCE: CartesianReference,
+    }
+    senders = {topic: live.publisher(topic, kind) for topic, kind in kinds.items()}
+    for tick in range(TICKS):
+        wrench = WrenchStamped()
+        wrench.wrench.force.x, wrench.wrench.force.z, wrench.wrench.torque.y = 1.0, 10.0 + tick, -2.0
+        senders[topics.TRUE_CONTACT_WRENCH].publish(stamped(tick, wrench))
+        for topic, frame, place in (
+            (topics.PATH_REFERENCE, "world", 0.5),
+            (topics.CARTESIAN_REFERENCE, "base_ft", 0.2),
+        ):
+            reference = CartesianReference()
+            reference.header.frame_id, reference.pose.position.y = frame, place
+            senders[topic].publish(stamped(tick, reference))
+    live.until(lambda: recorder.count() == 3 * TICKS, "every message")
+    recording = recorder.finish(Outcome(TICKS + 1, PERIOD, float("nan"), (), ()))
+    np.testing.assert_array_equal(recording.contact_wrench[3], [1.0, 0.0, 13.0, 0.0, -2.0, 0.0])
+    assert np.isnan(recording.contact_wrench[TICKS]).all()
+    np.testing.assert_array_equal(recording.path_position[2], [0.0, 0.5, 0.0])
+    np.testing.assert_array_equal(recording.reference_position[2], [0.0, 0.2, 0.0])
+    assert (recording.path_frame, recording.reference_frame) == ("world", "base_ft")
+
+
+def test_a_run_on_surfaces_is_complete_only_with_the_truth_of_its_contact(live, planar_3r):
+    recorder = Recorder(live.node, planar_3r, real_time=False)
+    kinds = {
+        topics.TRUE_JOINT_STATES: JointState,
+        topics.TRUE_TOOL_POSE_IN_BASE: PoseStamped,
+        topics.TRUE_CONTACT_WRENCH: WrenchStamped,
+    }
+    senders = {topic: live.publisher(topic, kind) for topic, kind in kinds.items()}
+    for topic, kind in kinds.items():
+        senders[topic].publish(kind())
+    for topic in (topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE):
+        senders[topic].publish(kinds[topic]())
+    live.until(lambda: recorder.count() == 5, "all but one")
+    assert recorder.complete(1) and not recorder.complete(2)
+    senders[topics.TRUE_CONTACT_WRENCH].publish(WrenchStamped())
+    live.until(lambda: recorder.count() == 6, "the last")
+    assert recorder.complete(2)
 
 
 def test_an_arm_of_rigid_links_is_not_asked_for_modes(live, planar_3r):

@@ -64,6 +64,7 @@ def test_modes_that_do_not_fit_are_refused(record_bending):
 def test_what_was_not_recorded_is_nan(record):
     recording = record(still, 0.1)
     assert np.isnan(recording.base_wrench).all()
+    assert np.isnan(recording.contact_wrench).all() and np.isnan(recording.path_position).all()
     assert np.isnan(recording.tick_latency).all()
     assert not recording.has_reference.any()
 
@@ -87,6 +88,8 @@ def test_a_recording_cannot_be_changed(record):
         ({"position": np.zeros((99, 3))}, r"position has shape \(99, 3\), expected \(100, 3\)"),
         ({"time": np.zeros(100)}, "time needs at least two ticks and must increase"),
         ({"reference_frame": "tool0"}, "'tool0' is neither the root link 'world' nor the base link 'base_ft'"),
+        ({"path_frame": "tool0"}, "path_frame 'tool0' is neither the root link 'world' nor the base link 'base_ft'"),
+        ({"contact_wrench": np.zeros((100, 3))}, r"contact_wrench has shape \(100, 3\), expected \(100, 6\)"),
         ({"elastic_units": ("mm",)}, "expected 1 of 'rad' or 'm'"),
         ({"reference_axes": np.zeros(3)}, r"reference_axes has shape \(3,\), expected \(6,\)"),
     ],

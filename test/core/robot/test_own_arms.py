@@ -1,4 +1,4 @@
-"""planar_4r and arm_6r: fit for dynamics, and singular where they are said to be."""
+"""planar_4r, arm_6r and arm_7r: fit for dynamics, and singular where they are said to be."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def condition(chain: Chain, position) -> float:
     return float(np.linalg.cond(np.repeat((1.0, 0.3), 3)[:, None] * chain.kinematics(np.array(position))[2]))
 
 
-@pytest.mark.parametrize(("name", "mass", "joints"), [("planar_4r", 10.0, 4), ("arm_6r", 27.0, 6)])
+@pytest.mark.parametrize(("name", "mass", "joints"), [("planar_4r", 10.0, 4), ("arm_6r", 27.0, 6), ("arm_7r", 19.8, 7)])
 def test_motors_can_hold_the_arm_and_every_inertia_is_that_of_a_body(name, mass, joints):
     model = model_of(name)
     assert model.n == joints and model.m == 0
@@ -51,6 +51,22 @@ def test_the_elbow_arm_is_singular_at_elbow_and_wrist_zero_and_nowhere_near_its_
         assert (np.array(singular) > chain.lower).all() and (np.array(singular) < chain.upper).all()
     position, rotation = chain.pose(np.zeros(6))
     assert np.allclose(position, [0.0, 0.0, 0.36 + 0.45 + 0.42 + 0.12]) and np.allclose(rotation, np.eye(3))
+
+
+def test_shoulder_and_wrist_of_the_seven_joint_arm_are_spherical_and_its_elbow_bends_to_one_side():
+    chain = build_chain(model_of("arm_7r").description)
+    assert chain.upper[3] < 0.0 and condition(chain, [0.0, 0.3, 0.0, -1.8, 0.0, 1.04, 0.0]) < 10.0
+    random = np.random.default_rng(2)
+    for _ in range(20):
+        q = random.uniform(chain.lower, chain.upper)
+        tool, rotation, J = chain.kinematics(q)
+        shoulder, wrist = np.array([0.0, 0.0, 0.34]), tool - 0.23 * rotation[:, 2]
+        assert np.linalg.norm(wrist - shoulder) < 0.8 or abs(q[3]) < 0.7
+        for center, joints in ((shoulder, (0, 1, 2)), (wrist, (4, 5, 6))):
+            # a joint whose axis runs through a point does not move that point
+            moved = [J[:3, i] + np.cross(J[3:, i], center - tool) for i in joints]
+            assert np.allclose(moved, 0.0, atol=1e-12)
+    assert np.linalg.norm(chain.pose(chain.upper * [0, 0, 0, 1, 0, 0, 0])[0]) == pytest.approx(1.39, abs=0.005)
 
 
 def test_the_planar_arm_reaches_one_and_a_half_metres_in_the_plane():

@@ -1,0 +1,148 @@
+r"""Contacts of a compiled model: made as stiff as their surfaces, checked against the step, and read.
+
+MuJoCo's contact is a soft constraint. Along the normal, with penetration ``p`` and acceleration ``a`` of penetration,
+its force is::
+
+    R N = k p + b dp/dt - a,    R = (1 - d) / (d m),    k = s / d,    b = c / d     (N >= 0)
+
+for a constant impedance ``d``, ``solref = (-s, -c)`` and ``1/m = body_invweight0`` of the tip, a guess of its inverse
+mass that does not change with the pose. Hence ::
+
+    N = K p + B dp/dt - m d/(1 - d) a    with    s = K (1 - d) / m,    c = B (1 - d) / m
+
+a spring and a damper of just the wanted size in every pose, and a mass that only appears in contact. ``m`` is set to
+1 kg and ``d`` to MuJoCo's least, which leaves 0.1 g of it. It also keeps the constraint explicit: RK4 integrates the
+spring as any other. A step in which the tip comes or goes errs by a part of the step: a bounce without damping gains or
+loses up to ``0.055 phase^2`` of its speed, with the phase of the oscillation in one step; damping of 2 % outweighs it.
+
+Friction is a constraint on velocity, ``R_t T = -c_t u - du/dt`` with ``R_t = R / FRICTION_RATIO`` and
+``c_t = CREEP_RATE``. Where it sticks, sliding dies out at that rate, and a force ``T`` makes the tip creep at
+``T R_t / c_t``, 0.1 um/s per newton. Where it slides at ``u``, the surface bears ``friction CREEP_RATE u / R`` with no
+penetration for it: 0.1 N per m/s times the coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
+from flexarm_sim.mjcf_contact import TIP, contact_dimension, surface_geom
+from flexarm_sim.surfaces import Surface
+
+IMPEDANCE = 1e-4  # d, the least that MuJoCo takes
+CREEP_RATE = 1000.0  # [1/s]
+LARGEST_RATE = 0.5  # of CREEP_RATE in a step
+LARGEST_PHASE = 0.6  # [rad] of the tip's fastest oscillation on a surface in one step
+SAMPLES = 200  # poses in which the tip's mobility is looked at
+
+
+class Contacts:
+    """The surfaces of one model."""
+
+    def __init__(
+        self, surfaces: Sequence[Surface], description: RobotDescription, model: mujoco.MjModel, max_step: float
+    ) -> None:
+        """Calibrate the contacts of a compiled model, which is changed.
+
+        Args:
+            surfaces: those of ``mjcf_contact``.
+            description: the robot, for the range of its joints.
+            model: compiled model.
+            max_step: longest integration step [s].
+
+        Raises:
+            ConfigError: a surface too stiff for the step.
+        """
+        self._surfaces = {surface.name: surface for surface in surfaces}
+        self._model, self._max_step = model, max_step
+        if not surfaces:
+            return
+        self._tip = int(model.geom(TIP).id)
+        self._names = {int(model.geom(surface_geom(surface)).id): surface.name for surface in surfaces}
+        self._force = np.zeros(6)
+        self._mobility = _largest_mobility(description, model)
+        model.body_invweight0[int(model.body(TIP).id)] = (1.0, 0.0)
+        self.change(surfaces)
+
+    def change(self, surfaces: Sequence[Surface]) -> None:
+        """Take the stiffness, damping and friction of surfaces; they stay where they are.
+
+        Args:
+            surfaces: all that there are, in the same places.
+
+        Raises:
+            ConfigError: other surfaces, or one too stiff for the step; nothing is changed then.
+        """
+        known = [_place(surface) for surface in self._surfaces.values()]
+        if [_place(surface) for surface in surfaces] != known:
+            raise ConfigError("of a surface only stiffness, damping and friction can change while the plant runs")
+        for surface in surfaces:
+            self._check_step(surface)
+        rate = IMPEDANCE * min(CREEP_RATE, LARGEST_RATE / self._max_step)
+        for surface in surfaces:
+            pair = int(self._model.pair(surface_geom(surface)).id)
+            self._model.pair_dim[pair] = contact_dimension(surface)
+            self._model.pair_friction[pair, :2] = surface.friction
+            self._model.pair_solimp[pair] = (IMPEDANCE, IMPEDANCE, 1.0, 0.5, 1.0)
+            self._model.pair_solref[pair] = -(1.0 - IMPEDANCE) * np.array((surface.stiffness, surface.damping))
+            self._model.pair_solreffriction[pair] = (0.0, -rate)
+        self._surfaces = {surface.name: surface for surface in surfaces}
+
+    def read(self, data: mujoco.MjData) -> dict[str, Array]:
+        """Wrench (6,) ``[f; n]`` of each surface on the tool, at the tool frame's origin in axes of the root link.
+
+        Args:
+            data: of a state whose forces are up to date.
+        """
+        wrenches = {name: np.zeros(6) for name in self._surfaces}
+        for index in range(data.ncon if wrenches else 0):
+            contact = data.contact[index]
+            first, second = contact.geom
+            mujoco.mj_contactForce(self._model, data, index, self._force)
+            force = contact.frame.reshape(3, 3).T @ self._force[:3]  # of the first geom on the second
+            if first == self._tip:
+                force, first = -force, second
+            wrench = wrenches[self._names[int(first)]]
+            wrench[:3] += force
+            wrench[3:] += np.cross(contact.pos - data.geom_xpos[self._tip], force)
+        return wrenches
+
+    def _check_step(self, surface: Surface) -> None:
+        """A step this short also leaves the robot's own springs stable: ``hypot(2.5, 0.6) < 2.83``."""
+        mobility = self._mobility
+        # s^2 + mobility (damping s + stiffness) = 0 where the tip weighs least
+        fastest = float(np.abs(np.roots((1.0, mobility * surface.damping, mobility * surface.stiffness))).max())
+        if fastest * self._max_step > LARGEST_PHASE:
+            raise ConfigError(
+                f"max_step {self._max_step} s is too long for surface '{surface.name}' of {surface.stiffness:g} N/m and"
+                f" {surface.damping:g} N*s/m under a tip that weighs as little as {1.0 / mobility:.2g} kg: give at most"
+                f" {0.99 * LARGEST_PHASE / fastest:.2g} s, or a softer surface"
+            )
+
+
+def _place(surface: Surface) -> tuple[object, ...]:
+    """What cannot change."""
+    return surface.name, surface.kind, surface.position, surface.rpy, surface.half_extents
+
+
+def _largest_mobility(description: RobotDescription, model: mujoco.MjModel) -> float:
+    """Largest eigenvalue of ``J M^-1 J^T`` of the tip over the joints' range [1/kg]."""
+    data, draw = mujoco.MjData(model), np.random.default_rng(0)
+    body, largest = int(model.body(TIP).id), 0.0
+    jacobian, solved = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    joints = [(model.joint(name).qposadr[0], description.joints[name]) for name in description.actuated]
+    for _ in range(SAMPLES):
+        for address, joint in joints:
+            bounded = np.isfinite(joint.lower) and np.isfinite(joint.upper)
+            data.qpos[address] = draw.uniform(*((joint.lower, joint.upper) if bounded else (-math.pi, math.pi)))
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_jacBody(model, data, jacobian, None, body)
+        mujoco.mj_solveM(model, data, solved, jacobian)
+        largest = max(largest, float(np.linalg.eigvalsh(jacobian @ solved.T)[-1]))
+    return largest
