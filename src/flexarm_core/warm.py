@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
+from flexarm_core.behavior_impedance.config import ImpedanceConfig
+from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
+from flexarm_core.behavior_impedance.registry import known_behaviors
 from flexarm_core.flexible_dynamics import integration, recursion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.ik_redundancy.chain import build_chain
@@ -38,10 +44,14 @@ TWO_LINKS = """<robot name="two_links"><link name="world"/>
 </robot>"""
 
 
-def remove_stale(folder: Path) -> int:
-    """Remove cached functions older than the newest source that has some; how many files went."""
-    cached = [*folder.glob("__pycache__/*.nbi"), *folder.glob("__pycache__/*.nbc")]
-    sources = {folder / f"{path.name.split('.')[0]}.py" for path in cached}
+def remove_stale(*folders: Path) -> int:
+    """Remove cached functions older than the newest source that has some, in any folder; how many files went.
+
+    Args:
+        folders: whose functions call each other.
+    """
+    cached = [path for folder in folders for kind in ("nbi", "nbc") for path in folder.glob(f"__pycache__/*.{kind}")]
+    sources = {path.parents[1] / f"{path.name.split('.')[0]}.py" for path in cached}
     newest = max((path.stat().st_mtime for path in sources if path.is_file()), default=0.0)
     stale = [path for path in cached if path.stat().st_mtime < newest]
     for path in stale:
@@ -81,14 +91,51 @@ def compile_redundancy() -> None:
     InverseKinematics(chain, limits.lower, limits.upper).solve(p, R, q)
 
 
+def compile_impedance() -> None:
+    """Let a controller with every kind of behaviour make some samples."""
+    description = parse_robot_description(TWO_LINKS)
+    chain = build_chain(description)
+    limits = MotionLimits(np.full(2, -9.0), np.full(2, 9.0), np.full(2, 1.0), np.full(2, 9.0))
+    plane = [True, True, False, False, False, False]
+    config = ImpedanceConfig(axes=tuple(plane))
+    controller = BehaviorImpedanceController(
+        Arm(chain, build_arm_shape(description, chain), limits), config, RedundancyConfig(objective_time_constant=0.0)
+    )
+    controller.begin(np.array([0.3, 0.9]))
+    settings: dict[str, dict[str, Any]] = {
+        "path": {"positions": [-0.1, 0.0, 0.0], "relative": True},
+        "force": {"axes": [False, True, False, False, False, False]},
+        "joint_limits": {"range": 9.0, "tool_range": 9.0},
+        "singularity": {"range": 9.0, "tool_range": 9.0, "axes": plane},
+        "obstacles": {
+            "names": ["ball", "block", "floor"],
+            "kinds": ["sphere", "box", "half_space"],
+            "positions": [3.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, -1.0],
+            "sizes": [0.1] * 9,
+            "range": 9.0,
+            "tool_range": 8.0,
+        },
+    }
+    controller.set_behaviors([BehaviorSpec(kind, kind, settings.get(kind, {})) for kind in known_behaviors()])
+    for sample in range(3):
+        controller.update(sample, 0.002, np.zeros(6))
+
+
 def main() -> None:
     """Renew the cache and say how long it took."""
     began = time.perf_counter()
     # Not resolved: where sources are linked to, the cache lies beside the links.
     here = Path(__file__).parent
-    removed = remove_stale(here / "flexible_dynamics") + remove_stale(here / "ik_redundancy")
+    kinematics = (
+        here / "ik_redundancy",
+        here / "path",
+        here / "behavior_impedance",
+        here / "behavior_impedance/behaviors",
+    )
+    removed = remove_stale(here / "flexible_dynamics") + remove_stale(*kinematics)
     compile_dynamics()
     compile_redundancy()
+    compile_impedance()
     print(f"compiled in {time.perf_counter() - began:.1f} s, {removed} stale files removed")
 
 

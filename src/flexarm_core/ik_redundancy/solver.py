@@ -65,7 +65,7 @@ class RedundancySolver:
         self.chain = chain
         self.set_limits(limits)
         self._memory, self._share = np.zeros(track_size(chain.n)), np.ones((2, 6))
-        self._settings = np.zeros(3)
+        self._settings, self._motion = np.zeros(3), np.zeros(6)
         self.reset()
         self.set_config(config)
 
@@ -113,6 +113,7 @@ class RedundancySolver:
         self._begin: Array | None = None
         self.position, self.velocity, self.acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
         self._wanted: tuple[Array, Array] | None = None
+        self._last: tuple[NDArray[np.bool_], Array, float, float] | None = None
         self._memory[:] = 0.0
 
     @property
@@ -154,32 +155,70 @@ class RedundancySolver:
         position, rotation = _checked_pose(position, rotation)
         if not (math.isfinite(dt) and dt > 0.0):
             raise InputError(f"the sample time must be > 0 s, got {dt}")
-        n, config = self.chain.n, self._config
         if np.shape(axes) != (6,):
             raise InputError(f"axes must be six of yes or no, for x y z rx ry rz; got {axes}")
-        plan, origin = self._plan(np.asarray(axes, dtype=bool))
-        motion = np.zeros(6)
+        axes = np.asarray(axes, dtype=bool)
+        self._motion[:] = 0.0
         if self._wanted is not None:
-            motion[:3] = position - self._wanted[0]
-            rotation_error(rotation, self._wanted[1], motion[3:])
-        out = np.empty(n)
+            self._motion[:3] = position - self._wanted[0]
+            rotation_error(rotation, self._wanted[1], self._motion[3:])
+        self._advance(position, rotation, axes, dt)
+        return self.status()
+
+    def move(self, position: Array, rotation: Array, motion: Array, axes: NDArray[np.bool_], dt: float) -> None:
+        """:meth:`update` for who calls it from a law of its own: nothing is checked, and :meth:`status` only where asked.
+
+        Args:
+            position: (3,) of the tool wanted at the end of the sample, axes of the base link [m].
+            rotation: (3, 3), contiguous.
+            motion: (6,) what the pose moves in this sample; the rest of the way to it is made good by and by [m, rad].
+            axes: (6,) which of x y z rx ry rz are wanted.
+            dt: sample time [s].
+        """
+        self._motion[:] = motion
+        self._advance(position, rotation, axes, dt)
+
+    @property
+    def error(self) -> Array:
+        """(6,) what the last sample left between the reached pose and the wanted one, free axes too [m, rad]."""
+        return self._memory[:6]
+
+    def lead(self, origin: Array) -> None:
+        """Move the origin (n,) of a quadratic objective between two samples [rad | m]; no other objective has one."""
+        if isinstance(self._objective, Quadratic):
+            self._objective = Quadratic(self._objective.weights, origin)
+
+    def status(self) -> RedundancyStatus:
+        """How well the last sample that had a pose went.
+
+        Raises:
+            InputError: there was none.
+        """
+        if self._last is None:
+            raise InputError("no pose has been followed yet")
+        return self._status(*self._last)
+
+    def _advance(self, position: Array, rotation: Array, axes: NDArray[np.bool_], dt: float) -> None:
+        """One sample towards a pose that is fit for use."""
+        config = self._config
+        plan, origin = self._plan(axes)
+        out = np.empty(self.chain.n)
         constant = config.objective_time_constant
         self._settings[:] = dt, 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant), config.corrections
         least = math.nan
         if config.method == "orthogonalisation":
             least = track(
-                self.chain.links, self._limits, plan, position, rotation, motion, origin, self.position, self.velocity,
-                self._settings, self._share, self._memory, out,
+                self.chain.links, self._limits, plan, position, rotation, self._motion, origin, self.position,
+                self.velocity, self._settings, self._share, self._memory, out,
             )  # fmt: skip
         else:
             self._share[:] = 1.0
             damped_least_squares(
                 self.chain.links, self._limits, position, rotation, self.position, config.damping, dt, self._memory, out
             )
+        self._last = (axes, self.velocity, dt, least)
         self._wanted = (position, rotation)
-        before = self.velocity
         self._move(out, dt)
-        return self._status(np.asarray(axes, dtype=bool), before, dt, least)
 
     def stop(self, dt: float) -> None:
         """One sample of braking towards rest, every joint at its acceleration limit."""

@@ -1,0 +1,1 @@
+"""Many behaviours in one generalised impedance law."""

@@ -1,0 +1,133 @@
+"""ArmShape: the moving links of an arm as capsules, and where they are (compiled).
+
+A capsule is what lies within a radius of a segment. Cylinders and boxes get the capsule of least volume that covers
+them: with ``rho`` the radius of the cylinder, or half the diagonal of the two shorter sides of the box, and ``l`` half
+the length, the capsule's half length ``l - s`` and radius ``sqrt(rho^2 + s^2)`` reach the rims exactly. Long shapes
+keep their radius almost (1 % more at a length of 5.5 radii), flat ones come near spheres.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import ConfigError
+from flexarm_core.ik_redundancy.chain import PRISMATIC, Chain
+from flexarm_core.robot.description import RobotDescription, Shape
+from flexarm_core.types import Array
+
+ON_AXIS = 1e-9  # [m]
+
+
+@dataclass(frozen=True, slots=True)
+class ArmShape:
+    """Capsules that cover the links which the joints of a chain move.
+
+    Attributes:
+        capsules: (c, 8) a row a capsule: index of the joint whose frame it moves with, end points a (3) and b (3) in
+            that frame [m], radius [m]. The frame is the chain's: joint axis = z, see :mod:`ik_redundancy.chain`.
+        links: (c) the link that each belongs to.
+    """
+
+    capsules: Array
+    links: tuple[str, ...]
+
+
+def build_arm_shape(description: RobotDescription, chain: Chain, link_radius: float = 0.06) -> ArmShape:
+    """Capsules of all that moves with the joints of the chain.
+
+    Links behind fixed joints count, those behind joints off the chain as well, at the zero position of these. Where all
+    that moves with a joint has no shape but meshes, a capsule lies between the origins of its frame and of the next
+    joint's, or of the tool (a sphere, where these are one); the way of a next prismatic joint is not covered by it.
+    Capsules on the axis of the first joint, where that is revolute, are left out: nothing that the arm does moves them.
+
+    Args:
+        description: of the robot.
+        chain: of its arm.
+        link_radius: of the capsules of links without shapes [m].
+
+    Raises:
+        ConfigError: the radius is not > 0 and finite.
+    """
+    if not 0.0 < link_radius < math.inf:
+        raise ConfigError(f"the radius of links without shapes must be > 0 m and finite, got {link_radius}")
+    children: dict[str, list[str]] = {}
+    for name, joint in description.joints.items():
+        children.setdefault(joint.parent, []).append(name)
+    rows: list[Array] = []
+    links: list[str] = []
+    link = chain.base_frame
+    to_frame: Array = np.eye(4)
+    for i in range(-1, chain.n):
+        first, begin, waiting = link, len(rows), [(link, to_frame)]
+        while waiting:
+            name, transform = waiting.pop(0)
+            for shape in description.links[name].shapes if i >= 0 else ():
+                rows.append(np.concatenate(([i], _capsule(shape, transform))))
+                links.append(name)
+            for outboard in children.get(name, ()):
+                joint = description.joints[outboard]
+                placed = transform @ joint.transform_child_to_parent
+                if outboard not in chain.joint_names:
+                    waiting.append((joint.child, placed))
+                elif outboard == chain.joint_names[i + 1]:
+                    link, to_frame = joint.child, _inverse(chain.links[i + 1]) @ placed
+        if i >= 0 and len(rows) == begin:
+            rows.append(np.concatenate(([i], np.zeros(3), chain.links[i + 1, 9:12], [link_radius])))
+            links.append(first)
+    capsules = np.array(rows)
+    moved = (capsules[:, 0] > 0.0) | (chain.links[0, 12] == PRISMATIC)
+    moved |= np.abs(capsules[:, [1, 2, 4, 5]]).max(axis=1) > ON_AXIS
+    capsules = capsules[moved]
+    capsules.flags.writeable = False
+    return ArmShape(capsules, tuple(link for link, moves in zip(links, moved, strict=True) if moves))
+
+
+def _inverse(row: Array) -> Array:
+    """Inverse (4, 4) of the transform of a row of the chain's links."""
+    inverse = np.eye(4)
+    inverse[:3, :3] = row[:9].reshape(3, 3).T
+    inverse[:3, 3] = -inverse[:3, :3] @ row[9:12]
+    return inverse
+
+
+def _capsule(shape: Shape, transform_link_to_frame: Array) -> Array:
+    """End points a (3), b (3) and radius (7,) of the capsule that covers a shape, in the frame [m]."""
+    placed = transform_link_to_frame @ shape.transform_shape_to_link
+    axis, half, radius = 2, 0.0, shape.size[0]
+    if shape.kind == "cylinder":
+        half, radius = _cover(shape.size[0], shape.size[1])
+    elif shape.kind == "box":
+        axis = int(np.argmax(shape.size))
+        half, radius = _cover(0.5 * math.hypot(*np.delete(shape.size, axis)), shape.size[axis])
+    middle, along = placed[:3, 3], half * placed[:3, axis]
+    return np.concatenate((middle - along, middle + along, [radius]))
+
+
+def _cover(radius: float, length: float) -> tuple[float, float]:
+    """Half length of the segment and radius of the capsule of least volume that covers a cylinder [m]."""
+    low, high = 0.0, 0.5 * length
+    for _ in range(60):  # the volume falls with s, and once it rises it does so to the end
+        s = 0.5 * (low + high)
+        slope = 2.0 * s * (0.5 * length - s) - (radius**2 + s**2) + 2.0 * s * math.hypot(radius, s)
+        low, high = (s, high) if slope < 0.0 else (low, s)
+    return 0.5 * length - high, math.hypot(radius, high)
+
+
+@kernel
+def place_capsules(capsules: Array, frames: Array, placed: Array) -> None:
+    """End points a, b in the base frame into ``placed`` (c, 6) [m], of ``ArmShape.capsules`` (c, 8).
+
+    ``frames``: (n + 1, 12) poses of the chain's frames, rotation row by row (9) and origin (3) [m].
+    """
+    for row in range(capsules.shape[0]):
+        i = int(capsules[row, 0])
+        for end in range(2):
+            x, y, z = capsules[row, 3 * end + 1], capsules[row, 3 * end + 2], capsules[row, 3 * end + 3]
+            for k in range(3):
+                placed[row, 3 * end + k] = (
+                    frames[i, 9 + k] + frames[i, 3 * k] * x + frames[i, 3 * k + 1] * y + frames[i, 3 * k + 2] * z
+                )

@@ -1,0 +1,1 @@
+"""The behaviours of the suite, one class a file."""

@@ -1,0 +1,83 @@
+"""Dither: a small oscillation of the set-point, which breaks stiction and searches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
+from flexarm_core.compiled import kernel
+from flexarm_core.types import Array
+
+STILL = np.zeros(3)
+
+
+class Dither(Behavior):
+    """``x_b = a r(t) sin(w t)``, with its rate and acceleration; r rises smoothly from 0 to 1.
+
+    In axes of the tool ``a`` turns with the tool; that the tool's turning may change in a sample is left out.
+    """
+
+    KIND = "dither"
+    SETTINGS = (
+        Setting("amplitude", "double[]", [0.0] * 6, "along and about x y z", "m, rad", 0.0, 0.1, size=6),
+        Setting("frequency", "double", 5.0, "of the oscillation", "Hz", 0.0, 100.0),
+        Setting("rise_time", "double", 0.5, "until the whole amplitude", "s", 1e-3),
+        *FRAME_SETTINGS,
+    )
+
+    def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
+        """Prepare; see :class:`Behavior`."""
+        self._amplitude = np.array(settings["amplitude"])
+        self._rate, self._rise = 2.0 * math.pi * settings["frequency"], settings["rise_time"]
+        self._frame = TaskFrame(settings)
+        self._time = self._phase = 0.0
+
+    def take_over(self, old: Behavior) -> None:
+        """Go on in the same phase."""
+        assert isinstance(old, Dither)
+        self._time, self._phase = old._time, old._phase
+
+    def update(self, sample: MotionSample, out: Contribution) -> None:
+        """Set-point: offset, twist, acceleration."""
+        self._time += sample.dt
+        self._phase = math.fmod(self._phase + self._rate * sample.dt, 2.0 * math.pi)
+        x = min(self._time / self._rise, 1.0)
+        r, dr = x**3 * (10.0 + x * (-15.0 + 6.0 * x)), 30.0 * x**2 * (1.0 - x) ** 2 / self._rise
+        ddr = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / self._rise**2
+        w, s, c = self._rate, math.sin(self._phase), math.cos(self._phase)
+        turning = self._frame.angular_velocity(sample)
+        _oscillate(
+            self._frame.rotation(sample), STILL if turning is None else turning, self._amplitude,
+            r * s, dr * s + r * w * c, ddr * s + 2.0 * dr * w * c - r * w * w * s,
+            out.offset, out.twist, out.acceleration,
+        )  # fmt: skip
+        out.measure[0] = r
+
+
+@kernel
+def _oscillate(
+    R: Array, turning: Array, amplitude: Array, x: float, v: float, a: float, offset: Array, twist: Array,
+    acceleration: Array,
+) -> None:  # fmt: skip
+    """Set-point of an oscillation ``amplitude (x, v, a)`` (6,) in axes ``R`` (3, 3) that turn at ``turning`` (3,)."""
+    u, w, c = np.empty(3), turning, np.empty(3)
+    for part in range(0, 6, 3):
+        for i in range(3):
+            along = 0.0
+            for k in range(3):
+                along += R[i, k] * amplitude[part + k]
+            offset[part + i], twist[part + i], acceleration[part + i] = along * x, along * v, along * a
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            c[i] = w[j] * offset[part + k] - w[k] * offset[part + j]
+            u[i] = 2.0 * twist[part + i] + c[i]
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            acceleration[part + i] += w[j] * u[k] - w[k] * u[j]
+            twist[part + i] += c[i]

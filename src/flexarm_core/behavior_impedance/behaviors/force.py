@@ -1,0 +1,81 @@
+"""Force: the tool exerts a force on what it touches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array
+
+TOUCH = 0.05  # part of the wanted force from which on the tool counts as touching
+
+
+class Force(Behavior):
+    """``f_b = f_d`` along the chosen axes of a frame, in which neither the law's spring nor the path acts.
+
+    There the law is ``M a + D v = f_measured + f_d``: at rest the tool exerts ``f_d`` exactly, whatever the stiffness
+    of what it touches; in free space it approaches at ``f_d / D``. With a surface of the stiffness k the force settles
+    as ``k / (M s^2 + D s + k)``, so D must be large enough for the delay in the loop: about ``D > 3 k T``, T the time
+    from a command to the measurement of what it did.
+    """
+
+    KIND = "force"
+    NEEDS_WRENCH = True
+    SETTINGS = (
+        Setting("wrench", "double[]", [0.0] * 6, "to be exerted by the tool on its surroundings", "N, N*m", size=6),
+        Setting("axes", "bool[]", [False, False, True, False, False, False], "of x y z rx ry rz, in force", size=6),
+        Setting("damping", "double[]", [2000.0, 50.0], "along and about these axes", "N*s/m, N*m*s/rad", 1e-6, size=2),
+        *FRAME_SETTINGS,
+    )
+
+    def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
+        """Prepare; see :class:`Behavior`."""
+        axes = np.array(settings["axes"], dtype=float)
+        if not axes.any():
+            raise ConfigError("axes: one at least must be in force")
+        self._table = np.array((np.array(settings["wrench"]) * axes, axes, axes * np.repeat(settings["damping"], 3)))
+        self._frame, self._touches = TaskFrame(settings), False
+        self._enough = TOUCH * float(self._table[0] @ self._table[0])
+
+    def update(self, sample: MotionSample, out: Contribution) -> None:
+        """Force on the tool, directions that are freed."""
+        R = self._frame.rotation(sample)
+        along, out.measure[0] = _press(R, self._table, sample.wrench, out.force, out.freed, out.freed_damping)
+        self._touches = along > self._enough
+
+    def note(self) -> str:
+        """Whether the tool touches."""
+        return "in contact" if self._touches else "no contact"
+
+
+@kernel
+def _press(R: Array, table: Array, wrench: Array, force: Array, freed: Array, damping: Array) -> tuple[float, float]:
+    """Force, freed directions and their damping of a table: wrench, axes, damping, each (6,) in the axes ``R`` (3, 3).
+
+    Returns:
+        Product of the exerted and the wanted wrench; size of what is missing.
+    """
+    along = square = 0.0
+    for part in range(0, 6, 3):
+        for i in range(3):
+            for k in range(3):
+                force[part + i] += R[i, k] * table[0, part + k]
+            for j in range(3):
+                for k in range(3):
+                    freed[part + i, part + j] += R[i, k] * table[1, part + k] * R[j, k]
+                    damping[part + i, part + j] += R[i, k] * table[2, part + k] * R[j, k]
+        for i in range(3):
+            exerted = 0.0
+            for j in range(3):
+                exerted -= freed[part + i, part + j] * wrench[part + j]
+            along += exerted * force[part + i]
+            square += (force[part + i] - exerted) ** 2
+    return along, math.sqrt(square)

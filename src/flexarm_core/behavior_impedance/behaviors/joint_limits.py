@@ -1,0 +1,77 @@
+"""JointLimits: keeps the joints away from the ends of their ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.avoidance_force import avoidance_force
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array
+
+
+class JointLimits(Behavior):
+    """The effort of :mod:`avoidance_force` on every joint within ``range`` of an end; joints without ends do not count.
+
+    Whatever it does, no joint leaves its range: the redundancy resolution sees to that.
+    """
+
+    KIND = "joint_limits"
+    SETTINGS = (
+        Setting("range", "double", 0.3, "distance from an end at which it begins", "rad | m", 1e-6),
+        Setting(
+            "tool_range", "double", 0.0, "distance at which the tool begins to yield; 0: it does not", "rad | m", 0.0
+        ),
+        Setting("margin", "double", 0.02, "distance that is not to be reached", "rad | m", 0.0),
+        Setting("effort", "double", 10.0, "half way from the range to the margin", "N*m | N", 0.0),
+        Setting("damping", "double", 5.0, "while a joint approaches", "N*m*s/rad | N*s/m", 0.0),
+    )
+
+    def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
+        """Prepare; see :class:`Behavior`."""
+        influence, tool_range, margin = settings["range"], settings["tool_range"], settings["margin"]
+        if not margin < influence or (tool_range > 0.0 and not margin < tool_range):
+            raise ConfigError(f"margin {margin} must lie below range and tool_range")
+        self._names = arm.chain.joint_names
+        self._ends = np.array((arm.limits.lower, arm.limits.upper))
+        self._near = np.array((influence, margin, settings["effort"], settings["damping"]))
+        self._nearer = np.array((tool_range, margin, settings["effort"], settings["damping"]))
+        self._tool_yields = tool_range > 0.0
+        self._least = np.array((np.inf, 0.0))
+
+    def update(self, sample: MotionSample, out: Contribution) -> None:
+        """Effort on the joints."""
+        _push(self._ends, self._near, sample.position, sample.velocity, out.effort, out.effort_stiffness, self._least)
+        if self._tool_yields:
+            _push(
+                self._ends, self._nearer, sample.position, sample.velocity, out.yielding, out.yielding_stiffness,
+                self._least,
+            )  # fmt: skip
+        out.measure[0] = min(self._least[0], 1e9)
+
+    def note(self) -> str:
+        """What is near."""
+        if not self._least[0] < self._near[0]:
+            return "nothing near"
+        return f"{self._names[int(self._least[1])]} is {self._least[0]:.3f} from its limit"
+
+
+@kernel
+def _push(ends: Array, profile: Array, q: Array, v: Array, effort: Array, stiffness: Array, least: Array) -> None:
+    """Effort (n,), stiffness (n, n) of a profile: range, margin, effort, damping; least distance and its joint."""
+    least[0] = np.inf
+    for i in range(q.shape[0]):
+        for side in range(2):
+            sign = 1.0 if side == 0 else -1.0
+            distance = sign * (q[i] - ends[side, i])
+            if distance < least[0]:
+                least[0], least[1] = distance, i
+            if distance < profile[0]:
+                f, slope, s = avoidance_force(distance, profile[0], profile[1], profile[2])
+                effort[i] += sign * (f + profile[3] * s * max(0.0, -sign * v[i]))
+                stiffness[i, i] += slope

@@ -1,0 +1,88 @@
+"""Obstacles: keeps every link away from spheres, boxes and half-spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.arm_shape import ArmShape
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.obstacles import obstacles_from_lists
+from flexarm_core.behavior_impedance.proximity import Proximity
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array
+
+
+class Obstacles(Behavior):
+    """Repulsion of links near obstacles, by the redundant joints first, then by the tool too; not beyond a margin.
+
+    The force of :mod:`avoidance_force` begins at ``range`` and acts on the redundant joints; from ``tool_range`` on
+    another one moves the tool as well. A motion from which the arm could no longer brake before the margin is not made
+    at all.
+    """
+
+    KIND = "obstacles"
+    FORBIDS = True
+    SETTINGS = (
+        Setting("names", "string[]", [], "of the obstacles"),
+        Setting("kinds", "string[]", [], "of each: sphere, box or half_space"),
+        Setting("positions", "double[]", [], "x y z of each, in the base link's frame", "m"),
+        Setting(
+            "rpys", "double[]", [], "roll pitch yaw of each; empty: not turned. A half-space is free along z", "rad"
+        ),
+        Setting("sizes", "double[]", [], "three of each: radius, 0, 0 | half extents | 0, 0, 0", "m"),
+        Setting("range", "double", 0.15, "distance at which the redundant joints begin to yield", "m", 1e-3),
+        Setting("tool_range", "double", 0.08, "distance at which the tool begins to yield; 0: it does not", "m", 0.0),
+        Setting("margin", "double", 0.02, "distance that is never gone below", "m", 0.0),
+        Setting("force", "double", 20.0, "half way from a range to the margin", "N", 0.0),
+        Setting("damping", "double", 20.0, "while a link approaches", "N*s/m", 0.0),
+        Setting("ignored_links", "string[]", [], "links that may touch: the tool that works on an obstacle"),
+    )
+
+    def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
+        """Prepare; see :class:`Behavior`."""
+        obstacles = obstacles_from_lists(*(settings[name] for name in ("names", "kinds", "positions", "rpys", "sizes")))
+        influence, margin = settings["range"], settings["margin"]
+        if not margin < influence or (settings["tool_range"] > 0.0 and not margin < settings["tool_range"]):
+            raise ConfigError(f"margin {margin} m must lie below range and tool_range")
+        shape = _without(arm.shape, settings["ignored_links"])
+        profile = settings["force"], settings["damping"]
+        self._near = Proximity(shape, arm.chain, obstacles, influence, margin, *profile)
+        self._tool_range = settings["tool_range"]
+        self._nearer = (
+            Proximity(shape, arm.chain, obstacles, self._tool_range, margin, *profile) if self._tool_range else None
+        )
+        self._guard = ObstacleGuard(shape, arm.chain, arm.limits, obstacles, margin)
+        self._distance, self._influence = np.inf, influence
+
+    def update(self, sample: MotionSample, out: Contribution) -> None:
+        """Effort on the joints."""
+        self._distance = self._near.avoid(sample.frames, sample.velocity, out.effort, out.effort_stiffness)
+        if self._nearer is not None and self._distance < self._tool_range:
+            self._nearer.avoid(sample.frames, sample.velocity, out.yielding, out.yielding_stiffness)
+        out.measure[0] = min(self._distance, 1e9)
+
+    def admits(self, position: Array, velocity: Array, dt: float) -> bool:
+        """Whether the arm could still brake before the margin."""
+        return self._guard.admits(position, velocity, dt)
+
+    def note(self) -> str:
+        """What is near."""
+        if not self._distance < self._influence:
+            return "nothing near"
+        link, obstacle = self._near.nearest
+        return f"{link} is {self._distance:.3f} m from {obstacle}"
+
+
+def _without(shape: ArmShape, ignored: list[str]) -> ArmShape:
+    """The shape without some links."""
+    for link in ignored:
+        if link not in shape.links:
+            valid = ", ".join(dict.fromkeys(shape.links))
+            raise ConfigError(f"ignored link '{link}' is none of those that move: {valid}")
+    keep = [i for i, link in enumerate(shape.links) if link not in ignored]
+    return ArmShape(np.ascontiguousarray(shape.capsules[keep]), tuple(shape.links[i] for i in keep))

@@ -1,0 +1,53 @@
+"""Posture: draws the redundant joints to where they should be, without moving the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.errors import ConfigError
+
+
+class Posture(Behavior):
+    """``tau = K (q_0 - q)``, in the redundant joints' space."""
+
+    KIND = "posture"
+    SETTINGS = (
+        Setting(
+            "position", "double[]", [], "of the joints of the chain; empty: where they are at the begin", "rad | m"
+        ),
+        Setting("stiffness", "double[]", [10.0], "one for all joints or one a joint", "N*m/rad | N/m", 0.0),
+    )
+
+    def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
+        """Prepare; see :class:`Behavior`."""
+        n, given, stiffness = arm.chain.n, settings["position"], settings["stiffness"]
+        if len(given) not in (0, n):
+            names = ", ".join(arm.chain.joint_names)
+            raise ConfigError(f"position needs {n} numbers, for {names}, or none; got {len(given)}")
+        if len(stiffness) not in (1, n):
+            raise ConfigError(f"stiffness needs 1 or {n} numbers, got {len(stiffness)}")
+        self._origin = np.array(given) if given else None
+        self._stiffness = np.broadcast_to(np.array(stiffness), (n,))
+
+    def begin(self, sample: MotionSample) -> None:
+        """Where nothing is given, the joints stay where they are."""
+        if self._origin is None:
+            self._origin = sample.position.copy()
+
+    def take_over(self, old: Behavior) -> None:
+        """Where nothing is given, the origin stays."""
+        assert isinstance(old, Posture)
+        self._origin = old._origin if self._origin is None else self._origin
+
+    def update(self, sample: MotionSample, out: Contribution) -> None:
+        """Effort on the joints."""
+        assert self._origin is not None
+        away = self._origin - sample.position
+        out.effort[:] = self._stiffness * away
+        np.fill_diagonal(out.effort_stiffness, self._stiffness)
+        out.measure[0] = np.abs(away).max()

@@ -1,0 +1,150 @@
+"""Singularity: keeps the arm away from where it loses a direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.avoidance_force import avoidance_force
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import ConfigError
+from flexarm_core.ik_redundancy.chain import PRISMATIC
+from flexarm_core.types import Array
+
+SWEEPS = 8  # of Jacobi's method; it converges quadratically
+
+
+class Singularity(Behavior):
+    """The effort of :mod:`avoidance_force` along the gradient of ``sigma_min(J)``, rotations scaled to lengths.
+
+    ``sigma_min`` is the distance of the Jacobian from the nearest one that is singular (Eckart and Young). With ``u``,
+    ``v`` its singular vectors, ``d sigma / d q_k = u^T (dJ / dq_k) v``.
+    """
+
+    KIND = "singularity"
+    SETTINGS = (
+        Setting("range", "double", 0.1, "least singular value at which it begins", "m/rad", 1e-6),
+        Setting("tool_range", "double", 0.0, "value at which the tool begins to yield; 0: it does not", "m/rad", 0.0),
+        Setting("margin", "double", 0.01, "value that is not to be reached", "m/rad", 0.0),
+        Setting("force", "double", 30.0, "half way from the range to the margin", "N*rad", 0.0),
+        Setting("axes", "bool[]", [True] * 6, "of x y z rx ry rz that the arm is to keep", size=6),
+    )
+
+    def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
+        """Prepare; see :class:`Behavior`."""
+        influence, tool_range, margin = settings["range"], settings["tool_range"], settings["margin"]
+        if not margin < influence or (tool_range > 0.0 and not margin < tool_range):
+            raise ConfigError(f"margin {margin} must lie below range and tool_range")
+        if not 0 < sum(settings["axes"]) <= arm.chain.n:
+            raise ConfigError(f"axes: one at least, and no more than the {arm.chain.n} joints can have")
+        self._kinds = np.ascontiguousarray(arm.chain.links[: arm.chain.n, 12])
+        self._scales = np.array(settings["axes"], dtype=float) * np.repeat((1.0, arm.length_scale), 3)
+        self._near, self._nearer = (influence, margin, settings["force"]), (tool_range, margin, settings["force"])
+        self._gradient, self._least = np.zeros(arm.chain.n), math.inf
+
+    def update(self, sample: MotionSample, out: Contribution) -> None:
+        """Effort on the joints."""
+        gradient = self._gradient
+        self._least = least_singular_value(sample.J, sample.frames, self._kinds, self._scales, gradient)
+        out.measure[0] = self._least
+        if self._least >= max(self._near[0], self._nearer[0]):
+            return
+        _push(self._least, *self._near, gradient, out.effort, out.effort_stiffness)
+        if self._least < self._nearer[0]:
+            _push(self._least, *self._nearer, gradient, out.yielding, out.yielding_stiffness)
+
+    def note(self) -> str:
+        """How near it is."""
+        return f"least singular value {self._least:.3f} m/rad"
+
+
+@kernel
+def _push(
+    least: float, influence: float, margin: float, force: float, gradient: Array, effort: Array, stiffness: Array
+) -> None:
+    """Effort (n,) and its stiffness (n, n) along a gradient (n,)."""
+    f, slope, _ = avoidance_force(least, influence, margin, force)
+    for i in range(gradient.shape[0]):
+        effort[i] = f * gradient[i]
+        for j in range(gradient.shape[0]):
+            stiffness[i, j] = slope * gradient[i] * gradient[j]
+
+
+@kernel
+def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, gradient: Array) -> float:
+    """``sigma_min`` of the scaled Jacobian [m/rad] and its derivative (n,) by the joints.
+
+    Args:
+        J: (6, n) of the tool.
+        frames: (n + 1, 12) of the joints; the third column of each rotation is the joint's axis.
+        kinds: (n,) of the joints.
+        scales: (6,) of the rows, 0 for an axis that does not count.
+        gradient: (n,)
+    """
+    n = J.shape[1]
+    G, V = np.zeros((6, 6)), np.eye(6)
+    for a in range(6):
+        for b in range(6):
+            for i in range(n):
+                G[a, b] += scales[a] * scales[b] * J[a, i] * J[b, i]
+    for _ in range(SWEEPS):
+        off = 0.0
+        for a in range(5):
+            for b in range(a + 1, 6):
+                off += G[a, b] * G[a, b]
+        if off < 1e-30:
+            break
+        for a in range(5):
+            for b in range(a + 1, 6):
+                if abs(G[a, b]) < 1e-300:
+                    continue
+                theta = 0.5 * (G[b, b] - G[a, a]) / G[a, b]
+                t = (1.0 if theta >= 0.0 else -1.0) / (abs(theta) + math.sqrt(theta * theta + 1.0))
+                c = 1.0 / math.sqrt(t * t + 1.0)
+                s = t * c
+                for k in range(6):
+                    x, y = G[k, a], G[k, b]
+                    G[k, a], G[k, b] = c * x - s * y, s * x + c * y
+                for k in range(6):
+                    x, y = G[a, k], G[b, k]
+                    G[a, k], G[b, k] = c * x - s * y, s * x + c * y
+                    x, y = V[k, a], V[k, b]
+                    V[k, a], V[k, b] = c * x - s * y, s * x + c * y
+    least = -1
+    for a in range(6):
+        counts = 0.0  # eigenvectors of axes that do not count have no part in those that do
+        for k in range(6):
+            if scales[k] > 0.0:
+                counts += V[k, a] * V[k, a]
+        if counts > 0.5 and (least < 0 or G[a, a] < G[least, least]):
+            least = a
+    sigma = math.sqrt(max(G[least, least], 0.0))
+    u, v = np.empty(6), np.empty(n)
+    for k in range(6):
+        u[k] = scales[k] * V[k, least]
+    for i in range(n):
+        v[i] = gradient[i] = 0.0
+        for k in range(6):
+            v[i] += J[k, i] * u[k]
+        v[i] /= max(sigma, 1e-12)
+    for k in range(n):
+        for j in range(n):
+            if k <= j:  # column j turns with joint k
+                if kinds[k] == PRISMATIC:
+                    continue
+                x, y, z = frames[k, 2], frames[k, 5], frames[k, 8]
+                for part in range(0, 6, 3):
+                    a, b, c = J[part, j], J[part + 1, j], J[part + 2, j]
+                    gradient[k] += v[j] * (
+                        u[part] * (y * c - z * b) + u[part + 1] * (z * a - x * c) + u[part + 2] * (x * b - y * a)
+                    )
+            elif kinds[j] != PRISMATIC:  # the tool moves against the axis of joint j
+                x, y, z = frames[j, 2], frames[j, 5], frames[j, 8]
+                a, b, c = J[0, k], J[1, k], J[2, k]
+                gradient[k] += v[j] * (u[0] * (y * c - z * b) + u[1] * (z * a - x * c) + u[2] * (x * b - y * a))
+    return sigma

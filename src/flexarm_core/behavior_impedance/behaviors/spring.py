@@ -1,0 +1,103 @@
+"""Spring: draws the tool to a pose, without leading it there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import ConfigError
+from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.types import Array
+
+
+class Spring(Behavior):
+    """``f = K (x_0 - x) - B v`` in the axes of a frame, no stronger than a limit."""
+
+    KIND = "spring"
+    SETTINGS = (
+        Setting("position", "double[]", [], "to which it draws; empty: where the tool is at the begin", "m"),
+        Setting("orientation", "double[]", [], "to which it draws, as rpy; empty: as at the begin", "rad"),
+        Setting("stiffness", "double[]", [0.0] * 6, "along and about x y z", "N/m, N*m/rad", 0.0, size=6),
+        Setting("damping", "double[]", [0.0] * 6, "along and about x y z", "N*s/m, N*m*s/rad", 0.0, size=6),
+        Setting("max_force", "double", 100.0, "of the spring", "N", 0.0),
+        Setting("max_torque", "double", 20.0, "of the spring", "N*m", 0.0),
+        *FRAME_SETTINGS,
+    )
+
+    def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
+        """Prepare; see :class:`Behavior`."""
+        for name in ("position", "orientation"):
+            if len(settings[name]) not in (0, 3):
+                raise ConfigError(f"{name} needs three numbers, or none, got {settings[name]}")
+        given, rpy = settings["position"], settings["orientation"]
+        self._position: Array | None = np.array(given) if given else None
+        self._rotation: Array | None = (
+            np.ascontiguousarray(Rotation.from_euler("xyz", rpy).as_matrix()) if rpy else None
+        )
+        most = (settings["max_force"], settings["max_torque"], 0.0, 0.0, 0.0, 0.0)
+        self._table = np.array((settings["stiffness"], settings["damping"], most))
+        self._frame = TaskFrame(settings)
+
+    def begin(self, sample: MotionSample) -> None:
+        """What is not given is where the tool is."""
+        if self._position is None:
+            self._position = sample.tool_position.copy()
+        if self._rotation is None:
+            self._rotation = sample.tool_rotation.copy()
+
+    def take_over(self, old: Behavior) -> None:
+        """What is not given stays."""
+        assert isinstance(old, Spring)
+        self._position = old._position if self._position is None else self._position
+        self._rotation = old._rotation if self._rotation is None else self._rotation
+
+    def update(self, sample: MotionSample, out: Contribution) -> None:
+        """Force on the tool."""
+        assert self._position is not None and self._rotation is not None
+        error = np.empty(6)
+        error[:3] = self._position - sample.tool_position
+        rotation_error(self._rotation, sample.tool_rotation, error[3:])
+        out.measure[0] = _pull(
+            self._frame.rotation(sample), self._table, error, sample.tool_twist, out.force, out.stiffness, out.damping
+        )
+
+
+@kernel
+def _pull(
+    R: Array, table: Array, error: Array, twist: Array, force: Array, stiffness: Array, damping: Array
+) -> float:  # fmt: skip
+    """Force (6,), stiffness and damping (6, 6) of a spring in the axes ``R`` (3, 3); its length [m].
+
+    ``table`` (3, 6): stiffness, damping, and in its last row the largest force and the largest torque.
+    """
+    for part in range(0, 6, 3):
+        square = 0.0
+        for i in range(3):
+            pull = 0.0
+            for j in range(3):
+                k = b = 0.0
+                for c in range(3):
+                    k += R[i, c] * table[0, part + c] * R[j, c]
+                    b += R[i, c] * table[1, part + c] * R[j, c]
+                stiffness[part + i, part + j], damping[part + i, part + j] = k, b
+                pull += k * error[part + j]
+            force[part + i] = pull
+            square += pull * pull
+        most = table[2, part // 3]
+        if square > most * most:  # a constant pull then, which no longer grows with the way
+            for i in range(3):
+                force[part + i] *= most / math.sqrt(square)
+                for j in range(3):
+                    stiffness[part + i, part + j] = 0.0
+        for i in range(3):
+            for j in range(3):
+                force[part + i] -= damping[part + i, part + j] * twist[part + j]
+    return math.sqrt(error[0] ** 2 + error[1] ** 2 + error[2] ** 2)

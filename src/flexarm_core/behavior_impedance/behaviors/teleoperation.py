@@ -1,0 +1,146 @@
+"""Teleoperation: the tool follows twists that an operator sends, beside everything else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.rotations import rotation_of
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
+from flexarm_core.compiled import kernel, view
+from flexarm_core.errors import InputError
+from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.types import Array
+
+STILL, NO_TURN = np.zeros(6), np.eye(3)
+
+
+class Teleoperation(Behavior):
+    """``v_b`` = the twist sent last, within limits; ``x_b`` = its integral; at rest when the stream stops.
+
+    Where the tool stays behind its set-point, because an obstacle or a contact holds it, the set-point does not run
+    away from it by more than ``max_lag``: it is never faster than it can still brake within what is left of that.
+    """
+
+    KIND = "teleoperation"
+    SETTINGS = (
+        Setting("timeout", "double", 0.2, "age of a twist at which the tool is brought to rest", "s", 1e-3),
+        Setting("max_linear_velocity", "double", 0.25, "twists beyond are shortened to it", "m/s", 1e-6),
+        Setting("max_angular_velocity", "double", 1.0, "twists beyond are shortened to it", "rad/s", 1e-6),
+        Setting("max_linear_acceleration", "double", 1.0, "with which the velocity follows", "m/s^2", 1e-6),
+        Setting("max_angular_acceleration", "double", 4.0, "with which the velocity follows", "rad/s^2", 1e-6),
+        Setting("max_lag", "double", 0.05, "of the tool behind its set-point", "m", 1e-6),
+        Setting("max_angular_lag", "double", 0.5, "of the tool behind its set-point", "rad", 1e-6, 3.0),
+        Setting("axes", "bool[]", [True] * 6, "along and about x y z that are followed", size=6),
+        *FRAME_SETTINGS,
+    )
+
+    def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
+        """Prepare; see :class:`Behavior`."""
+        self._fastest = settings["max_linear_velocity"], settings["max_angular_velocity"]
+        self._strongest = settings["max_linear_acceleration"], settings["max_angular_acceleration"]
+        self._timeout = round(settings["timeout"] * 1e9)
+        self._axes, self._frame = np.array(settings["axes"], dtype=float), TaskFrame(settings)
+        self._given: tuple[int, Array] | None = None
+        self._limits = np.array((*self._strongest, settings["max_lag"], settings["max_angular_lag"], 0.0))
+        self._state, self._stale = np.concatenate((np.zeros(9), np.eye(3).ravel())), True
+
+    def take_over(self, old: Behavior) -> None:
+        """Go on from where it led the tool."""
+        assert isinstance(old, Teleoperation)
+        self._state = old._state
+        if old._given is not None:
+            self.give(*old._given)
+
+    def give(self, stamp: int, twist: Array) -> None:
+        """Take a twist ``[v; w]`` (6,) in the axes of the behaviour's frame, of a stamp [ns] [m/s, rad/s].
+
+        Raises:
+            InputError: not six finite numbers; the twist before it stands.
+        """
+        try:
+            value: Array = np.array(twist, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a twist is six finite numbers, got {twist!r}") from error
+        if value.shape != (6,) or not np.isfinite(value).all():
+            raise InputError(f"a twist is six finite numbers, got {twist}")
+        for part, fastest in zip((slice(0, 3), slice(3, 6)), self._fastest, strict=True):
+            size = float(np.linalg.norm(value[part]))
+            value[part] *= min(1.0, fastest / max(size, 1e-300))
+        self._given = stamp, value * self._axes
+
+    def update(self, sample: MotionSample, out: Contribution) -> None:
+        """Set-point: offset, twist, acceleration."""
+        self._stale = self._given is None or abs(sample.stamp - self._given[0]) > self._timeout
+        wanted = STILL
+        if self._given is not None and not self._stale:
+            wanted = self._frame.vector(sample, self._given[1])
+        self._limits[4] = sample.dt
+        out.measure[0] = _follow(
+            wanted, sample.error, self._limits, self._state, out.offset, out.twist, out.acceleration
+        )
+
+    def note(self) -> str:
+        """Whether anybody sends."""
+        return "no twists" if self._stale else "following"
+
+
+@kernel
+def _follow(
+    wanted: Array, error: Array, limits: Array, state: Array, offset: Array, twist: Array, acceleration: Array
+) -> float:
+    """One sample of following a twist ``wanted`` (6,) within acceleration limits; the linear speed [m/s].
+
+    Args:
+        wanted: axes of the base link [m/s, rad/s].
+        error: (6,) of the tool from its set-point [m, rad].
+        limits: linear and angular acceleration, largest lag and angular lag, sample time.
+        state: velocity (6), offset (3), its rotation (9), carried from sample to sample.
+        offset: (6,) out [m, rad].
+        twist: (6,) out.
+        acceleration: (6,) out.
+    """
+    dt = limits[4]
+    u, step, turn, turned = np.empty(6), np.empty(3), np.empty((3, 3)), np.empty((3, 3))
+    for i in range(6):
+        u[i] = wanted[i]
+    for part in range(2):
+        square, away = 0.0, 0.0
+        for i in range(3 * part, 3 * part + 3):
+            square += error[i] * error[i]
+            away -= wanted[i] * error[i]
+        lag = math.sqrt(square)
+        if away > 0.0:  # no faster away from the tool than it can brake within the lag that is left
+            fastest = limits[part] * (math.sqrt(dt * dt + 2.0 * max(limits[2 + part] - lag, 0.0) / limits[part]) - dt)
+            for i in range(3 * part, 3 * part + 3):
+                u[i] += max(away / lag - fastest, 0.0) * error[i] / lag
+        size = 0.0
+        for i in range(3):
+            size += (u[3 * part + i] - state[3 * part + i]) ** 2
+        share = min(1.0, limits[part] * dt / max(math.sqrt(size), 1e-300))
+        for i in range(3 * part, 3 * part + 3):
+            change = share * (u[i] - state[i])
+            acceleration[i] = change / dt
+            twist[i] = state[i] + change
+            way = (state[i] + 0.5 * change) * dt
+            state[i] = twist[i]
+            if part == 0:
+                state[6 + i] += way
+                offset[i] = state[6 + i]
+            else:
+                step[i - 3] = way
+    rotation_of(step, turn)
+    old = view(state, 9, (3, 3))
+    for i in range(3):
+        for j in range(3):
+            turned[i, j] = 0.0
+            for k in range(3):
+                turned[i, j] += turn[i, k] * old[k, j]
+    old[:, :] = turned
+    rotation_error(turned, NO_TURN, offset[3:])
+    return math.sqrt(twist[0] ** 2 + twist[1] ** 2 + twist[2] ** 2)

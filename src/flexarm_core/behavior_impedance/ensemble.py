@@ -1,0 +1,150 @@
+"""Ensemble: the behaviours that take part together, and the sum of what they contribute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexarm_core.behavior_impedance import layout
+from flexarm_core.behavior_impedance.behavior import (
+    ActiveBehavior,
+    Arm,
+    Behavior,
+    BehaviorSpec,
+    Contribution,
+    MotionSample,
+    contribution_size,
+)
+from flexarm_core.behavior_impedance.law import add_up
+from flexarm_core.behavior_impedance.registry import make_behavior
+from flexarm_core.behavior_impedance.setting import plain_settings
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.types import Array
+
+
+class Ensemble:
+    """Asks every behaviour at every sample; one that fails is left out, and the others go on.
+
+    Attributes:
+        active: those that take part, in the order in which they were asked for.
+        total: sum of what they contributed last.
+        last_total: the same, a sample before.
+    """
+
+    def __init__(self, arm: Arm) -> None:
+        """Begin with none."""
+        self._arm, size = arm, contribution_size(arm.chain.n)
+        self._table = np.zeros((0, size))
+        self.active: list[ActiveBehavior] = []
+        self.total, self.last_total = np.zeros(size), np.zeros(size)
+
+    def change(self, specs: Sequence[BehaviorSpec]) -> list[ActiveBehavior] | None:
+        """Change who takes part; a behaviour that goes on under its name takes over from its old self.
+
+        Returns:
+            Those of before that go on; None where nothing has changed.
+
+        Raises:
+            ConfigError: one cannot be had, or several lead; nothing changes then.
+        """
+        specs = [BehaviorSpec(spec.name, spec.kind, plain_settings(spec.settings)) for spec in specs]
+        names = [spec.name for spec in specs]
+        for name in names:
+            if not name or names.count(name) > 1:
+                raise ConfigError(f"each behaviour needs a name of its own, got {', '.join(names)}")
+        made = [self._made(spec) for spec in specs]
+        leading = [spec.name for spec, (behavior, *_) in zip(specs, made, strict=True) if behavior.LEADS]
+        if len(leading) > 1:
+            raise ConfigError(f"one behaviour at most can lead the tool, got {', '.join(leading)}")
+        if [active.spec for active in self.active] == specs and all(same for *_, same in made):
+            return None
+        for spec, (behavior, old, same) in zip(specs, made, strict=True):
+            if old is not None and not same:
+                try:
+                    behavior.take_over(old.behavior)
+                except Exception as error:  # whatever it is that keeps it from going on
+                    raise ConfigError(f"behaviour '{spec.name}' cannot take over: {error}") from error
+        n = self._arm.chain.n
+        self._table = np.zeros((len(made), contribution_size(n)))
+        self.active = [
+            ActiveBehavior(spec, behavior, Contribution(row, n), joined=old is not None and old.joined)
+            for spec, (behavior, old, _), row in zip(specs, made, self._table, strict=True)
+        ]
+        return [old for _, old, _ in made if old is not None]
+
+    def _made(self, spec: BehaviorSpec) -> tuple[Behavior, ActiveBehavior | None, bool]:
+        """A behaviour, from whom it takes over, and whether it is that itself."""
+        old = next((active for active in self.active if active.spec.name == spec.name), None)
+        if old is not None and old.spec == spec and not old.failure:
+            return old.behavior, old, True
+        behavior = make_behavior(spec, self._arm)
+        heir = old is not None and old.joined and not old.failure and type(old.behavior) is type(behavior)
+        return behavior, old if heir else None, False
+
+    def renew(self) -> None:
+        """Make every behaviour anew: none carries anything over."""
+        self.total[:] = 0.0
+        for active in self.active:
+            active.joined, active.failure, active.out.row[:] = False, "", 0.0
+            try:
+                active.behavior = make_behavior(active.spec, self._arm)
+            except ConfigError as error:
+                active.failure = str(error)
+
+    def gather(self, sample: MotionSample) -> bool:
+        """Ask every behaviour and sum up; whether one has failed that had not before."""
+        self._table[:] = 0.0
+        self.total, self.last_total = self.last_total, self.total
+        failures = sum(active.failure != "" for active in self.active)
+        for active in self.active:
+            if active.failure:
+                continue
+            try:
+                if not active.joined:
+                    active.joined = True
+                    active.behavior.begin(sample)
+                active.behavior.update(sample, active.out)
+            except FlexarmError as error:
+                _fail(active, str(error))
+            except Exception as error:  # a defect of a user's behaviour must not let the arm fall
+                _fail(active, f"{type(error).__name__}: {error}")
+        while (wrong := add_up(self._table, self.total)) >= 0:
+            _fail(self.active[wrong], "it contributed a number that is not finite")
+        if self.total[layout.LEAD] not in (0.0, 1.0):
+            for active in self.active:
+                if active.out.lead[0] != float(active.behavior.LEADS):
+                    _fail(active, "it wrote lead, and its class does not say so by LEADS")
+            add_up(self._table, self.total)
+        return sum(active.failure != "" for active in self.active) > failures
+
+    @property
+    def sound(self) -> list[ActiveBehavior]:
+        """Those that have not failed."""
+        return [active for active in self.active if not active.failure]
+
+    def without_wrench(self) -> list[str]:
+        """Names of those that cannot do without a measured wrench."""
+        return [active.spec.name for active in self.sound if active.behavior.NEEDS_WRENCH]
+
+    def forbids(self, position: Array, velocity: Array, dt: float) -> tuple[str, str] | None:
+        """Who does not let the joints be there (n,) and move so (n,), and why; one that failed lets nothing pass."""
+        for active in self.active:
+            if active.behavior.FORBIDS and (reason := _objection(active, position, velocity, dt)):
+                return active.spec.name, reason
+        return None
+
+
+def _objection(active: ActiveBehavior, position: Array, velocity: Array, dt: float) -> str:
+    try:
+        if not active.failure and active.behavior.admits(position, velocity, dt):
+            return ""
+        return active.failure or active.behavior.note() or "it does not admit the motion"
+    except Exception as error:  # a defect of a user's behaviour must not let the arm fall
+        _fail(active, f"{type(error).__name__}: {error}")
+        return active.failure
+
+
+def _fail(active: ActiveBehavior, reason: str) -> None:
+    active.failure = reason
+    active.out.row[:] = 0.0

@@ -1,0 +1,91 @@
+"""What does not simply add up over behaviours: rotations beside each other, and directions freed twice (compiled)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.layout import ACCELERATION, FREED, OFFSET, TWIST
+from flexarm_core.behavior_impedance.rotations import rotation_of
+from flexarm_core.compiled import kernel, view
+from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.types import Array
+
+PARALLEL = 1e-3  # what is left of a freed direction, seen from the others, below which it is theirs
+
+
+@kernel
+def merge(table: Array, total: Array) -> None:
+    """Put right what the sum of the rows of contributions is not, where several rows have a share in it."""
+    turned = freed = 0
+    for k in range(table.shape[0]):
+        turn = free = 0.0
+        for i in range(3):
+            turn += abs(table[k, OFFSET + 3 + i])
+        for i in range(6):
+            free += table[k, FREED + 7 * i]
+        turned += int(turn > 0.0)
+        freed += int(free > 0.0)
+    if turned > 1:
+        compose(table, total)
+    if freed > 1:
+        make_projector(view(total, FREED, (6, 6)))
+
+
+@kernel
+def compose(table: Array, total: Array) -> None:
+    """Rotation, angular velocity and acceleration of ``exp(phi_1) exp(phi_2) ...``, the first row outermost."""
+    Q, R, P, w, a, one = np.eye(3), np.empty((3, 3)), np.empty((3, 3)), np.zeros(3), np.zeros(3), np.eye(3)
+    rate = np.empty(3)
+    for k in range(table.shape[0]):
+        for i in range(3):
+            rate[i] = 0.0
+            for j in range(3):
+                rate[i] += Q[i, j] * table[k, TWIST + 3 + j]
+        for i in range(3):
+            m, n = (i + 1) % 3, (i + 2) % 3
+            a[i] += w[m] * rate[n] - w[n] * rate[m]
+            for j in range(3):
+                a[i] += Q[i, j] * table[k, ACCELERATION + 3 + j]
+        rotation_of(table[k, OFFSET + 3 : OFFSET + 6], R)
+        for i in range(3):
+            w[i] += rate[i]
+            for j in range(3):
+                P[i, j] = 0.0
+                for m in range(3):
+                    P[i, j] += Q[i, m] * R[m, j]
+        Q[:, :] = P
+    rotation_error(Q, one, rate)
+    for i in range(3):
+        total[OFFSET + 3 + i], total[TWIST + 3 + i], total[ACCELERATION + 3 + i] = rate[i], w[i], a[i]
+
+
+@kernel
+def make_projector(freed: Array) -> None:
+    """The orthogonal projector (6, 6) on all directions that a sum of such projectors frees."""
+    U, count = np.empty((6, 6)), 0
+    for row in range(6):
+        v, before, size = U[min(count, 5)], 0.0, 0.0
+        if count == 6:
+            break
+        for i in range(6):
+            v[i] = freed[row, i]
+            before += v[i] * v[i]
+        for k in range(count):
+            along = 0.0
+            for i in range(6):
+                along += U[k, i] * v[i]
+            for i in range(6):
+                v[i] -= along * U[k, i]
+        for i in range(6):
+            size += v[i] * v[i]
+        if size > PARALLEL * PARALLEL * before and size > PARALLEL * PARALLEL:
+            for i in range(6):
+                v[i] /= math.sqrt(size)
+            count += 1
+    for i in range(6):
+        for j in range(6):
+            freed[i, j] = 0.0
+            for k in range(count):
+                freed[i, j] += U[k, i] * U[k, j]

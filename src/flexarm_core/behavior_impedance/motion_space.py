@@ -1,0 +1,166 @@
+r"""Motion space: the space of the tool and, beside it, that of the redundant joints.
+
+``qdd = J# (V' - dJ/dt qd) + N rho'' + ...``: with ``N`` (n, r) an orthonormal basis of the motions that leave the tool
+where it is, every joint motion is ``qd = J# V + N rho'``, and what acts on the joints acts as ``J#^T tau`` on the tool
+and as ``N^T tau`` on the redundant ones. Forces are mapped by these; motions are mapped by the redundancy resolution,
+which reaches the pose at the end of the sample exactly, ``dJ/dt`` terms of every order included.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from flexarm_core.compiled import kernel
+from flexarm_core.ik_redundancy.chain import PRISMATIC
+from flexarm_core.types import Array
+
+LOST = 1e-9  # [m] what remains of a dependent row is noise below this
+
+
+@kernel
+def arm_kinematics(links: Array, q: Array, frames: Array, J: Array) -> None:
+    """Frames that move with the joints, and the tool's, and the tool's Jacobian.
+
+    Args:
+        links: of the chain.
+        q: (n,) [rad | m].
+        frames: (n + 1, 12) gets, in the base link's frame, a row for each: rotation row by row (9), origin (3) [m].
+        J: (6, n) gets the Jacobian, rows ``[v; w]``, axes of the base link.
+    """
+    n = q.shape[0]
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
+    px, py, pz = 0.0, 0.0, 0.0
+    for i in range(n + 1):
+        a, b, c = links[i, 9], links[i, 10], links[i, 11]
+        px += xx * a + xy * b + xz * c
+        py += yx * a + yy * b + yz * c
+        pz += zx * a + zy * b + zz * c
+        a, b, c = links[i, 0], links[i, 3], links[i, 6]
+        d, e, f = links[i, 1], links[i, 4], links[i, 7]
+        g, h, k = links[i, 2], links[i, 5], links[i, 8]
+        ax, ay, az = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
+        bx, by, bz = xx * d + xy * e + xz * f, yx * d + yy * e + yz * f, zx * d + zy * e + zz * f
+        xz, yz, zz = xx * g + xy * h + xz * k, yx * g + yy * h + yz * k, zx * g + zy * h + zz * k
+        xx, yx, zx, xy, yy, zy = ax, ay, az, bx, by, bz
+        if i < n:
+            if links[i, 12] == PRISMATIC:
+                px, py, pz = px + q[i] * xz, py + q[i] * yz, pz + q[i] * zz
+            else:
+                co, si = math.cos(q[i]), math.sin(q[i])
+                xx, xy = co * ax + si * bx, co * bx - si * ax
+                yx, yy = co * ay + si * by, co * by - si * ay
+                zx, zy = co * az + si * bz, co * bz - si * az
+        frames[i, 0], frames[i, 1], frames[i, 2] = xx, xy, xz
+        frames[i, 3], frames[i, 4], frames[i, 5] = yx, yy, yz
+        frames[i, 6], frames[i, 7], frames[i, 8] = zx, zy, zz
+        frames[i, 9], frames[i, 10], frames[i, 11] = px, py, pz
+    for i in range(n):
+        d, e, f = frames[i, 2], frames[i, 5], frames[i, 8]
+        if links[i, 12] == PRISMATIC:
+            J[0, i], J[1, i], J[2, i] = d, e, f
+            J[3, i], J[4, i], J[5, i] = 0.0, 0.0, 0.0
+        else:
+            a, b, c = px - frames[i, 9], py - frames[i, 10], pz - frames[i, 11]
+            J[0, i], J[1, i], J[2, i] = e * c - f * b, f * a - d * c, d * b - e * a
+            J[3, i], J[4, i], J[5, i] = d, e, f
+
+
+@kernel
+def solve(A: Array, X: Array) -> None:
+    """``X := A^-1 X`` by elimination with pivots; ``A`` (k, k) is used up, ``X`` (k, m); real or complex."""
+    k, m = X.shape
+    for i in range(k):
+        best = i
+        for j in range(i + 1, k):
+            if abs(A[j, i]) > abs(A[best, i]):
+                best = j
+        if best != i:
+            for c in range(i, k):
+                A[i, c], A[best, c] = A[best, c], A[i, c]
+            for c in range(m):
+                X[i, c], X[best, c] = X[best, c], X[i, c]
+        inverse = 1.0 / A[i, i]
+        for j in range(i + 1, k):
+            part = A[j, i] * inverse
+            for c in range(i + 1, k):
+                A[j, c] -= part * A[i, c]
+            for c in range(m):
+                X[j, c] -= part * X[i, c]
+    for i in range(k - 1, -1, -1):
+        for c in range(m):
+            rest = X[i, c]
+            for j in range(i + 1, k):
+                rest -= A[i, j] * X[j, c]
+            X[i, c] = rest / A[i, i]
+
+
+@kernel
+def redundant_space(J: Array, axes: Array, scale: float, N: Array) -> None:
+    """Orthonormal basis of the joint motions that leave the wanted tool axes where they are, into ``N`` (n, r).
+
+    Args:
+        J: (6, n) Jacobian of the tool.
+        axes: (6,) 1 for a wanted tool axis, else 0.
+        scale: by which rotations count [m/rad].
+        N: (n, r), ``r = n`` minus the number of wanted axes.
+    """
+    n, r = N.shape
+    P, row = np.eye(n), np.empty(n)
+    for k in range(6):
+        if axes[k] == 0.0:
+            continue
+        factor, norm = scale if k >= 3 else 1.0, 0.0
+        for i in range(n):
+            row[i] = 0.0
+            for j in range(n):
+                row[i] += P[i, j] * J[k, j] * factor
+            norm += row[i] * row[i]
+        if norm > LOST * LOST:
+            for i in range(n):
+                for j in range(n):
+                    P[i, j] -= row[i] * row[j] / norm
+    for c in range(r):
+        best = 0
+        for i in range(1, n):
+            if P[i, i] > P[best, best]:
+                best = i
+        norm = 0.0
+        for i in range(n):
+            row[i] = P[i, best]
+            norm += row[i] * row[i]
+        for i in range(n):
+            N[i, c] = row[i] / math.sqrt(norm)
+        for i in range(n):
+            for j in range(n):
+                P[i, j] -= row[i] * row[j] / norm
+
+
+@kernel
+def damped_inverse(J: Array, axes: Array, scale: float, damping: float, out: Array) -> None:
+    """``J#`` (n, 6) of the wanted rows, ``A^T (A A^T + damping^2)^-1`` with rotations scaled to lengths.
+
+    Args:
+        J: (6, n).
+        axes: (6,) 1 for a wanted tool axis; the columns of the others are zero.
+        scale: by which rotations count [m/rad].
+        damping: [m].
+        out: (n, 6).
+    """
+    n = J.shape[1]
+    G, X = np.empty((6, 6)), np.empty((6, n))
+    for i in range(6):
+        a = axes[i] * (scale if i >= 3 else 1.0)
+        for j in range(n):
+            X[i, j] = a * J[i, j]
+    for i in range(6):
+        for j in range(6):
+            G[i, j] = damping * damping if i == j else 0.0
+            for c in range(n):
+                G[i, j] += X[i, c] * X[j, c]
+    solve(G, X)
+    for i in range(6):
+        a = axes[i] * (scale if i >= 3 else 1.0)
+        for j in range(n):
+            out[j, i] = a * X[i, j]

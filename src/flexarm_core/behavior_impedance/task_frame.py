@@ -1,0 +1,46 @@
+"""TaskFrame: the axes in which a behaviour's numbers are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from flexarm_core.behavior_impedance.behavior import MotionSample
+from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.types import Array
+
+FRAMES = ("base", "tool")
+FRAME_SETTINGS = (
+    Setting("frame", "string", "base", "whose axes: of the base link, or of the commanded tool", choices=FRAMES),
+    Setting("rpy", "double[]", [0.0, 0.0, 0.0], "how the axes are turned in it, fixed axes as in URDF", "rad", size=3),
+)
+
+
+class TaskFrame:
+    """Axes that are fixed to the base link or to the tool; the origin is the tool's."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        """Read the :data:`FRAME_SETTINGS`."""
+        self._turn: Array = np.ascontiguousarray(Rotation.from_euler("xyz", settings["rpy"]).as_matrix())
+        self._with_tool = settings["frame"] == "tool"
+
+    def angular_velocity(self, sample: MotionSample) -> Array | None:
+        """At which the axes turn (3,), axes of the base link [rad/s]; None where they never do."""
+        return sample.tool_twist[3:] if self._with_tool else None
+
+    def rotation(self, sample: MotionSample) -> Array:
+        """Axes of the frame as columns (3, 3), in axes of the base link."""
+        return sample.tool_rotation @ self._turn if self._with_tool else self._turn
+
+    def vector(self, sample: MotionSample, spatial: Array) -> Array:
+        """Spatial vector (6,) of the frame's axes in axes of the base link."""
+        return (spatial.reshape(2, 3) @ self.rotation(sample).T).ravel()
+
+    def matrix(self, sample: MotionSample, diagonal: Array) -> Array:
+        """Matrix (6, 6) in axes of the base link, of a diagonal (6,) in the frame's."""
+        R, out = self.rotation(sample), np.zeros((6, 6))
+        out[:3, :3], out[3:, 3:] = (R * diagonal[:3]) @ R.T, (R * diagonal[3:]) @ R.T
+        return out

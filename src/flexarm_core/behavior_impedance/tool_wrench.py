@@ -1,0 +1,153 @@
+"""ToolWrench: what the surroundings exert on the tool, from what a force/torque sensor before it measures."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
+from flexarm_core.ik_redundancy.chain import Chain
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
+
+CONVENTIONS = ("outboard_on_inboard", "inboard_on_outboard")
+
+
+class ToolWrench:
+    """``w_external = X (s (w_measured - bias) - w_weight)``: bias off, weight off, carried to the tool's origin.
+
+    The sensor measures the wrench that its outboard side exerts on its inboard side (``s = 1``) or the reverse
+    (``s = -1``). At rest the outboard side passes on what acts on it: its weight and the external wrench. What it takes
+    to accelerate the tool's mass is not taken off.
+
+    Attributes:
+        frame: link in whose axes, and at whose origin, the sensor measures.
+        mass: of what hangs outboard of the sensor [kg].
+        center_of_mass: (3,) of it, in the sensor's frame [m].
+        bias: (6,) reading without any load, in the sensor's axes [N, N*m].
+    """
+
+    def __init__(
+        self,
+        description: RobotDescription,
+        chain: Chain,
+        sensor: str,
+        convention: str = "outboard_on_inboard",
+        mass: float | None = None,
+        center_of_mass: Array | None = None,
+    ) -> None:
+        """Take mass and centre of mass from the description: all links outboard, joints off the chain at zero.
+
+        Args:
+            description: of the robot.
+            chain: to the tool.
+            sensor: name of a force/torque sensor of the description.
+            convention: one of :data:`CONVENTIONS`.
+            mass: of what hangs outboard, instead of the description's [kg].
+            center_of_mass: (3,) of it, in the sensor's frame, instead of the description's [m].
+
+        Raises:
+            RobotDescriptionError: no such sensor, or it is not rigidly fixed to the tool.
+            ConfigError: an unknown convention, a mass below zero, a centre of mass that is not three finite numbers.
+        """
+        if sensor not in description.force_torque_sensors:
+            known = ", ".join(description.force_torque_sensors) or "none"
+            raise RobotDescriptionError(
+                f"robot '{description.name}' has no force/torque sensor '{sensor}'; it has: {known}"
+            )
+        self.frame = description.force_torque_sensors[sensor].frame
+        placed = _fixed_pose(description, self.frame, chain.tool_frame)
+        if placed is None:
+            raise RobotDescriptionError(
+                f"force/torque sensor '{sensor}' in link '{self.frame}' is not rigidly fixed to the tool"
+                f" '{chain.tool_frame}'"
+            )
+        if convention not in CONVENTIONS:
+            raise ConfigError(f"wrench convention '{convention}' is unknown; valid: {', '.join(CONVENTIONS)}")
+        self._sign = 1.0 if convention == CONVENTIONS[0] else -1.0
+        self._rotation, self._offset, self._chain = placed[:3, :3], placed[:3, 3], chain
+        self.mass, self.center_of_mass = _load_outboard(description, self.frame)
+        if mass is not None:
+            if not 0.0 <= mass < math.inf:
+                raise ConfigError(f"the mass of the tool must be >= 0 kg and finite, got {mass}")
+            self.mass = mass
+        if center_of_mass is not None:
+            self.center_of_mass = np.array(center_of_mass, dtype=float)
+            if self.center_of_mass.shape != (3,) or not np.isfinite(self.center_of_mass).all():
+                raise ConfigError(f"the tool's centre of mass must be three finite numbers [m], got {center_of_mass}")
+        self.bias = np.zeros(6)
+
+    def external(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
+        """Wrench (6,) ``[f; n]`` on the tool at its frame's origin, axes of the base link [N, N*m].
+
+        Args:
+            position: (n,) measured joints of the chain [rad | m].
+            wrench_in_sensor: (6,) reading, in the sensor's axes at its origin [N, N*m].
+            gravity_in_base: (3,) in axes of the base link [m/s^2].
+
+        Raises:
+            InputError: the reading is not six finite numbers.
+        """
+        reading: Array = np.asarray(wrench_in_sensor, dtype=float)
+        if reading.shape != (6,) or not np.isfinite(reading).all():
+            raise InputError(f"a wrench is six finite numbers, got {wrench_in_sensor}")
+        _, R = self._chain.pose(position)
+        in_sensor = self._sign * (reading - self.bias) - self._weight(R, gravity_in_base)
+        R_sensor = R @ self._rotation
+        force = R_sensor @ in_sensor[:3]
+        return np.concatenate((force, R_sensor @ in_sensor[3:] + np.cross(R @ self._offset, force)))
+
+    def bias_at_rest(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
+        """The bias (6,) with which a reading of an unloaded tool comes to no external wrench; see :meth:`external`."""
+        _, R = self._chain.pose(position)
+        return np.asarray(wrench_in_sensor) - self._sign * self._weight(R, gravity_in_base)
+
+    def _weight(self, R: Array, gravity_in_base: Array) -> Array:
+        """Of what hangs outboard, (6,) in the sensor's axes at its origin [N, N*m]."""
+        force = self.mass * ((R @ self._rotation).T @ gravity_in_base)
+        return np.concatenate((force, np.cross(self.center_of_mass, force)))
+
+
+def tool_sensors(description: RobotDescription, chain: Chain) -> tuple[str, ...]:
+    """Names of the force/torque sensors that are rigidly fixed to the tool."""
+    return tuple(
+        name
+        for name, sensor in description.force_torque_sensors.items()
+        if _fixed_pose(description, sensor.frame, chain.tool_frame) is not None
+    )
+
+
+def _fixed_pose(description: RobotDescription, link: str, seen_from: str) -> Array | None:
+    """Pose (4, 4) of a link's frame in another's, None where a joint or a link that bends lies between."""
+    by_child = {joint.child: joint for joint in description.joints.values()}
+    walked = []
+    for begin in (link, seen_from):
+        at, pose, passed = begin, np.eye(4), set()
+        while at in by_child and by_child[at].kind == "fixed":
+            pose = by_child[at].transform_child_to_parent @ pose
+            at = by_child[at].parent
+            passed.add(at)
+        walked.append((at, pose, passed))
+    (end, pose, passed), (other_end, other_pose, other_passed) = walked
+    if end != other_end or (passed ^ other_passed) & set(description.flexible_links):
+        return None
+    seen: Array = np.array(np.linalg.solve(other_pose, pose), dtype=np.float64)
+    return seen
+
+
+def _load_outboard(description: RobotDescription, frame: str) -> tuple[float, Array]:
+    """Mass [kg] and centre of mass (3,) [m] of a link and of all links that it carries, in its frame."""
+    mass, moment = 0.0, np.zeros(3)
+    waiting = [(frame, np.eye(4))]
+    while waiting:
+        name, transform = waiting.pop()
+        link = description.links[name]
+        mass += link.mass
+        moment += link.mass * (transform[:3, :3] @ link.center_of_mass + transform[:3, 3])
+        waiting += [
+            (joint.child, transform @ joint.transform_child_to_parent)
+            for joint in description.joints.values()
+            if joint.parent == name
+        ]
+    return mass, moment / mass if mass > 0.0 else moment

@@ -1,0 +1,41 @@
+"""Calls what is compiled once, so that no behaviour that comes later makes a sample late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
+from flexarm_core.behavior_impedance.config import ImpedanceConfig
+from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
+from flexarm_core.behavior_impedance.registry import OWN
+from flexarm_core.ik_redundancy.config import RedundancyConfig
+
+FAR = 10.0  # [m]
+NEAR = {"range": 9.0, "tool_range": 9.0}  # so that what avoids has to
+OBSTACLES = {
+    "names": ["sphere", "box", "half_space"],
+    "kinds": ["sphere", "box", "half_space"],
+    "positions": [FAR, 0.0, 0.0, 0.0, FAR, 0.0, 0.0, 0.0, -FAR],
+    "sizes": [0.1, 0.0, 0.0, 0.1, 0.1, 0.1, 0.0, 0.0, 0.0],
+    "range": 2.0 * FAR,
+    "tool_range": 2.0 * FAR,
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "path": {"positions": [0.0, 0.0, 1e-3], "relative": True},
+    "joint_limits": NEAR,
+    "singularity": NEAR,
+    "obstacles": OBSTACLES,
+}
+
+
+def load_compiled(arm: Arm) -> None:
+    """Some samples of every kind of behaviour of the suite, by another controller, in the middle of the joints."""
+    chain = arm.chain
+    middle = np.where(np.isfinite(chain.lower + chain.upper), 0.5 * (chain.lower + chain.upper), 0.0)
+    controller = BehaviorImpedanceController(arm, ImpedanceConfig(), RedundancyConfig(objective_time_constant=0.0))
+    controller.begin(middle)
+    controller.set_behaviors([BehaviorSpec(kind.KIND, kind.KIND, SETTINGS.get(kind.KIND, {})) for kind in OWN])
+    for tick in range(1, 4):
+        controller.update(tick * 1_000_000, 1e-3, np.zeros(6))
