@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
-from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
-from flexarm_core.behavior_impedance.config import ImpedanceConfig
-from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
-from flexarm_core.behavior_impedance.registry import known_behaviors
+from flexarm_core.behavior_impedance.behavior import Arm
+from flexarm_core.behavior_impedance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.warm_up import load_compiled
 from flexarm_core.flexible_dynamics import integration, recursion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.ik_redundancy.chain import build_chain
@@ -92,33 +90,13 @@ def compile_redundancy() -> None:
 
 
 def compile_impedance() -> None:
-    """Let a controller with every kind of behaviour make some samples."""
+    """Let every kind of behaviour make some samples, and a guard say what is near."""
     description = parse_robot_description(TWO_LINKS)
     chain = build_chain(description)
     limits = MotionLimits(np.full(2, -9.0), np.full(2, 9.0), np.full(2, 1.0), np.full(2, 9.0))
-    plane = [True, True, False, False, False, False]
-    config = ImpedanceConfig(axes=tuple(plane))
-    controller = BehaviorImpedanceController(
-        Arm(chain, build_arm_shape(description, chain), limits), config, RedundancyConfig(objective_time_constant=0.0)
-    )
-    controller.begin(np.array([0.3, 0.9]))
-    settings: dict[str, dict[str, Any]] = {
-        "path": {"positions": [-0.1, 0.0, 0.0], "relative": True},
-        "force": {"axes": [False, True, False, False, False, False]},
-        "joint_limits": {"range": 9.0, "tool_range": 9.0},
-        "singularity": {"range": 9.0, "tool_range": 9.0, "axes": plane},
-        "obstacles": {
-            "names": ["ball", "block", "floor"],
-            "kinds": ["sphere", "box", "half_space"],
-            "positions": [3.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, -1.0],
-            "sizes": [0.1] * 9,
-            "range": 9.0,
-            "tool_range": 8.0,
-        },
-    }
-    controller.set_behaviors([BehaviorSpec(kind, kind, settings.get(kind, {})) for kind in known_behaviors()])
-    for sample in range(3):
-        controller.update(sample, 0.002, np.zeros(6))
+    shape = build_arm_shape(description, chain)
+    ObstacleGuard(shape, chain, limits).least_distance(np.zeros(2))
+    load_compiled(Arm(chain, shape, limits))
 
 
 def main() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from flexarm_core.behavior_impedance.registry import OWN
+from flexarm_nodes.behavior_impedance_controller import BehaviorImpedanceNode
+from flexarm_nodes.behavior_parameters import kind_row, setting_rows
 from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.hardware_gate import HardwareGateNode
@@ -18,6 +21,9 @@ TABLES = {
     "every node": ARM_PARAMETERS,
     "simulated_plant": SimulatedPlant.PARAMETERS,
     "reference_generator": ReferenceGenerator.PARAMETERS,
+    "behavior_impedance_controller": BehaviorImpedanceNode.PARAMETERS,
+    "behaviours": (kind_row("<name>"),),
+    **{f"behaviours of kind {kind.KIND}": setting_rows("<name>", kind) for kind in OWN},
     "ik_redundancy_solver": IkRedundancySolver.PARAMETERS,
     "rns_vibration_controller": RnsVibrationController.PARAMETERS,
     "flexible_dynamics_estimator": FlexibleDynamicsEstimator.PARAMETERS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,11 +60,28 @@ class ParameterTable:
             rows: the table.
         """
         self._node = node
-        self._rows = {row.name: row for row in rows}
+        self._rows: dict[str, Parameter] = {}
         self._check: Callable[[dict[str, Any]], None] | None = None
-        for row in rows:
-            node.declare_parameter(row.name, row.default, _descriptor(row))
+        self.declare(rows)
         node.add_on_set_parameters_callback(self._on_set)
+
+    def declare(self, rows: Iterable[Parameter]) -> None:
+        """Declare further rows; a parameter that is there already keeps its value."""
+        for row in rows:
+            if row.name not in self._rows:
+                self._node.declare_parameter(row.name, row.default, _descriptor(row))
+        self._rows |= {row.name: row for row in rows}
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take declared rows away again."""
+        for name in names:
+            del self._rows[name]
+            self._node.undeclare_parameter(name)
+
+    @property
+    def rows(self) -> tuple[Parameter, ...]:
+        """All that are declared."""
+        return tuple(self._rows.values())
 
     def values(self) -> dict[str, Any]:
         """Present values by name; arrays as lists.
@@ -80,7 +97,8 @@ class ParameterTable:
 
     def _on_set(self, changes: list[RosParameter]) -> SetParametersResult:
         try:
-            values = self.values()
+            # Values that a file gave are judged when the node is configured; until then a bad one can be put right.
+            values = {} if self._check is None else self.values()
             for change in changes:
                 row = self._rows.get(change.name)
                 if row is None:

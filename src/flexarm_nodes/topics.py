@@ -7,6 +7,7 @@ ROBOT_DESCRIPTION = "robot_description"
 FLEXIBLE_STATE = "flexible_state"
 CARTESIAN_REFERENCE = "cartesian_reference"
 PATH_REFERENCE = "path_reference"
+SET_POINT = "set_point"
 JOINT_REFERENCE = "joint_reference"
 COMMANDED_REFERENCE = "commanded_reference"
 BASE_REACTION = "base_reaction"
@@ -25,6 +26,12 @@ STRAIN = "strain"
 REDUNDANCY_STATE = "redundancy_state"
 FOLLOW_CARTESIAN_PATH = "follow_cartesian_path"
 SOLVE_IK = "~/solve_ik"
+BEHAVIOR_SET = "behavior_set"
+BEHAVIOR_STATUS = "behavior_status"
+SET_BEHAVIORS = "~/set_behaviors"
+TWIST_COMMAND = "twist_command"
+ZERO_WRENCH = "~/zero_wrench"
+MARKERS = "~/markers"
 CONTROLLER_TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 
 
@@ -39,6 +46,8 @@ CONTROL = _reliable(10)
 # A controller wants the newest sample: where it cannot keep up, older ones must not queue before it.
 NEWEST = _reliable(1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
+# Several changes may come between two samples, and each of them counts.
+CHANGES = _reliable(100)
 # A recorder must not lose a sample, however far it lags behind.
 EVERY_SAMPLE = _reliable(10000)
 

@@ -13,7 +13,7 @@ from flexarm_tools.svg_plot import SERIES, SvgPlot, engineering, series_color, w
 
 
 def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colors: Sequence[int]) -> list[Plot]:
-    """Several runs in one plot each: bases, tool vibrations, the mode that swings most, what singularities cost.
+    """Several runs in one plot each: bases, tool vibrations, modes, contact, what singularities cost.
 
     Args:
         names: of the runs.
@@ -22,9 +22,10 @@ def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colo
     """
     bases = [recording for recording in recordings if recording.elastic_names]
     bending = [recording for recording in recordings if np.isfinite(recording.modal_position).any()]
-    resolved = [recording for recording in recordings if np.isfinite(recording.resolution_position_error).any()]
+    touching = any(np.isfinite(recording.contact_wrench).any() for recording in recordings)
+    resolved = any(np.isfinite(recording.resolution_position_error).any() for recording in recordings)
     plots = []
-    if bases or not (bending or resolved):
+    if bases or not (bending or touching or resolved):
         signed = [r.deflection[:, 0] if r.deflection.shape[1] == 1 else r.base_motion for r in recordings]
         unit = common_unit([unit for recording in recordings for unit in recording.elastic_units])
         sizes = [recording.base_motion for recording in recordings]
@@ -40,11 +41,15 @@ def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colo
             for recording in recordings
         ]
         plots.append(_overlay(f"Mode {mode}", "modal position", "m*sqrt(kg)", names, recordings, colors, curves))
-    if resolved:
+    if touching:
+        forces = [np.linalg.norm(recording.contact_wrench[:, :3], axis=1) for recording in recordings]
+        plots.append(_overlay("Contact force on the tool", "contact force", "N", names, recordings, colors, forces))
+    elif resolved:
         sizes = [recording.resolution_position_error for recording in recordings]
         plots += _linear_and_logarithmic("Position error", "m", names, recordings, colors, sizes, sizes, 14.0)
         angles = [recording.resolution_orientation_error for recording in recordings]
         plots.append(_overlay("Orientation error", "orientation error", "rad", names, recordings, colors, angles))
+    if touching or resolved:
         fastest = [np.max(np.abs(recording.reference_velocity), axis=1) for recording in recordings]
         unit = common_unit([f"{unit}/s" for recording in recordings for unit in recording.joint_units])
         plots.append(_overlay("Fastest joint", "joint velocity", unit, names, recordings, colors, fastest))

@@ -79,7 +79,7 @@ def path_error_free(recording: Recording, options: MetricOptions) -> Measurement
 
         value = max |(1 - d d^T) (p(t) - p_path(t))|
 
-    The path is that of topic ``path_reference`` where it was recorded, else the tool reference; the direction is in the
+    The path is that of topic ``set_point`` where it was recorded, else the tool reference; the direction is in the
     axes of its frame.
     """
     apart = np.isfinite(recording.path_position).any()

@@ -1,6 +1,13 @@
 """Every metric: what can be measured of a recording. The imports register them, in the order of the docs."""
 
-from flexarm_tools import base_metrics, contact_metrics, flexible_metrics, redundancy_metrics, run_metrics
+from flexarm_tools import (
+    base_metrics,
+    behavior_metrics,
+    contact_metrics,
+    flexible_metrics,
+    redundancy_metrics,
+    run_metrics,
+)
 from flexarm_tools.metric_registry import (
     METRICS,
     OPTIONS,
@@ -16,6 +23,7 @@ __all__ = [
     "Measurement",
     "MetricOptions",
     "base_metrics",
+    "behavior_metrics",
     "contact_metrics",
     "deflection_unit",
     "flexible_metrics",

@@ -73,10 +73,13 @@ class Recording:
         tool_rotation: (T, 4) in ``root_frame``, quaternion x y z w.
         reference_frame: ``root_frame`` or ``base_frame``: frame of the tool reference.
         reference_position: (T, 3) in ``reference_frame``, NaN rows where there is no reference [m].
+        reference_acceleration: (T, 3) of the tool reference, its axes [m/s^2].
         reference_axes: (6,) bool, tracked components x y z rx ry rz.
         path_frame: ``root_frame`` or ``base_frame``: frame of the path.
-        path_position: (T, 3) in ``path_frame``, the path from which behaviours make the tool reference, NaN rows where
-            there is none apart from the tool reference [m].
+        path_position: (T, 3) in ``path_frame``, the set-point from which behaviours make the tool reference, NaN rows
+            where there is none apart from the tool reference [m].
+        obstacle_distance: (T,) least one of the commanded arm that behaviours reported, NaN where there was none [m].
+        behaviors_held: (T,) 1 where the arm was brought to rest instead of following its behaviours, NaN where unknown.
         contact_wrench: (T, 6) true, of all surfaces on the tool, ``[f; n]`` at the tool frame's origin in axes of
             ``root_frame``, NaN where there are no surfaces [N, N*m].
         base_wrench: (T, 6) exerted by the arm on the base, ``[f; n]`` [N, N*m].
@@ -124,9 +127,12 @@ class Recording:
     tool_rotation: Array
     reference_frame: str
     reference_position: Array
+    reference_acceleration: Array
     reference_axes: NDArray[np.bool_]
     path_frame: str
     path_position: Array
+    obstacle_distance: Array
+    behaviors_held: Array
     contact_wrench: Array
     base_wrench: Array
     coupling_momentum: Array
@@ -297,11 +303,11 @@ def _shapes(ticks: int, n: int, m: int, k: int, g: int) -> dict[str, tuple[int, 
     shapes |= dict.fromkeys(joints, (ticks, n))
     shapes |= dict.fromkeys(("deflection", "deflection_rate", "coupling_momentum"), (ticks, m))
     places = ("tool_position", "tool_position_in_base", "reference_position", "path_position")
-    shapes |= dict.fromkeys(places, (ticks, 3))
+    shapes |= dict.fromkeys((*places, "reference_acceleration"), (ticks, 3))
     modal = ("modal_position", "modal_rate", "estimated_modal_position", "estimated_modal_rate")
     shapes |= dict.fromkeys(modal, (ticks, k)) | {"strain": (ticks, g)}
     shapes |= {"tool_rotation": (ticks, 4), "base_wrench": (ticks, 6), "contact_wrench": (ticks, 6)}
     scalars = ("smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping", "vibration_damping")
     shapes |= dict.fromkeys(scalars, (ticks,))
     scalars = ("resolution_position_error", "resolution_orientation_error", "condition_number", "rows_given_up")
-    return shapes | dict.fromkeys((*scalars, "tick_latency"), (ticks,))
+    return shapes | dict.fromkeys((*scalars, "obstacle_distance", "behaviors_held", "tick_latency"), (ticks,))

@@ -20,6 +20,7 @@ from flexarm_tools.plots import Plot, run_markers, run_plots
 from flexarm_tools.recording import Recording
 from flexarm_tools.scenario import Scenario
 from flexarm_tools.study import Comparison, Study
+from flexarm_tools.surroundings import surrounded
 from flexarm_tools.svg_plot import SERIES
 
 SCRIPTS = ("kinematics.js", "solids.js", "stage.js", "player.js")
@@ -234,10 +235,10 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
 
 def _robot(text: str, runs: Sequence[Run]) -> dict[str, Any]:
     those = [run for run in runs if run.scenario.true_robot.description.text == text]
-    robot = those[0].scenario.true_robot
-    view = choose_view(robot.description, [run.recording for run in those])
+    description = surrounded(those[0].scenario)
+    view = choose_view(description, [run.recording for run in those])
     return {
-        "tree": robot_data(robot.description, robot.tool_frame),
+        "tree": robot_data(description, those[0].scenario.true_robot.tool_frame),
         "view": {
             "azimuth": view.azimuth,
             "elevation": view.elevation,

@@ -49,7 +49,8 @@ class FlexarmSources(SourcePackages):
 
     def executables(self, package: str) -> tuple[str, ...] | None:
         known = (
-            *("flexible_dynamics_controller", "flexible_dynamics_estimator", "hardware_gate"),
+            *("behavior_impedance_controller", "flexible_dynamics_controller", "flexible_dynamics_estimator"),
+            "hardware_gate",
             *("ik_redundancy_solver", "reference_generator", "rns_vibration_controller", "simulated_plant"),
         )
         return known if package == "flexarm" else None

@@ -16,7 +16,8 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes import topics
 from flexarm_nodes.conversions import nanoseconds_to_stamp
-from flexarm_tools.recorder import Outcome, Recorder, by_name
+from flexarm_tools.message_rows import by_name
+from flexarm_tools.recorder import Outcome, Recorder
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 TICKS = 5
@@ -97,7 +98,7 @@ def test_contact_and_the_path_behind_the_reference_are_recorded(live, planar_3r)
     recorder = Recorder(live.node, planar_3r, real_time=False)
     kinds = {
         topics.TRUE_CONTACT_WRENCH: WrenchStamped,
-        topics.PATH_REFERENCE: CartesianReference,
+        topics.SET_POINT: CartesianReference,
         topics.CARTESIAN_REFERENCE: CartesianReference,
     }
     senders = {topic: live.publisher(topic, kind) for topic, kind in kinds.items()}
@@ -106,7 +107,7 @@ def test_contact_and_the_path_behind_the_reference_are_recorded(live, planar_3r)
         wrench.wrench.force.x, wrench.wrench.force.z, wrench.wrench.torque.y = 1.0, 10.0 + tick, -2.0
         senders[topics.TRUE_CONTACT_WRENCH].publish(stamped(tick, wrench))
         for topic, frame, place in (
-            (topics.PATH_REFERENCE, "world", 0.5),
+            (topics.SET_POINT, "world", 0.5),
             (topics.CARTESIAN_REFERENCE, "base_ft", 0.2),
         ):
             reference = CartesianReference()

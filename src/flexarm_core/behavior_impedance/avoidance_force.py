@@ -2,8 +2,8 @@ r"""The repulsive force over the distance (compiled).
 
 ``f(s) = 2 F s^2 / (1 - s)`` with ``s = (range - d) / (range - margin)``.
 
-It begins with zero slope at the range, is F at half the way and grows without bound towards the margin. From s = 0.98
-on, where it is 96 F, it stays; its slope stays too, so that what integrates it implicitly is not stirred up.
+It begins with zero slope at the range, is F at half the way and grows ever more steeply towards the margin. From
+s = 0.98 on, where it is 96 F, it stays; its slope stays too, so that what integrates it implicitly is not stirred up.
 """
 
 from __future__ import annotations

@@ -197,6 +197,12 @@ class BehaviorImpedanceController:
             self._follow(stamp, dt, wrench)
         return self.output
 
+    @property
+    def transition(self) -> float:
+        """Norm of the force that still makes up for a change, torques over the length scale [N]."""
+        carried = self._state[layout.CARRIED :][:6]
+        return float(np.hypot(np.linalg.norm(carried[:3]), np.linalg.norm(carried[3:]) / self.arm.length_scale))
+
     def set_point(self) -> tuple[Array, Array, Array, Array]:
         """Set-point of the last sample: position (3,) [m], rotation (3, 3), twist (6,), acceleration (6,)."""
         state = self._state

@@ -49,7 +49,7 @@ def hindrances(active: list[ActiveBehavior], wrench: Array, solver: RedundancySo
     if wrench.any():
         found.append("external wrench")
     status = solver.status()
-    found += [f"singularity ({axis})" for axis in status.dropped]
+    found += [f"singularity ({axis})" for axis in (*status.dropped, *status.damped)]
     found += [f"limit of {joint}" for joint in status.limited]
     return tuple(found)
 

@@ -38,9 +38,3 @@ class TaskFrame:
     def vector(self, sample: MotionSample, spatial: Array) -> Array:
         """Spatial vector (6,) of the frame's axes in axes of the base link."""
         return (spatial.reshape(2, 3) @ self.rotation(sample).T).ravel()
-
-    def matrix(self, sample: MotionSample, diagonal: Array) -> Array:
-        """Matrix (6, 6) in axes of the base link, of a diagonal (6,) in the frame's."""
-        R, out = self.rotation(sample), np.zeros((6, 6))
-        out[:3, :3], out[3:, 3:] = (R * diagonal[:3]) @ R.T, (R * diagonal[3:]) @ R.T
-        return out

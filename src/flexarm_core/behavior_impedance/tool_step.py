@@ -52,6 +52,7 @@ from flexarm_core.compiled import kernel, view
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.types import Array
 
+MUCH, ROUNDING = 0.1, 1e-9  # part of a motion that is much to miss; what is rounding of it [m, rad]
 SMALL_TURN = 1e-3  # [rad] error below which T does not change in a sample
 WITHIN = 1.0 - 1e-6  # part of the allowed step that is used, for rounding
 RAMP_SHARE = 0.5  # part of the allowed step that fading takes: the rest is for what the motion itself does
@@ -264,8 +265,8 @@ def _fade(dt: float, settings: Array, state: Array, V: Array, y: Array) -> None:
 def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array, rates: Array, state: Array) -> None:
     """The tool is where the joints took it: what could not be had is not wished for again.
 
-    A tool that is held is at rest at the end of a sample, not only on average: what the law gained beyond its mean
-    velocity goes too, along what was missed and at most as much of it, so that rounding takes nothing away.
+    What the joints missed by little is taken off the velocity. Where they missed a good part of the motion, the tool
+    has the velocity that they have: a law that went on with its own would ask for more and more.
 
     Args:
         dt: [s].
@@ -278,17 +279,19 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
     """
     axes = view(settings, AXES, (6,))
     for part in range(0, 6, 3):
-        square = along = 0.0
+        lost = whole = 0.0
         for i in range(part, part + 3):
-            lost = axes[i] * missed[i]
-            square += lost * lost
-            along += lost * (state[VELOCITY + i] * dt - motion[i])
-        share = 1.0 + min(max(along / square, 0.0), 1.0) if square > 0.0 else 1.0
+            lost += axes[i] * missed[i] * missed[i]
+            whole += axes[i] * motion[i] * motion[i]
+        share = 0.0
+        if math.sqrt(lost) > ROUNDING:
+            share = min(math.sqrt(lost) / (MUCH * math.sqrt(whole) + ROUNDING), 1.0)
         for i in range(part, part + 3):
-            change = share * missed[i] / dt
-            if axes[i] == 0.0:
-                change = state[VELOCITY + i]
-                for j in range(J.shape[1]):
-                    change -= J[i, j] * rates[j]
+            actual = 0.0
+            for j in range(J.shape[1]):
+                actual += J[i, j] * rates[j]
+            change = state[VELOCITY + i] - actual
+            if axes[i] > 0.0:
+                change = share * change + (1.0 - share) * missed[i] / dt
             state[VELOCITY + i] -= change
             state[LAST_ACCELERATION + i] -= change / dt

@@ -25,7 +25,6 @@ OBSTACLES = {
 SETTINGS: dict[str, dict[str, Any]] = {
     "path": {"positions": [0.0, 0.0, 1e-3], "relative": True},
     "joint_limits": NEAR,
-    "singularity": NEAR,
     "obstacles": OBSTACLES,
 }
 
@@ -36,6 +35,8 @@ def load_compiled(arm: Arm) -> None:
     middle = np.where(np.isfinite(chain.lower + chain.upper), 0.5 * (chain.lower + chain.upper), 0.0)
     controller = BehaviorImpedanceController(arm, ImpedanceConfig(), RedundancyConfig(objective_time_constant=0.0))
     controller.begin(middle)
-    controller.set_behaviors([BehaviorSpec(kind.KIND, kind.KIND, SETTINGS.get(kind.KIND, {})) for kind in OWN])
+    axes = [row < chain.n for row in range(6)]  # no more than the joints can have
+    settings = SETTINGS | {"singularity": NEAR | {"axes": axes}}
+    controller.set_behaviors([BehaviorSpec(kind.KIND, kind.KIND, settings.get(kind.KIND, {})) for kind in OWN])
     for tick in range(1, 4):
         controller.update(tick * 1_000_000, 1e-3, np.zeros(6))

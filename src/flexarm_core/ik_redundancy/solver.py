@@ -166,7 +166,7 @@ class RedundancySolver:
         return self.status()
 
     def move(self, position: Array, rotation: Array, motion: Array, axes: NDArray[np.bool_], dt: float) -> None:
-        """:meth:`update` for who calls it from a law of its own: nothing is checked, and :meth:`status` only where asked.
+        """:meth:`update` for who calls it from a law of its own: nothing is checked, its status only made where asked.
 
         Args:
             position: (3,) of the tool wanted at the end of the sample, axes of the base link [m].

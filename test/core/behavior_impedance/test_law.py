@@ -219,3 +219,18 @@ def test_what_is_said_is_what_the_joints_do():
         assert np.abs((out.position - before.position) / TICK - mean).max() < 1e-3
         assert np.allclose(made.solver.velocity * TICK, made.solver.position - was, atol=1e-15)
         before, was = out, made.solver.position
+
+
+def test_a_tool_whose_joints_cannot_follow_has_the_velocity_that_they_have():
+    eager = ImpedanceConfig(damping=(20.0,) * 3 + (5.0,) * 3, transition_acceleration=(1e6, 1e6, 1e6))
+    made = controller(arm("panda", 5.0, None), MIDDLE["panda"], eager)
+    pull = {"position": [0.1, 0.6, 0.9], "stiffness": [5e4] * 3 + [0.0] * 3, "max_force": 5e3}
+    made.set_behaviors([BehaviorSpec("pull", "spring", pull)])
+    cut = 0
+    for tick in range(600):
+        out = made.update(tick * 2_000_000, TICK, STILL)
+        J = made.arm.chain.kinematics(made.solver.position)[2]
+        actual = J @ made.solver.velocity
+        assert np.linalg.norm((out.twist - actual)[:3]) < 0.05 + 0.1 * np.linalg.norm(actual[:3])
+        cut += bool(made.solver.status().cut)
+    assert cut > 50

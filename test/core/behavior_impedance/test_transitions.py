@@ -26,15 +26,14 @@ def steps_of(made, ticks, wrench=STILL, first=0):
     return largest
 
 
+BALL = {"names": ["a"], "kinds": ["sphere"], "positions": [0.2, 0.2, 0.6], "sizes": [0.05, 0.0, 0.0]}
 CHANGES = {
     "a wide jump of the spring's end": [
         BehaviorSpec("s", "spring", {"position": [0.4, 0.4, 0.6], "stiffness": [1000.0] * 3 + [0.0] * 3})
     ],
     "a force": [BehaviorSpec("f", "force", {"wrench": [0.0, 0.0, -20.0, 0.0, 0.0, 0.0]})],
     "a posture far away": [BehaviorSpec("p", "posture", {"position": [0.5] * 3 + [-1.0] + [0.5] * 3})],
-    "an obstacle beside a link": [
-        BehaviorSpec("o", "obstacles", {"names": ["a"], "kinds": ["sphere"], "positions": [0.2, 0.2, 0.6], "sizes": [0.05, 0, 0]})
-    ],
+    "an obstacle beside a link": [BehaviorSpec("o", "obstacles", BALL)],
 }  # fmt: skip
 
 

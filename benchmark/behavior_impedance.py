@@ -1,0 +1,36 @@
+"""The behaviour impedance controller: ``setup/run python benchmark/behavior_impedance.py``.
+
+Law, contact, changes, worlds, a peer, times.
+
+Prints a table, writes build/benchmark/behavior_impedance.json, and ends with status 0 only if every goal holds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read at NumPy's import: everything is compared on one core
+
+import behavior_changes
+import behavior_law
+import behavior_peer
+import behavior_times
+import behavior_wipe
+import behavior_worlds
+import table
+
+MEASURES = (
+    behavior_law.oscillator,
+    behavior_law.passivity,
+    behavior_wipe.wipe,
+    behavior_changes.changes,
+    behavior_worlds.worlds,
+    behavior_peer.tracking,
+    behavior_peer.contact,
+    behavior_peer.limits,
+    behavior_times.update_times,
+)
+
+if __name__ == "__main__":
+    sys.exit(table.run("behavior_impedance", MEASURES))

@@ -1,0 +1,77 @@
+"""What stands around a robot in a scenario, as shapes: surfaces of the plant, obstacles of behaviours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.obstacles import KINDS, Obstacle, obstacles_from_lists
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.description import RobotDescription, Shape
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.types import Array
+from flexarm_tools.scenario import Scenario
+
+SURFACE, OBSTACLE = (0.72, 0.68, 0.60, 1.0), (0.75, 0.35, 0.30, 1.0)
+PLATE = (0.5, 0.5, 0.01)  # [m] what is drawn of a plane, below it
+OBSTACLES = ("names", "kinds", "positions", "rpys", "sizes")
+
+
+def surrounded(scenario: Scenario) -> RobotDescription:
+    """The robot that moves, with what stands around it as shapes of its root link and of its base link."""
+    description = scenario.true_robot.description
+    links = dict(description.links)
+    for link, shapes in (
+        (description.root, tuple(_surfaces(scenario.plant))),
+        (description.base_frame, tuple(_obstacles(scenario))),
+    ):
+        links[link] = replace(links[link], shapes=links[link].shapes + shapes)
+    return replace(description, links=links)
+
+
+def _surfaces(plant: Mapping[str, Any]) -> Iterator[Shape]:
+    kinds, count = plant.get("surfaces.kinds", ()), len(plant.get("surfaces.names", ()))
+    positions, rpys, halves = (
+        np.reshape(plant.get(f"surfaces.{name}") or np.zeros(3 * count), (-1, 3))
+        for name in ("positions", "rpys", "half_extents")
+    )
+    for kind, position, rpy, half in zip(kinds, positions, rpys, halves, strict=True):
+        rotation = roll_pitch_yaw_to_rotation(*rpy)
+        if kind == "plane":
+            yield _box(PLATE, position - 0.5 * PLATE[2] * rotation[:, 2], rotation, SURFACE)
+        else:
+            yield _box(tuple(2.0 * half), position, rotation, SURFACE)
+
+
+def _obstacles(scenario: Scenario) -> Iterator[Shape]:
+    for node in scenario.nodes:
+        for name in node.parameters.get("behaviors", ()):  # type: ignore[union-attr]
+            if node.parameters.get(f"{name}.kind") == "obstacles":
+                lists: list[Any] = [node.parameters.get(f"{name}.{what}", []) for what in OBSTACLES]
+                try:
+                    yield from (_shape(obstacle) for obstacle in obstacles_from_lists(*lists))
+                except ConfigError:  # the node says so, and better
+                    continue
+
+
+def _shape(obstacle: Obstacle) -> Shape:
+    assert obstacle.kind in KINDS
+    if obstacle.kind == "sphere":
+        return Shape("sphere", obstacle.size, _transform(obstacle.position, np.eye(3)), OBSTACLE)
+    if obstacle.kind == "box":
+        return _box(tuple(2.0 * half for half in obstacle.size), obstacle.position, obstacle.rotation, OBSTACLE)
+    below = obstacle.position - 0.5 * PLATE[2] * obstacle.rotation[:, 2]
+    return _box(PLATE, below, obstacle.rotation, OBSTACLE)
+
+
+def _box(size: tuple[float, ...], position: Array, rotation: Array, rgba: tuple[float, float, float, float]) -> Shape:
+    return Shape("box", tuple(float(length) for length in size), _transform(position, rotation), rgba)
+
+
+def _transform(position: Array, rotation: Array) -> Array:
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = rotation, position
+    return transform
