@@ -20,7 +20,7 @@ from flexarm_tools.figures import Figure, parse_goal
 WORLDS = 500
 ROBOTS = ("arm_7r", "panda", "arm_6r")
 MARGIN = 0.02  # [m]
-DURATION = 20.0  # [s] at most
+DURATION = 60.0  # [s] after which a world ends, whatever its arm does
 JUDGED = 5  # samples between two looks of the judge
 STALLED = 1.0  # [s] for which it must be said that the arm gets no further
 RESTLESS = 0.05  # [rad/s]
