@@ -242,6 +242,14 @@ def true_joints_to_message(
     return message
 
 
+def true_friction_to_message(stamp: int, joints: Sequence[str], friction: Array) -> JointState:
+    """JointState whose efforts are what friction takes from the motors, (n,) [N*m | N]."""
+    message = JointState(name=list(joints))
+    message.header.stamp = nanoseconds_to_stamp(stamp)
+    message.effort = doubles(friction)
+    return message
+
+
 def pose_to_message(stamp: int, frame: str, position: Array, rotation: Array) -> PoseStamped:
     """PoseStamped of a position (3,) and a rotation (3, 3) in a frame."""
     message = PoseStamped()

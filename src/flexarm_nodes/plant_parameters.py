@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.parameters import Parameter
 from flexarm_sim.backends import BACKENDS
 from flexarm_sim.drives import MODES, DriveConfig
+from flexarm_sim.friction import JointFriction
 from flexarm_sim.measurement import JointListFault
 from flexarm_sim.plant import PlantConfig
 from flexarm_sim.pushes import Push
@@ -52,6 +54,23 @@ def _sensor_parameters() -> tuple[Parameter, ...]:
                 Parameter(f"{prefix}.{fault}", "double[]", [], f"{what}: {meaning} from, to, from, to ...", "s")
             )
     return tuple(rows)
+
+
+def _friction_parameters() -> tuple[Parameter, ...]:
+    """Rows in the order and under the names of ``JointFriction``."""
+    rows = (
+        ("coulomb", "Coulomb level, one for all joints or one a joint; empty: none", "N*m | N", 0.0),
+        ("stiction", "break-away level, at least the Coulomb level; empty: equal to it", "N*m | N", 0.0),
+        ("viscous", "effort per speed; empty: none", "N*m*s/rad | N*s/m", 0.0),
+        ("stribeck_velocity", "speed over which stiction falls to the Coulomb level", "rad/s | m/s", 0.0),
+        ("position_amplitude", "of the level's sinusoid over the joint position; empty: none", "N*m | N", None),
+        ("position_period", "of that sinusoid; empty: 2 pi", "rad | m", 0.0),
+        ("position_phase", "of that sinusoid at position 0; empty: 0", "rad", None),
+    )
+    return tuple(
+        Parameter(f"friction.{name}", "double[]", [], f"joint friction: {what}", unit, least, live=True)
+        for name, what, unit, least in rows
+    )
 
 
 PLANT_PARAMETERS = (
@@ -98,6 +117,7 @@ PLANT_PARAMETERS = (
         "surfaces.dampings", "double[]", [], "surfaces: force per speed of penetration of each", "N*s/m", 0.0, live=True
     ),
     Parameter("surfaces.frictions", "double[]", [], "surfaces: Coulomb's coefficient of each", "", 0.0, live=True),
+    *_friction_parameters(),
     Parameter("tip_radius", "double", 0.015, "of the tool's tip, a sphere about the tool frame's origin", "m", 1e-6),
     Parameter(
         "joint_list_fault.names", "string[]", [], "joints that /joint_states lists during the fault, in this order"
@@ -219,6 +239,24 @@ def plant_surfaces(values: dict[str, Any]) -> tuple[Surface, ...]:
         )
         for i, name in enumerate(names)
     )
+
+
+def plant_friction(values: dict[str, Any], joints: int) -> JointFriction | None:
+    """Friction in the joints from parameter values, None where none is given.
+
+    Args:
+        values: parameter values.
+        joints: number of actuated joints.
+
+    Raises:
+        ConfigError: values that do not fit the joints or each other.
+    """
+    given = {field.name: tuple(values[f"friction.{field.name}"]) for field in fields(JointFriction)}
+    if not any(given.values()):
+        return None
+    friction = JointFriction(**given)
+    friction.table(joints)
+    return friction
 
 
 def _check_lists(values: dict[str, Any], group: str, key: str, widths: Iterable[tuple[str, int]]) -> None:

@@ -14,7 +14,7 @@ from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import FlexibleState, SimulationStatus, StrainState
 from flexarm.srv import AdvanceSimulation
-from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_nodes import topics
@@ -23,12 +23,19 @@ from flexarm_nodes.conversions import (
     joint_readings_to_message,
     nanoseconds_to_stamp,
     pose_to_message,
+    true_friction_to_message,
     true_joints_to_message,
     wrench_to_message,
 )
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.flexible_conversions import imu_to_message, strain_to_message, true_flexible_state_to_message
-from flexarm_nodes.plant_parameters import PLANT_PARAMETERS, plant_config, plant_description, plant_surfaces
+from flexarm_nodes.plant_parameters import (
+    PLANT_PARAMETERS,
+    plant_config,
+    plant_description,
+    plant_friction,
+    plant_surfaces,
+)
 from flexarm_sim.backends import make_backend
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
@@ -58,6 +65,7 @@ class SimulatedPlant(ArmNode):
         description = plant_description(values, model.description)
         self._frames = (model.world_frame, model.base_frame)
         surfaces = plant_surfaces(values)
+        friction = plant_friction(values, len(description.actuated))
         backend = make_backend(
             values["backend"],
             description,
@@ -68,6 +76,7 @@ class SimulatedPlant(ArmNode):
             segments=values["segments"],
             surfaces=surfaces,
             tip_radius=values["tip_radius"],
+            friction=friction,
         )
         config = plant_config(values, description)
         self._plant = Plant(description, backend, config)
@@ -93,6 +102,9 @@ class SimulatedPlant(ArmNode):
         self._touches = bool(surfaces)
         if surfaces:
             self._true_contact = self.create_publisher(WrenchStamped, topics.TRUE_CONTACT_WRENCH, topics.EVERY_SAMPLE)
+        self._rubs = friction is not None
+        if friction:
+            self._true_friction = self.create_publisher(JointState, topics.TRUE_JOINT_FRICTION, topics.EVERY_SAMPLE)
         self.create_subscription(
             Float64MultiArray,
             topics.command_topic(values["command_mode"]),
@@ -101,8 +113,13 @@ class SimulatedPlant(ArmNode):
         )
 
     def change(self, values: dict[str, Any]) -> None:
-        """Surfaces get softer, harder, rougher or smoother from this stamp on."""
+        """Surfaces get softer, harder, rougher or smoother and joints rub otherwise from this stamp on."""
+        friction = plant_friction(values, len(self._plant.joint_names))
+        if self._rubs != (friction is not None):
+            raise ConfigError("joint friction comes and goes only while the node is not configured: begin with zeros")
         self._plant.change_surfaces(plant_surfaces(values))
+        if friction:
+            self._plant.change_friction(friction)
 
     def start(self) -> None:
         """Back to time 0, paused."""
@@ -222,6 +239,8 @@ class SimulatedPlant(ArmNode):
         if self._touches:
             contact = np.sum(list(state.contacts.values()), axis=0)
             self._true_contact.publish(wrench_to_message(stamp, world, contact))
+        if self._rubs:
+            self._true_friction.publish(true_friction_to_message(stamp, self._plant.joint_names, state.friction))
         return bool(message.name)
 
     def _publish_sensors(self, measurement: Measurement) -> None:

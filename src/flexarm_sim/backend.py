@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from flexarm_core.errors import FlexarmError
 from flexarm_core.types import Array
+from flexarm_sim.friction import JointFriction
 from flexarm_sim.surfaces import Surface
 
 
@@ -50,6 +51,8 @@ class PlantState:
             [m/s^2, rad/s]; at rest the force points up.
         contacts: by surface, (6,) ``[f; n]`` that it exerts on the tool, at the tool frame's origin in axes of the root
             link [N, N*m]; zeros where it is not touched.
+        friction: (n,) effort that ``JointFriction`` takes from each joint, along its motion or what would move it:
+            ``effort - friction`` is what is left for the links [N*m | N]; zeros where there is none.
     """
 
     time: float
@@ -71,6 +74,7 @@ class PlantState:
     strain: Array = field(default_factory=lambda: np.zeros(0))
     imus: dict[str, Array] = field(default_factory=dict)
     contacts: dict[str, Array] = field(default_factory=dict)
+    friction: Array = field(default_factory=lambda: np.zeros(0))
 
 
 class Backend(Protocol):
@@ -145,6 +149,17 @@ class Backend(Protocol):
         """
         ...
 
+    def change_friction(self, friction: JointFriction) -> None:
+        """Take other friction of the joints, from the next step on.
+
+        Args:
+            friction: of the actuated joints.
+
+        Raises:
+            ConfigError: values that do not fit, or a backend that was made without friction; it is then unchanged.
+        """
+        ...
+
     def step(self, effort: ArrayLike, duration: float) -> None:
         """Hold the effort and the external wrenches for a time and integrate the equations of motion over it.
 
@@ -167,7 +182,8 @@ class Backend(Protocol):
 
         With the elastic coordinates, those of flexible links too, eliminated from the equations of motion,
         ``effort = Lambda qdd + b``, ``Lambda = H_m - H_bm^T H_b^-1 H_bm``; ``b`` holds gravity, gyroscopic forces,
-        viscous damping and what the base springs pass on; dry friction, external wrenches and contacts are left out.
+        viscous damping of the description and what the base springs pass on; dry friction, all of ``JointFriction``,
+        external wrenches and contacts are left out.
 
         Returns:
             ``Lambda`` (n, n) [kg*m^2 | kg*m | kg] and ``b`` (n,) [N*m | N].

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_sim.backend import Backend
+from flexarm_sim.friction import JointFriction
 from flexarm_sim.surfaces import Surface
 
 BACKENDS = ("mujoco", "flexible_dynamics")
@@ -23,6 +24,7 @@ def make_backend(
     segments: int = 20,
     surfaces: Sequence[Surface] = (),
     tip_radius: float = 0.015,
+    friction: JointFriction | None = None,
 ) -> Backend:
     """Make a backend.
 
@@ -36,6 +38,7 @@ def make_backend(
         segments: of each flexible link; ``mujoco`` only.
         surfaces: what the tool's tip can touch; ``mujoco`` only.
         tip_radius: of the sphere about the tool frame's origin that touches them [m].
+        friction: of the actuated joints, beside the description's; None for none.
 
     Raises:
         ConfigError: unknown name, settings out of bounds, or hard stops or surfaces of a backend that has none.
@@ -53,6 +56,7 @@ def make_backend(
             segments=segments,
             surfaces=surfaces,
             tip_radius=tip_radius,
+            friction=friction,
         )
     if name == "flexible_dynamics":
         from flexarm_sim.flexible_backend import FlexibleBackend
@@ -64,5 +68,7 @@ def make_backend(
             raise ConfigError(
                 f"the backend flexible_dynamics has no contact: remove the surfaces {names}, or take mujoco"
             )
-        return FlexibleBackend(description, tool_frame=tool_frame, gravity=gravity, max_step=max_step)
+        return FlexibleBackend(
+            description, tool_frame=tool_frame, gravity=gravity, max_step=max_step, friction=friction
+        )
     raise ConfigError(f"backend '{name}' is unknown; backends: {', '.join(BACKENDS)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantDivergedError, PlantState
+from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction_state import FrictionState
 from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector, is_number
 
@@ -33,6 +35,7 @@ class FlexibleBackend:
         tool_frame: str = "",
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
         max_step: float = 0.00025,
+        friction: JointFriction | None = None,
     ) -> None:
         """Build the model and put the robot at zero.
 
@@ -41,9 +44,11 @@ class FlexibleBackend:
             tool_frame: link of the tool, empty for ``tool0`` or the only tip.
             gravity: (3,) in axes of the root link [m/s^2].
             max_step: longest integration step [s].
+            friction: of the actuated joints, beside the description's; None for none.
 
         Raises:
-            ConfigError: gravity or max_step out of bounds, or a step too long for the stiffest mode.
+            ConfigError: gravity or max_step out of bounds, friction that does not fit, or a step too long for the
+                stiffest mode.
             RobotDescriptionError: the robot cannot be simulated; the message says why.
         """
         if not (is_number(max_step) and max_step > 0.0):
@@ -61,6 +66,7 @@ class FlexibleBackend:
             )
         self._x, self._v = np.zeros(model.size), np.zeros(model.size)
         self._applied = np.zeros(len(model.hinge_names))
+        self._friction = FrictionState(friction, len(model.actuated)) if friction else None
         self._work = np.zeros((6, model.size))
         self.reset()
 
@@ -110,6 +116,8 @@ class FlexibleBackend:
         self._x[model.elastic], self._v[model.elastic] = values[2], values[3]
         self._x[model.modal], self._v[model.modal] = values[5], values[6]
         self._applied[model.actuated] = values[4]
+        if self._friction:
+            self._friction.reset()
         self._time = 0.0
         self._wrenches: dict[str | tuple[str, int], Array] = {}
         self._state: PlantState | None = None
@@ -127,6 +135,13 @@ class FlexibleBackend:
         if surfaces:
             raise ConfigError("the backend flexible_dynamics has no contact: take mujoco")
 
+    def change_friction(self, friction: JointFriction) -> None:
+        """Take other friction of the joints; see ``Backend.change_friction``."""
+        if not self._friction:
+            raise ConfigError("the plant was made without friction in the joints: begin with zeros to change it later")
+        self._friction.change(friction)
+        self._state = None
+
     def step(self, effort: ArrayLike, duration: float) -> None:
         """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
         model = self._model
@@ -135,11 +150,14 @@ class FlexibleBackend:
             raise InputError(f"duration is {duration}, expected a positive time [s]")
         steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # a round-off must not add a step
         self._applied[model.actuated] = applied
-        pushed = any(wrench.any() for wrench in self._wrenches.values())
-        for _ in range(steps if pushed else 1):
+        single = self._friction is not None or any(wrench.any() for wrench in self._wrenches.values())
+        h = duration / steps
+        for _ in range(steps if single else 1):
+            left = self._applied.copy()
+            if self._friction:
+                left[model.actuated] += self._rub(self._friction.step, h)
             model.set_wrenches(self._x, self._v, self._wrenches)
-            count = 1 if pushed else steps
-            runge_kutta(*model.arrays, self._x, self._v, self._applied, duration / steps, count, self._work)
+            runge_kutta(*model.arrays, self._x, self._v, left, h, 1 if single else steps, self._work)
         self._time += duration
         self._state = None
         if not (np.isfinite(self._x).all() and np.isfinite(self._v).all()):
@@ -162,10 +180,19 @@ class FlexibleBackend:
         free = model.accelerate(np.zeros(len(model.hinge_names)))
         return inertia, -inertia @ free[model.actuated]
 
+    def _rub(self, solve: Callable[..., Array], *step: float) -> Array:
+        """Friction effort (n,) on the joints: it needs the acceleration without it."""
+        model, x, v, arm = self._model, self._x, self._v, self._model.actuated
+        free = model.forward_dynamics(x, v, self._applied, self._wrenches)
+        return solve(x[arm], v[arm], free[arm], model.response(arm)[arm], *step)
+
     def _read_state(self) -> PlantState:
         model, x, v = self._model, self._x, self._v
         description = model.description
-        acceleration = model.forward_dynamics(x, v, self._applied, self._wrenches)
+        rubbed = self._rub(self._friction.look) if self._friction else np.zeros(len(model.actuated))
+        left = self._applied.copy()
+        left[model.actuated] += rubbed
+        acceleration = model.forward_dynamics(x, v, left, self._wrenches)
         tool = model.frame_motion(model.tool_frame, x, v)
         base = model.frame_motion(description.base_frame, x, v)
         imus = {}
@@ -193,4 +220,5 @@ class FlexibleBackend:
             modal_rate=v[model.modal],
             strain=model.strain_map @ x[model.modal],
             imus=imus,
+            friction=-rubbed,
         )

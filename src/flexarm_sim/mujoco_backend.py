@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import mujoco
 import numpy as np
@@ -17,6 +17,8 @@ from flexarm_sim.backend import PlantDivergedError, PlantState
 from flexarm_sim.beam_chain import make_chains
 from flexarm_sim.chain_reader import ChainReaders, highest_frequency
 from flexarm_sim.contacts import Contacts
+from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction_state import FrictionState
 from flexarm_sim.mjcf import TOOL_SITE, build_mjcf, link_body, wrench_body
 from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector, is_number
@@ -53,6 +55,7 @@ class MujocoBackend:
         segments: int = 20,
         surfaces: Sequence[Surface] = (),
         tip_radius: float = 0.015,
+        friction: JointFriction | None = None,
     ) -> None:
         """Build the model and put the robot at zero.
 
@@ -65,10 +68,11 @@ class MujocoBackend:
             segments: into how many rigid segments each flexible link is cut.
             surfaces: what the tool's tip can touch; the rest of the robot passes through them.
             tip_radius: of the sphere about the tool frame's origin that touches them [m].
+            friction: of the actuated joints, beside the description's; None for none.
 
         Raises:
-            ConfigError: gravity, max_step, segments or tip_radius out of bounds, two surfaces of one name, or max_step
-                too long for the chains or a surface.
+            ConfigError: gravity, max_step, segments or tip_radius out of bounds, two surfaces of one name, friction
+                that does not fit, or max_step too long for the chains or a surface.
             RobotDescriptionError: the robot cannot be simulated, or a flexible link is no beam; the message says which.
         """
         if not (is_number(max_step) and max_step > 0.0):
@@ -99,6 +103,9 @@ class MujocoBackend:
         self._elastic_joint_names = tuple(joint.name for joint in description.elastic)
         self._arm = self._indices(self._joint_names)
         self._elastic = self._indices(self._elastic_joint_names)
+        self._friction = FrictionState(friction, len(self._arm)) if friction else None
+        self._units, self._solved = np.zeros((2, len(self._arm), self._model.nv))
+        self._units[np.arange(len(self._arm)), self._arm] = 1.0
         self._wrench_rows = {link: self._body(wrench_body(description, link)) for link in description.links}
         self._tool = self._site(TOOL_SITE)
         self._base = self._body(link_body(description, description.base_frame))
@@ -158,6 +165,8 @@ class MujocoBackend:
         data.qpos[self._elastic], data.qvel[self._elastic] = values[2], values[3]
         data.ctrl[:] = values[4]
         self._chains.set_modes(data, values[5], values[6])
+        if self._friction:
+            self._friction.reset()
         self._state, self._fresh = None, False
 
     def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
@@ -172,6 +181,13 @@ class MujocoBackend:
         """Take the stiffness, damping and friction of all surfaces; see ``Backend.change_surfaces``."""
         self._contacts.change(surfaces)
 
+    def change_friction(self, friction: JointFriction) -> None:
+        """Take other friction of the joints; see ``Backend.change_friction``."""
+        if not self._friction:
+            raise ConfigError("the plant was made without friction in the joints: begin with zeros to change it later")
+        self._friction.change(friction)
+        self._state, self._fresh = None, False
+
     def step(self, effort: ArrayLike, duration: float) -> None:
         """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
         applied = checked_vector("effort", effort, len(self._joint_names))
@@ -180,7 +196,12 @@ class MujocoBackend:
         steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # a round-off must not add a step
         self._model.opt.timestep = duration / steps
         self._data.ctrl[:] = applied
-        mujoco.mj_step(self._model, self._data, steps)
+        if self._friction:
+            for _ in range(steps):
+                self._rub(self._friction.step, self._model.opt.timestep)
+                mujoco.mj_step(self._model, self._data)
+        else:
+            mujoco.mj_step(self._model, self._data, steps)
         self._state, self._fresh = None, False
         self._check_finite(self._data.qpos)
 
@@ -208,9 +229,19 @@ class MujocoBackend:
     def _refresh(self) -> None:
         """Bring accelerations and sensors up to the present state and effort: a step leaves those of its beginning."""
         if not self._fresh:
+            if self._friction:
+                self._rub(self._friction.look)
             mujoco.mj_forward(self._model, self._data)
             self._check_finite(self._data.qacc)
             self._fresh = True
+
+    def _rub(self, solve: Callable[..., Array], *step: float) -> None:
+        """Let friction act: it needs the acceleration without it."""
+        model, data, arm = self._model, self._data, self._arm
+        data.qfrc_applied[arm] = 0.0
+        mujoco.mj_forward(model, data)
+        mujoco.mj_solveM(model, data, self._solved, self._units)
+        data.qfrc_applied[arm] = solve(data.qpos[arm], data.qvel[arm], data.qacc[arm], self._solved[:, arm], *step)
 
     def _check_finite(self, values: Array) -> None:
         if self._warnings[_DIVERGENCE].any() or not np.isfinite(values).all():
@@ -247,6 +278,7 @@ class MujocoBackend:
             strain=strain,
             imus={name: data.sensordata[part].copy() for name, part in self._imu_slices.items()},
             contacts=self._contacts.read(data),
+            friction=-data.qfrc_applied[arm],
         )
 
     def _indices(self, names: tuple[str, ...]) -> NDArray[np.intp]:

@@ -17,6 +17,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_sim.backend import Backend, PlantState
 from flexarm_sim.clock import to_stamp
 from flexarm_sim.drives import DriveConfig, Drives
+from flexarm_sim.friction import JointFriction
 from flexarm_sim.measurement import JointListFault, JointReading, Measurement, relist
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorModel, SensorSuiteConfig
@@ -182,6 +183,14 @@ class Plant:
             ConfigError: other surfaces, or one too stiff for the step; the plant is then unchanged.
         """
         self._backend.change_surfaces(surfaces)
+
+    def change_friction(self, friction: JointFriction) -> None:
+        """Take other friction of the joints from this stamp on.
+
+        Raises:
+            ConfigError: values that do not fit, or a plant that was made without; it is then unchanged.
+        """
+        self._backend.change_friction(friction)
 
     def advance(self, command: ArrayLike | None = None) -> Measurement:
         """Hold a command for one tick and move on to the next.

@@ -170,6 +170,31 @@ def test_without_surfaces_there_is_no_truth_of_contact(live, shared):
     assert live.node.count_publishers(topics.TRUE_CONTACT_WRENCH) == 0
 
 
+def test_joint_friction_holds_the_arm_and_the_truth_of_it_is_published(live, shared):
+    """It holds against a small effort, takes what is there, and lets go once it is changed."""
+    rough = {"friction.coulomb": [3.0, 2.0, 1.0], "friction.stiction": [4.0], "friction.stribeck_velocity": [0.01]}
+    start(live, shared, **rough)
+    live.listen(topics.TRUE_JOINT_FRICTION, JointState)
+    live.settle()
+    answer_every_state(live, 5, effort=(2.5, 0.0, 0.0))
+    live.graph.set_parameters("simulated_plant", {"friction.coulomb": [0.5], "friction.stiction": [1.0]})
+    answer_every_state(live, 5, effort=(2.5, 0.0, 0.0))
+    live.until(lambda: len(live.received[topics.TRUE_JOINT_FRICTION]) == 10, "the truth")
+    truth, states = live.received[topics.TRUE_JOINT_FRICTION], live.received[topics.TRUE_JOINT_STATES]
+    assert list(truth[0].name) == ["joint1", "joint2", "joint3"] and not truth[0].position
+    assert [message.header for message in truth] == [message.header for message in states]
+    held, gone = truth[4], truth[-1]
+    assert held.effort[0] == pytest.approx(2.5, rel=1e-9) and states[4].position[0] == START[0]
+    assert 0.5 <= gone.effort[0] <= 1.0 and states[-1].velocity[0] > 0.0
+
+
+def test_without_joint_friction_there_is_no_truth_of_it_and_it_cannot_come_later(live, shared):
+    start(live, shared)
+    assert live.node.count_publishers(topics.TRUE_JOINT_FRICTION) == 0
+    with pytest.raises(GraphError, match="only while the node is not configured"):
+        live.graph.set_parameters("simulated_plant", {"friction.coulomb": [1.0]})
+
+
 def test_the_past_and_an_inactive_plant_cannot_be_asked_for(live, shared):
     start(live, shared)
     answer_every_state(live, 5)
@@ -192,6 +217,8 @@ def test_the_past_and_an_inactive_plant_cannot_be_asked_for(live, shared):
         ({k: v for k, v in WALL.items() if "extents" not in k}, "half_extents of a box"),
         (WALL | {"surfaces.kinds": ["plane", "ball"]}, "surfaces.kinds must be one of plane, box"),
         (WALL | {"backend": "flexible_dynamics"}, "flexible_dynamics has no contact"),
+        ({"friction.coulomb": [1.0, 2.0]}, "friction coulomb has 2 values"),
+        ({"friction.stiction": [1.0]}, "give a positive stribeck_velocity"),
         ({"backend": "bullet"}, "backend must be one of mujoco"),
         ({"sensors.deflection.dropout_intervals": [1.0]}, "needs pairs of times"),
     ],

@@ -1,0 +1,96 @@
+"""Dry and viscous friction in the joints of the simulated plant, which no controller knows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array
+from flexarm_sim.validation import is_number
+
+
+@dataclass(frozen=True, slots=True)
+class JointFriction:
+    """Friction of the actuated joints: each value once for all joints, once a joint, or not at all.
+
+    A joint that turns at speed ``qd`` is braked by ::
+
+        |T| = C + (S - C) exp(-(qd / w)^2) + A sin(2 pi q / p + a) + B |qd|
+
+    against its motion (Coulomb, Stribeck, a part that depends on the position, viscous). At rest it holds against
+    everything up to ``S + A sin(...)``.
+
+    Attributes:
+        coulomb: C [N*m | N].
+        stiction: S, at least C; empty: C [N*m | N].
+        viscous: B [N*m*s/rad | N*s/m].
+        stribeck_velocity: w, positive; needed where S exceeds C [rad/s | m/s].
+        position_amplitude: A, at most C in size [N*m | N].
+        position_period: p, positive; empty: one turn, 2 pi [rad | m].
+        position_phase: a [rad].
+    """
+
+    coulomb: tuple[float, ...] = ()
+    stiction: tuple[float, ...] = ()
+    viscous: tuple[float, ...] = ()
+    stribeck_velocity: tuple[float, ...] = ()
+    position_amplitude: tuple[float, ...] = ()
+    position_period: tuple[float, ...] = ()
+    position_phase: tuple[float, ...] = ()
+
+    def table(self, joints: int) -> Array:
+        """All values by joint, checked.
+
+        Args:
+            joints: how many there are, n.
+
+        Returns:
+            (7, n) rows C, S - C, B, 1 / w, A, 2 pi / p, a.
+
+        Raises:
+            ConfigError: another number of values than 0, 1 or n, a value out of its bounds, or values that do not fit
+                each other.
+        """
+        zero = np.zeros(joints)
+        values = {field.name: self._spread(field.name, joints) for field in fields(self)}
+        coulomb = values["coulomb"] if self.coulomb else zero
+        stiction = values["stiction"] if self.stiction else coulomb
+        amplitude = values["position_amplitude"] if self.position_amplitude else zero
+        velocity = values["stribeck_velocity"] if self.stribeck_velocity else zero
+        period = values["position_period"] if self.position_period else np.full(joints, 2.0 * math.pi)
+        for joint in range(joints):
+            said = f"friction of joint {joint + 1}:"
+            if stiction[joint] < coulomb[joint]:
+                raise ConfigError(
+                    f"{said} stiction is {stiction[joint]:g}, expected at least the Coulomb level {coulomb[joint]:g}"
+                )
+            if stiction[joint] > coulomb[joint] and velocity[joint] == 0.0:
+                raise ConfigError(
+                    f"{said} stiction lies above the Coulomb level: give a positive stribeck_velocity over which it"
+                    " falls [rad/s | m/s]"
+                )
+            if abs(amplitude[joint]) > coulomb[joint]:
+                raise ConfigError(
+                    f"{said} position_amplitude is {amplitude[joint]:g}, expected at most the Coulomb level"
+                    f" {coulomb[joint]:g} in size: beyond it friction would push"
+                )
+        slowness = np.divide(1.0, velocity, out=np.zeros(joints), where=velocity > 0.0)
+        viscous = values["viscous"] if self.viscous else zero
+        phase = values["position_phase"] if self.position_phase else zero
+        return np.array((coulomb, stiction - coulomb, viscous, slowness, amplitude, 2.0 * math.pi / period, phase))
+
+    def _spread(self, name: str, joints: int) -> Array:
+        given = getattr(self, name)
+        if len(given) not in (0, 1, joints):
+            raise ConfigError(f"friction {name} has {len(given)} values, expected none, one, or one a joint: {joints}")
+        signed = name in ("position_amplitude", "position_phase")
+        least, bound = (-math.inf, "a finite number") if signed else (0.0, "a number of at least 0")
+        for value in given:
+            if not (is_number(value) and value >= least):
+                raise ConfigError(f"friction {name} is {value}, expected {bound}")
+            if name == "position_period" and value == 0.0:
+                raise ConfigError(f"friction {name} is {value}, expected a positive number [rad | m]")
+        return np.resize(np.array(given or (0.0,), dtype=np.float64), joints)

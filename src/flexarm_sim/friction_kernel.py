@@ -1,0 +1,172 @@
+"""Friction of all joints over one integration step (compiled): the set-valued law, solved to the last digit.
+
+Over a step ``h`` the velocity of the joints becomes ``v+ = v + h (a + W t)`` under a friction effort ``t``, with their
+acceleration ``a`` without it and their mobility ``W``. The viscous part is taken at the mean of both velocities, which
+is the same as no viscous part and other ``a`` and ``W``. The dry part ``m`` of each joint obeys ``m = -L`` where
+``v+ > r``, ``m = L`` where ``v+ < r`` and ``|m| <= L`` where ``v+ = r``: with ``r = 0``, Coulomb's law at the end of
+the step. That is the condition for the least of
+
+    m^T W m / 2 + c^T m,    c = a + (v - r) / h,    within    |m| <= L
+
+whose one solution an active set finds in finitely many changes. ``L`` belongs to the mean speed of the step, found by
+repetition.
+"""
+
+from __future__ import annotations
+
+import math
+
+from flexarm_core.compiled import kernel
+from flexarm_core.types import Array
+
+PASSES = 3  # over the level of friction, which depends on the speed
+RETURN = 1.0 / 3.0  # share of its distance from the place where it sticks that a joint goes back in a step
+
+
+@kernel
+def friction_step(table: Array, mobility: Array, motion: Array, work: Array, h: float) -> None:
+    """Friction effort over one step.
+
+    Args:
+        table: (7, n) of ``JointFriction.table``.
+        mobility: (n, n) accelerations of the joints per effort, all else free [1/(kg*m^2) | 1/kg]; changed.
+        motion: (7, n) position, velocity, acceleration without friction; place where the joint sticks, 1 where it does
+            and dry effort, all of the step before; and friction effort [N*m | N]. The last four are written, and the
+            acceleration is changed.
+        work: (n + 8, n).
+        h: length of the step [s].
+    """
+    n = len(mobility)
+    position, velocity, free, place, stuck, dry = motion[0], motion[1], motion[2], motion[3], motion[4], motion[5]
+    low, high, offset, wanted, end = work[n], work[n + 1], work[n + 2], work[n + 3], work[n + 4]
+    add_viscosity(table[2], mobility, velocity, free, work[n + 5], h)
+    for i in range(n):
+        # a joint that sticks goes back to its place: what a step errs by does not add up
+        wanted[i] = -RETURN * (position[i] - place[i]) / h if stuck[i] > 0.0 else 0.0
+        offset[i] = free[i] + (velocity[i] - wanted[i]) / h
+        end[i] = velocity[i]
+    for _ in range(PASSES):
+        for i in range(n):
+            mean = 0.5 * (velocity[i] + end[i])
+            angle = table[5, i] * (position[i] + 0.5 * h * mean) + table[6, i]
+            ratio = mean * table[3, i]
+            level = table[0, i] + table[1, i] * math.exp(-ratio * ratio) + table[4, i] * math.sin(angle)
+            low[i], high[i] = -level, level
+            if velocity[i] * end[i] < 0.0 and stuck[i] == 0.0:
+                # it turns within the step: the mean sign takes energy where the last sign would give some
+                low[i] = -level * (abs(end[i]) - abs(velocity[i])) / (end[i] - velocity[i])
+                high[i] = low[i]
+        least_in_box(mobility, offset, work, dry)
+        for i in range(n):
+            rate = offset[i]
+            for j in range(n):
+                rate += mobility[i, j] * dry[j]
+            end[i] = wanted[i] if low[i] < dry[i] < high[i] else wanted[i] + h * rate
+    for i in range(n):
+        if not low[i] < dry[i] < high[i]:
+            stuck[i] = 0.0
+        elif stuck[i] == 0.0:
+            stuck[i], place[i] = 1.0, position[i] + 0.5 * h * velocity[i]
+        motion[6, i] = dry[i] - 0.5 * table[2, i] * (velocity[i] + end[i])
+
+
+@kernel
+def add_viscosity(viscous: Array, mobility: Array, velocity: Array, free: Array, column: Array, h: float) -> None:
+    """Make mobility and acceleration those under viscous friction at the mean velocity; a change of rank 1 a joint."""
+    n = len(viscous)
+    for k in range(n):
+        half = 0.5 * h * viscous[k]
+        share = half / (1.0 + half * mobility[k, k])
+        brake = share * (free[k] + 2.0 * velocity[k] / h)
+        for i in range(n):
+            column[i] = mobility[i, k]
+        for i in range(n):
+            free[i] -= column[i] * brake
+            for j in range(n):
+                mobility[i, j] -= share * column[i] * column[j]
+
+
+@kernel
+def least_in_box(mobility: Array, offset: Array, work: Array, x: Array) -> None:
+    """Least of ``x^T W x / 2 + c^T x`` in a box, by a primal active set that begins where ``x`` stands.
+
+    Args:
+        mobility: (n, n) W.
+        offset: (n,) c.
+        work: (n + 8, n), rows n and n + 1 the lower and upper bounds.
+        x: (n,) start, and result.
+    """
+    n = len(x)
+    low, high, step, gradient, between = work[n], work[n + 1], work[n + 5], work[n + 6], work[n + 7]
+    for i in range(n):
+        x[i] = min(max(x[i], low[i]), high[i])
+        between[i] = 1.0 if low[i] < x[i] < high[i] else 0.0
+    for _ in range(20 * (n + 1)):
+        slope(mobility, offset, x, gradient)
+        newton(mobility, gradient, between, work, step)
+        reach, blocked = 1.0, -1
+        for i in range(n):
+            if between[i] > 0.0 and not low[i] <= x[i] + step[i] <= high[i]:
+                room = ((high[i] if step[i] > 0.0 else low[i]) - x[i]) / step[i]
+                if room < reach:
+                    reach, blocked = room, i
+        for i in range(n):
+            if between[i] > 0.0:
+                x[i] = min(max(x[i] + reach * step[i], low[i]), high[i])
+        if blocked >= 0:
+            x[blocked] = high[blocked] if step[blocked] > 0.0 else low[blocked]
+            between[blocked] = 0.0
+            continue
+        slope(mobility, offset, x, gradient)
+        leaver, steepest = -1, 0.0
+        for i in range(n):
+            if between[i] == 0.0 and low[i] < high[i]:
+                inward = gradient[i] if x[i] >= high[i] else -gradient[i]
+                # as effort, and more than round-off
+                if inward > steepest * mobility[i, i] and inward > 1e-13 * mobility[i, i] * high[i]:
+                    leaver, steepest = i, inward / mobility[i, i]
+        if leaver < 0:
+            return
+        between[leaver] = 1.0
+
+
+@kernel
+def slope(mobility: Array, offset: Array, x: Array, gradient: Array) -> None:
+    """``W x + c`` into ``gradient``."""
+    for i in range(len(x)):
+        rate = offset[i]
+        for j in range(len(x)):
+            rate += mobility[i, j] * x[j]
+        gradient[i] = rate
+
+
+@kernel
+def newton(mobility: Array, gradient: Array, between: Array, work: Array, step: Array) -> None:
+    """Step to the least over the joints between their bounds, by Cholesky in ``work``; 0 for the others."""
+    n = len(step)
+    for i in range(n):
+        if between[i] == 0.0:
+            step[i] = 0.0
+            continue
+        rest = -gradient[i]
+        for j in range(i):
+            if between[j] > 0.0:
+                entry = mobility[i, j]
+                for k in range(j):
+                    if between[k] > 0.0:
+                        entry -= work[i, k] * work[j, k]
+                work[i, j] = entry / work[j, j]
+                rest -= work[i, j] * step[j]
+        pivot = mobility[i, i]
+        for k in range(i):
+            if between[k] > 0.0:
+                pivot -= work[i, k] * work[i, k]
+        work[i, i] = math.sqrt(pivot)
+        step[i] = rest / work[i, i]
+    for i in range(n - 1, -1, -1):
+        if between[i] > 0.0:
+            rest = step[i]
+            for j in range(i + 1, n):
+                if between[j] > 0.0:
+                    rest -= work[j, i] * step[j]
+            step[i] = rest / work[i, i]
