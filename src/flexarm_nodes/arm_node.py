@@ -21,7 +21,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.diagnostics import ERROR, OK, Diagnostics
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, ParameterTable
-from flexarm_nodes.topics import LATCHED, ROBOT_DESCRIPTION
+from flexarm_nodes.topics import DIAGNOSTICS, LATCHED, ROBOT_DESCRIPTION
 
 LAST_WORDS = 1.0  # [s] that a node waits at its end for its last messages to arrive
 
@@ -124,9 +124,14 @@ class ArmNode(LifecycleNode):
             self.stop()
 
     def flush(self) -> None:
-        """Wait until what was sent last has arrived, or for LAST_WORDS: a message dies with its publisher."""
+        """Wait until what was sent last has arrived, or for LAST_WORDS: a message dies with its publisher.
+
+        What the node said of itself is not waited for: nobody is led by it.
+        """
         deadline = time.monotonic() + LAST_WORDS
         for publisher in self.publishers:
+            if publisher.topic_name == DIAGNOSTICS:
+                continue
             left = max(deadline - time.monotonic(), 0.0)
             publisher.wait_for_all_acked(Duration(seconds=left))
 
