@@ -1,9 +1,8 @@
 """Behavior: what one behaviour of many is, and what it is told and gives at every sample.
 
 A behaviour has a space of its own: a direction along which it presses, a distance from a wall, a joint. In that space
-    it has forces, accelerations, velocities and positions; it maps them to the motion space by its own Jacobian and
-    writes them into a :class:`Contribution`. The law adds up what all of them wrote (US patent of seed 002, claims 6,
-    12 and 15).
+it has forces, accelerations, velocities and positions; it maps them to the motion space by its own Jacobian and writes
+them into a :class:`Contribution`. The law adds up what all of them wrote (US patent of seed 002, claims 6, 12, 15).
 
 A behaviour of the user's is one class in one file, made known by an entry point of the group ``flexarm.behaviors``
 (see :mod:`registry`); those of the suite are made in the same way.
@@ -222,6 +221,7 @@ class ActiveBehavior:
         spec: what was asked for.
         behavior: what does it.
         out: what it contributed to the last sample.
+        joined: whether it has begun.
         failure: why it is left out, empty where it is not.
     """
 

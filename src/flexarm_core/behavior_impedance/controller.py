@@ -66,13 +66,13 @@ class BehaviorImpedanceController:
         Args:
             arm: kinematics, shape and limits.
             config: of the law.
-            redundancy: of the mapping to the joints; its objective is left to the behaviours, which move its origin.
+            redundancy: of the mapping to the joints, whose objective is left to the behaviours; None: the usual one.
 
         Raises:
             ConfigError: settings that do not fit the arm.
         """
         self.arm = arm
-        mapping = redundancy or RedundancyConfig()
+        mapping = redundancy or RedundancyConfig(objective_time_constant=0.0)
         if mapping.objective != "quadratic":
             raise ConfigError("the redundant joints are led by behaviours: objective must be 'quadratic'")
         if mapping.objective_time_constant != 0.0:
@@ -133,10 +133,12 @@ class BehaviorImpedanceController:
         turn = np.empty((3, 3))
         rotation_of(e[3:], turn)
         rotation = turn @ rotation
-        offset = sum((active.out.offset for active in kept), np.zeros(6))
-        rotation_of(-offset[3:], turn)
-        state[layout.ANCHOR_POSITION :][:3] = position - offset[:3]
-        state[layout.ANCHOR_ROTATION :][:9] = (turn @ rotation).ravel()
+        for active in kept:  # their offsets stay beside the anchor
+            position = position - active.out.offset[:3]
+            rotation_of(-active.out.offset[3:], turn)
+            rotation = turn @ rotation
+        state[layout.ANCHOR_POSITION :][:3] = position
+        state[layout.ANCHOR_ROTATION :][:9] = rotation.ravel()
 
     # Motion -----------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ KNOWN, CHANGED, LAST_WRENCH = 54, 55, 56
 JOINT_PART = 62
 # In the output.
 WANTED_POSITION, WANTED_ROTATION, ERROR = 0, 3, 12
-OUT_JOINTS = 24
+OUT_JOINTS = 18
 
 
 @kernel
@@ -30,5 +30,5 @@ def state_size(n: int) -> int:
 
 @kernel
 def output_size(n: int) -> int:
-    """Numbers of the output: wanted pose (12), error (6), residual acceleration (6), displacement of the joints (n)."""
+    """Numbers of the output: wanted pose (12), error (6), displacement of the joints (n)."""
     return OUT_JOINTS + n

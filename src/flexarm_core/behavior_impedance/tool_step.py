@@ -9,8 +9,6 @@ On SE(3): ``e = [p_c - p_b; phi]``, ``R_c = exp(phi) R_b``, ``V = [v_c - v_b; w_
 V`` with ``T = diag(1, J_l^-1(phi))``; the spring's force is ``-T^T K e``, the gradient of ``e K e / 2``, whatever the
 size of the error and the coupling in K. In a sample T is constant, taken at the middle of it.
 
-For the redundant joints' space, with ``N`` its basis: ``N^T M_q N rho'' + N^T B_q N rho' = N^T sum tau_b``.
-
 A change of behaviours leaves the acceleration where it was: a force that makes up for the change is added, and taken
 away by no more than the allowed step of acceleration in each sample.
 """
@@ -70,7 +68,18 @@ def _norm(x: Array, start: int, end: int) -> float:
 def tool_step(
     dt: float, settings: Array, total: Array, state: Array, pose: Array, wrench: Array, inverse: Array, out: Array
 ) -> None:
-    """The tool's part: wanted pose into ``out``, its twist and acceleration into ``state``."""
+    """The tool's part: wanted pose into ``out``, its twist and acceleration into ``state``.
+
+    Args:
+        dt: [s].
+        settings: table of the config.
+        total: sum of the contributions.
+        state: carried from sample to sample.
+        pose: (12,) of the commanded tool at the begin: rotation row by row, position [m].
+        wrench: (6,) external, on the tool at its origin [N, N*m].
+        inverse: (n, 6) ``J#``, by which yielding efforts act on the tool; zero where there are none.
+        out: wanted pose and error at the end.
+    """
     n = inverse.shape[0]
     M, B, K, S, axes = (
         np.empty((6, 6)),

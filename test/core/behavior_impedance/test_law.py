@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
+from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 
 TICK = 0.002
 SIZES = np.array([5.0, 5.0, 5.0, 0.2, 0.2, 0.2])
@@ -234,3 +235,10 @@ def test_a_tool_whose_joints_cannot_follow_has_the_velocity_that_they_have():
         assert np.linalg.norm((out.twist - actual)[:3]) < 0.05 + 0.1 * np.linalg.norm(actual[:3])
         cut += bool(made.solver.status().cut)
     assert cut > 50
+
+
+def test_without_settings_of_the_mapping_the_controller_takes_the_usual_ones():
+    made = BehaviorImpedanceController(arm("panda"), ImpedanceConfig())
+    made.begin(np.array(MIDDLE["panda"]))
+    assert not made.update(1, TICK, STILL).held
+    assert made.solver.config.objective_time_constant == 0.0

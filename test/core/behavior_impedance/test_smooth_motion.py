@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from flexarm_core.behavior_impedance.smooth_motion import ROW, SmoothMotion
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
-from flexarm_core.path.smooth_motion import ROW, SmoothMotion
 
 START = Rotation.from_rotvec([0.3, -2.0, 0.5]).as_matrix()
 ORIGIN = np.array([0.4, -0.2, 0.6])
