@@ -106,7 +106,6 @@ def main() -> None:
     here = Path(__file__).parent
     kinematics = (
         here / "ik_redundancy",
-        here / "path",
         here / "behavior_impedance",
         here / "behavior_impedance/behaviors",
     )
