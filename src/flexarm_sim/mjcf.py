@@ -60,8 +60,8 @@ def build_mjcf(
 ) -> str:
     """Write the MJCF model of a robot.
 
-    Joint ``<dynamics>`` damping and friction of actuated joints are taken over. Elastic joints get the stiffness and
-    damping of their ``<elastic_joint>`` tag, which stands in place of ``<dynamics damping>`` there.
+    Joint ``<dynamics>`` damping and friction of actuated joints are taken over, and their armature. Elastic joints get
+    the stiffness and damping of their ``<elastic_joint>`` tag, which stands in place of ``<dynamics damping>`` there.
 
     Args:
         description: the robot.
@@ -165,6 +165,8 @@ def _add_joint(joint: Joint, spring: ElasticJoint | None, body: ElementTree.Elem
     if spring:
         element.set("stiffness", number_text(spring.stiffness))
         element.set("springref", "0")
+    if joint.armature > 0.0:
+        element.set("armature", number_text(joint.armature))
     if joint.friction > 0.0:
         element.set("frictionloss", number_text(joint.friction))
     if hard_stops and np.isfinite(joint.lower) and np.isfinite(joint.upper):

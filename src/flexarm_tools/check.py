@@ -136,6 +136,8 @@ def _joint_line(model: ArmModel, i: int) -> str:
         text += f", {joint.velocity_limit:.4g} {unit}/s"
     if np.isfinite(joint.effort_limit):
         text += f", {joint.effort_limit:.4g} {'N' if unit == 'm' else 'N*m'}"
+    if joint.armature > 0.0:
+        text += f", armature {joint.armature:.4g} {'kg' if unit == 'm' else 'kg*m^2'}"
     return text
 
 

@@ -34,6 +34,7 @@ def reference_acceleration(
         spring = {elastic.name: elastic for elastic in model.description.elastic}.get(name)
         forces[h] -= spring.stiffness * x[h] + spring.damping * v[h] if spring else joint.damping * v[h]
         forces[h] -= joint.friction * np.tanh(v[h] / 1e-3)
+        M[h, h] += joint.armature
     solution: Array = np.linalg.solve(M, forces)
     return solution
 

@@ -112,3 +112,11 @@ def test_a_modal_data_file_that_a_robot_names_and_that_is_not_there_is_an_error(
     (tmp_path / "arm.urdf.xacro").write_text(text)
     said, usable = check_robot(tmp_path / "arm.urdf.xacro")
     assert not usable and "forearm.npz" in said
+
+
+def test_rotor_inertia_is_said_of_the_joints_that_have_one():
+    heavy, usable = check_robot(URDF / "arm_7r.urdf.xacro", "", {"armature": "true"})
+    assert usable and heavy.count("armature") == 7
+    (elbow,) = (line for line in heavy.splitlines() if line.strip().startswith("elbow "))
+    assert elbow.endswith("armature 1 kg*m^2")
+    assert "armature" not in check_robot(URDF / "arm_7r.urdf.xacro")[0]

@@ -54,6 +54,7 @@ def make_bodies(description: RobotDescription, modal_data: dict[str, ModalData])
                 stiffness=spring.stiffness if spring else 0.0,
                 damping=spring.damping if spring else joint.damping,
                 friction=joint.friction,
+                armature=joint.armature,
             )
         )
         places[link.name] = _rigid_place(len(bodies) - 1, np.eye(4), len(data.modes) if data else 0)

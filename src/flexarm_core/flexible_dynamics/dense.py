@@ -76,7 +76,7 @@ def inverse_dynamics(
             s = 0.0
             for b in range(6):
                 s += ws.S[i, b] * f[b]
-            effort[tree.hinge[i]] = s
+            effort[tree.hinge[i]] = s + tree.armature[tree.hinge[i]] * acceleration[tree.hinge[i]]
         if p >= 0:
             push_force(tree, ws, i, (f[0], f[1], f[2], f[3], f[4], f[5]), wrench[p], effort[tree.first_mode[p] :])
 
@@ -121,7 +121,7 @@ def mass_matrix(integers: Index, constants: Array, memory: Array, x: Array, v: A
                     t += P[b, c] * ws.S[i, c]
                 forces[k, 0, b] = t
                 s += ws.S[i, b] * t
-            M[h, h] = s
+            M[h, h] = s + tree.armature[h]
         for j in range(columns):
             column = e + j if j < k else h
             body, now = i, 0
@@ -199,10 +199,12 @@ def outboard_column(tree: BodyTree, ws: Workspace, i: int, c: int, column: Array
 
 @kernel
 def kinetic_energy(integers: Index, constants: Array, memory: Array, v: Array) -> float:
-    """``sum_i [V_i; etad_i]^T M_i [V_i; etad_i] / 2`` [J] after :func:`load_at`."""
+    """``sum_i [V_i; etad_i]^T M_i [V_i; etad_i] / 2 + sum_h J_a qd_h^2 / 2`` [J] after :func:`load_at`."""
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
     energy = 0.0
+    for h in range(len(tree.armature)):
+        energy += 0.5 * tree.armature[h] * v[h] * v[h]
     for i in range(len(tree.parent)):
         e = tree.first_mode[i]
         for a in range(6):

@@ -5,12 +5,13 @@ rigid-flexible, ``Ff`` flexible-flexible) plus what its children hand in, then t
 
     flexible version    G_f = F Ff^-1         P_r  = P - G_f F^T       modes absorbed into the articulated body inertia
                         nu  = Ff^-1 (T_f - z_f)    z_r = z + F nu      modal acceleration at a held hinge
-    rigid version       D   = S^T P_r S       G    = P_r S D^-1        articulated hinge inertia, body-to-hinge operator
+    rigid version       D   = S^T P_r S + J_a G    = P_r S D^-1        articulated hinge inertia, body-to-hinge operator
                         P+  = (1 - G S^T) P_r                          null force operator applied (claim 3)
                         u   = T - S^T (z_r + P_r b)
                         z+  = z_r + P_r b + G u                        residual force for the next body (claim 4)
 
 Outward: ``qdd = D^-1 u - G^T a``, ``etadd = nu - G_f^T a`` with the acceleration ``a`` handed on by the parent.
+``J_a`` is the armature: the inertia of the hinge's motor and gear, reflected through the gear.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def articulate(tree: BodyTree, ws: Workspace) -> None:
             for a in range(6):
                 d += S[a] * PS[a]
             hinge = tree.hinge[i]
-            ws.D[i] = d + half * (tree.damping[hinge] + half * tree.stiffness[hinge])
+            ws.D[i] = d + tree.armature[hinge] + half * (tree.damping[hinge] + half * tree.stiffness[hinge])
         if parent < 0:
             continue
         R, rho = ws.R[i], ws.rho[i]

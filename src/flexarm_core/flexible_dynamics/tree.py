@@ -53,6 +53,7 @@ class Body:
         stiffness: of the hinge [N/m | N*m/rad].
         damping: of the hinge [N*s/m | N*m*s/rad].
         friction: Coulomb friction of the hinge [N | N*m].
+        armature: inertia of motor and gear reflected through the gear, added to that about the hinge [kg | kg*m^2].
     """
 
     name: str
@@ -65,6 +66,7 @@ class Body:
     stiffness: float = 0.0
     damping: float = 0.0
     friction: float = 0.0
+    armature: float = 0.0
 
 
 class BodyTree(NamedTuple):
@@ -96,6 +98,7 @@ class BodyTree(NamedTuple):
     stiffness: Array  # (h,) hinge springs
     damping: Array  # (h,)
     friction: Array  # (h,)
+    armature: Array  # (h,) reflected rotor inertia
     root: Array  # (3,) acceleration of the inertial frame, -g
 
 
@@ -131,7 +134,7 @@ class Workspace(NamedTuple):
 
 @kernel
 def view_tree(integers: Index, constants: Array) -> BodyTree:
-    """The tree that lies in two plain arrays: a compiled call given these costs a third of one given 29 arrays."""
+    """The tree that lies in two plain arrays: a compiled call given these costs a third of one given 30 arrays."""
     n, k, h = integers[0], integers[1], integers[2]
     j = 3
     parent = view(integers, j, (n,))
@@ -158,10 +161,11 @@ def view_tree(integers: Index, constants: Array) -> BodyTree:
     K, i = view(constants, i, (n, k, k)), i + n * k * k
     C, i = view(constants, i, (n, k, k)), i + n * k * k
     stiffness, damping = view(constants, i, (h,)), view(constants, i + h, (h,))
-    friction, root = view(constants, i + 2 * h, (h,)), view(constants, i + 3 * h, (3,))
+    friction, armature = view(constants, i + 2 * h, (h,)), view(constants, i + 3 * h, (h,))
+    root = view(constants, i + 4 * h, (3,))
     return BodyTree(
         parent, kind, hinge, modes, first_mode, axis, node, translation, rotation, offset, turn, mass, s0, J0, S1, H0,
-        R1, N0, N1, Q, Mff, K, C, stiffness, damping, friction, root,
+        R1, N0, N1, Q, Mff, K, C, stiffness, damping, friction, armature, root,
     )  # fmt: skip
 
 
@@ -241,7 +245,7 @@ def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
         padded([mount.offset for mount in mounts], 3),
         padded([mount.turn for mount in mounts], 3, 3),
         *(padded([getattr(item, name) for item in sums], *shape) for name, shape in shapes.items()),
-        np.array([[body.stiffness, body.damping, body.friction] for body in hinged]).T,
+        np.array([[body.stiffness, body.damping, body.friction, body.armature] for body in hinged]).T,
         root,
     ]
     parents, kinds = [mount.body for mount in mounts], [body.kind for body in bodies]

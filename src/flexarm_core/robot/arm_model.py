@@ -77,6 +77,9 @@ class ArmModel:
         K_b: (m, m) stiffness of the elastic joints [N/m | N*m/rad].
         D_b: (m, m) damping of the elastic joints [N*s/m | N*m*s/rad].
         D_m: (n,) viscous joint damping of the URDF.
+        armature: (n,) reflected rotor inertia [kg*m^2 | kg]. It is part of ``H_m``'s diagonal, hence of forward and
+            inverse dynamics; what a rotor does to the link that carries it is neglected, so ``H_b``, ``H_bm`` and
+            :meth:`wrench_on_base` know nothing of it.
         lower, upper, velocity_limit, effort_limit: (n,), infinite where the URDF gives none.
     """
 
@@ -112,6 +115,7 @@ class ArmModel:
         self.velocity_limit = np.array([joint.velocity_limit for joint in actuated])
         self.effort_limit = np.array([joint.effort_limit for joint in actuated])
         self.D_m = np.array([joint.damping for joint in actuated])
+        self.armature = np.array([joint.armature for joint in actuated])
         self._build(np.asarray(gravity, dtype=float))
 
     def _build(self, gravity: Array) -> None:
@@ -121,14 +125,15 @@ class ArmModel:
             raise RobotDescriptionError(f"Pinocchio cannot read the robot description: {error}") from error
         model.gravity.linear = gravity
         self._model = model
+        ids = {name: model.getJointId(name) for name in (*self.joint_names, *self.elastic_joint_names)}
+        self._actuated_v = np.array([model.joints[ids[name]].idx_v for name in self.joint_names])
+        self._add_armature()
         self._weightless = model.copy()
         self._weightless.gravity.linear = np.zeros(3)
         self._data = model.createData()
         self._weightless_data = self._weightless.createData()
         self._tool_id = model.getFrameId(self.tool_frame)
         self._base_id = model.getFrameId(self.base_frame)
-        ids = {name: model.getJointId(name) for name in (*self.joint_names, *self.elastic_joint_names)}
-        self._actuated_v = np.array([model.joints[ids[name]].idx_v for name in self.joint_names])
         self._elastic_v = np.array([model.joints[ids[name]].idx_v for name in self.elastic_joint_names], dtype=int)
         self._b, self._bm = np.ix_(self._elastic_v, self._elastic_v), np.ix_(self._elastic_v, self._actuated_v)
         self._mm = np.ix_(self._actuated_v, self._actuated_v)
@@ -146,6 +151,18 @@ class ArmModel:
         pin.framesForwardKinematics(model, self._data, self.configuration(np.zeros(self.n), np.zeros(self.m)))
         self._nominal_base = self._data.oMf[self._base_id].copy()
         self._turn_into_base = np.kron(np.eye(2), self._nominal_base.rotation.T)  # both halves of a spatial vector
+
+    def _add_armature(self) -> None:
+        if not self.armature.any():
+            return
+        if not hasattr(self._model, "armature"):  # setting it would then do nothing, silently
+            raise RobotDescriptionError(
+                f"joint '{self.joint_names[int(self.armature.argmax())]}' has an armature, which Pinocchio"
+                f" {pin.__version__} does not know: it takes version 3 or later"
+            )
+        armature = np.zeros(self._model.nv)
+        armature[self._actuated_v] = self.armature
+        self._model.armature = armature
 
     def _has_actuated_ancestor(self, joint: int, actuated_v: set[int]) -> bool:
         parent = self._model.parents[joint]

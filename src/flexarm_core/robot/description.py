@@ -64,6 +64,8 @@ class Joint:
         effort_limit: [N*m | N], inf where there is none.
         damping: viscous ``<dynamics damping>`` [N*m*s/rad | N*s/m].
         friction: static ``<dynamics friction>`` [N*m | N].
+        armature: inertia of motor and gear reflected through the gear, 0 where ``<ros2_control>`` gives none
+            [kg*m^2 | kg].
     """
 
     name: str
@@ -78,6 +80,7 @@ class Joint:
     effort_limit: float
     damping: float
     friction: float
+    armature: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

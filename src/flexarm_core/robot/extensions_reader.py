@@ -74,6 +74,30 @@ def read_actuated_joints(
     return tuple(actuated)
 
 
+def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, float]:
+    """Reflected rotor inertias ``<param name="armature">`` of ``<ros2_control>``, by joint [kg*m^2 | kg]."""
+    armatures = {}
+    for tag in element.findall("./ros2_control/joint"):
+        name = tag.get("name", "")
+        for param in tag.findall("param"):
+            if param.get("name") != "armature":
+                continue
+            if name not in actuated:
+                raise RobotDescriptionError(
+                    f"joint '{name}' has an armature but no motor: only actuated joints take one: {', '.join(actuated)}"
+                )
+            text = (param.text or "").strip()
+            try:
+                armatures[name] = float(text)
+            except ValueError:
+                armatures[name] = np.nan
+            if not 0.0 <= armatures[name] < np.inf:
+                raise RobotDescriptionError(
+                    f"joint '{name}': armature is '{text}', expected a finite number >= 0 [kg*m^2 | kg]"
+                )
+    return armatures
+
+
 def read_force_torque_sensors(element: Element, links: dict[str, Link]) -> dict[str, ForceTorqueSensor]:
     """Sensors of ``<ros2_control>`` with a force interface, by name."""
     found = _sensors(element, links, "force.")

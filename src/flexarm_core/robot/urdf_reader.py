@@ -8,6 +8,7 @@ pins networkx 2.2.) Robot-level tags that are not URDF, ``<flexibility>`` and ``
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 from urdf_parser_py import urdf, xml_reflection
@@ -16,6 +17,7 @@ from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import Joint, Link, RobotDescription, Shape
 from flexarm_core.robot.extensions_reader import (
     read_actuated_joints,
+    read_armatures,
     read_elastic_joints,
     read_flexible_links,
     read_force_torque_sensors,
@@ -52,6 +54,9 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
     joints = _sort_joints(robot)
     root = robot.get_root()
     elastic = read_elastic_joints(element, joints)
+    actuated = read_actuated_joints(element, joints, elastic)
+    for name, armature in read_armatures(element, actuated).items():
+        joints[name] = replace(joints[name], armature=armature)
     flexible, gauges = read_flexible_links(element, links, root)
     description = RobotDescription(
         name=robot.name,
@@ -59,7 +64,7 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
         root=root,
         links=links,
         joints=joints,
-        actuated=read_actuated_joints(element, joints, elastic),
+        actuated=actuated,
         elastic=elastic,
         force_torque_sensors=read_force_torque_sensors(element, links),
         flexible_links=flexible,
