@@ -44,6 +44,8 @@ class JointReference:
         velocity: (n,) [rad/s | m/s].
         acceleration: (n,) [rad/s^2 | m/s^2].
         effort: (n,) motor effort [N*m | N].
+        friction: (n,) part of ``effort`` that joint friction takes, beyond the damping of the robot description:
+            ``effort - friction`` is what is left for the links and that damping [N*m | N].
     """
 
     stamp: int
@@ -51,6 +53,7 @@ class JointReference:
     velocity: Array | None = None
     acceleration: Array | None = None
     effort: Array | None = None
+    friction: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +164,67 @@ class FlexibleState:
     innovation_variance: Array = field(default_factory=lambda: np.zeros(0))
     covariance_diagonal: Array = field(default_factory=lambda: np.zeros(0))
     left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BaseWrenchSample:
+    """What is measured of an arm on a force/torque sensor at one stamp.
+
+    Attributes:
+        stamp: time of the measurement [ns].
+        position: (n,) actuated joints [rad | m].
+        velocity: (n,) [rad/s | m/s].
+        effort: (n,) motor effort that acted until now, None where it is not known [N*m | N].
+        wrench: (6,) ``[f; n]`` as the sensor reads it, None where it is missing [N, N*m].
+        deflection: (m,) elastic joints of the base [m | rad].
+        deflection_rate: (m,) [m/s | rad/s].
+        deflection_acceleration: (m,) [m/s^2 | rad/s^2].
+    """
+
+    stamp: int
+    position: Array
+    velocity: Array
+    effort: Array | None
+    wrench: Array | None
+    deflection: Array = field(default_factory=lambda: np.zeros(0))
+    deflection_rate: Array = field(default_factory=lambda: np.zeros(0))
+    deflection_acceleration: Array = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, slots=True)
+class BaseWrenchEstimate:
+    """What a force/torque sensor under the base says of the joints (MATHS.md section 4).
+
+    Wrenches are ``[f; n]`` exerted by the robot on its base, in the sensor's frame [N, N*m]. What is not known is not a
+    number.
+
+    Attributes:
+        stamp: stamp of the measurement it belongs to [ns].
+        torque: (n,) that reaches the links at each joint, gravity compensated [N*m | N].
+        friction: (n,) motor effort that neither reaches the links nor turns the rotors [N*m | N].
+        gravity: (n,) that gravity takes at each joint, by the model [N*m | N].
+        model_torque: (n,) what ``torque`` should be by the model [N*m | N].
+        wrench: (6,) without bias.
+        gravity_wrench: (6,) part of gravity in it.
+        residual_wrench: (6,) what gravity and the accelerations of the arm do not explain.
+        bias: (6,) that was taken off, in the sensor's own convention.
+        contact: whether something touches the arm.
+        left_out: ``name: reason`` of a reading that could not be used.
+    """
+
+    stamp: int
+    torque: Array
+    friction: Array
+    gravity: Array
+    model_torque: Array
+    wrench: Array
+    gravity_wrench: Array
+    residual_wrench: Array
+    bias: Array
+    contact: bool
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        """Whether the wrench could be used."""
+        return not self.left_out

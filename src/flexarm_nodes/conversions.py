@@ -18,6 +18,8 @@ from flexarm_core.types import Array, BaseReaction, CartesianReference, JointRef
 from flexarm_sim.backend import PlantState
 from flexarm_sim.measurement import Measurement
 
+_JOINT_REFERENCE_FIELDS = ("position", "velocity", "acceleration", "effort", "friction")
+
 
 def stamp_to_nanoseconds(stamp: Time) -> int:
     """Stamp of a message [ns]."""
@@ -124,7 +126,7 @@ def joint_reference_to_message(reference: JointReference, names: Sequence[str]) 
     """JointReference record to message."""
     message = JointReferenceMessage(names=list(names))
     message.header.stamp = nanoseconds_to_stamp(reference.stamp)
-    for field in ("position", "velocity", "acceleration", "effort"):
+    for field in _JOINT_REFERENCE_FIELDS:
         value = getattr(reference, field)
         if value is not None:
             setattr(message, field, doubles(value))
@@ -145,7 +147,7 @@ def joint_reference_from_message(message: JointReferenceMessage, names: Sequence
     else:
         raise InputError(f"joint reference names {', '.join(given) or 'no joint'}; expected {', '.join(names)}")
     fields: dict[str, Array | None] = {}
-    for field in ("position", "velocity", "acceleration", "effort"):
+    for field in _JOINT_REFERENCE_FIELDS:
         value = np.array(getattr(message, field))
         if value.size == 0:
             fields[field] = None

@@ -50,6 +50,13 @@ class HardwareGateNode(ArmNode):
             "rad/s^2 | m/s^2",
         ),
         Parameter("max_effort_rate", "double[]", [0.0], "one for all or one a joint, 0 = no limit", "N*m/s | N/s"),
+        Parameter(
+            "max_friction",
+            "double[]",
+            [0.0],
+            "that a reference may say of its effort, one for all or one a joint, 0 = as much as the motor gives",
+            "N*m | N",
+        ),
         Parameter("base_state_source", "string", "joint_states", "where x_b comes from", choices=BASE_STATE_SOURCES),
     )
 
@@ -74,7 +81,9 @@ class HardwareGateNode(ArmNode):
         self._order = [model.joint_names.index(name) for name in wanted]
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
-        effort_rate = _for_each_joint("max_effort_rate", values["max_effort_rate"], model.n)
+        effort_rate, friction = (
+            _for_each_joint(name, values[name], model.n) for name in ("max_effort_rate", "max_friction")
+        )
         limits = JointLimits(
             lower=model.lower,
             upper=model.upper,
@@ -82,6 +91,7 @@ class HardwareGateNode(ArmNode):
             acceleration=_for_each_joint("max_acceleration", values["max_acceleration"], model.n),
             effort=model.effort_limit,
             effort_rate=np.where(effort_rate > 0.0, effort_rate, np.inf),
+            friction=np.where(friction > 0.0, friction, np.inf),
         )
         config = HardwareGateConfig(
             command_mode=mode,

@@ -60,6 +60,15 @@ def test_an_effort_within_the_limits_passes_unchanged_whatever_the_order_of_the_
     gate.wait_for_diagnostic("hardware_gate", "running")
 
 
+def test_an_effort_that_friction_takes_passes_unchanged_and_alone_is_limited(gate):
+    rubbing = reference(1, (103.0, 1.0, 2.0), ("joint3", "joint1", "joint2"))
+    rubbing.friction = doubles(np.array([100.0, 0.0, 0.0]))
+    assert answer(gate, joint_state(1), rubbing) == [1.0, 2.0, 103.0]
+    gate.wait_for_diagnostic("hardware_gate", "running")
+    assert answer(gate, joint_state(2), reference(2, (1.0, 2.0, 103.0)))[2] < 100.0
+    gate.wait_for_diagnostic("hardware_gate", "joint3: position, velocity or acceleration")
+
+
 def test_an_effort_beyond_the_limits_is_reported(gate):
     command = answer(gate, joint_state(1), reference(1, (1e4, 0.0, 0.0)))
     assert max(np.abs(command)) <= 500.0

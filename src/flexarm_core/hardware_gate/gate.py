@@ -6,9 +6,10 @@ State machine::
        \------no reference within reference_timeout--------->/
 
 In effort mode a command is turned into the acceleration it causes (the arm's model), the acceleration is held within
-what the limits allow, and only where it had to change is the effort computed anew. A stop decelerates every joint at
-its limit and then holds it; without fresh measurements the effort goes to the last known gravity effort at the rate
-limit.
+what the limits allow, and only where it had to change is the effort computed anew. What the reference says that joint
+friction takes, ``f``, never reaches the links: ``qdd = FD(q, qd, effort - f)`` and ``effort = ID(q, qd, qdd) + f``.
+A stop decelerates every joint at its limit and then holds it; without fresh measurements the effort goes to the last
+known gravity effort at the rate limit. A stop keeps nothing of ``f``: friction then only adds to the deceleration.
 
 In lockstep every state is answered by exactly one command, made from the reference that carries the state's own stamp.
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.limits import JointLimits, acceleration_bounds, is_allowed
@@ -26,6 +28,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference
 
 COMMAND_MODES = ("effort", "velocity", "position")
+RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be made up for
 
 
 class GateState(Enum):
@@ -185,7 +188,7 @@ class HardwareGate:
             return self._answer(state.stamp, self._braking_command(state))
         if self._state is not GateState.RUNNING:
             self._state, self._reason, self._good, self._hold = GateState.RUNNING, "", 0, None
-        return self._answer(state.stamp, self._limited_command(self._wanted(reference), state))
+        return self._answer(state.stamp, self._limited_command(self._wanted(reference), reference.friction, state))
 
     def on_unusable_reference(self, reason: str) -> Array | None:
         """A reference came that cannot be used: brake; return the command that answers the newest state."""
@@ -204,7 +207,8 @@ class HardwareGate:
 
     def _wanted(self, reference: JointReference) -> Array:
         """The commanded vector (n,) of a usable reference."""
-        fields = {name: getattr(reference, name) for name in ("position", "velocity", "acceleration", "effort")}
+        names = ("position", "velocity", "acceleration", "effort", "friction")
+        fields = {name: getattr(reference, name) for name in names}
         given = {name: value for name, value in fields.items() if value is not None}
         mode = self.config.command_mode
         if mode not in given:
@@ -243,10 +247,10 @@ class HardwareGate:
 
     # Commands ---------------------------------------------------------------------------------------------------------
 
-    def _limited_command(self, command: Array, state: ArmState) -> Array:
+    def _limited_command(self, command: Array, friction: Array | None, state: ArmState) -> Array:
         mode, dt = self.config.command_mode, self.config.period
         if mode == "effort":
-            return self._limited_effort(command, state)
+            return self._limited_effort(command, np.zeros(self.model.n) if friction is None else friction, state)
         start = self._command if self._command is not None else state.position
         if mode == "velocity":
             wanted = (command - self._rate) / dt
@@ -259,12 +263,23 @@ class HardwareGate:
         limited = rate if mode == "velocity" else start + rate * dt
         return np.where(acceleration == wanted, command, limited)
 
-    def _limited_effort(self, effort: Array, state: ArmState) -> Array:
-        wanted = self.model.forward_dynamics(state, effort)
+    def _limited_effort(self, effort: Array, friction: Array, state: ArmState) -> Array:
+        taken = self._believed(friction, state)
+        wanted = self.model.forward_dynamics(state, effort - taken)
         acceleration = self._bounded(wanted, state.position, state.velocity, tolerance=1e-9)
         if not np.array_equal(acceleration, wanted):
-            effort = self.model.inverse_dynamics(self.model.blocks(state), state, acceleration)
+            effort = self.model.inverse_dynamics(self.model.blocks(state), state, acceleration) + taken
+        self._report_limited(taken != friction, "friction")
         return self._bounded_effort(effort, self.config.period)
+
+    def _believed(self, friction: Array, state: ArmState) -> Array:
+        """Friction within its bounds; none that drives a joint on which is beyond a limit already."""
+        limits = self.limits
+        most = np.minimum(limits.friction, limits.effort)  # the motor cannot lose more than it gives
+        fast = (1.0 + RUN_AWAY) * limits.velocity
+        above = (state.velocity > fast) | (state.position > limits.upper)
+        below = (state.velocity < -fast) | (state.position < limits.lower)
+        return np.clip(friction, np.where(below, 0.0, -most), np.where(above, 0.0, most))
 
     def _bounded(self, wanted: Array, position: Array, velocity: Array, tolerance: float) -> Array:
         if is_allowed(self.limits, position, velocity, wanted, self.config.period):
@@ -272,11 +287,8 @@ class HardwareGate:
             return wanted
         lowest, highest = acceleration_bounds(self.limits, position, velocity, self.config.period)
         outside = (wanted < lowest - tolerance) | (wanted > highest + tolerance)
-        self._limited = tuple(
-            f"{name}: position, velocity or acceleration"
-            for name, beyond in zip(self.model.joint_names, outside, strict=True)
-            if beyond
-        )
+        self._limited = ()
+        self._report_limited(outside, "position, velocity or acceleration")
         return np.where(outside, np.clip(wanted, lowest, highest), wanted)
 
     def _bounded_effort(self, effort: Array, dt: float) -> Array:
@@ -284,11 +296,13 @@ class HardwareGate:
         if self._command is not None:
             change = self.limits.effort_rate * dt
             bounded = np.clip(bounded, self._command - change, self._command + change)
-        beyond = bounded != effort
-        if beyond.any():
-            names = (f"{n}: effort" for n, b in zip(self.model.joint_names, beyond, strict=True) if b)
-            self._limited = (*self._limited, *names)
+        self._report_limited(bounded != effort, "effort")
         return bounded
+
+    def _report_limited(self, beyond: NDArray[np.bool_], limit: str) -> None:
+        if beyond.any():
+            names = (f"{name}: {limit}" for name, b in zip(self.model.joint_names, beyond, strict=True) if b)
+            self._limited = (*self._limited, *names)
 
     def _braking_command(self, state: ArmState) -> Array:
         """Decelerate at the limit, then hold where the joints came to rest."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +21,7 @@ class JointLimits:
         acceleration: (n,) finite, also the deceleration of a stop [rad/s^2 | m/s^2].
         effort: (n,) [N*m | N].
         effort_rate: (n,) [N*m/s | N/s].
+        friction: (n,) largest that a reference may say of its effort, infinite: the effort limit [N*m | N].
     """
 
     lower: Array
@@ -29,10 +30,11 @@ class JointLimits:
     acceleration: Array
     effort: Array
     effort_rate: Array
+    friction: Array = field(default_factory=lambda: np.array(np.inf))
 
     def __post_init__(self) -> None:
         """Raise ConfigError for limits that leave nothing or are not numbers."""
-        for name in ("velocity", "acceleration", "effort", "effort_rate"):
+        for name in ("velocity", "acceleration", "effort", "effort_rate", "friction"):
             if not np.all(getattr(self, name) > 0.0):
                 raise ConfigError(f"{name} limits must be > 0, got {getattr(self, name)}")
         if not np.isfinite(self.acceleration).all():

@@ -186,6 +186,157 @@ def test_a_reference_with_nan_or_of_another_kind_is_refused(planar_3r):
         gate.on_reference(JointReference(stamp=0, position=np.zeros(3)))
 
 
+def test_what_friction_takes_is_no_acceleration(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r, velocity=(0.2, -0.1, 0.3))
+    friction = np.array([45.0, -30.0, 13.0])
+    gate.on_state(arm.state)
+    links = effort_for(planar_3r, arm.state, [0.5, -1.0, 1.5])
+    reference = replace(links, effort=links.effort + friction, friction=friction)
+    assert np.array_equal(gate.on_reference(reference), reference.effort)
+    assert gate.status.limited == ()
+    gate = make_gate(planar_3r)
+    gate.on_state(arm.state)
+    assert not np.allclose(gate.on_reference(replace(reference, friction=None)), reference.effort, atol=1.0)
+    assert "joint3: position, velocity or acceleration" in gate.status.limited
+
+
+def test_the_links_of_a_rubbing_joint_get_the_limited_acceleration(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r, velocity=(0.2, -0.1, 0.3))
+    friction = np.array([45.0, -30.0, 13.0])
+    gate.on_state(arm.state)
+    links = effort_for(planar_3r, arm.state, [0.5, -7.0, 1.5])
+    command = gate.on_reference(replace(links, effort=links.effort + friction, friction=friction))
+    allowed = effort_for(planar_3r, arm.state, [0.5, -ACCELERATION, 1.5]).effort
+    assert np.allclose(command, allowed + friction, rtol=0.0, atol=1e-9)
+    assert gate.status.limited == ("joint2: position, velocity or acceleration",)
+
+
+def test_rubbing_joints_keep_every_limit_when_their_friction_is_known(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    for tick in range(6000):
+        gate.on_state(arm.state)
+        friction = np.array([45.0, 30.0, 13.0]) * np.tanh(arm.state.velocity / 1e-3)
+        sign = 1.0 if tick < 3000 else -1.0
+        links = effort_for(planar_3r, arm.state, sign * np.array([100.0, 100.0, -100.0]))
+        command = gate.on_reference(replace(links, effort=links.effort + friction, friction=friction))
+        arm.step(command - friction)
+        assert np.all(np.abs(arm.state.velocity) <= VELOCITY + 1e-3)
+        assert np.all(arm.state.position <= planar_3r.upper + 1e-4)
+        assert np.all(arm.state.position >= planar_3r.lower - 1e-4)
+        assert np.all(np.abs(command) <= planar_3r.effort_limit)
+
+
+def test_no_more_friction_is_believed_than_the_motor_can_give(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    most = planar_3r.effort_limit[1]
+    gate.on_state(arm.state)
+    friction = np.array([0.0, most + 100.0, 0.0])
+    links = effort_for(planar_3r, arm.state, [0.0, -1.0, 0.0]).effort
+    believed = np.array([0.0, most, 0.0])
+    command = gate.on_reference(JointReference(arm.state.stamp, effort=links + believed, friction=friction))
+    assert np.array_equal(command, links + believed)  # judged with the friction that was believed, it passes
+    assert gate.status.limited == ("joint2: friction",)
+
+
+def test_no_more_friction_is_believed_than_max_friction(planar_3r):
+    limits = replace(make_gate(planar_3r).limits, friction=np.array([20.0, 5.0, 20.0]))
+    gate, arm = HardwareGate(planar_3r, limits, HardwareGateConfig(period=PERIOD, lockstep=True)), Arm(planar_3r)
+    gate.on_state(arm.state)
+    links = effort_for(planar_3r, arm.state, [0.0, -1.0, 0.0]).effort
+    command = gate.on_reference(
+        JointReference(0, effort=links + np.array([0.0, 5.0, 0.0]), friction=np.array([15.0, 30.0, -15.0]))
+    )
+    assert "joint2: friction" in gate.status.limited
+    wanted = planar_3r.forward_dynamics(arm.state, links - np.array([15.0, 0.0, -15.0]))
+    held = np.clip(wanted, -ACCELERATION, ACCELERATION)
+    allowed = planar_3r.inverse_dynamics(planar_3r.blocks(arm.state), arm.state, held)
+    assert np.allclose(command, allowed + np.array([15.0, 5.0, -15.0]), rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("claimed", [5.0, 100.0])
+def test_friction_that_is_not_there_does_not_make_a_joint_run_away(planar_3r, claimed):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    fastest, farthest = 0.0, -np.inf
+    for _ in range(2500):
+        gate.on_state(arm.state)
+        friction = np.array([0.0, claimed, 0.0])
+        links = effort_for(planar_3r, arm.state, [0.0, 100.0, 0.0])
+        command = gate.on_reference(replace(links, effort=links.effort + friction, friction=friction))
+        arm.step(command)
+        fastest = max(fastest, float(np.abs(arm.state.velocity).max()))
+        farthest = max(farthest, float((arm.state.position - planar_3r.upper).max()))
+    assert fastest <= 2.0 * VELOCITY and farthest <= 0.05
+
+
+def test_an_effort_limit_that_is_infinite_believes_any_friction(planar_3r):
+    limits = replace(make_gate(planar_3r).limits, effort=np.full(3, np.inf))
+    gate = HardwareGate(planar_3r, limits, HardwareGateConfig(period=PERIOD, lockstep=True))
+    arm, friction = Arm(planar_3r), np.array([0.0, 1e4, 0.0])
+    gate.on_state(arm.state)
+    command = gate.on_reference(JointReference(arm.state.stamp, effort=friction, friction=friction))
+    assert np.array_equal(command, friction) and gate.status.limited == ()
+
+
+def test_effort_limits_hold_for_the_whole_effort_friction_included(planar_3r):
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    most = planar_3r.effort_limit[0]
+    gate.on_state(arm.state)
+    friction = np.array([most - 10.0, 0.0, 0.0])
+    links = effort_for(planar_3r, arm.state, [1.0, 0.0, 0.0]).effort
+    assert links[0] > 10.0
+    command = gate.on_reference(JointReference(arm.state.stamp, effort=links + friction, friction=friction))
+    assert np.array_equal(command, [most, *links[1:]])
+    assert gate.status.limited == ("joint1: effort",)
+
+
+def test_the_effort_rate_limit_holds_for_the_whole_effort_friction_included(planar_3r):
+    gate, arm = make_gate(planar_3r, effort_rate=1000.0), Arm(planar_3r)
+    commands = []
+    for sign in (1.0, -1.0):  # a joint turns back, and its friction with it
+        gate.on_state(arm.state)
+        friction = sign * np.array([45.0, 0.0, 0.0])
+        commands.append(gate.on_reference(JointReference(arm.state.stamp, effort=friction, friction=friction)))
+        arm.step(np.zeros(3))
+    assert np.array_equal(commands, [[45.0, 0.0, 0.0], [44.0, 0.0, 0.0]])
+    assert gate.status.limited == ("joint1: effort",)
+
+
+def test_a_stop_keeps_nothing_of_the_friction(planar_3r):
+    friction, after = np.array([45.0, -30.0, 13.0]), []
+    for given in (np.zeros(3), friction):
+        gate, arm = make_gate(planar_3r), Arm(planar_3r, velocity=(0.2, -0.1, 0.3))
+        gate.on_state(arm.state)
+        links = effort_for(planar_3r, arm.state, np.zeros(3))
+        gate.on_reference(replace(links, effort=links.effort + given, friction=given))
+        arm.step(links.effort)
+        gate.on_state(arm.state)
+        after.append(gate.on_unusable_reference("test"))
+    assert np.array_equal(*after)
+
+
+@pytest.mark.parametrize("mode", ["effort", "velocity", "position"])
+def test_friction_that_cannot_be_used_is_refused_in_every_mode(planar_3r, mode):
+    gate, arm = make_gate(planar_3r, command_mode=mode), Arm(planar_3r)
+    gate.on_state(arm.state)
+    with pytest.raises(InputError, match="friction is not finite"):
+        gate.on_reference(JointReference(0, **{mode: np.zeros(3)}, friction=np.array([0.0, np.nan, 0.0])))
+    with pytest.raises(InputError, match=r"friction has shape \(2,\), expected \(3,\)"):
+        gate.on_reference(JointReference(0, **{mode: np.zeros(3)}, friction=np.zeros(2)))
+    with pytest.raises(InputError, match=f"'{mode}' needs {mode} in the joint reference; given: friction"):
+        gate.on_reference(JointReference(0, friction=np.zeros(3)))
+
+
+@pytest.mark.parametrize("mode", ["velocity", "position"])
+def test_friction_means_nothing_to_velocities_and_positions(planar_3r, mode):
+    commands = []
+    for friction in (None, np.full(3, 1e6)):
+        gate, arm = make_gate(planar_3r, command_mode=mode), Arm(planar_3r)
+        gate.on_state(arm.state)
+        commands.append(gate.on_reference(JointReference(0, **{mode: np.full(3, 3.0)}, friction=friction)))
+        assert all("velocity or acceleration" in text for text in gate.status.limited)
+    assert np.array_equal(*commands)
+
+
 def test_a_stale_reference_is_refused(planar_3r):
     gate, arm = make_gate(planar_3r, lockstep=False), Arm(planar_3r)
     gate.on_state(arm.state)
