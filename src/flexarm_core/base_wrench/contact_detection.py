@@ -1,0 +1,73 @@
+"""ContactDetection: whether something touches the arm, from the wrench that the model does not explain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array
+
+RELEASE = 0.5  # share of the threshold below which a contact ends
+
+
+@dataclass(frozen=True, slots=True)
+class ContactDetectionConfig:
+    """Thresholds on the low-passed residual wrench.
+
+    Attributes:
+        force: from which on there is a contact [N]; 0: forces do not count.
+        torque: from which on there is a contact, about the sensor's origin [N*m]; 0: torques do not count.
+        bandwidth: of the low-pass [rad/s].
+    """
+
+    force: float = 10.0
+    torque: float = 5.0
+    bandwidth: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        for name in ("force", "torque"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise ConfigError(f"contact threshold {name} must be finite and >= 0, got {getattr(self, name)}")
+        if not (np.isfinite(self.bandwidth) and self.bandwidth > 0.0):
+            raise ConfigError(f"contact bandwidth must be > 0 rad/s, got {self.bandwidth}")
+
+
+class ContactDetection:
+    """Low-pass and thresholds with hysteresis."""
+
+    def __init__(self, config: ContactDetectionConfig) -> None:
+        """Begin without a contact."""
+        self.config = config
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget earlier samples."""
+        self.wrench = np.zeros(6)
+        self.touching = False
+
+    def update(self, residual: Array, dt: float) -> bool:
+        """Whether there is a contact, after a residual wrench (6,) [N, N*m] that came ``dt`` [s] after the last."""
+        config = self.config
+        self.wrench = self.wrench + (1.0 - math.exp(-config.bandwidth * dt)) * (residual - self.wrench)
+        parts, level = self.wrench.tolist(), RELEASE if self.touching else 1.0
+        self.touching = any(
+            0.0 < level * threshold < math.hypot(*part)
+            for part, threshold in ((parts[:3], config.force), (parts[3:], config.torque))
+        )
+        return self.touching
+
+
+def nearest_point(wrench: Array) -> Array:
+    """Point (3,) of the line along which a pure force would cause this wrench (6,), nearest to the origin [m].
+
+    ``p = f x n / |f|^2``; not a number where there is no force.
+    """
+    force, torque = wrench[:3], wrench[3:]
+    square = float(force @ force)
+    if square == 0.0:
+        return np.full(3, np.nan)
+    return np.cross(force, torque) / square

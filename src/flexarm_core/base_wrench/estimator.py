@@ -1,0 +1,276 @@
+"""BaseWrenchEstimator: samples of joints and base wrench -> torque, friction and gravity at every joint."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flexarm_core.base_wrench.bias_tracking import BiasTracking, BiasTrackingConfig
+from flexarm_core.base_wrench.contact_detection import ContactDetection, ContactDetectionConfig
+from flexarm_core.base_wrench.gravity_table import GravityTable
+from flexarm_core.base_wrench.motion_filter import LONGEST_GAP, MotionFilter
+from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
+from flexarm_core.base_wrench.sensor_dynamics import NO_WRENCH, JointTorques, SensorDynamics
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array, BaseWrenchEstimate, BaseWrenchSample
+
+CONVENTIONS = ("robot_on_base", "base_on_robot")
+JOINT_ACCELERATIONS = ("none", "derivative")
+KEPT = 64  # samples: among them the one that a delayed wrench belongs to
+
+
+@dataclass(frozen=True, slots=True)
+class BaseWrenchEstimatorConfig:
+    """Settings of the estimator.
+
+    Attributes:
+        wrench_convention: who pushes whom in the sensor's reading: ``robot_on_base`` or ``base_on_robot``.
+        wrench_bias: (6) reading without any load, in the sensor's frame [N, N*m].
+        wrench_delay: age of the wrench in a reading [s].
+        joint_acceleration: ``none``: terms with joint accelerations are left out, as slow motions allow;
+            ``derivative``: of the filtered velocities.
+        velocity_bandwidth: of velocities by differences of positions [rad/s]; 0: measured velocities are taken.
+        acceleration_bandwidth: of the joint accelerations [rad/s]; well above a torque loop's: by what they lag, the
+            inertia of rotors counts as friction, and making up for it takes the loop's damping.
+        frozen_samples: equal readings in a row, while the efforts change, from which on the sensor counts as dead; 0:
+            never.
+        contact: thresholds of the contact detection.
+        bias: tracking of the bias at rest.
+    """
+
+    wrench_convention: str = "robot_on_base"
+    wrench_bias: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    wrench_delay: float = 0.0
+    joint_acceleration: str = "derivative"
+    velocity_bandwidth: float = 2000.0
+    acceleration_bandwidth: float = 2000.0
+    frozen_samples: int = 0
+    contact: ContactDetectionConfig = field(default_factory=ContactDetectionConfig)
+    bias: BiasTrackingConfig = field(default_factory=BiasTrackingConfig)
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        if self.wrench_convention not in CONVENTIONS:
+            raise ConfigError(
+                f"wrench_convention '{self.wrench_convention}' is unknown; valid: {', '.join(CONVENTIONS)}"
+            )
+        if self.joint_acceleration not in JOINT_ACCELERATIONS:
+            raise ConfigError(
+                f"joint_acceleration '{self.joint_acceleration}' is unknown; valid: {', '.join(JOINT_ACCELERATIONS)}"
+            )
+        if len(self.wrench_bias) != 6 or not np.isfinite(self.wrench_bias).all():
+            raise ConfigError(f"wrench_bias must be six finite numbers [N, N*m], got {self.wrench_bias}")
+        for name in ("wrench_delay", "velocity_bandwidth", "acceleration_bandwidth", "frozen_samples"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise ConfigError(f"{name} must be finite and >= 0, got {getattr(self, name)}")
+        if self.joint_acceleration == "derivative" and self.acceleration_bandwidth == 0.0:
+            raise ConfigError("joint_acceleration 'derivative' needs an acceleration_bandwidth > 0 rad/s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Motion:
+    """What moved and drove the arm at one stamp; coordinates are the actuated joints, then the elastic ones."""
+
+    stamp: int
+    position: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array | None
+
+
+class BaseWrenchEstimator:
+    """Torque that reaches each link, what friction keeps from it, and what the model does not explain.
+
+    Attributes:
+        velocity: (n,) of the joints at the newest sample, as the filter has it [rad/s | m/s].
+        acceleration: (n,) likewise, zero where it is not used [rad/s^2 | m/s^2].
+        gravity_change: (n,) by which gravity efforts differ there from the description's once calibrated [N*m | N].
+    """
+
+    def __init__(
+        self,
+        model: ArmModel,
+        dynamics: SensorDynamics,
+        config: BaseWrenchEstimatorConfig,
+        table: GravityTable | None = None,
+    ) -> None:
+        """Bind the estimator to an arm and its sensor.
+
+        Args:
+            model: of the arm.
+            dynamics: of its bodies above the sensor.
+            config: settings.
+            table: to look the gravity wrench up in, in place of the model's.
+
+        Raises:
+            ConfigError: a table for an arm whose base tilts.
+        """
+        if table is not None and model.m:
+            raise ConfigError(
+                "a gravity table holds for one attitude of the base, and this base swings on"
+                f" {', '.join(model.elastic_joint_names)}: use the model's gravity"
+            )
+        joints = model.description.joints
+        self.model, self.bodies, self.config, self._table = model, dynamics.bodies, config, table
+        self._dynamics, self._described = dynamics, None
+        described = build_sensed_bodies(model.description, self.bodies.sensor)
+        if not np.array_equal(described.links, self.bodies.links):
+            self._described = SensorDynamics(described, dynamics.gravity)
+        self._sign = 1.0 if config.wrench_convention == "robot_on_base" else -1.0
+        self._given_bias = np.array(config.wrench_bias)
+        wanted = config.joint_acceleration == "derivative"
+        self._filter = MotionFilter(
+            [joints[name].kind == "continuous" for name in model.joint_names],
+            config.velocity_bandwidth,
+            config.acceleration_bandwidth if wanted else 0.0,
+        )
+        self._contact, self._tracking = ContactDetection(config.contact), BiasTracking(config.bias)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget earlier samples; a tracked bias too."""
+        for part in (self._filter, self._contact, self._tracking):
+            part.reset()
+        self._kept: deque[_Motion] = deque(maxlen=KEPT)
+        self._frozen, self._last_wrench, self._efforts_moved = 0, np.full(6, np.nan), False
+        self.velocity = self.acceleration = self.gravity_change = np.zeros(self.model.n)
+
+    @property
+    def touching(self) -> bool:
+        """Whether something touches the arm."""
+        return self._contact.touching
+
+    @property
+    def bias(self) -> Array:
+        """Bias (6,) in force: as given and tracked since, in the sensor's frame and convention [N, N*m]."""
+        return self._given_bias + self._sign * self._tracking.drift
+
+    def update(self, sample: BaseWrenchSample) -> BaseWrenchEstimate:
+        """Estimate of one sample.
+
+        Args:
+            sample: joints, base and wrench of one stamp, later than those before.
+
+        Raises:
+            InputError: joints or base are not usable; nothing has changed then. A wrench that is not usable does not
+                raise: the estimate says so and is not valid.
+        """
+        self._check(sample)
+        dt = 0.0 if not self._kept else (sample.stamp - self._kept[-1].stamp) * 1e-9
+        if dt > LONGEST_GAP:  # what the arm did meanwhile is not known
+            self._tracking.interrupt()
+            dt = 0.0
+        self._take_motion(sample)
+        motion = self._motion_at(sample.stamp - round(self.config.wrench_delay * 1e9))
+        wrench, left_out = self._wrench(sample)
+        if wrench is None:
+            self._tracking.interrupt()
+            torques = self._torques(motion, NO_WRENCH)
+            unknown = np.full(self.model.n, np.nan)
+            nothing = np.full(6, np.nan)
+            return self._estimate(sample, torques, unknown, unknown, nothing, nothing, left_out)
+        torques = self._torques(motion, wrench)
+        if self._contact.update(torques.residual_wrench, dt):
+            self._tracking.interrupt()
+        else:
+            self._tracking.update(torques.residual_wrench, self._kept[-1].velocity, dt)
+        friction = np.full(self.model.n, np.nan)
+        if motion.effort is not None:
+            rotors = self.model.armature * motion.acceleration[: self.model.n]
+            friction = motion.effort - rotors - torques.torque - torques.gravity
+        return self._estimate(sample, torques, torques.torque, friction, wrench, torques.residual_wrench, left_out)
+
+    def _estimate(
+        self,
+        sample: BaseWrenchSample,
+        torques: JointTorques,
+        torque: Array,
+        friction: Array,
+        wrench: Array,
+        residual: Array,
+        left_out: tuple[str, ...],
+    ) -> BaseWrenchEstimate:
+        return BaseWrenchEstimate(
+            stamp=sample.stamp,
+            torque=torque,
+            friction=friction,
+            gravity=torques.gravity,
+            model_torque=torques.model_torque,
+            wrench=wrench,
+            gravity_wrench=torques.gravity_wrench,
+            residual_wrench=residual,
+            bias=self.bias,
+            contact=self.touching,
+            left_out=left_out,
+        )
+
+    def _take_motion(self, sample: BaseWrenchSample) -> None:
+        self.velocity, self.acceleration = self._filter.update(sample.stamp, sample.position, sample.velocity)
+        if self.config.frozen_samples and self._kept and self._kept[-1].effort is not None:
+            self._efforts_moved = sample.effort is not None and not np.array_equal(self._kept[-1].effort, sample.effort)
+        self._kept.append(
+            _Motion(
+                sample.stamp,
+                np.concatenate((sample.position, sample.deflection)),
+                np.concatenate((self.velocity, sample.deflection_rate)),
+                np.concatenate((self.acceleration, sample.deflection_acceleration)),
+                sample.effort,
+            )
+        )
+        if self._described is not None:
+            newest = self._kept[-1]
+            still = np.zeros(len(newest.position))
+            present, described = (
+                dynamics.torques(newest.position, still, still, NO_WRENCH).gravity
+                for dynamics in (self._dynamics, self._described)
+            )
+            self.gravity_change = np.where(self.bodies.sensed, present - described, 0.0)
+
+    def _motion_at(self, stamp: int) -> _Motion:
+        """The sample nearest to a stamp [ns], of two as near the older one."""
+        newer = self._kept[-1]
+        for motion in reversed(self._kept):
+            if motion.stamp <= stamp:
+                return newer if newer.stamp - stamp < stamp - motion.stamp else motion
+            newer = motion
+        return newer
+
+    def _torques(self, motion: _Motion, wrench: Array) -> JointTorques:
+        looked_up = None if self._table is None else self._table.wrench(motion.position[: self.model.n])
+        return self._dynamics.torques(motion.position, motion.velocity, motion.acceleration, wrench, looked_up)
+
+    def _wrench(self, sample: BaseWrenchSample) -> tuple[Array | None, tuple[str, ...]]:
+        """Wrench (6,) of the robot on its base without bias, or why there is none."""
+        name = self.bodies.sensor
+        if sample.wrench is None:
+            return None, (f"{name}: missing",)
+        if sample.wrench.shape != (6,) or not np.isfinite(sample.wrench).all():
+            return None, (f"{name}: not finite",)
+        if self.config.frozen_samples:
+            same = np.array_equal(sample.wrench, self._last_wrench)
+            self._last_wrench = sample.wrench
+            self._frozen = self._frozen + int(self._efforts_moved) if same else 0
+            if self._frozen >= self.config.frozen_samples:
+                return None, (f"{name}: frozen",)
+        return self._sign * (sample.wrench - self.bias), ()
+
+    def _check(self, sample: BaseWrenchSample) -> None:
+        n, m = self.model.n, self.model.m
+        given = {"position": n, "velocity": n, "deflection": m, "deflection_rate": m, "deflection_acceleration": m}
+        values = [getattr(sample, name) for name in given]
+        if sample.effort is not None:
+            given["effort"] = n
+            values.append(sample.effort)
+        shapes = [(size,) for size in given.values()]
+        if [value.shape for value in values] != shapes or not np.isfinite(np.concatenate(values)).all():
+            for (name, size), value in zip(given.items(), values, strict=True):
+                if value.shape != (size,) or not np.isfinite(value).all():
+                    raise InputError(f"base wrench sample: {name} is {value}, expected {size} finite numbers")
+        if self._kept and sample.stamp <= self._kept[-1].stamp:
+            raise InputError(
+                f"base wrench sample of {sample.stamp * 1e-9:.6f} s is no later than the last,"
+                f" {self._kept[-1].stamp * 1e-9:.6f} s"
+            )

@@ -1,0 +1,189 @@
+r"""IdentifiableGravity: what static poses can tell of masses and first moments besides a constant bias of the sensor.
+
+At rest the sensor says ``W = Y(q) phi + b``. A change of ``phi`` that changes ``W`` by the same at every pose cannot be
+told from the bias ``b``: on a base that stands level the total mass and a vertical bias are one. With ``S`` the nominal
+sizes of the parameters, ``N`` the noise of the six components and the mean over many poses taken out::
+
+    Y_perp = N^-1 (Y - mean Y) S = U s V^T       [V_r | V_0]: s above and below s_1 / limit
+
+A change is then ``delta = S (V_r y + V_0 a)``: ``y`` is found from poses, ``a`` is a choice between descriptions that
+are equal for the sensor. Taken is the one that keeps the total mass (where that cannot be told from the bias), leaves
+alone what does not move against the sensor, and is otherwise smallest in the scaled sense; it follows from ``y``::
+
+    delta = S T y,      minimum of |D (V_r y + V_0 a)|  with  sum of masses of S (V_r y + V_0 a) = 0
+
+(MATHS.md section 4, calibration.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.base_wrench.gravity_regressor import GravityRegressor
+from flexarm_core.base_wrench.sensed_bodies import (
+    AXIS,
+    CENTER,
+    COORDINATE,
+    KIND,
+    PRISMATIC,
+    TRANSLATION,
+    WEIGHT,
+    SensedBodies,
+)
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array
+
+POSES, SEED = 400, 4
+EXACT = 1e-9  # share of the largest singular value below which a direction is not there at all
+RIGID = 1e3  # how much dearer it is to change what does not move against the sensor
+ENTRIES = ("mass", "first moment x", "first moment y", "first moment z")
+
+
+@dataclass(frozen=True, slots=True)
+class PoseInformation:
+    """How well a set of poses tells the identifiable directions apart.
+
+    Attributes:
+        rank: of the directions that the poses tell apart at all.
+        condition_number: largest over smallest singular value; infinite where the rank is short, 1 without directions.
+        weakest: the parameter that the least determined direction changes most: ``first moment x of link5``.
+    """
+
+    rank: int
+    condition_number: float
+    weakest: str
+
+
+class IdentifiableGravity:
+    """Directions in the space of masses and first moments that static poses determine.
+
+    Attributes:
+        regressor: of the gravity wrench.
+        directions: (4 w, r) ``S T``, a column a direction, in units of the parameters [kg, kg*m].
+        noise: (6,) of the wrench's components [N, N*m].
+        components: number of wrench components that vary with the pose at all.
+        positions: (k, N) poses over the whole range, on which this rests [rad | m].
+    """
+
+    def __init__(
+        self,
+        bodies: SensedBodies,
+        gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+        *,
+        lower: Array | None = None,
+        upper: Array | None = None,
+        deflection: tuple[Array, Array] | None = None,
+        noise: tuple[float, float] = (0.1, 0.01),
+        limit: float = 100.0,
+    ) -> None:
+        """Find the directions on random poses.
+
+        Args:
+            bodies: above the sensor, with the nominal parameters.
+            gravity: (3,) in axes of the root link [m/s^2].
+            lower: (n,) position limits [rad | m]; None and infinite: half a turn or half a metre either way.
+            upper: (n,)
+            deflection: lowest and highest (m,) of the elastic joints [m | rad]; None: the base stands still.
+            noise: of forces and of torques [N, N*m]; its ratio weighs the two against each other.
+            limit: condition number up to which a direction counts as identifiable; the others keep nominal values.
+
+        Raises:
+            ConfigError: limits of another number of joints or in the wrong order, noise or limit without meaning.
+        """
+        self.regressor = GravityRegressor(bodies, gravity)
+        if not (np.isfinite(noise).all() and min(noise) > 0.0 and limit > 1.0):
+            raise ConfigError(f"noise must be > 0 (N, N*m) and limit > 1, got {noise} and {limit}")
+        self.noise = np.repeat(noise, 3).astype(float)
+        low, high = position_ranges(bodies, lower, upper)
+        m = len(bodies.coordinates) - bodies.n
+        swing = (np.zeros(m), np.zeros(m)) if deflection is None else deflection
+        low, high = np.concatenate((low, swing[0])), np.concatenate((high, swing[1]))
+        self.positions = np.random.default_rng(SEED).uniform(low, high, (POSES, len(low)))
+        scale = _nominal_sizes(bodies)
+        Y = self.regressor.matrices(self.positions)
+        varying = (Y - Y.mean(0)) * scale / self.noise[:, None]
+        singular, V = np.linalg.svd(varying.reshape(-1, len(scale)), full_matrices=False)[1:]
+        size = float(np.abs(Y * scale / self.noise[:, None]).max())
+        rank = int(np.count_nonzero(singular > max(singular[0] / limit, EXACT * size)))
+        self.directions = scale[:, None] * _smallest_change(bodies, scale, V[:rank].T, V[rank:].T)
+        across = varying.transpose(1, 0, 2).reshape(6, -1)
+        spread = np.linalg.svd(across, compute_uv=False)
+        self.components = int(np.count_nonzero(spread > EXACT * spread[0])) if rank else 0
+
+    @property
+    def rank(self) -> int:
+        """Number of identifiable directions."""
+        return int(self.directions.shape[1])
+
+    def rows(self, positions: Array) -> Array:
+        """``Y S T / noise`` (k, 6, r) at positions (k, N): noise-scaled change of the wrench by each direction."""
+        return np.asarray(self.regressor.matrices(positions) @ self.directions / self.noise[:, None])
+
+    def information(self, positions: Array) -> PoseInformation:
+        """What poses (k, N) tell besides a constant."""
+        if not self.rank:
+            return PoseInformation(0, 1.0, "")
+        rows = self.rows(positions)
+        singular, V = np.linalg.svd((rows - rows.mean(0)).reshape(-1, self.rank), full_matrices=False)[1:]
+        rank = int(np.count_nonzero(singular > EXACT * max(singular[0], EXACT)))
+        bodies = self.regressor.bodies
+        change = np.abs(self.directions @ V[-1]) / _nominal_sizes(bodies)
+        body, entry = divmod(int(np.argmax(change)), 4)
+        weakest = f"{ENTRIES[entry]} of {bodies.names[bodies.weighing[body]]}"
+        return PoseInformation(rank, float(singular[0] / singular[-1]) if rank == self.rank else np.inf, weakest)
+
+
+def position_ranges(bodies: SensedBodies, lower: Array | None, upper: Array | None) -> tuple[Array, Array]:
+    """Finite ranges (n,) of the actuated joints: limits, or half a turn or half a metre either way where there is none.
+
+    Raises:
+        ConfigError: limits of another number of joints, or in the wrong order.
+    """
+    half = np.where(prismatic_joints(bodies), 0.5, np.pi)
+    low = -half if lower is None else np.array(lower, dtype=float)
+    high = half if upper is None else np.array(upper, dtype=float)
+    if low.shape != (bodies.n,) or high.shape != (bodies.n,) or not (low < high).all():
+        raise ConfigError(f"position limits must be {bodies.n} numbers, lower below upper; got {lower} and {upper}")
+    open_low, open_high = ~np.isfinite(low), ~np.isfinite(high)
+    low = np.where(open_low, np.where(open_high, -half, high - 2.0 * half), low)
+    return low, np.where(open_high, low + 2.0 * half, high)
+
+
+def prismatic_joints(bodies: SensedBodies) -> NDArray[np.bool_]:
+    """Which of the actuated joints (n,) slide."""
+    slides = np.zeros(bodies.n, dtype=bool)
+    for row in bodies.structure:
+        if 0 <= row[COORDINATE] < bodies.n:
+            slides[row[COORDINATE]] = row[KIND] == PRISMATIC
+    return slides
+
+
+def _nominal_sizes(bodies: SensedBodies) -> Array:
+    """Sizes (4 w,) of the parameters: mean mass of a body, and that times a length of the arm."""
+    weighing = list(bodies.weighing)
+    mass = float(bodies.links[weighing, WEIGHT].mean()) or 1.0
+    between = float(np.linalg.norm(bodies.links[1:, TRANSLATION:AXIS], axis=1).mean())
+    within = float(np.linalg.norm(bodies.links[weighing, CENTER : CENTER + 3], axis=1).mean())
+    length = max(between, within) or 1.0
+    return np.tile((mass, mass * length, mass * length, mass * length), len(weighing))
+
+
+def _smallest_change(bodies: SensedBodies, scale: Array, V_r: Array, V_0: Array) -> Array:
+    """``T`` (4 w, r) of the module's text."""
+    dear = np.ones(len(scale))
+    for i, body in enumerate(bodies.weighing):
+        if body == bodies.sensor_body:
+            dear[4 * i : 4 * i + 4] = RIGID
+    masses = np.where(np.arange(len(scale)) % 4 == 0, scale, 0.0)
+    masses /= np.linalg.norm(masses)
+    p = V_0.shape[1]
+    free, rest = dear[:, None] * V_0, dear[:, None] * V_r
+    system, right = free.T @ free, -free.T @ rest
+    seen = masses @ V_0
+    if np.linalg.norm(seen) > 0.1:  # the total mass cannot be told from the bias: trusted as described
+        system = np.block([[system, seen[:, None]], [seen[None], np.zeros((1, 1))]])
+        right = np.vstack((right, -(masses @ V_r)[None]))
+    return np.asarray(V_r + V_0 @ np.linalg.solve(system, right)[:p])

@@ -1,0 +1,292 @@
+r"""GravityTable: the gravity wrench from a table over the joint positions (patent 003, claims 5 and 13).
+
+For rigid links on a base that does not tilt, the wrench is in each revolute joint a combination of ``1, cos q, sin q``
+and in each prismatic one of ``1, q``. Between three nodes a revolute and two a prismatic joint ::
+
+    revolute    w_k = (1 + 2 cos(q - q_k)) / 3,   q_k = 0, 2 pi / 3, 4 pi / 3
+    prismatic   w_0 = (b - q) / (b - a),  w_1 = (q - a) / (b - a)        nodes a, b
+
+interpolation is therefore exact, in all joints by the product of their weights. A joint that changes nothing has one
+node. The table of seven revolute joints has 3^7 = 2187 entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.base_wrench.gravity_parameters import prismatic_joints
+from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.types import Array
+
+NODES = {"none": 1, "prismatic": 2, "revolute": 3}
+TURN = 2.0 * math.pi / 3.0
+MOST_ENTRIES = 3**12
+POSES, SEED = 200, 5
+SAME = 1e-12  # share of the largest wrench below which a change is rounding
+ROUND_OFF = 1e-12  # of the largest wrench: what cosines, sums and the model itself may lose
+KEYS = ("joint_names", "sensor", "counts", "ends", "values", "error")
+
+
+class GravityTable:
+    """Gravity wrench of the robot on the base, in the sensor's frame, over the actuated joint positions.
+
+    Attributes:
+        joint_names: (n) actuated joints, the order of positions.
+        sensor: name of the sensor.
+        counts: (n,) nodes of each joint: 3 revolute, 2 prismatic, 1 where the position changes nothing.
+        ends: (n, 2) the nodes of prismatic joints [m].
+        values: (product of counts, 6) at the nodes, the last joint fastest [N, N*m].
+        error: (2,) stated interpolation error of force and torque, as norms [N, N*m].
+    """
+
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        sensor: str,
+        counts: NDArray[np.int64],
+        ends: Array,
+        values: Array,
+        error: Array,
+    ) -> None:
+        """Take nodes and values.
+
+        Raises:
+            ConfigError: they do not fit together, or are not finite.
+        """
+        n = len(joint_names)
+        self.joint_names, self.sensor = tuple(joint_names), sensor
+        self.counts = np.array(counts, dtype=np.int64)
+        self.ends = np.array(ends, dtype=float)
+        self.values = np.array(values, dtype=float)
+        self.error = np.array(error, dtype=float)
+        if self.counts.shape != (n,) or self.ends.shape != (n, 2) or not np.isin(self.counts, (1, 2, 3)).all():
+            raise ConfigError(f"a table over {n} joints needs 1, 2 or 3 nodes each, got {counts} and ends {ends}")
+        if self.values.shape != (int(np.prod(self.counts)), 6) or not np.isfinite(self.values).all():
+            raise ConfigError(
+                f"a table of {' x '.join(map(str, self.counts))} nodes needs finite values of shape"
+                f" {(int(np.prod(self.counts)), 6)}, got {self.values.shape}"
+            )
+        slides = self.counts == NODES["prismatic"]
+        if not (np.isfinite(self.ends).all() and (self.ends[slides, 0] < self.ends[slides, 1]).all()):
+            raise ConfigError(f"nodes of prismatic joints must be finite and in order, got {ends}")
+        if self.error.shape != (2,) or np.isnan(self.error).any():
+            raise ConfigError(f"the error must be of force and torque, got {error}")
+        self._flat = self.values.ravel()
+        self._work = np.empty(max(len(self._flat) // 2, 6))
+
+    def wrench(self, position: Array) -> Array:
+        """Gravity wrench (6,) ``[f; n]`` at joint positions (n,) [rad | m]."""
+        out = np.empty(6)
+        look_up(self._flat, self.counts, self.ends, position, self._work, out)
+        return out
+
+    @classmethod
+    def from_model(cls, dynamics: SensorDynamics) -> GravityTable:
+        """Table of a model; ``error`` is the largest found at random poses, and what rounding may lose.
+
+        Raises:
+            ConfigError: a joint under the base tilts or shifts what the sensor carries, or the table were too large.
+        """
+        bodies = dynamics.bodies
+        n, size = bodies.n, len(bodies.coordinates)
+        slides = np.concatenate((prismatic_joints(bodies), np.zeros(size - n, dtype=bool)))
+        rng = np.random.default_rng(SEED)
+        half = np.where(slides, 1.0, math.pi)
+        poses = rng.uniform(-half, half, (POSES, size))
+        wrenches = np.array([dynamics.gravity_wrench(pose) for pose in poses])
+        largest = _norms(wrenches)
+        matters = np.array([_matters(dynamics, poses[:20], wrenches[:20], i, SAME * largest) for i in range(size)])
+        if matters[n:].any():
+            names = ", ".join(name for name, moves in zip(bodies.coordinates[n:], matters[n:], strict=True) if moves)
+            raise ConfigError(f"a gravity table is for a base that stands still, this one moves at: {names}")
+        counts = np.where(matters[:n], np.where(slides[:n], NODES["prismatic"], NODES["revolute"]), NODES["none"])
+        if np.prod(counts.astype(float)) > MOST_ENTRIES:
+            raise ConfigError(
+                f"a table over {int(matters.sum())} joints would have {np.prod(counts.astype(float)):.3g} entries, at"
+                f" most {MOST_ENTRIES} are usable: take the gravity wrench from the model"
+            )
+        ends = np.tile((-1.0, 1.0), (n, 1))
+        position = np.zeros(size)
+        values = []
+        for nodes in product(*(range(count) for count in counts)):
+            for i, node in enumerate(nodes):
+                position[i] = ends[i, node] if slides[i] else TURN * node
+            position[:n][counts == 1] = 0.0
+            values.append(dynamics.gravity_wrench(position))
+        floor = ROUND_OFF * largest
+        table = cls(bodies.coordinates[:n], bodies.sensor, counts, ends, np.array(values), floor)
+        found = np.array([table.wrench(pose[:n]) for pose in poses]) - wrenches
+        table.error = _norms(found) + floor
+        return table
+
+    @classmethod
+    def from_samples(
+        cls,
+        positions: Array,
+        wrenches: Array,
+        kinds: Sequence[str],
+        joint_names: Sequence[str],
+        sensor: str,
+        max_condition: float = 1e4,
+    ) -> GravityTable:
+        """Table that fits measured wrenches by least squares, bias and all.
+
+        ``error`` is the largest error with which the table of all other samples predicts one of them: it holds noise
+        and what rigid links do not explain, for positions such as were sampled.
+
+        Args:
+            positions: (k, n) at rest [rad | m].
+            wrenches: (k, 6) of the robot on the base, in the sensor's frame [N, N*m].
+            kinds: (n) ``revolute``, ``prismatic``, or ``none`` for a joint that changes nothing.
+            joint_names: (n) actuated joints.
+            sensor: name of the sensor.
+            max_condition: largest condition number of the fit.
+
+        Raises:
+            ConfigError: kinds that are unknown or of another number of joints.
+            InputError: samples that do not fit, are not finite, are too few, or do not determine the table.
+        """
+        n, k = len(joint_names), len(positions)
+        if len(kinds) != n or not set(kinds) <= set(NODES):
+            raise ConfigError(f"kinds must be {n} of {', '.join(NODES)}, got {tuple(kinds)}")
+        positions, wrenches = np.asarray(positions, dtype=float), np.asarray(wrenches, dtype=float)
+        if positions.shape != (k, n) or wrenches.shape != (k, 6):
+            raise InputError(
+                f"samples must be positions (k, {n}) and wrenches (k, 6), got {positions.shape} and {wrenches.shape}"
+            )
+        if not (np.isfinite(positions).all() and np.isfinite(wrenches).all()):
+            raise InputError("samples must be finite")
+        counts = np.array([NODES[kind] for kind in kinds], dtype=np.int64)
+        entries = int(np.prod(counts))
+        if k <= entries:
+            raise InputError(
+                f"a table of {entries} entries needs more than {entries} samples, got {k}; with less, calibrate the"
+                " gravity parameters and take the table from the model"
+            )
+        ends = np.column_stack((positions.min(axis=0), positions.max(axis=0)))
+        weights = [_weights(positions[:, i], int(counts[i]), ends[i]) for i in range(n)]
+        for name, part in zip(joint_names, weights, strict=True):
+            if np.linalg.cond(part) > max_condition:
+                raise InputError(
+                    f"joint '{name}' takes too few different positions: condition number {np.linalg.cond(part):.3g},"
+                    f" allowed are {max_condition:g}; spread it over at least {part.shape[1]} positions far apart"
+                )
+        design = np.ones((k, 1))
+        for part in weights:
+            design = (design[:, :, None] * part[:, None, :]).reshape(k, -1)
+        U, singular, V = np.linalg.svd(design, full_matrices=False)
+        condition = singular[0] / singular[-1] if singular[-1] > 0.0 else np.inf
+        if condition > max_condition:
+            joints = _entangled(V[singular < singular[0] / max_condition], counts, joint_names)
+            raise InputError(
+                f"the samples do not determine the table: condition number {condition:.3g}, allowed are"
+                f" {max_condition:g}; vary independently of one another: {joints}"
+            )
+        values = (V.T / singular) @ (U.T @ wrenches)
+        free = 1.0 - np.square(U).sum(axis=1)
+        residual = wrenches - design @ values
+        decides = free < 1e-9  # a sample without which the table would not be determined says nothing of its error
+        error = np.full(2, np.inf) if decides.any() else _norms(residual / free[:, None])
+        return cls(joint_names, sensor, counts, ends, values, error)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as ``.npz``."""
+        numbers = {key: getattr(self, key) for key in ("counts", "ends", "values", "error")}
+        with open(path, "wb") as file:
+            np.savez(file, joint_names=np.array(self.joint_names), sensor=np.array(self.sensor), **numbers)
+
+    @classmethod
+    def load(cls, path: str | Path, joint_names: Sequence[str], sensor: str) -> GravityTable:
+        """Read a table that is of these joints and this sensor.
+
+        Raises:
+            ConfigError: no such file, not a table, of other joints or another sensor.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: np.array(archive[name]) for name in archive.files}
+            missing = [key for key in KEYS if key not in arrays]
+            if missing:
+                raise ConfigError(f"gravity table '{path}' lacks {', '.join(missing)}")
+            names = tuple(str(name) for name in np.atleast_1d(arrays["joint_names"]))
+            counts = arrays["counts"].astype(np.int64)
+            ends, values, error = (arrays[key].astype(float) for key in ("ends", "values", "error"))
+        except ConfigError:
+            raise
+        except (OSError, ValueError, EOFError, BadZipFile) as problem:
+            raise ConfigError(f"gravity table '{path}' cannot be read: {problem}") from problem
+        if names != tuple(joint_names):
+            raise ConfigError(f"gravity table '{path}' is of the joints {names}, the robot has {tuple(joint_names)}")
+        if str(arrays["sensor"]) != sensor:
+            raise ConfigError(f"gravity table '{path}' is of the sensor '{arrays['sensor']}', not of '{sensor}'")
+        return cls(names, sensor, counts, ends, values, error)
+
+
+@kernel
+def look_up(values: Array, counts: NDArray, ends: Array, position: Array, work: Array, out: Array) -> None:
+    """Interpolate in all joints, the first one first: the sums then run over what lies side by side."""
+    size, begun = len(values), False
+    for joint in range(len(counts)):
+        if counts[joint] == 1:
+            continue
+        q = position[joint]
+        size //= counts[joint]
+        if counts[joint] == 2:
+            b = (q - ends[joint, 0]) / (ends[joint, 1] - ends[joint, 0])
+            a, c = 1.0 - b, 0.0
+        else:
+            co, si = math.cos(q), math.sqrt(3.0) * math.sin(q)
+            a, b, c = (1.0 + 2.0 * co) / 3.0, (1.0 - co + si) / 3.0, (1.0 - co - si) / 3.0
+        source = work if begun else values
+        last = 2 * size if counts[joint] == 3 else size  # with two nodes the third counts nothing
+        for i in range(size):
+            work[i] = a * source[i] + b * source[size + i] + c * source[last + i]
+        begun = True
+    source = work if begun else values
+    for i in range(6):
+        out[i] = source[i]
+
+
+def _norms(wrenches: Array) -> Array:
+    """Largest force and torque (2,) among wrenches (k, 6)."""
+    return np.array([np.linalg.norm(wrenches[:, part], axis=1).max() for part in (slice(0, 3), slice(3, 6))])
+
+
+def _matters(dynamics: SensorDynamics, poses: Array, wrenches: Array, joint: int, same: Array) -> bool:
+    moved = poses.copy()
+    moved[:, joint] += 1.0
+    changed = _norms(np.array([dynamics.gravity_wrench(pose) for pose in moved]) - wrenches)
+    return bool((changed > same).any())
+
+
+def _weights(q: Array, count: int, ends: Array) -> Array:
+    """Weights (k, count) of the nodes at positions (k,) of one joint."""
+    if count == 1:
+        return np.ones((len(q), 1))
+    if count == 2:
+        share = (q - ends[0]) / max(ends[1] - ends[0], np.finfo(float).tiny)
+        return np.column_stack((1.0 - share, share))
+    return (1.0 + 2.0 * np.cos(q[:, None] - TURN * np.arange(3))) / 3.0
+
+
+def _entangled(null: Array, counts: NDArray[np.int64], joint_names: Sequence[str]) -> str:
+    """Joints that undetermined combinations (d, entries) of table values are about.
+
+    They are not about a joint if with each combination all its products with functions of that joint are among them:
+    the projector ``P`` on them is then ``P' x 1``, and ``|tr_joint P|^2 = count d``.
+    """
+    tensor = null.reshape(len(null), *counts)
+    about = []
+    for i, count in enumerate(counts):
+        along = np.moveaxis(tensor, (0, i + 1), (-2, -1)).reshape(-1, len(null) * count)
+        about.append(1.0 - np.square(along.T @ along).sum() / (count * len(null)))
+    return ", ".join(name for name, part in zip(joint_names, about, strict=True) if part > 0.1 * max(about))

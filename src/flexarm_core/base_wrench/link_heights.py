@@ -1,0 +1,94 @@
+"""LinkHeights: whether all links of an arm stay above a height over its base link."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.base_wrench.newton_euler import STATE, P, R, place
+from flexarm_core.base_wrench.sensed_bodies import SensedBodies
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
+
+POSES, SEED = 50, 6
+STILL = 1e-9  # [m] height that a link which does not rise or sink may change by
+
+
+class LinkHeights:
+    """Says of joint positions whether the origins of all links, tool frames too, stay above a height.
+
+    Heights are along z of the base link from its origin, the base at rest. What no joint raises or lowers does not
+    count: the links at the arm's foot.
+    """
+
+    def __init__(self, description: RobotDescription, bodies: SensedBodies, min_height: float) -> None:
+        """Take the robot.
+
+        Args:
+            description: of the robot.
+            bodies: of the same robot.
+            min_height: least height of a link's origin over the base link's [m]; -inf allows all.
+
+        Raises:
+            ConfigError: the height is no number.
+        """
+        if np.isnan(min_height):
+            raise ConfigError("min_height must be a number of metres, or -inf")
+        self.min_height = min_height
+        self._structure, self._links, self._n = bodies.structure, bodies.links, bodies.n
+        holder, points = [], []
+        body_of, offset = {description.root: 0}, {description.root: np.eye(4)}
+        for joint in description.joints.values():  # parents before children
+            if joint.kind == "fixed":
+                body_of[joint.child] = body_of[joint.parent]
+                offset[joint.child] = offset[joint.parent] @ joint.transform_child_to_parent
+            else:
+                body_of[joint.child], offset[joint.child] = bodies.names.index(joint.child), np.eye(4)
+        for link in (description.base_frame, *description.links):
+            holder.append(body_of[link])
+            points.append(offset[link][:3, 3])
+        self._holder, self._points = np.array(holder, dtype=np.int64), np.array(points)
+        self._up = offset[description.base_frame][:3, 2].copy()
+        self._motion = np.zeros((3, len(bodies.coordinates)))
+        self._work = np.zeros((len(bodies.links), STATE))
+        random = np.random.default_rng(SEED).uniform(-1.0, 1.0, (POSES, self._n))
+        seen = np.array([self.heights(position) for position in random])
+        self._moves = np.flatnonzero(np.ptp(seen, axis=0) > STILL)
+
+    def heights(self, position: Array) -> Array:
+        """Heights of all links over the base link [m] at joint positions (n,)."""
+        self._motion[0, : self._n] = position
+        out = np.empty(len(self._holder))
+        fill_heights(self._links, self._structure, self._motion, self._work, self._holder, self._points, self._up, out)
+        return out[1:] - out[0]
+
+    def __call__(self, position: Array) -> bool:
+        """Whether joint positions (n,) are safe."""
+        return bool((self.heights(position)[self._moves] >= self.min_height).all())
+
+
+@kernel
+def fill_heights(
+    links: Array,
+    structure: NDArray,
+    motion: Array,
+    work: Array,
+    holder: NDArray,
+    points: Array,
+    up: Array,
+    out: Array,
+) -> None:
+    """Heights of points (k, 3) on bodies along ``up`` (3,), which is in axes of the first point's body."""
+    place(links, structure, motion, work)
+    base = work[holder[0]]
+    ux = base[R] * up[0] + base[R + 1] * up[1] + base[R + 2] * up[2]
+    uy = base[R + 3] * up[0] + base[R + 4] * up[1] + base[R + 5] * up[2]
+    uz = base[R + 6] * up[0] + base[R + 7] * up[1] + base[R + 8] * up[2]
+    for k in range(len(holder)):
+        body, x, y, z = work[holder[k]], points[k, 0], points[k, 1], points[k, 2]
+        px = body[P] + body[R] * x + body[R + 1] * y + body[R + 2] * z
+        py = body[P + 1] + body[R + 3] * x + body[R + 4] * y + body[R + 5] * z
+        pz = body[P + 2] + body[R + 6] * x + body[R + 7] * y + body[R + 8] * z
+        out[k] = ux * px + uy * py + uz * pz

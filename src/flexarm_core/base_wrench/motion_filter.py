@@ -1,0 +1,67 @@
+"""MotionFilter: joint velocities and accelerations from encoder readings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexarm_core.types import Array
+
+LONGEST_GAP = 0.1  # [s] between two samples over which a difference still means something
+
+
+class MotionFilter:
+    """Velocity of the joints and its derivative, both low-passed.
+
+    Velocity: differences of the positions through a first-order low-pass of bandwidth ``w_v``. The differences of an
+    encoder are right on average however slowly a joint creeps, where a velocity that is rounded to its resolution is
+    zero. Acceleration: ``a = s v / (1 + s / w_a)^2``, exact at any sample time for a velocity that grows evenly.
+    """
+
+    def __init__(self, continuous: Sequence[bool], velocity_bandwidth: float, acceleration_bandwidth: float) -> None:
+        """Set the bandwidths.
+
+        Args:
+            continuous: (n) whether a joint turns without end: its position may jump by a turn.
+            velocity_bandwidth: w_v [rad/s]; 0: the measured velocity is taken as it is.
+            acceleration_bandwidth: w_a [rad/s]; 0: no acceleration.
+        """
+        self._turning = np.flatnonzero(continuous)
+        self._velocity_bandwidth, self._acceleration_bandwidth = velocity_bandwidth, acceleration_bandwidth
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget earlier samples."""
+        self._stamp: int | None = None
+
+    def update(self, stamp: int, position: Array, velocity: Array) -> tuple[Array, Array]:
+        """Velocity (n,) [rad/s | m/s] and acceleration (n,) [rad/s^2 | m/s^2] at one sample.
+
+        Args:
+            stamp: of the sample [ns]; after a gap of more than 0.1 s or a step back the filter begins anew.
+            position: (n,) measured [rad | m].
+            velocity: (n,) measured [rad/s | m/s].
+        """
+        dt = -1.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
+        self._stamp = stamp
+        if not 0.0 < dt <= LONGEST_GAP:
+            self._position, self._velocity = position.copy(), velocity.copy()
+            self._slow, self._acceleration = velocity.copy(), np.zeros(len(position))
+            return self._velocity.copy(), self._acceleration.copy()
+        if self._velocity_bandwidth > 0.0:
+            moved = position - self._position
+            if self._turning.size:
+                moved[self._turning] -= 2.0 * np.pi * np.round(moved[self._turning] / (2.0 * np.pi))
+            share = 1.0 - math.exp(-self._velocity_bandwidth * dt)
+            self._velocity = self._velocity + share * (moved / dt - self._velocity)
+        else:
+            self._velocity = velocity.copy()
+        self._position = position.copy()
+        if self._acceleration_bandwidth > 0.0:
+            share = 1.0 - math.exp(-self._acceleration_bandwidth * dt)
+            grown = share * (self._velocity - self._slow)
+            self._slow = self._slow + grown
+            self._acceleration = self._acceleration + share * (grown / dt - self._acceleration)
+        return self._velocity.copy(), self._acceleration.copy()

@@ -1,0 +1,243 @@
+r"""Newton-Euler relations of successive bodies, seen from a sensor under them (compiled): patent 003, claims 6 and 14.
+
+With the wrench ``(F, M)`` exerted by the robot on its base, moments about the sensor's origin ``S``, all vectors in
+axes of the root link, ``g`` gravity, and for each body ``j`` above the sensor the mass ``m``, the centre ``G``, its
+absolute acceleration ``a_G`` and the inertia ``I`` about it::
+
+    inertial wrench   F_j = m a_G                      M_j = I alpha + w x I w + SG x m a_G
+    gravity wrench    F_g = sum_j m g                  M_g = sum_j SG x m g                          (claims 3 and 4)
+    dynamic wrench    F_d = F - F_g                    M_d = M - M_g                                 (claim 2)
+    revolute joint    tau_i = -z_i . [ M_d + sum_{j inboard of i} M_j ] about O_i             (claim 6)
+    prismatic joint   f_i   = -z_i . [ F_d + sum_{j inboard of i} F_j ]                              (claim 14)
+
+Inboard of a joint is all that the sensor carries and the joint does not: in a tree also the other branches. A first
+joint has nothing inboard, and what hangs on the arm then needs no model. A base that moves enters by the absolute
+accelerations, with its own mass above the sensor as the first body.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numpy.typing import NDArray
+
+from flexarm_core.base_wrench.sensed_bodies import (
+    ABOVE,
+    AXIS,
+    CENTER,
+    COORDINATE,
+    FIRST_MOMENT,
+    INERTIA,
+    KIND,
+    MASS,
+    PARENT,
+    PRISMATIC,
+    ROTATION,
+    SENSED,
+    TRANSLATION,
+    WEIGHT,
+)
+from flexarm_core.compiled import kernel
+from flexarm_core.types import Array
+
+# Columns of a body's state in the work array: rotation, origin, axis, velocities, accelerations; then wrenches.
+R, P, Z, W, ALPHA, A = 0, 9, 12, 15, 18, 21
+INERTIAL, GRAVITY = 24, 30
+STATE = 36
+# Rows of the output.
+TORQUE, GRAVITY_TORQUE, MODEL_TORQUE, WRENCHES, ROWS = 0, 1, 2, 3, 4
+# Where the wrenches lie in their row.
+GRAVITY_WRENCH, RESIDUAL_WRENCH, WIDTH = 0, 6, 12
+
+
+@kernel
+def newton_euler(
+    links: Array, structure: NDArray, sensor: Array, motion: Array, given: Array, work: Array, out: Array
+) -> None:
+    """Torques at all joints above a sensor from the wrench that it measures.
+
+    Args:
+        links: (B, 32) of ``SensedBodies``.
+        structure: (B, 5) of it.
+        sensor: (13,) body that holds the sensor, and rotation (9) and translation (3) of its frame there.
+        motion: (3, N) positions, velocities and accelerations of the coordinates; a zero acceleration leaves its terms
+            out [rad | m, ...].
+        given: (16,) gravity (3) in axes of the root link; wrench (6) of the robot on the base in sensor axes; whether
+            the next six hold (1); gravity wrench (6), likewise [m/s^2, N, N*m].
+        work: (B, 36).
+        out: (4, max(N, 12)): torque that reaches the link at each joint without gravity, torque that gravity takes
+            there, what the torque should be by the model, all by coordinate; in the last row, of the robot on the base
+            in sensor axes, gravity wrench (6) and residual wrench (6), measured less modelled.
+    """
+    bodies = len(links)
+    place(links, structure, motion, work)
+    whole = work[int(sensor[0])]  # the body that holds the sensor will gather what the sensor carries
+    sx = whole[P] + whole[R] * sensor[10] + whole[R + 1] * sensor[11] + whole[R + 2] * sensor[12]
+    sy = whole[P + 1] + whole[R + 3] * sensor[10] + whole[R + 4] * sensor[11] + whole[R + 5] * sensor[12]
+    sz = whole[P + 2] + whole[R + 6] * sensor[10] + whole[R + 7] * sensor[11] + whole[R + 8] * sensor[12]
+    for k in range(bodies):
+        here = work[k]
+        for i in range(INERTIAL, STATE):
+            here[i] = 0.0
+        if structure[k, ABOVE]:
+            load(links[k], here, given, sx, sy, sz)
+    for k in range(bodies - 1, 0, -1):  # sums over all that a joint carries
+        if structure[k, ABOVE]:
+            parent = work[structure[k, PARENT]]
+            for i in range(INERTIAL, STATE):
+                parent[i] += work[k, i]
+    weight, rest = out[WRENCHES, GRAVITY_WRENCH : GRAVITY_WRENCH + 6], out[WRENCHES, RESIDUAL_WRENCH:WIDTH]
+    # sensor axes -> root axes, column by column of R_body R_sensor
+    f0 = f1 = f2 = n0 = n1 = n2 = 0.0
+    for c in range(3):
+        x = whole[R] * sensor[1 + c] + whole[R + 1] * sensor[4 + c] + whole[R + 2] * sensor[7 + c]
+        y = whole[R + 3] * sensor[1 + c] + whole[R + 4] * sensor[4 + c] + whole[R + 5] * sensor[7 + c]
+        z = whole[R + 6] * sensor[1 + c] + whole[R + 7] * sensor[4 + c] + whole[R + 8] * sensor[7 + c]
+        f0, f1, f2 = f0 + x * given[3 + c], f1 + y * given[3 + c], f2 + z * given[3 + c]
+        n0, n1, n2 = n0 + x * given[6 + c], n1 + y * given[6 + c], n2 + z * given[6 + c]
+        g, m = GRAVITY, GRAVITY + 3
+        weight[c] = x * whole[g] + y * whole[g + 1] + z * whole[g + 2]
+        weight[3 + c] = x * whole[m] + y * whole[m + 1] + z * whole[m + 2]
+        g, m = INERTIAL, INERTIAL + 3
+        rest[c] = x * whole[g] + y * whole[g + 1] + z * whole[g + 2]
+        rest[3 + c] = x * whole[m] + y * whole[m + 1] + z * whole[m + 2]
+    if given[9] > 0.0:  # a gravity wrench that was looked up
+        for c in range(6):
+            weight[c] = given[10 + c]
+    for c in range(3):
+        x = whole[R] * sensor[1 + c] + whole[R + 1] * sensor[4 + c] + whole[R + 2] * sensor[7 + c]
+        y = whole[R + 3] * sensor[1 + c] + whole[R + 4] * sensor[4 + c] + whole[R + 5] * sensor[7 + c]
+        z = whole[R + 6] * sensor[1 + c] + whole[R + 7] * sensor[4 + c] + whole[R + 8] * sensor[7 + c]
+        f0, f1, f2 = f0 - x * weight[c], f1 - y * weight[c], f2 - z * weight[c]
+        n0, n1, n2 = n0 - x * weight[3 + c], n1 - y * weight[3 + c], n2 - z * weight[3 + c]
+    for c in range(6):  # the robot pushes on its base by gravity less what accelerates it
+        rest[c] = given[3 + c] - weight[c] + rest[c]
+    for k in range(1, bodies):
+        if not structure[k, SENSED]:
+            continue
+        here, at = work[k], structure[k, COORDINATE]
+        zx, zy, zz = here[Z], here[Z + 1], here[Z + 2]
+        # wrench of all that is inboard, with the dynamic wrench
+        u0, u1, u2 = (
+            f0 + whole[INERTIAL] - here[INERTIAL],
+            f1 + whole[INERTIAL + 1] - here[INERTIAL + 1],
+            f2 + whole[INERTIAL + 2] - here[INERTIAL + 2],
+        )
+        if structure[k, KIND] == PRISMATIC:
+            out[TORQUE, at] = -(zx * u0 + zy * u1 + zz * u2)
+            out[GRAVITY_TORQUE, at] = -(zx * here[GRAVITY] + zy * here[GRAVITY + 1] + zz * here[GRAVITY + 2])
+            out[MODEL_TORQUE, at] = zx * here[INERTIAL] + zy * here[INERTIAL + 1] + zz * here[INERTIAL + 2]
+            continue
+        rx, ry, rz = sx - here[P], sy - here[P + 1], sz - here[P + 2]  # from the joint to the sensor
+        # z . (M + r x F) = z . M + (z x r) . F
+        ax, ay, az = zy * rz - zz * ry, zz * rx - zx * rz, zx * ry - zy * rx
+        v0, v1, v2 = (
+            n0 + whole[INERTIAL + 3] - here[INERTIAL + 3],
+            n1 + whole[INERTIAL + 4] - here[INERTIAL + 4],
+            n2 + whole[INERTIAL + 5] - here[INERTIAL + 5],
+        )
+        out[TORQUE, at] = -(zx * v0 + zy * v1 + zz * v2 + ax * u0 + ay * u1 + az * u2)
+        g = GRAVITY
+        out[GRAVITY_TORQUE, at] = -(
+            zx * here[g + 3] + zy * here[g + 4] + zz * here[g + 5] + ax * here[g] + ay * here[g + 1] + az * here[g + 2]
+        )
+        g = INERTIAL
+        out[MODEL_TORQUE, at] = (
+            zx * here[g + 3] + zy * here[g + 4] + zz * here[g + 5] + ax * here[g] + ay * here[g + 1] + az * here[g + 2]
+        )
+
+
+@kernel
+def place(links: Array, structure: NDArray, motion: Array, work: Array) -> None:
+    """Pose, velocity and acceleration of every body into ``work``, in axes of the root link."""
+    root = work[0]
+    for i in range(INERTIAL):
+        root[i] = 0.0
+    root[R], root[R + 4], root[R + 8] = 1.0, 1.0, 1.0
+    for k in range(1, len(links)):
+        link, up, here = links[k], work[structure[k, PARENT]], work[k]
+        at = structure[k, COORDINATE]
+        q, rate, acceleration = motion[0, at], motion[1, at], motion[2, at]
+        ux, uy, uz = link[AXIS], link[AXIS + 1], link[AXIS + 2]
+        turns = structure[k, KIND] != PRISMATIC
+        co, si = (math.cos(q), math.sin(q)) if turns else (1.0, 0.0)
+        ve = 1.0 - co
+        for row in range(3):
+            a, b, c = up[R + 3 * row], up[R + 3 * row + 1], up[R + 3 * row + 2]
+            # rows of R_parent R_joint
+            x = a * link[ROTATION] + b * link[ROTATION + 3] + c * link[ROTATION + 6]
+            y = a * link[ROTATION + 1] + b * link[ROTATION + 4] + c * link[ROTATION + 7]
+            z = a * link[ROTATION + 2] + b * link[ROTATION + 5] + c * link[ROTATION + 8]
+            along = x * ux + y * uy + z * uz
+            here[Z + row] = along
+            slid = 0.0 if turns else q * along
+            here[P + row] = (
+                up[P + row] + a * link[TRANSLATION] + b * link[TRANSLATION + 1] + c * link[TRANSLATION + 2] + slid
+            )
+            # Rodrigues: columns of the turn about the axis, from the left
+            here[R + 3 * row] = co * x + si * (y * uz - z * uy) + ve * along * ux
+            here[R + 3 * row + 1] = co * y + si * (z * ux - x * uz) + ve * along * uy
+            here[R + 3 * row + 2] = co * z + si * (x * uy - y * ux) + ve * along * uz
+        zx, zy, zz = here[Z], here[Z + 1], here[Z + 2]
+        rx, ry, rz = here[P] - up[P], here[P + 1] - up[P + 1], here[P + 2] - up[P + 2]
+        wx, wy, wz = up[W], up[W + 1], up[W + 2]
+        ex, ey, ez = up[ALPHA], up[ALPHA + 1], up[ALPHA + 2]
+        vx, vy, vz = wy * rz - wz * ry, wz * rx - wx * rz, wx * ry - wy * rx
+        here[A] = up[A] + ey * rz - ez * ry + wy * vz - wz * vy
+        here[A + 1] = up[A + 1] + ez * rx - ex * rz + wz * vx - wx * vz
+        here[A + 2] = up[A + 2] + ex * ry - ey * rx + wx * vy - wy * vx
+        bx, by, bz = (wy * zz - wz * zy) * rate, (wz * zx - wx * zz) * rate, (wx * zy - wy * zx) * rate
+        if turns:
+            here[W], here[W + 1], here[W + 2] = wx + zx * rate, wy + zy * rate, wz + zz * rate
+            here[ALPHA] = ex + zx * acceleration + bx
+            here[ALPHA + 1] = ey + zy * acceleration + by
+            here[ALPHA + 2] = ez + zz * acceleration + bz
+        else:
+            here[W], here[W + 1], here[W + 2] = wx, wy, wz
+            here[ALPHA], here[ALPHA + 1], here[ALPHA + 2] = ex, ey, ez
+            here[A] += zx * acceleration + 2.0 * bx
+            here[A + 1] += zy * acceleration + 2.0 * by
+            here[A + 2] += zz * acceleration + 2.0 * bz
+
+
+@kernel
+def load(link: Array, here: Array, given: Array, sx: float, sy: float, sz: float) -> None:
+    """Inertial and gravity wrench of one body about the sensor's origin into its row."""
+    cx = here[R] * link[CENTER] + here[R + 1] * link[CENTER + 1] + here[R + 2] * link[CENTER + 2]
+    cy = here[R + 3] * link[CENTER] + here[R + 4] * link[CENTER + 1] + here[R + 5] * link[CENTER + 2]
+    cz = here[R + 6] * link[CENTER] + here[R + 7] * link[CENTER + 1] + here[R + 8] * link[CENTER + 2]
+    wx, wy, wz = here[W], here[W + 1], here[W + 2]
+    ex, ey, ez = here[ALPHA], here[ALPHA + 1], here[ALPHA + 2]
+    vx, vy, vz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
+    m = link[MASS]
+    fx = m * (here[A] + ey * cz - ez * cy + wy * vz - wz * vy)
+    fy = m * (here[A + 1] + ez * cx - ex * cz + wz * vx - wx * vz)
+    fz = m * (here[A + 2] + ex * cy - ey * cx + wx * vy - wy * vx)
+    # I alpha + w x I w with both vectors turned into the body
+    p0 = here[R] * ex + here[R + 3] * ey + here[R + 6] * ez
+    p1 = here[R + 1] * ex + here[R + 4] * ey + here[R + 7] * ez
+    p2 = here[R + 2] * ex + here[R + 5] * ey + here[R + 8] * ez
+    o0 = here[R] * wx + here[R + 3] * wy + here[R + 6] * wz
+    o1 = here[R + 1] * wx + here[R + 4] * wy + here[R + 7] * wz
+    o2 = here[R + 2] * wx + here[R + 5] * wy + here[R + 8] * wz
+    i = INERTIA
+    h0 = link[i] * o0 + link[i + 1] * o1 + link[i + 2] * o2
+    h1 = link[i + 3] * o0 + link[i + 4] * o1 + link[i + 5] * o2
+    h2 = link[i + 6] * o0 + link[i + 7] * o1 + link[i + 8] * o2
+    t0 = link[i] * p0 + link[i + 1] * p1 + link[i + 2] * p2 + o1 * h2 - o2 * h1
+    t1 = link[i + 3] * p0 + link[i + 4] * p1 + link[i + 5] * p2 + o2 * h0 - o0 * h2
+    t2 = link[i + 6] * p0 + link[i + 7] * p1 + link[i + 8] * p2 + o0 * h1 - o1 * h0
+    dx, dy, dz = here[P] + cx - sx, here[P + 1] + cy - sy, here[P + 2] + cz - sz
+    here[INERTIAL], here[INERTIAL + 1], here[INERTIAL + 2] = fx, fy, fz
+    here[INERTIAL + 3] = here[R] * t0 + here[R + 1] * t1 + here[R + 2] * t2 + dy * fz - dz * fy
+    here[INERTIAL + 4] = here[R + 3] * t0 + here[R + 4] * t1 + here[R + 5] * t2 + dz * fx - dx * fz
+    here[INERTIAL + 5] = here[R + 6] * t0 + here[R + 7] * t1 + here[R + 8] * t2 + dx * fy - dy * fx
+    weight = link[WEIGHT]
+    qx, qy, qz = link[FIRST_MOMENT], link[FIRST_MOMENT + 1], link[FIRST_MOMENT + 2]
+    gx, gy, gz = given[0], given[1], given[2]
+    dx = here[R] * qx + here[R + 1] * qy + here[R + 2] * qz + weight * (here[P] - sx)
+    dy = here[R + 3] * qx + here[R + 4] * qy + here[R + 5] * qz + weight * (here[P + 1] - sy)
+    dz = here[R + 6] * qx + here[R + 7] * qy + here[R + 8] * qz + weight * (here[P + 2] - sz)
+    g = GRAVITY
+    here[g], here[g + 1], here[g + 2] = weight * gx, weight * gy, weight * gz
+    here[g + 3], here[g + 4], here[g + 5] = dy * gz - dz * gy, dz * gx - dx * gz, dx * gy - dy * gx

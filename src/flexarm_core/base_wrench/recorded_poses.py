@@ -1,0 +1,114 @@
+"""find_static_poses: where a recorded arm was at rest, and what the sensor said there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.base_wrench.static_pose import StaticPose, mean_pose
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class RestConfig:
+    """What counts as a pose at rest in a recording.
+
+    Attributes:
+        max_velocity: largest velocity of a joint at rest [rad/s | m/s].
+        max_drift: largest way of a joint during a rest [rad | m].
+        settle_time: beginning of a rest that does not count [s].
+        min_time: least time of a rest after that [s].
+        min_displacement: way by which some joint must differ from all earlier poses [rad | m].
+        max_gap: longest time between two samples of one rest [s].
+    """
+
+    max_velocity: float = 0.01
+    max_drift: float = 0.005
+    settle_time: float = 0.5
+    min_time: float = 0.3
+    min_displacement: float = 0.1
+    max_gap: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        for name in ("max_velocity", "max_drift", "min_time", "max_gap"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
+                raise ConfigError(f"{name} must be finite and > 0, got {getattr(self, name)}")
+        for name in ("settle_time", "min_displacement"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise ConfigError(f"{name} must be finite and >= 0, got {getattr(self, name)}")
+
+
+def find_static_poses(
+    stamps: NDArray[np.int64],
+    positions: Array,
+    velocities: Array,
+    wrenches: Array,
+    config: RestConfig,
+    deflections: Array | None = None,
+) -> list[StaticPose]:
+    """Poses of a recording, in its order.
+
+    A rest in which no wrench came, or too near an earlier pose, is left out.
+
+    Args:
+        stamps: (k,) rising [ns].
+        positions: (k, n) [rad | m].
+        velocities: (k, n) [rad/s | m/s].
+        wrenches: (k, 6) of the robot on the base, in the sensor's frame; NaN where there is none [N, N*m].
+        config: what counts as rest.
+        deflections: (k, m) of the elastic joints of the base [m | rad].
+
+    Raises:
+        InputError: arrays that do not fit together, stamps that do not rise, joint states that are not finite.
+    """
+    k = len(stamps)
+    if positions.ndim != 2 or len(positions) != k or velocities.shape != positions.shape or wrenches.shape != (k, 6):
+        raise InputError(
+            f"a recording needs positions and velocities ({k}, n) and wrenches ({k}, 6) for its {k} stamps, got"
+            f" {positions.shape}, {velocities.shape} and {wrenches.shape}"
+        )
+    if deflections is not None and (deflections.ndim != 2 or len(deflections) != k):
+        raise InputError(f"a recording of {k} stamps needs as many deflections, got {deflections.shape}")
+    if (np.diff(stamps) <= 0).any():
+        raise InputError("the stamps of a recording must rise from sample to sample")
+    if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+        raise InputError("positions and velocities of a recording must be finite")
+    poses: list[StaticPose] = []
+    for first, last in _rests(stamps, positions, velocities, config):
+        counts = slice(int(np.searchsorted(stamps, stamps[first] + config.settle_time * 1e9)), last + 1)
+        if counts.start > last or stamps[last] - stamps[counts.start] < config.min_time * 1e9:
+            continue
+        said = wrenches[counts]
+        said = said[np.isfinite(said).all(axis=1)]
+        if not len(said):
+            continue
+        bent = None if deflections is None else deflections[counts]
+        pose = mean_pose(positions[counts], velocities[counts], said, bent)
+        if all(np.abs(pose.position - other.position).max() >= config.min_displacement for other in poses):
+            poses.append(pose)
+    return poses
+
+
+def _rests(stamps: NDArray[np.int64], positions: Array, velocities: Array, config: RestConfig) -> list[tuple[int, int]]:
+    """First and last sample of each interval of rest."""
+    still: NDArray[np.bool_] = np.abs(velocities).max(axis=1, initial=0.0) <= config.max_velocity
+    rests: list[tuple[int, int]] = []
+    first = -1
+    for i in range(len(stamps)):
+        broken = first >= 0 and (
+            not still[i]
+            or stamps[i] - stamps[i - 1] > config.max_gap * 1e9
+            or np.abs(positions[i] - positions[first]).max() > config.max_drift
+        )
+        if broken:
+            rests.append((first, i - 1))
+            first = -1
+        if first < 0 and still[i]:
+            first = i
+    if first >= 0:
+        rests.append((first, len(stamps) - 1))
+    return rests

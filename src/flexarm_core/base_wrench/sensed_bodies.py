@@ -1,0 +1,196 @@
+"""SensedBodies: the moving bodies of a robot as the compiled recursion walks them, and which of them a sensor carries.
+
+A body is a movable joint with all that is fixed to its child link; the first one is the root link. Of the body that
+holds the sensor, only the links above the sensor count: what hangs on it by the sensor's own joint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.robot.description import Joint, RobotDescription
+from flexarm_core.types import Array
+
+# Columns of the table of numbers.
+ROTATION, TRANSLATION, AXIS, MASS, CENTER, INERTIA = 0, 9, 12, 15, 16, 19
+WEIGHT, FIRST_MOMENT, COLUMNS = 28, 29, 32
+# Columns of the table of indices.
+PARENT, KIND, COORDINATE, ABOVE, SENSED = range(5)
+REVOLUTE, PRISMATIC = 0, 1
+NOT_SENSED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SensedBodies:
+    """Bodies of a robot, parents before children, in the axes of their own joints.
+
+    Attributes:
+        sensor: name of the force/torque sensor.
+        sensor_frame: link in whose frame it measures.
+        coordinates: (N) joints, actuated ones first, then the elastic ones under the base: the order of ``q``.
+        n: number of actuated joints.
+        sensed: (n,) whether the sensor carries a joint: only of those it can say something.
+        names: (B) link of each body, the root first.
+        links: (B, 32) a row a body: rotation (9) and translation (3) of its joint's frame in the parent body, joint
+            axis (3), mass above the sensor (1), its centre (3) and inertia about that (9), and, for gravity alone, mass
+            (1) and first moment ``m c`` (3) [m, kg, kg*m, kg*m^2].
+        structure: (B, 5) parent, kind (0 revolute, 1 prismatic), coordinate, whether it is above the sensor, and
+            whether its joint is.
+        sensor_body: body that holds the sensor.
+        transform_sensor_to_body: (4, 4) where the sensor's frame is on it.
+    """
+
+    sensor: str
+    sensor_frame: str
+    coordinates: tuple[str, ...]
+    n: int
+    sensed: NDArray[np.bool_]
+    names: tuple[str, ...]
+    links: Array
+    structure: NDArray[np.int64]
+    sensor_body: int
+    transform_sensor_to_body: Array
+
+    @property
+    def weighing(self) -> tuple[int, ...]:
+        """Bodies above the sensor: those whose gravity it feels."""
+        return tuple(int(k) for k in np.flatnonzero(self.structure[:, ABOVE]))
+
+    def gravity_parameters(self) -> Array:
+        """Masses and first moments (w, 4) ``[m, m cx, m cy, m cz]`` of the bodies above the sensor [kg, kg*m]."""
+        return self.links[list(self.weighing), WEIGHT : FIRST_MOMENT + 3].copy()
+
+    def with_gravity_parameters(self, parameters: Array) -> SensedBodies:
+        """The same with other masses and first moments (w, 4) for gravity; inertial terms keep the description's.
+
+        Raises:
+            ConfigError: another shape, or not finite.
+        """
+        wanted = (len(self.weighing), 4)
+        if np.shape(parameters) != wanted or not np.isfinite(parameters).all():
+            names = ", ".join(self.names[k] for k in self.weighing)
+            raise ConfigError(f"gravity parameters must be finite, of shape {wanted} for {names}; got {parameters}")
+        links = self.links.copy()
+        links[list(self.weighing), WEIGHT : FIRST_MOMENT + 3] = parameters
+        return SensedBodies(
+            self.sensor,
+            self.sensor_frame,
+            self.coordinates,
+            self.n,
+            self.sensed,
+            self.names,
+            links,
+            self.structure,
+            self.sensor_body,
+            self.transform_sensor_to_body,
+        )
+
+
+def build_sensed_bodies(description: RobotDescription, sensor: str = "base_ft_sensor") -> SensedBodies:
+    """Bodies of a described robot as a sensor under its base sees them.
+
+    Args:
+        description: of the robot; flexible links count as rigid.
+        sensor: name of a force/torque sensor of ``<ros2_control>``.
+
+    Raises:
+        ConfigError: there is no such sensor, or it carries no actuated joint.
+        RobotDescriptionError: the sensor sits on the root link, through which no wrench passes.
+    """
+    if sensor not in description.force_torque_sensors:
+        known = ", ".join(description.force_torque_sensors) or "none"
+        raise ConfigError(f"robot '{description.name}' has no force/torque sensor '{sensor}'; it has: {known}")
+    frame = description.force_torque_sensors[sensor].frame
+    if frame == description.root:
+        raise RobotDescriptionError(
+            f"force/torque sensor '{sensor}' sits on the root link '{frame}': no joint leads to it"
+        )
+    tree = _Tree(description, frame)
+    coordinates = (*description.actuated, *(joint.name for joint in description.elastic))
+    structure, links = [], []
+    for index, (body, joint) in enumerate(tree.bodies.items()):
+        kind = PRISMATIC if joint is not None and joint.kind == "prismatic" else REVOLUTE
+        coordinate = NOT_SENSED if joint is None else coordinates.index(joint.name)
+        carried = joint is not None and joint.parent in tree.carried
+        above = any(link in tree.carried for link in tree.members[body])
+        structure.append([tree.parents[index], kind, coordinate, int(above), int(carried)])
+        links.append(tree.row(body, joint))
+    n = len(description.actuated)
+    table = np.array(structure, dtype=np.int64)
+    sensed = np.zeros(n, dtype=bool)
+    for row in table:
+        if row[SENSED] and row[COORDINATE] < n:
+            sensed[row[COORDINATE]] = True
+    if not sensed.any():
+        raise ConfigError(f"force/torque sensor '{sensor}' carries no actuated joint: it must lie under the base")
+    names = tuple(tree.bodies)
+    body = next(name for name in names if frame in tree.members[name])
+    return SensedBodies(
+        sensor=sensor,
+        sensor_frame=frame,
+        coordinates=coordinates,
+        n=n,
+        sensed=sensed,
+        names=names,
+        links=np.array(links),
+        structure=table,
+        sensor_body=names.index(body),
+        transform_sensor_to_body=tree.members[body][frame],
+    )
+
+
+class _Tree:
+    """Links gathered to bodies, and those that the sensor carries."""
+
+    def __init__(self, description: RobotDescription, sensor_frame: str) -> None:
+        self._description = description
+        root = description.root
+        self.bodies: dict[str, Joint | None] = {root: None}
+        self.members: dict[str, dict[str, Array]] = {root: {root: np.eye(4)}}
+        self.parents = [NOT_SENSED]
+        self.carried: set[str] = set()
+        self._placed: dict[str, Array] = {}
+        owner = {root: root}
+        for joint in description.joints.values():  # parents before children
+            body = owner[joint.parent]
+            transform = self.members[body][joint.parent] @ joint.transform_child_to_parent
+            if joint.kind == "fixed":
+                owner[joint.child] = body
+                self.members[body][joint.child] = transform
+            else:
+                owner[joint.child] = joint.child
+                self.bodies[joint.child] = joint
+                self.members[joint.child] = {joint.child: np.eye(4)}
+                self.parents.append(list(self.bodies).index(body))
+                self._placed[joint.child] = transform
+            if joint.child == sensor_frame or joint.parent in self.carried:
+                self.carried.add(joint.child)
+
+    def row(self, body: str, joint: Joint | None) -> Array:
+        """Row of the table of numbers."""
+        row = np.zeros(COLUMNS)
+        placed = np.eye(4) if joint is None else self._placed[body]
+        row[ROTATION:TRANSLATION], row[TRANSLATION:AXIS] = placed[:3, :3].ravel(), placed[:3, 3]
+        if joint is not None:
+            row[AXIS:MASS] = joint.axis
+        mass, moment = 0.0, np.zeros(3)
+        parts = []
+        for name, transform in self.members[body].items():
+            link = self._description.links[name]
+            if name not in self.carried or (link.mass == 0.0 and not link.inertia.any()):
+                continue
+            center = transform[:3, :3] @ link.center_of_mass + transform[:3, 3]
+            mass, moment = mass + link.mass, moment + link.mass * center
+            parts.append((link.mass, center, transform[:3, :3] @ link.inertia @ transform[:3, :3].T))
+        center = moment / mass if mass > 0.0 else np.zeros(3)
+        inertia = np.zeros((3, 3))
+        for part, place, about in parts:
+            arm = place - center
+            inertia += about + part * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+        row[MASS], row[CENTER:INERTIA], row[INERTIA:WEIGHT] = mass, center, inertia.ravel()
+        row[WEIGHT], row[FIRST_MOMENT:] = mass, moment
+        return row

@@ -1,0 +1,104 @@
+"""SensorDynamics: what a force/torque sensor under the base says of every joint, for exact data exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.base_wrench.newton_euler import (
+    GRAVITY_TORQUE,
+    GRAVITY_WRENCH,
+    MODEL_TORQUE,
+    RESIDUAL_WRENCH,
+    ROWS,
+    STATE,
+    TORQUE,
+    WIDTH,
+    WRENCHES,
+    newton_euler,
+)
+from flexarm_core.base_wrench.sensed_bodies import SensedBodies
+from flexarm_core.types import Array
+
+NO_WRENCH = np.zeros(6)
+
+
+@dataclass(frozen=True, slots=True)
+class JointTorques:
+    """What the Newton-Euler relations give at one state.
+
+    Attributes:
+        torque: (n,) that reaches the links at each joint, gravity compensated [N*m | N]; as all (n,) here not a number
+            for joints that the sensor does not carry.
+        gravity: (n,) that gravity takes at each joint: what holds the arm at rest [N*m | N].
+        model_torque: (n,) what ``torque`` should be by the model under these accelerations [N*m | N].
+        gravity_wrench: (6,) part of gravity in the sensor's wrench, of the robot on its base in the sensor's frame.
+        residual_wrench: (6,) measured less modelled wrench, likewise [N, N*m].
+    """
+
+    torque: Array
+    gravity: Array
+    model_torque: Array
+    gravity_wrench: Array
+    residual_wrench: Array
+
+
+class SensorDynamics:
+    """Newton-Euler relations of the bodies above a sensor (MATHS.md section 4).
+
+    Attributes:
+        bodies: above the sensor.
+        gravity: (3) in axes of the root link [m/s^2].
+    """
+
+    def __init__(self, bodies: SensedBodies, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> None:
+        """Take bodies and gravity (3,) in axes of the root link [m/s^2]."""
+        self.bodies, self.gravity = bodies, gravity
+        count, size = len(bodies.links), len(bodies.coordinates)
+        placed = bodies.transform_sensor_to_body
+        self._sensor = np.concatenate(([float(bodies.sensor_body)], placed[:3, :3].ravel(), placed[:3, 3]))
+        self._motion = np.zeros((3, size))
+        self._given = np.zeros(16)
+        self._given[:3] = gravity
+        self._work = np.zeros((count, STATE))
+        self._out = np.zeros((ROWS, max(size, WIDTH)))
+        self._out[:WRENCHES, : bodies.n][:, ~bodies.sensed] = np.nan  # never written
+
+    def torques(
+        self,
+        position: Array,
+        velocity: Array,
+        acceleration: Array,
+        wrench: Array,
+        gravity_wrench: Array | None = None,
+    ) -> JointTorques:
+        """Torques at the joints from a wrench.
+
+        Args:
+            position: (N,) of the coordinates: actuated joints, then elastic joints [rad | m].
+            velocity: (N,) [rad/s | m/s].
+            acceleration: (N,) [rad/s^2 | m/s^2]; zero leaves those terms out.
+            wrench: (6,) ``[f; n]`` of the robot on its base, in the sensor's frame [N, N*m].
+            gravity_wrench: (6,) likewise, in place of the model's.
+        """
+        motion, given, out, n = self._motion, self._given, self._out, self.bodies.n
+        motion[0], motion[1], motion[2] = position, velocity, acceleration
+        given[3:9] = wrench
+        given[9] = gravity_wrench is not None
+        if gravity_wrench is not None:
+            given[10:] = gravity_wrench
+        newton_euler(self.bodies.links, self.bodies.structure, self._sensor, motion, given, self._work, out)
+        out = out.copy()
+        return JointTorques(
+            torque=out[TORQUE, :n],
+            gravity=out[GRAVITY_TORQUE, :n],
+            model_torque=out[MODEL_TORQUE, :n],
+            gravity_wrench=out[WRENCHES, GRAVITY_WRENCH : GRAVITY_WRENCH + 6],
+            residual_wrench=out[WRENCHES, RESIDUAL_WRENCH:WIDTH],
+        )
+
+    def gravity_wrench(self, position: Array) -> Array:
+        """Gravity's part (6,) in the sensor's wrench at rest, at a position (N,) [N, N*m]."""
+        still = np.zeros(len(self.bodies.coordinates))
+        return self.torques(position, still, still, NO_WRENCH).gravity_wrench

@@ -1,0 +1,57 @@
+"""StaticPose: what a sensor said while the arm was at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flexarm_core.errors import InputError
+from flexarm_core.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPose:
+    """Means over samples at rest.
+
+    Attributes:
+        position: (n,) of the actuated joints [rad | m].
+        wrench: (6,) ``[f; n]`` of the robot on the base, in the sensor's frame [N, N*m].
+        deviation: (6,) standard deviation of that mean, from the scatter of the samples [N, N*m].
+        samples: how many it is the mean of.
+        fastest: largest joint velocity among them, as a size [rad/s | m/s].
+        deflection: (m,) of the elastic joints of the base; empty where there are none [m | rad].
+    """
+
+    position: Array
+    wrench: Array
+    deviation: Array = field(default_factory=lambda: np.zeros(6))
+    samples: int = 1
+    fastest: float = 0.0
+    deflection: Array = field(default_factory=lambda: np.zeros(0))
+
+
+def mean_pose(positions: Array, velocities: Array, wrenches: Array, deflections: Array | None = None) -> StaticPose:
+    """Pose of samples at rest.
+
+    Args:
+        positions: (k, n) [rad | m].
+        velocities: (k, n) [rad/s | m/s].
+        wrenches: (j, 6), not necessarily as many [N, N*m].
+        deflections: (k, m) [m | rad].
+
+    Raises:
+        InputError: there is no sample.
+    """
+    if not len(positions) or not len(wrenches):
+        raise InputError("a static pose needs at least one joint state and one wrench")
+    samples = len(wrenches)
+    spread = wrenches.std(axis=0, ddof=1) if samples > 1 else np.zeros(6)
+    return StaticPose(
+        position=positions.mean(axis=0),
+        wrench=wrenches.mean(axis=0),
+        deviation=spread / np.sqrt(samples),
+        samples=samples,
+        fastest=float(np.abs(velocities).max(initial=0.0)),
+        deflection=np.zeros(0) if deflections is None else deflections.mean(axis=0),
+    )
