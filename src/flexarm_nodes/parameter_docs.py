@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from flexarm_core.behavior_impedance.registry import OWN
+from flexarm_nodes.base_wrench_torque_estimator import BaseWrenchTorqueEstimator
 from flexarm_nodes.behavior_impedance_controller import BehaviorImpedanceNode
 from flexarm_nodes.behavior_parameters import kind_row, setting_rows
 from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
@@ -28,6 +29,7 @@ TABLES = {
     "rns_vibration_controller": RnsVibrationController.PARAMETERS,
     "flexible_dynamics_estimator": FlexibleDynamicsEstimator.PARAMETERS,
     "flexible_dynamics_controller": FlexibleDynamicsController.PARAMETERS,
+    "base_wrench_torque_estimator": BaseWrenchTorqueEstimator.PARAMETERS,
     "hardware_gate": HardwareGateNode.PARAMETERS,
 }
 HEAD = """# Parameters

@@ -6,10 +6,10 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
@@ -23,6 +23,7 @@ from flexarm_core.ik_redundancy.solver import RedundancyStatus
 from flexarm_core.types import Array
 from flexarm_nodes import topics
 from flexarm_nodes.conversions import nanoseconds_to_stamp
+from flexarm_nodes.goal_server import GoalServer
 from flexarm_nodes.path_conversions import fill_rows
 
 Result = FollowCartesianPath.Result
@@ -82,7 +83,9 @@ class PathFollower:
     def __init__(self, node: Node, host: PathHost) -> None:
         """Offer the action on a node."""
         self._node, self._host = node, host
-        self._server = _GoalServer(node, self._on_goal, self._on_accepted)
+        self._server = GoalServer(
+            node, FollowCartesianPath, topics.FOLLOW_CARTESIAN_PATH, self._on_goal, self._on_accepted
+        )
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="planner")
         self.path_tolerance, self.feedback_period = np.inf, 50_000_000
         self._forget()
@@ -257,43 +260,4 @@ class PathFollower:
             largest_orientation_error=orientation,
         )
         self._forget()
-        if code == Result.SUCCESSFUL:
-            handle.succeed()
-        elif code == Result.CANCELLED:
-            handle.canceled()
-        else:
-            handle.abort()
-        self._server.notify_execute(handle, lambda _: result)
-
-
-class _GoalServer(ActionServer):
-    """An action server whose goals live on the node's own callbacks, and end when their result is handed in.
-
-    The usual callback that runs as long as its goal would need a thread, or, as a coroutine that waits, would keep the
-    events executor busy without a pause (rclpy 7.1).
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        on_goal: Callable[[FollowCartesianPath.Goal], GoalResponse],
-        on_accepted: Callable[[ServerGoalHandle], None],
-    ) -> None:
-        def accept(handle: ServerGoalHandle) -> None:
-            handle.execute()
-            on_accepted(handle)
-
-        super().__init__(
-            node,
-            FollowCartesianPath,
-            topics.FOLLOW_CARTESIAN_PATH,
-            execute_callback=lambda handle: FollowCartesianPath.Result(),
-            goal_callback=on_goal,
-            handle_accepted_callback=accept,
-            cancel_callback=lambda handle: CancelResponse.ACCEPT,
-        )
-
-    def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
-        """Run a callback that hands in the result; nothing runs when a goal merely begins."""
-        if execute_callback is not None:
-            super().notify_execute(goal_handle, execute_callback)
+        self._server.finish(handle, result)

@@ -45,6 +45,9 @@ class ReferenceGenerator(ArmNode):
         Parameter("start", "double", 0.0, "time after the first sample at which the motion begins", "s", 0.0),
         Parameter("duration", "double", 4.0, "tool, joints: of the motion, shaper included", "s", 1e-3),
         Parameter("returns", "bool", False, "go back and forth without end, each way in the same time"),
+        Parameter(
+            "repetitions", "int", 0, "joints, with returns: times there and back, then rest; 0: without end", "", 0
+        ),
         Parameter("axes", "bool[]", [True, True, True, True, True, True], "tool, path: tracked axes x y z rx ry rz"),
         Parameter(
             "base_state_source",
@@ -59,7 +62,8 @@ class ReferenceGenerator(ArmNode):
         Parameter("max_angular_velocity", "double", 1.0, "path: of the tool", "rad/s", 1e-6),
         Parameter("max_angular_acceleration", "double", 4.0, "path: of the tool", "rad/s^2", 1e-6),
         Parameter("joint_displacement", "double[]", [], "joints: of each actuated joint", "rad | m"),
-        Parameter("time_law", "string", "fifth_order", "joints: smoothness of the motion", choices=tuple(TIME_LAWS)),
+        Parameter("time_law", "string", "fifth_order", "joints: smoothness of the motion", choices=TIME_LAWS),
+        Parameter("blend_time", "double", 0.1, "joints, constant_speed: in which the speed comes and goes", "s", 0.0),
         Parameter("shaper", "string", "none", "joints: input shaper of the time law", choices=SHAPERS),
         Parameter("shaper_frequency", "double", 0.0, "joints: frequency of the mode to leave at rest", "Hz", 0.0),
         Parameter("shaper_damping_ratio", "double", 0.0, "joints: damping ratio of that mode", "", 0.0, 0.99),
@@ -178,8 +182,10 @@ def _joint_move(values: dict[str, Any], model: ArmModel) -> JointMove:
             start=values["start"],
             duration=values["duration"],
             returns=values["returns"],
+            repetitions=values["repetitions"],
             shaper=make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"]),
             time_law=values["time_law"],
+            blend_time=values["blend_time"],
         )
     )
 

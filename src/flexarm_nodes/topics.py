@@ -33,6 +33,8 @@ SET_BEHAVIORS = "~/set_behaviors"
 TWIST_COMMAND = "twist_command"
 ZERO_WRENCH = "~/zero_wrench"
 MARKERS = "~/markers"
+BASE_WRENCH_ESTIMATE = "base_wrench_estimate"
+CALIBRATE_BASE_WRENCH = "~/calibrate"
 CONTROLLER_TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 
 

@@ -73,6 +73,10 @@ def test_a_move_of_the_joints_begins_where_they_are_and_answers_each_state(live,
     ("parameters", "said"),
     [
         ({"joint_displacement": [1.0]}, "joint_displacement needs 3 numbers, for joint1, joint2, joint3"),
+        (
+            {"time_law": "constant_speed", "blend_time": 0.9, "repetitions": 1},
+            "two blends of 0.9 s do not fit into 1.75 s",
+        ),
         ({"shaper_frequency": 0.2}, "the shaper alone takes 2.5 s"),
         ({"shaper_frequency": 0.0}, "shaper 'zv' needs the frequency of the mode"),
     ],

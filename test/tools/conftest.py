@@ -49,6 +49,7 @@ class FlexarmSources(SourcePackages):
 
     def executables(self, package: str) -> tuple[str, ...] | None:
         known = (
+            "base_wrench_torque_estimator",
             *("behavior_impedance_controller", "flexible_dynamics_controller", "flexible_dynamics_estimator"),
             "hardware_gate",
             *("ik_redundancy_solver", "reference_generator", "rns_vibration_controller", "simulated_plant"),

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.path.constant_speed import constant_speed
 from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
 from flexarm_core.path.line import fifth_order, seventh_order
 from flexarm_core.types import Array, JointReference
 
-TIME_LAWS = {"fifth_order": fifth_order, "seventh_order": seventh_order}
+TIME_LAWS = ("fifth_order", "seventh_order", "constant_speed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,10 @@ class JointMoveConfig:
         duration: of the motion, the shaper included: with a longer shaper the time law is faster [s].
         returns: whether the joints go back, again and again, each way in ``duration``.
         shaper: with which the time law is convolved.
-        time_law: ``fifth_order``, or ``seventh_order``, which spares what bends a jump of the jerk at both ends.
+        time_law: ``fifth_order``, ``seventh_order``, which spares what bends a jump of the jerk at both ends, or
+            ``constant_speed``.
+        blend_time: at each end of ``constant_speed``, in which the speed comes and goes [s].
+        repetitions: how often a move that returns goes there and back before it rests; 0: without end.
     """
 
     displacement: tuple[float, ...]
@@ -33,6 +37,8 @@ class JointMoveConfig:
     returns: bool = False
     shaper: InputShaper = UNSHAPED
     time_law: str = "fifth_order"
+    blend_time: float = 0.1
+    repetitions: int = 0
 
     def __post_init__(self) -> None:
         """Raise ConfigError for values that have no meaning."""
@@ -44,16 +50,32 @@ class JointMoveConfig:
             raise ConfigError(f"duration must be > 0 s, got {self.duration}")
         if not self.start >= 0.0 or not np.isfinite(self.start):
             raise ConfigError(f"start must be >= 0 s, got {self.start}")
+        if self.repetitions < 0:
+            raise ConfigError(f"repetitions must be >= 0, got {self.repetitions}")
+        if not self.blend_time >= 0.0 or not np.isfinite(self.blend_time):
+            raise ConfigError(f"blend_time must be >= 0 s, got {self.blend_time}")
         if not self.duration > self.shaper.length:
             raise ConfigError(
                 f"duration {self.duration:g} s leaves no time for the move: the shaper alone takes"
                 f" {self.shaper.length:.6g} s; give a longer duration or a shaper of a higher frequency"
+            )
+        if self.time_law == "constant_speed" and self.unshaped_duration < 2.0 * self.blend_time:
+            raise ConfigError(
+                f"two blends of {self.blend_time:g} s do not fit into {self.unshaped_duration:.6g} s: give a longer"
+                " duration or a shorter blend_time"
             )
 
     @property
     def unshaped_duration(self) -> float:
         """Duration of the time law, so that its last copy ends with the move [s]."""
         return self.duration - self.shaper.length
+
+    def law(self, time: float) -> tuple[float, float, float]:
+        """Way in [0, 1], its rate [1/s] and its acceleration [1/s^2], unshaped, at a time since the start [s]."""
+        if self.time_law == "constant_speed":
+            return constant_speed(time, self.unshaped_duration, self.blend_time)
+        smooth = fifth_order if self.time_law == "fifth_order" else seventh_order
+        return smooth(time, self.unshaped_duration)
 
 
 class JointMove:
@@ -95,12 +117,13 @@ class JointMove:
         begin, position = self._begin
         config = self.config
         time, forward = (stamp - begin) * 1e-9 - config.start, 1.0
-        if config.returns and time > 0.0:
+        ways = 2 * config.repetitions
+        if config.returns and time > 0.0 and (ways == 0 or time < ways * config.duration):
             turns, time = divmod(time, config.duration)
             forward = 1.0 if int(turns) % 2 == 0 else -1.0
-        s, rate, acceleration = config.shaper.shape(
-            lambda t: TIME_LAWS[config.time_law](t, config.unshaped_duration), time
-        )
+        elif config.returns and time > 0.0:
+            forward = -1.0  # home, and at rest
+        s, rate, acceleration = config.shaper.shape(config.law, time)
         along = np.asarray(config.displacement, dtype=float)
         return JointReference(
             stamp=stamp,

@@ -64,6 +64,38 @@ def test_a_move_that_returns_is_smooth_at_its_turns_and_comes_home(shaper):
     assert np.allclose(back.position - FIRST, BY - (at(path, 0.7).position - FIRST))
 
 
+@given(st.floats(0.001, 1.999), st.sampled_from([0.05, 0.4, 1.0]), st.sampled_from(SHAPED))
+def test_at_constant_speed_velocity_and_acceleration_are_the_derivatives(time, blend, shaper):
+    path, step = move(time_law="constant_speed", duration=2.0 + shaper.length, blend_time=blend, shaper=shaper), 1e-6
+    below, here, above = (at(path, time + shift) for shift in (-step, 0.0, step))
+    assert np.allclose((above.position - below.position) / (2 * step), here.velocity, atol=1e-6)
+    assert np.allclose((above.velocity - below.velocity) / (2 * step), here.acceleration, atol=2e-3)
+
+
+def test_at_constant_speed_the_way_between_the_blends_is_straight_and_the_ends_are_at_rest():
+    path = move(time_law="constant_speed", duration=2.1, blend_time=0.1)
+    for time in (0.1, 0.7, 2.0):
+        assert np.allclose(at(path, time).velocity, BY / 2.0) and np.allclose(at(path, time).acceleration, 0.0)
+    assert np.allclose(at(path, 1.05).position, FIRST + BY / 2.0)
+    for time, expected in ((0.0, FIRST), (2.1, FIRST + BY)):
+        assert np.allclose(at(path, time).position, expected) and not at(path, time).velocity.any()
+    assert np.allclose(at(path, 0.05).velocity, BY / 4.0)  # half of the speed after half of the blend
+    jump = move(time_law="constant_speed", blend_time=0.0)
+    assert np.allclose(at(jump, 1e-6).velocity, BY / 2.0)
+
+
+@pytest.mark.parametrize("law", ["fifth_order", "constant_speed"])
+def test_a_move_that_returns_rests_at_home_after_its_repetitions(law):
+    path, endless = (move(returns=True, repetitions=many, time_law=law, start=0.5) for many in (2, 0))
+    for time in (0.2, 1.7, 3.1, 5.0, 6.6, 8.4):
+        for field in ("position", "velocity", "acceleration"):
+            assert np.array_equal(getattr(at(path, time), field), getattr(at(endless, time), field))
+    for time in (8.5, 9.3, 50.0):
+        home = at(path, time)
+        assert np.allclose(home.position, FIRST, atol=1e-12) and not home.velocity.any() and not home.acceleration.any()
+    assert at(endless, 9.3).velocity.any()
+
+
 def test_a_move_begins_anew_after_a_reset():
     path = move()
     path.reset()
@@ -86,6 +118,10 @@ def test_a_position_of_another_number_of_joints_is_refused():
         ({"displacement": ()}, "displacement must be finite numbers"),
         ({"displacement": (1.0, float("nan"))}, "displacement must be finite numbers"),
         ({"start": -1.0}, "start must be >= 0"),
+        ({"repetitions": -1}, "repetitions must be >= 0"),
+        ({"blend_time": -0.1}, "blend_time must be >= 0"),
+        ({"time_law": "constant_speed", "duration": 0.5, "blend_time": 0.3}, "two blends of 0.3 s do not fit into 0.5"),
+        ({"time_law": "cubic"}, "time_law 'cubic' is unknown; valid: fifth_order, seventh_order, constant_speed"),
         ({"duration": 0.5, "shaper": make_shaper("zvd", 2.0)}, "the shaper alone takes 0.5 s"),
     ],
 )

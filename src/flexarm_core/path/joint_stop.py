@@ -1,0 +1,52 @@
+"""JointStop: brings joints that move to rest, with a velocity that has no kink."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array, JointReference
+
+SHORTEST = 0.05  # [s]
+
+
+class JointStop:
+    """Velocity as a cubic of time, from that of a reference to rest, all joints at the same time.
+
+    With ``s = t / T``: ``v = v_0 (1 - s)^2 (1 + 2 s) + a_0 T s (1 - s)^2``, where ``T`` is such that ``v_0`` alone
+    takes no more than the acceleration that is allowed.
+
+    Attributes:
+        duration: T [s].
+    """
+
+    def __init__(self, reference: JointReference, acceleration: Array) -> None:
+        """Set out from a reference with position, velocity and acceleration; (n,) largest of each joint.
+
+        Raises:
+            ConfigError: an acceleration that is not above zero, or a reference that lacks something.
+        """
+        if reference.position is None or reference.velocity is None or reference.acceleration is None:
+            raise ConfigError("a stop begins with position, velocity and acceleration of the reference")
+        if not np.all(acceleration > 0.0):
+            raise ConfigError(f"the acceleration of a stop must be > 0 for every joint, got {acceleration}")
+        self._stamp = reference.stamp
+        self._position, self._velocity = reference.position, reference.velocity
+        self._acceleration = reference.acceleration
+        self.duration = max(1.5 * float((np.abs(self._velocity) / acceleration).max()), SHORTEST)
+
+    def done(self, stamp: int) -> bool:
+        """Whether the joints rest at a stamp [ns]."""
+        return (stamp - self._stamp) * 1e-9 >= self.duration
+
+    def update(self, stamp: int) -> JointReference:
+        """Reference at a stamp [ns]: position, and its exact first and second derivatives."""
+        T = self.duration
+        s = min(max((stamp - self._stamp) * 1e-9 / T, 0.0), 1.0)
+        v, a = self._velocity, self._acceleration
+        return JointReference(
+            stamp,
+            self._position + v * T * (s - s**3 + 0.5 * s**4) + a * T**2 * (s**2 / 2.0 - 2.0 * s**3 / 3.0 + s**4 / 4.0),
+            v * (1.0 - s) ** 2 * (1.0 + 2.0 * s) + a * T * s * (1.0 - s) ** 2,
+            v / T * 6.0 * (s**2 - s) + a * (1.0 - 4.0 * s + 3.0 * s**2),
+        )
