@@ -98,6 +98,13 @@ def peak_effort(recording: Recording, options: MetricOptions) -> Measurement:
     return peak(np.abs(recording.effort[window(recording, options)]))
 
 
+@metric("effort", *WINDOW)
+def effort_step(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest step of any joint's effort from one tick to the next."""
+    counted = window(recording, options)
+    return peak(np.abs(np.diff(recording.effort, axis=0))[counted[1:] & counted[:-1]])
+
+
 @metric("N", *WINDOW)
 def peak_base_force(recording: Recording, options: MetricOptions) -> Measurement:
     """Largest force of the arm on its base, `max ‖f(t)‖`, weight included where there is gravity."""

@@ -37,6 +37,12 @@ def run_command(arguments: list[str]) -> int:
             text, usable = check_robot(path, options.tool_frame, dict(options.arguments))
         print(text)
         return 0 if usable else EXIT_FAILED
+    if options.command == "calibrate":
+        from flexarm_tools.calibrate import calibrate_recording
+
+        files = (Path(options.recording), Path(options.robot), Path(options.output))
+        print(calibrate_recording(*files, options.model, tuple(options.gravity), dict(options.arguments)))
+        return 0
     from flexarm_tools.session import demo_file, list_demos, run_file
 
     if options.command == "demo" and options.list:
@@ -70,7 +76,18 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="say what a robot description or modal data file holds and what it lacks")
     check.add_argument("file", metavar="ROBOT.urdf|.xacro|MODES.npz")
     check.add_argument("--tool-frame", default="", metavar="LINK")
-    check.add_argument("arguments", nargs="*", type=_assignment, metavar="NAME:=VALUE", help="xacro arguments")
+    calibrate = commands.add_parser(
+        "calibrate", help="calibrate the force/torque sensor under the base from the rests of a recorded run"
+    )
+    calibrate.add_argument("recording", metavar="RECORDING.npz")
+    calibrate.add_argument("--robot", required=True, metavar="ROBOT.urdf|.xacro", help="that was recorded")
+    calibrate.add_argument("--output", required=True, metavar="FILE.yaml", help="parameter file that is written")
+    calibrate.add_argument("--model", default="bias_and_gravity", choices=("bias_and_gravity", "bias"))
+    calibrate.add_argument(
+        "--gravity", nargs=3, type=float, default=(0.0, 0.0, -9.81), metavar=("X", "Y", "Z"), help="[m/s^2]"
+    )
+    for command in (check, calibrate):
+        command.add_argument("arguments", nargs="*", type=_assignment, metavar="NAME:=VALUE", help="xacro arguments")
     return parser
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, WrenchStamped
+from geometry_msgs.msg import PoseStamped, Wrench, WrenchStamped
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import (
     BaseReaction,
+    BaseWrenchEstimate,
     BehaviorStatus,
     CartesianReference,
     FlexibleState,
@@ -41,6 +42,7 @@ class MessageRows:
             topics.TRUE_TOOL_POSE_IN_BASE: self._fill_pose_in_base,
             topics.TRUE_FLEXIBLE_STATE: self._fill_true_modes,
             topics.TRUE_CONTACT_WRENCH: self._fill_contact,
+            topics.TRUE_JOINT_FRICTION: self._fill_friction,
             topics.CARTESIAN_REFERENCE: self._fill_reference,
             topics.SET_POINT: self._fill_path,
             topics.BASE_REACTION: self._fill_reaction,
@@ -51,6 +53,7 @@ class MessageRows:
             topics.BEHAVIOR_STATUS: self._fill_behaviors,
             topics.FLEXIBLE_STATE: self._fill_estimate,
             topics.STRAIN: self._fill_strain,
+            topics.BASE_WRENCH_ESTIMATE: self._fill_base_wrench_estimate,
         }
 
     def blank(self, topic: str, ticks: int) -> dict[str, Any]:
@@ -67,6 +70,7 @@ class MessageRows:
             topics.TRUE_TOOL_POSE: {"tool_position": (3,), "tool_rotation": (4,)},
             topics.TRUE_TOOL_POSE_IN_BASE: {"tool_position_in_base": (3,)},
             topics.TRUE_CONTACT_WRENCH: {"contact_wrench": (6,)},
+            topics.TRUE_JOINT_FRICTION: {"true_friction": (n,)},
             topics.CARTESIAN_REFERENCE: {"reference_position": (3,), "reference_acceleration": (3,)},
             topics.SET_POINT: {"path_position": (3,)},
             topics.BASE_REACTION: {
@@ -77,7 +81,7 @@ class MessageRows:
             },
             self._wrench: {"base_wrench": (6,)},
             topics.DESIRED_JOINT_REFERENCE: {"desired_position": (n,)},
-            topics.JOINT_REFERENCE: {"reference_velocity": (n,)},
+            topics.JOINT_REFERENCE: {"reference_velocity": (n,), "reference_effort": (n,), "reference_friction": (n,)},
             topics.REDUNDANCY_STATE: {
                 "resolution_position_error": (),
                 "resolution_orientation_error": (),
@@ -88,6 +92,14 @@ class MessageRows:
             topics.TRUE_FLEXIBLE_STATE: {"modal_position": (k,), "modal_rate": (k,)},
             topics.FLEXIBLE_STATE: {"estimated_modal_position": (k,), "estimated_modal_rate": (k,)},
             topics.STRAIN: {"strain": (g,)},
+            topics.BASE_WRENCH_ESTIMATE: {
+                "estimated_torque": (n,),
+                "estimated_friction": (n,),
+                "residual_wrench": (6,),
+                "estimate_valid": (),
+                "contact_detected": (),
+                "correction_weight": (),
+            },
         }
         blank: dict[str, Any] = {name: np.full((ticks, *shape), np.nan) for name, shape in shapes[topic].items()}
         if topic == topics.BASE_REACTION:
@@ -131,17 +143,22 @@ class MessageRows:
 
     @staticmethod
     def _fill_wrench(known: dict[str, Any], row: int, message: WrenchStamped) -> None:
-        known["base_wrench"][row] = *_point(message.wrench.force), *_point(message.wrench.torque)
+        known["base_wrench"][row] = _wrench(message.wrench)
 
     @staticmethod
     def _fill_contact(known: dict[str, Any], row: int, message: WrenchStamped) -> None:
-        known["contact_wrench"][row] = *_point(message.wrench.force), *_point(message.wrench.torque)
+        known["contact_wrench"][row] = _wrench(message.wrench)
+
+    def _fill_friction(self, known: dict[str, Any], row: int, message: JointState) -> None:
+        known["true_friction"][row] = by_name(self._model.joint_names, message.name, message.effort)
 
     def _fill_desired(self, known: dict[str, Any], row: int, message: JointReference) -> None:
         known["desired_position"][row] = by_name(self._model.joint_names, message.names, message.position)
 
     def _fill_given(self, known: dict[str, Any], row: int, message: JointReference) -> None:
-        known["reference_velocity"][row] = by_name(self._model.joint_names, message.names, message.velocity)
+        for field in ("velocity", "effort", "friction"):
+            values = by_name(self._model.joint_names, message.names, getattr(message, field))
+            known[f"reference_{field}"][row] = values
 
     @staticmethod
     def _fill_redundancy(known: dict[str, Any], row: int, message: RedundancyState) -> None:
@@ -168,6 +185,15 @@ class MessageRows:
         gauges = tuple(self._model.description.strain_gauges)
         known["strain"][row] = by_name(gauges, message.names, message.strain)
 
+    def _fill_base_wrench_estimate(self, known: dict[str, Any], row: int, message: BaseWrenchEstimate) -> None:
+        for field in ("torque", "friction"):
+            values = by_name(self._model.joint_names, message.names, getattr(message, field))
+            known[f"estimated_{field}"][row] = values
+        known["residual_wrench"][row] = _wrench(message.residual_wrench)
+        known["estimate_valid"][row] = message.valid
+        known["contact_detected"][row] = message.contact
+        known["correction_weight"][row] = message.correction_weight
+
 
 def by_name(wanted: Sequence[str], names: Sequence[str], values: Sequence[float]) -> list[float]:
     """Values in the order of the wanted names, NaN for those that are not given: an estimator may know fewer modes."""
@@ -177,3 +203,7 @@ def by_name(wanted: Sequence[str], names: Sequence[str], values: Sequence[float]
 
 def _point(point: Any) -> tuple[float, float, float]:
     return point.x, point.y, point.z
+
+
+def _wrench(wrench: Wrench) -> tuple[float, ...]:
+    return *_point(wrench.force), *_point(wrench.torque)

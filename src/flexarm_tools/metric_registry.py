@@ -21,7 +21,8 @@ THRESHOLD = Key("threshold", Kind.NUMBER, "settled below this part of the peak",
 JOINTS = Key("joints", Kind.TEXTS, "elastic joints that count; all of one unit", default="all")
 DIRECTION = Key("direction", Kind.VECTOR, "what counts or is left out, in axes of the root link", "1", "[0, 0, 1]")
 WANTED = Key("wanted", Kind.NUMBER, "force that should act", "N", above=0.0)
-OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED)
+RESOLUTION = Key("resolution", Kind.NUMBER, "step of the joints' encoders", "rad or m", above=0.0)
+OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED, RESOLUTION)
 WINDOW = (AFTER, BEFORE)
 
 
@@ -38,6 +39,7 @@ class MetricOptions:
         joints: elastic joints that count, empty = all.
         direction: (3,) along which a force counts, or a distance does not; of any length but zero.
         wanted: force that should act [N], None = not given.
+        resolution: step of the joints' encoders [rad | m], None = not given.
     """
 
     after: float = 0.0
@@ -48,6 +50,7 @@ class MetricOptions:
     joints: tuple[str, ...] = ()
     direction: tuple[float, float, float] = (0.0, 0.0, 1.0)
     wanted: float | None = None
+    resolution: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from flexarm_tools import (
     behavior_metrics,
     contact_metrics,
     flexible_metrics,
+    friction_metrics,
     redundancy_metrics,
     run_metrics,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "contact_metrics",
     "deflection_unit",
     "flexible_metrics",
+    "friction_metrics",
     "markdown_metrics",
     "redundancy_metrics",
     "run_metrics",

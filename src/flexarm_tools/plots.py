@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from flexarm_core.types import Array
 from flexarm_tools.flexible_metrics import distance_from_mean
+from flexarm_tools.friction_plots import run_friction_plots
 from flexarm_tools.recording import Recording
 from flexarm_tools.scenario import Scenario
-from flexarm_tools.svg_plot import SERIES, SvgPlot, decimate, engineering, series_color, within_reason
-
-TIME = "time [s]"
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """Something a run's plots are marked with.
-
-    Attributes:
-        number: shown in the plots.
-        begin: [s].
-        end: [s], equal to ``begin`` for an instant.
-        text: shown once, below them.
-    """
-
-    number: int
-    begin: float
-    end: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A plot ready for the page.
-
-    Attributes:
-        title: heading.
-        svg: the plot.
-        legend: colour number (from 1), label and whether dashed, of each curve.
-    """
-
-    title: str
-    svg: str
-    legend: tuple[tuple[int, str, bool], ...] = ()
+from flexarm_tools.svg_plot import SvgPlot, decimate, series_color, within_reason
+from flexarm_tools.time_plots import TIME, Marker, Plot, known_curves, logarithmic_plot, mark, time_plot
 
 
 def run_markers(scenario: Scenario) -> tuple[Marker, ...]:
@@ -74,23 +41,24 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
     momentum = dict(zip(recording.elastic_names, recording.coupling_momentum.T, strict=True))
     deflection = dict(zip(recording.elastic_names, recording.deflection.T, strict=True))
     candidates = [
-        _time_plot("Base deflection", time, deflection, common_unit(recording.elastic_units), markers),
+        time_plot("Base deflection", time, deflection, common_unit(recording.elastic_units), markers),
         _tool_path(recording),
         _tracking_error(recording, markers),
         _tool_vibration(recording, markers),
         _modes(recording, markers),
-        _time_plot("Strain", time, dict(zip(recording.strain_gauges, recording.strain.T, strict=True)), "m/m", markers),
+        time_plot("Strain", time, dict(zip(recording.strain_gauges, recording.strain.T, strict=True)), "m/m", markers),
         _joint_positions(recording, angle, markers),
-        _time_plot("Joint velocities", time, dict(zip(joints, recording.velocity.T, strict=True)), speed, markers),
-        _time_plot("Efforts", time, dict(zip(joints, recording.effort.T, strict=True)), effort, markers),
-        _time_plot("Contact force on the tool", time, dict(zip("xyz", contact, strict=True)), "N", markers),
-        _time_plot("Force on the base", time, dict(zip("xyz", force.T, strict=True)), "N", markers),
-        _time_plot("Moment on the base", time, dict(zip("xyz", moment.T, strict=True)), "N*m", markers),
-        _time_plot("Coupling momentum H_bm q̇", time, momentum, _momentum_unit(recording), markers),
+        time_plot("Joint velocities", time, dict(zip(joints, recording.velocity.T, strict=True)), speed, markers),
+        time_plot("Efforts", time, dict(zip(joints, recording.effort.T, strict=True)), effort, markers),
+        *run_friction_plots(recording, angle, effort, markers),
+        time_plot("Contact force on the tool", time, dict(zip("xyz", contact, strict=True)), "N", markers),
+        time_plot("Force on the base", time, dict(zip("xyz", force.T, strict=True)), "N", markers),
+        time_plot("Moment on the base", time, dict(zip("xyz", moment.T, strict=True)), "N*m", markers),
+        time_plot("Coupling momentum H_bm q̇", time, momentum, _momentum_unit(recording), markers),
         _singular_values(recording, markers),
         _resolution(recording, markers),
         _condition_number(recording, markers),
-        _time_plot("Damping of the inverses", time, {"λ": recording.damping}, "1", markers),
+        time_plot("Damping of the inverses", time, {"λ": recording.damping}, "1", markers),
         _latency(recording) if scenario.mode == "real_time" else None,
     ]
     return [plot for plot in candidates if plot is not None]
@@ -111,61 +79,18 @@ def dominant_mode(recordings: Sequence[Recording]) -> str:
     return max(peaks, key=lambda name: peaks[name])
 
 
-def _time_plot(
-    title: str,
-    time: Array,
-    curves: dict[str, Array],
-    unit: str,
-    markers: Sequence[Marker],
-    dashed: dict[str, Array] | None = None,
-) -> Plot | None:
-    """Curves over time; None where nothing is known, or all is zero.
-
-    Args:
-        title: heading.
-        time: (T,) [s].
-        curves: (T,) by name.
-        unit: of all of them.
-        markers: of the run.
-        dashed: second curves under the same names, in the same colours.
-    """
-    second = _known(dashed or {})
-    known = _known(curves)
-    peak = max((float(np.nanmax(np.abs(curve))) for curve in (*known.values(), *second.values())), default=0.0)
-    if peak == 0.0:
-        return None
-    factor, shown = engineering(peak, unit)
-    plot = SvgPlot(TIME, f"[{shown}]" if shown else "")
-    legend = []
-    for index, name in enumerate(curves):
-        if name in known:
-            plot.line(time, factor * known[name], series_color(index))
-            legend.append((index % SERIES + 1, name, False))
-        if name in second:
-            plot.line(time, factor * second[name], series_color(index), 1.2, dashed=True)
-    plot.axes.set_xlim(float(time[0]), float(time[-1]))
-    _mark(plot, markers)
-    return Plot(title, plot.svg(f"{title} over time"), tuple(legend))
-
-
-def _known(curves: dict[str, Array]) -> dict[str, Array]:
-    """Those of which something can be drawn, without what cannot."""
-    drawn = {name: within_reason(curve) for name, curve in curves.items()}
-    return {name: curve for name, curve in drawn.items() if np.isfinite(curve).any()}
-
-
 def _joint_positions(recording: Recording, unit: str, markers: Sequence[Marker]) -> Plot | None:
     curves = dict(zip(recording.joint_names, recording.position.T, strict=True))
     desired = dict(zip(recording.joint_names, recording.desired_position.T, strict=True))
     title = "Joint positions (dashed: desired)" if recording.has_desired.any() else "Joint positions"
-    return _time_plot(title, recording.time, curves, unit, markers, desired)
+    return time_plot(title, recording.time, curves, unit, markers, desired)
 
 
 def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
     curves = dict(zip(recording.modes, recording.modal_position.T, strict=True))
     estimates = dict(zip(recording.modes, recording.estimated_modal_position.T, strict=True))
-    title = "Modes (dashed: estimated)" if _known(estimates) else "Modes"
-    return _time_plot(title, recording.time, curves, "m*sqrt(kg)", markers, estimates)
+    title = "Modes (dashed: estimated)" if known_curves(estimates) else "Modes"
+    return time_plot(title, recording.time, curves, "m*sqrt(kg)", markers, estimates)
 
 
 def _tool_vibration(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
@@ -177,7 +102,7 @@ def _tool_vibration(recording: Recording, markers: Sequence[Marker]) -> Plot | N
     plot.line(recording.time, np.where(distance > 0.0, distance, np.nan), series_color(0))
     plot.logarithmic([distance])
     plot.axes.set_xlim(float(recording.time[0]), float(recording.time[-1]))
-    _mark(plot, markers)
+    mark(plot, markers)
     return Plot("Tool vibration", plot.svg("Distance of the tool from its final position over time, logarithmic"))
 
 
@@ -220,7 +145,7 @@ def _tracking_error(recording: Recording, markers: Sequence[Marker]) -> Plot | N
     plot.line(recording.time, np.where(error > 0.0, error, np.nan), series_color(0))
     plot.logarithmic([error])
     plot.axes.set_xlim(float(recording.time[0]), float(recording.time[-1]))
-    _mark(plot, markers)
+    mark(plot, markers)
     return Plot("Tracking error", plot.svg("Distance of tool and reference over time, logarithmic"))
 
 
@@ -229,7 +154,7 @@ def _singular_values(recording: Recording, markers: Sequence[Marker]) -> Plot | 
         "of H_bm": recording.smallest_coupling_singular_value,
         "of J P_RNS": np.where(recording.has_reference, recording.smallest_restricted_singular_value, np.nan),
     }
-    return _logarithmic("Smallest singular value", "", "Smallest singular values", recording, curves, markers)
+    return logarithmic_plot("Smallest singular value", "", "Smallest singular values", recording, curves, markers)
 
 
 def _resolution(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
@@ -239,28 +164,12 @@ def _resolution(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
         "orientation [rad]": recording.resolution_orientation_error,
     }
     words = "Pose error of the joint reference"
-    return _logarithmic("Left of the wanted pose", "[m], [rad]", words, recording, curves, markers)
+    return logarithmic_plot("Left of the wanted pose", "[m], [rad]", words, recording, curves, markers)
 
 
 def _condition_number(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
     curves = {"of the tool's Jacobian": np.minimum(recording.condition_number, 1e9)}
-    return _logarithmic("Condition number", "", "Condition number", recording, curves, markers)
-
-
-def _logarithmic(
-    title: str, label: str, words: str, recording: Recording, curves: dict[str, Array], markers: Sequence[Marker]
-) -> Plot | None:
-    """Positive curves over time, logarithmic; None where nothing is known."""
-    curves = {name: curve for name, curve in curves.items() if (np.isfinite(curve) & (curve > 0.0)).any()}
-    if not curves:
-        return None
-    plot = SvgPlot(TIME, label)
-    for index, curve in enumerate(curves.values()):
-        plot.line(recording.time, np.where(curve > 0.0, curve, np.nan), series_color(index))
-    plot.logarithmic(curves.values())
-    _mark(plot, markers)
-    legend = tuple((index + 1, name, False) for index, name in enumerate(curves))
-    return Plot(title, plot.svg(f"{words} over time, logarithmic"), legend)
+    return logarithmic_plot("Condition number", "", "Condition number", recording, curves, markers)
 
 
 def _latency(recording: Recording) -> Plot | None:
@@ -274,14 +183,6 @@ def _latency(recording: Recording) -> Plot | None:
     plot.instant(float(p50), "p50")
     plot.instant(float(p99), "p99")
     return Plot("Tick latency", plot.svg(f"Histogram of the tick latency, median {p50:.2f} ms, 99 % {p99:.2f} ms"))
-
-
-def _mark(plot: SvgPlot, markers: Sequence[Marker]) -> None:
-    for marker in markers:
-        if marker.end > marker.begin:
-            plot.span(marker.begin, marker.end, str(marker.number))
-        else:
-            plot.instant(marker.begin, str(marker.number))
 
 
 def common_unit(units: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from sensor_msgs.msg import JointState
 
 from flexarm.msg import (
     BaseReaction,
+    BaseWrenchEstimate,
     BehaviorStatus,
     CartesianReference,
     FlexibleState,
@@ -35,6 +36,8 @@ from flexarm_nodes.conversions import stamp_to_nanoseconds
 from flexarm_tools.message_rows import MessageRows
 from flexarm_tools.recording import Recording, RunEvent
 
+# of this a plant is silent that knows no modes, has no surfaces or no joint friction
+SOMETIMES_TRUE = (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH, topics.TRUE_JOINT_FRICTION)
 LEVELS = {DiagnosticStatus.OK: "info", DiagnosticStatus.WARN: "warn"}
 
 
@@ -77,6 +80,7 @@ class Recorder:
             topics.TRUE_TOOL_POSE: PoseStamped,
             topics.TRUE_TOOL_POSE_IN_BASE: PoseStamped,
             topics.TRUE_CONTACT_WRENCH: WrenchStamped,
+            topics.TRUE_JOINT_FRICTION: JointState,
             topics.CARTESIAN_REFERENCE: CartesianReference,
             topics.SET_POINT: CartesianReference,
             topics.BASE_REACTION: BaseReaction,
@@ -86,7 +90,7 @@ class Recorder:
             topics.BEHAVIOR_STATUS: BehaviorStatus,
         }
         if self._wrench:
-            self._types[self._wrench] = WrenchStamped
+            self._types |= {self._wrench: WrenchStamped, topics.BASE_WRENCH_ESTIMATE: BaseWrenchEstimate}
         self._rows = MessageRows(model, self._wrench)
         if self._rows.modes:
             self._types |= {topics.TRUE_FLEXIBLE_STATE: FlexibleState, topics.FLEXIBLE_STATE: FlexibleState}
@@ -109,7 +113,7 @@ class Recorder:
     def complete(self, ticks: int) -> bool:
         """Whether every tick's ground truth has arrived."""
         awaited = [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE]
-        awaited += [topic for topic in (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH) if self._raw[topic]]
+        awaited += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
     def count(self) -> int:
@@ -122,8 +126,7 @@ class Recorder:
         known: dict[str, Any] = {}
         lost = np.zeros(ticks, dtype=bool)
         truth = [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE, topics.TRUE_TOOL_POSE_IN_BASE]
-        # a plant that knows no modes is silent, and so is one without surfaces
-        truth += [topic for topic in (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH) if self._raw[topic]]
+        truth += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         for topic in truth:
             lost |= ~self._fill(known, topic, ticks, period)
         for topic in self._rows.fills:

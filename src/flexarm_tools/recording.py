@@ -15,8 +15,9 @@ from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
+from flexarm_tools.recording_shapes import recording_shapes
 
-FORMAT = 4
+FORMAT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,15 @@ class Recording:
         strain: (T, g) as the gauges read it [1].
         desired_position: (T, n) joint reference that the controller is to follow [rad | m].
         reference_velocity: (T, n) of the joint reference that the gate was given [rad/s | m/s].
+        reference_effort: (T, n) likewise [N*m | N].
+        reference_friction: (T, n) likewise, part of the effort that friction takes as a torque loop has it [N*m | N].
+        true_friction: (T, n) effort that joint friction takes, NaN where the plant has none [N*m | N].
+        estimated_torque: (T, n) of topic base_wrench_estimate, that reaches the links beside gravity [N*m | N].
+        estimated_friction: (T, n) likewise, motor effort that neither reaches the links nor turns the rotors [N*m | N].
+        residual_wrench: (T, 6) likewise, of the base wrench what gravity and accelerations do not explain [N, N*m].
+        estimate_valid: (T,) likewise, 1 where the wrench could be used, 0 where not, NaN where unknown.
+        contact_detected: (T,) likewise, 1 where something touches the arm by the residual wrench.
+        correction_weight: (T,) likewise, share of the torque loop's correction that acts, 0 to 1.
         resolution_position_error: (T,) what the joint reference leaves of the wanted tool position [m].
         resolution_orientation_error: (T,) likewise of the orientation [rad].
         condition_number: (T,) of the tool's Jacobian, as ik_redundancy_solver sees it.
@@ -118,6 +128,15 @@ class Recording:
     strain: Array
     desired_position: Array
     reference_velocity: Array
+    reference_effort: Array
+    reference_friction: Array
+    true_friction: Array
+    estimated_torque: Array
+    estimated_friction: Array
+    residual_wrench: Array
+    estimate_valid: Array
+    contact_detected: Array
+    correction_weight: Array
     resolution_position_error: Array
     resolution_orientation_error: Array
     condition_number: Array
@@ -155,7 +174,7 @@ class Recording:
             InputError: a field does not fit the others.
         """
         counts = (len(self.joint_names), len(self.elastic_names), len(self.modes), len(self.strain_gauges))
-        shapes = _shapes(len(self.time), *counts)
+        shapes = recording_shapes(len(self.time), *counts)
         for name, shape in shapes.items():
             kind = np.bool_ if name in ("reference_axes", "vibration_damping") else np.float64
             array: NDArray[Any] = np.array(getattr(self, name), dtype=kind)
@@ -245,7 +264,7 @@ class Recording:
             "lost_samples": 0,
         }
         names = ("joint_names", "elastic_names", "modes", "strain_gauges")
-        shapes = _shapes(len(time), *(len(values[name]) for name in names))
+        shapes = recording_shapes(len(time), *(len(values[name]) for name in names))
         values |= {name: np.full(shape, np.nan) for name, shape in shapes.items() if name not in values}
         values["reference_axes"] = np.zeros(6, dtype=bool)
         values["vibration_damping"] = np.zeros(len(time), dtype=bool)
@@ -294,20 +313,3 @@ def mode_names(description: RobotDescription) -> tuple[str, ...]:
 
 def _unit(description: RobotDescription, joint: str) -> str:
     return "m" if description.joints[joint].kind == "prismatic" else "rad"
-
-
-def _shapes(ticks: int, n: int, m: int, k: int, g: int) -> dict[str, tuple[int, ...]]:
-    """Shape of every array."""
-    shapes: dict[str, tuple[int, ...]] = {"time": (ticks,), "reference_axes": (6,)}
-    joints = ("position", "velocity", "effort", "desired_position", "reference_velocity")
-    shapes |= dict.fromkeys(joints, (ticks, n))
-    shapes |= dict.fromkeys(("deflection", "deflection_rate", "coupling_momentum"), (ticks, m))
-    places = ("tool_position", "tool_position_in_base", "reference_position", "path_position")
-    shapes |= dict.fromkeys((*places, "reference_acceleration"), (ticks, 3))
-    modal = ("modal_position", "modal_rate", "estimated_modal_position", "estimated_modal_rate")
-    shapes |= dict.fromkeys(modal, (ticks, k)) | {"strain": (ticks, g)}
-    shapes |= {"tool_rotation": (ticks, 4), "base_wrench": (ticks, 6), "contact_wrench": (ticks, 6)}
-    scalars = ("smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping", "vibration_damping")
-    shapes |= dict.fromkeys(scalars, (ticks,))
-    scalars = ("resolution_position_error", "resolution_orientation_error", "condition_number", "rows_given_up")
-    return shapes | dict.fromkeys((*scalars, "obstacle_distance", "behaviors_held", "tick_latency"), (ticks,))

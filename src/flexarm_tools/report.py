@@ -16,12 +16,13 @@ from flexarm_tools.animation import choose_view, motion_data, push_data, robot_d
 from flexarm_tools.comparison_plots import comparison_plots
 from flexarm_tools.figures import Figure
 from flexarm_tools.figures_table import figures_section, figures_table, verdict
-from flexarm_tools.plots import Plot, run_markers, run_plots
+from flexarm_tools.plots import run_markers, run_plots
 from flexarm_tools.recording import Recording
 from flexarm_tools.scenario import Scenario
 from flexarm_tools.study import Comparison, Study
 from flexarm_tools.surroundings import surrounded
 from flexarm_tools.svg_plot import SERIES
+from flexarm_tools.time_plots import Plot
 
 SCRIPTS = ("kinematics.js", "solids.js", "stage.js", "player.js")
 EXAGGERATIONS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from live import LiveGraph, own_domain
 from sensor_msgs.msg import JointState
 
-from flexarm.msg import CartesianReference, FlexibleState, JointReference, StrainState
+from flexarm.msg import BaseWrenchEstimate, CartesianReference, FlexibleState, JointReference, StrainState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes import topics
@@ -120,6 +120,40 @@ def test_contact_and_the_path_behind_the_reference_are_recorded(live, planar_3r)
     np.testing.assert_array_equal(recording.path_position[2], [0.0, 0.5, 0.0])
     np.testing.assert_array_equal(recording.reference_position[2], [0.0, 0.2, 0.0])
     assert (recording.path_frame, recording.reference_frame) == ("world", "base_ft")
+
+
+def test_friction_its_estimate_and_the_efforts_of_the_reference_are_recorded_by_name(live, planar_3r):
+    recorder = Recorder(live.node, planar_3r, real_time=False)
+    kinds = {
+        topics.TRUE_JOINT_FRICTION: JointState,
+        topics.JOINT_REFERENCE: JointReference,
+        topics.BASE_WRENCH_ESTIMATE: BaseWrenchEstimate,
+    }
+    senders = {topic: live.publisher(topic, kind) for topic, kind in kinds.items()}
+    names = ["joint3", "joint1", "joint2"]
+    for tick in range(TICKS):
+        true = JointState(name=names, effort=[3.0, 1.0 + tick, 2.0])
+        reference = JointReference(names=names, velocity=[0.3, 0.1, 0.2], effort=[30.0, 10.0, 20.0])
+        if tick > 2:
+            reference.friction = [3.1, 1.1, 2.1]
+        estimate = BaseWrenchEstimate(names=names, torque=[0.0, -1.0, 5.0], friction=[np.nan, 1.5, 2.5])
+        estimate.residual_wrench.force.y, estimate.residual_wrench.torque.z = 4.0, -0.5
+        estimate.valid, estimate.contact, estimate.correction_weight = tick != 1, tick == 4, 0.25 * tick
+        for topic, message in zip(senders, (true, reference, estimate), strict=True):
+            senders[topic].publish(stamped(tick, message))
+    live.until(lambda: recorder.count() == 3 * TICKS, "every message")
+    recording = recorder.finish(Outcome(TICKS, PERIOD, float("nan"), (), ()))
+    np.testing.assert_array_equal(recording.true_friction[2], [3.0, 2.0, 3.0])
+    np.testing.assert_array_equal(recording.reference_velocity[2], [0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(recording.reference_effort[2], [10.0, 20.0, 30.0])
+    assert np.isnan(recording.reference_friction[2]).all()
+    np.testing.assert_array_equal(recording.reference_friction[3], [1.1, 2.1, 3.1])
+    np.testing.assert_array_equal(recording.estimated_torque[0], [-1.0, 5.0, 0.0])
+    np.testing.assert_array_equal(recording.estimated_friction[0], [1.5, 2.5, np.nan])
+    np.testing.assert_array_equal(recording.residual_wrench[0], [0.0, 4.0, 0.0, 0.0, 0.0, -0.5])
+    np.testing.assert_array_equal(recording.estimate_valid, [1.0, 0.0, 1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(recording.contact_detected, [0.0, 0.0, 0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(recording.correction_weight, [0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 def test_a_run_on_surfaces_is_complete_only_with_the_truth_of_its_contact(live, planar_3r):

@@ -65,6 +65,8 @@ def test_what_was_not_recorded_is_nan(record):
     recording = record(still, 0.1)
     assert np.isnan(recording.base_wrench).all()
     assert np.isnan(recording.contact_wrench).all() and np.isnan(recording.path_position).all()
+    assert np.isnan(recording.true_friction).all() and recording.true_friction.shape == (100, 3)
+    assert np.isnan(recording.residual_wrench).all() and np.isnan(recording.estimate_valid).all()
     assert np.isnan(recording.tick_latency).all()
     assert not recording.has_reference.any()
 
