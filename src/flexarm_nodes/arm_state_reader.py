@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState
@@ -11,13 +12,15 @@ from flexarm_core.types import ArmState, Array
 from flexarm_nodes.conversions import JointStateSelector, stamp_to_nanoseconds
 
 BASE_STATE_SOURCES = ("joint_states", "flexible_state")
+NO_BASE_STATE = "none"
 
 
 class ArmStateReader:
     """Joint state and base deflection of the same stamp.
 
     With source ``joint_states`` the elastic joints are state-only joints of /joint_states, as a deflection sensor
-    behind ros2_control offers them; with ``flexible_state`` they come from the estimator's topic.
+    behind ros2_control offers them; with ``flexible_state`` they come from the estimator's topic; with ``none`` the base
+    counts as undeflected and still.
     """
 
     def __init__(self, model: ArmModel, source: str) -> None:
@@ -26,10 +29,12 @@ class ArmStateReader:
         Raises:
             InputError: the source is unknown.
         """
-        if source not in BASE_STATE_SOURCES:
-            raise InputError(f"base_state_source '{source}' is unknown; valid: {', '.join(BASE_STATE_SOURCES)}")
+        known = (*BASE_STATE_SOURCES, NO_BASE_STATE)
+        if source not in known:
+            raise InputError(f"base_state_source '{source}' is unknown; valid: {', '.join(known)}")
         self._model = model
         self._joined = source == "joint_states"
+        self._still = np.zeros(model.m) if source == NO_BASE_STATE else None
         names = (*model.joint_names, *model.elastic_joint_names) if self._joined else model.joint_names
         self._select = JointStateSelector(names)
         self._joints: tuple[int, Array, Array] | None = None
@@ -45,6 +50,8 @@ class ArmStateReader:
         stamp, n = stamp_to_nanoseconds(message.header.stamp), self._model.n
         if self._joined:
             return ArmState(stamp, position[:n], velocity[:n], position[n:], velocity[n:])
+        if self._still is not None:
+            return ArmState(stamp, position, velocity, self._still, self._still)
         self._joints = (stamp, position, velocity)
         return self._match()
 

@@ -17,7 +17,7 @@ from flexarm_core.types import ArmState, Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
-from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, ArmStateReader
+from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
 from flexarm_nodes.conversions import (
     doubles,
     joint_reference_from_message,
@@ -57,7 +57,13 @@ class HardwareGateNode(ArmNode):
             "that a reference may say of its effort, one for all or one a joint, 0 = as much as the motor gives",
             "N*m | N",
         ),
-        Parameter("base_state_source", "string", "joint_states", "where x_b comes from", choices=BASE_STATE_SOURCES),
+        Parameter(
+            "base_state_source",
+            "string",
+            "joint_states",
+            "where x_b comes from; none: efforts are judged as over a base at rest",
+            choices=(*BASE_STATE_SOURCES, NO_BASE_STATE),
+        ),
     )
 
     def __init__(self) -> None:

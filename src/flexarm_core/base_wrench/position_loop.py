@@ -78,7 +78,8 @@ class PositionLoop:
             self._integral = np.zeros(self.model.n)
         wanted = acceleration + config.position_gain * error + config.velocity_gain * (velocity - state.velocity)
         blocks = self.model.blocks(state)
-        return self.model.inverse_dynamics(blocks, state, wanted + self._integral)
+        # as on a base that stands still: to reckon with its springs would feed its swinging back to the arm
+        return blocks.H_m @ (wanted + self._integral) + blocks.c_m + self.model.D_m * state.velocity
 
     def saturated(self, effort: Array) -> Array:
         """Say what is commanded (n,): where it lies beyond the motor's limit, the integral waits; returns it."""
