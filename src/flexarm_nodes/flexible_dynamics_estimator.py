@@ -12,14 +12,14 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import Imu, JointState
 
-from flexarm.msg import FlexibleState, StrainState
+from flexarm.msg import FlexibleState, JointReference, StrainState
 from flexarm_core.flexible_dynamics.estimator import EstimatorConfig, FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
-from flexarm_nodes.conversions import stamp_to_nanoseconds
+from flexarm_nodes.conversions import joint_reference_from_message, stamp_to_nanoseconds
 from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.flexible_conversions import (
     FlexibleSampleReader,
@@ -46,6 +46,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         Parameter("use_deflection", "bool", True, "correct by elastic joints of the base in the joint states"),
         Parameter("use_wrench", "bool", False, "correct by force/torque sensors"),
         Parameter("use_imu", "bool", False, "correct by IMUs"),
+        Parameter("subtract_friction", "bool", False, "efforts less the friction that the last joint reference names"),
         Parameter("effort_noise", "double", 0.1, "density of unknown joint efforts", "N*m/sqrt(Hz)", 0.0),
         Parameter("modal_noise", "double", 0.2, "density of modal accelerations", "sqrt(kg)*m/s^2/sqrt(Hz)", 0.0),
         Parameter("base_noise", "double", 0.05, "density of elastic joint accelerations", "rad/s^2/sqrt(Hz)", 0.0),
@@ -82,6 +83,12 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._names = (tuple(joint.name for joint in robot.elastic), flexible.mode_names)
         self._reader = FlexibleSampleReader(robot.actuated, self._names[0])
         self._subscribe(robot.force_torque_sensors, robot.imus, bool(robot.strain_gauges), config)
+        if values["subtract_friction"]:
+            callback = self.guarded(self._on_joint_reference)
+            self._sensor_subscriptions.append(
+                self.create_subscription(JointReference, topics.JOINT_REFERENCE, callback, topics.NEWEST)
+            )
+        self._actuated = robot.actuated
         still = np.zeros(model.n)
         wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (self._wrenches, self._imus))
         for stamp in (0, 1_000_000):
@@ -101,6 +108,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._estimator.reset()
         self._pending: FlexibleSample | None = None
         self._answer: FlexibleState | None = None
+        self._friction = np.zeros(len(self._actuated))
         self._readings: dict[str, tuple[int, Any]] = {}
         self._missed = dict.fromkeys(self._expected, 0)
 
@@ -140,6 +148,11 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._missed[name] = 0
         self._update_if_complete()
 
+    def _on_joint_reference(self, message: JointReference) -> None:
+        """What friction takes of the efforts from this sample on: it does not reach what the model is of."""
+        friction = joint_reference_from_message(message, self._actuated).friction
+        self._friction = np.zeros(len(self._actuated)) if friction is None else friction
+
     def _on_waited(self, _: None) -> None:
         self._timer.cancel()
         if self._pending is not None:
@@ -167,6 +180,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         state = self._estimator.update(
             replace(
                 sample,
+                effort=sample.effort - self._friction,
                 strain=present.get(topics.STRAIN, {}),
                 wrenches={name: present[name] for name in self._wrenches if name in present},
                 imus={name: present[name] for name in self._imus if name in present},

@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
-from flexarm.msg import FlexibleState, StrainState
+from flexarm.msg import FlexibleState, JointReference, StrainState
 from flexarm_core.flexible_dynamics.estimator import EstimatorConfig, FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.load import load_robot_description
@@ -91,6 +91,23 @@ def test_the_node_gives_the_cores_result_whatever_comes_first(live):
             assert np.array_equal(getattr(answer, field), getattr(expected, field)), field
         assert len(answer.innovation) == 4
     assert len(live.received[topics.FLEXIBLE_STATE]) == 20
+
+
+def test_friction_that_the_last_reference_names_is_taken_off_the_efforts(live):
+    values = parameters(subtract_friction=True)
+    start(live, values)
+    references = live.publisher(topics.JOINT_REFERENCE, JointReference)
+    live.settle()
+    core = FlexibleEstimator(FlexibleModel(values["robot_description"], gravity=(0.0, 0.0, 0.0)), EstimatorConfig())
+    for tick, friction in ((1, None), (2, [0.4, -0.2]), (3, [0.1, 0.3])):
+        if friction is not None:
+            references.publish(JointReference(names=["shoulder", "elbow"], effort=[1.0, -0.5], friction=friction))
+            live.spin(0.2)
+        answer = ask(live, tick)
+        gauges = dict(zip(GAUGES, strain(tick).strain, strict=True))
+        effort = np.array((1.0, -0.5)) - (0.0 if friction is None else np.array(friction))
+        sample = FlexibleSample(tick * TICK, np.array((0.1, 0.5)), np.array((0.2, -0.3)), effort, strain=gauges)
+        assert np.array_equal(answer.modal_acceleration, core.update(sample).modal_acceleration)
 
 
 def test_a_frozen_gauge_is_named_in_the_diagnostics(live):
