@@ -1,0 +1,46 @@
+r"""How an elastic base swings under a motion of the joints, by the equation of its six or fewer directions.
+
+``H_b(q) xdd_b + D_b xd_b + K_b x_b = -(H_bm qdd + dH_bm qd)`` at the posture of each instant: linear in the small
+deflection, without gravity. Newmark's method of average acceleration neither damps nor blows up stiff directions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array
+
+
+def base_response(model: ArmModel, inertias: Array, loads: Array, interval: float, substeps: int = 4) -> Array:
+    """Deflections of a base that begins at rest.
+
+    Args:
+        model: gives stiffness and damping.
+        inertias: (t, m, m) H_b at even times.
+        loads: (t, m) reactions ``-(H_bm qdd + dH_bm qd)`` [N | N*m].
+        interval: between two of the times [s].
+        substeps: of the method between two of the times.
+
+    Returns:
+        (t, m) deflections at those times [m | rad].
+    """
+    h, m = interval / substeps, model.m
+    x, v, a = np.zeros(m), np.zeros(m), np.linalg.solve(inertias[0], loads[0])
+    rows = [x]
+    for i in range(len(loads) - 1):
+        for j in range(1, substeps + 1):
+            share = j / substeps
+            H = inertias[i] + share * (inertias[i + 1] - inertias[i])
+            load = loads[i] + share * (loads[i + 1] - loads[i])
+            v_half, x_whole = v + 0.5 * h * a, x + h * v + 0.25 * h**2 * a
+            effective = H + 0.5 * h * model.D_b + 0.25 * h**2 * model.K_b
+            a = np.linalg.solve(effective, load - model.D_b @ v_half - model.K_b @ x_whole)
+            x, v = x_whole + 0.25 * h**2 * a, v_half + 0.5 * h * a
+        rows.append(x)
+    return np.array(rows)
+
+
+def peak_energy(model: ArmModel, deflections: Array) -> float:
+    """Largest elastic energy ``1/2 x_b^T K_b x_b`` of deflections (t, m) [J]."""
+    return 0.5 * float(np.einsum("ti,ij,tj->t", deflections, model.K_b, deflections).max())

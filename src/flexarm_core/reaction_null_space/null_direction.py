@@ -1,0 +1,129 @@
+"""NullDirection: the one direction in joint space that leaves the base without reaction, and how it turns.
+
+With ``A(q) = S H_bm(q)`` at a base without deflection, ``S`` the rows of the selected elastic directions, and
+``rank A = n - 1`` the null space is a line. Its unit vector and that vector's change along itself follow from ::
+
+    A n = 0,   n^T n = 1            =>    dn/ds = -A^+ (dA/ds n),    dA/ds n = dH_bm/dt qd  at  qd = n
+
+the last product exact, from the recursion of the ArmModel (Nenchev et al. 1999, equation 27; MATHS.md section 5).
+Joints of unlike kind count alike: a radian as much as a metre.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
+from flexarm_core.types import ArmState, Array
+
+ALL = "all"
+REDUNDANT_ROW = 1e-9  # relative singular value at which a further row of the coupling counts as dependent on the others
+
+
+@dataclass(frozen=True, slots=True)
+class NullVector:
+    """The null direction at one posture.
+
+    Attributes:
+        tangent: (n,) unit vector with ``A tangent = 0``, of either sign.
+        inverse: (n, k) ``A^+`` of rank n - 1.
+        sigma_min: singular value of A number n - 1, 0 where the rank is not n - 1; unit of ``H_bm``.
+        conditioning: ``sigma_min / sqrt(tr(S H_b S^T) tr H_m)``.
+    """
+
+    tangent: Array
+    inverse: Array
+    sigma_min: float
+    conditioning: float
+
+
+class NullDirection:
+    """The field of null directions of an arm.
+
+    Attributes:
+        model: the arm.
+        selection: names of the selected elastic joints, in the model's order.
+        rows: (k,) their rows in ``H_bm``.
+        turning: (n,) bool, which joints turn without end and without limits.
+    """
+
+    def __init__(self, model: ArmModel, selection: Sequence[str] = (ALL,)) -> None:
+        """Bind the field to an arm.
+
+        Args:
+            model: the arm.
+            selection: elastic joints that must not be excited, or ``("all",)``; the others count as rigid.
+
+        Raises:
+            ConfigError: no or unknown elastic joints, or so few that the null space is never a line.
+        """
+        names = model.elastic_joint_names
+        chosen = names if tuple(selection) == (ALL,) else tuple(selection)
+        unknown = [name for name in chosen if name not in names]
+        if unknown or len(set(chosen)) != len(chosen):
+            wrong = f"'{unknown[0]}' is none" if unknown else "a name stands twice"
+            raise ConfigError(f"selection of elastic joints {chosen}: {wrong}; valid: {', '.join(names) or 'none'}")
+        if len(chosen) < model.n - 1 or not chosen:
+            raise ConfigError(
+                f"a reactionless path needs n - rank(S H_bm) = 1: {model.n} joints need at least {max(model.n - 1, 1)}"
+                f" elastic directions, selected are {len(chosen)} ({', '.join(chosen) or 'none'})"
+            )
+        self.model = model
+        self.selection = tuple(name for name in names if name in chosen)
+        self.rows = np.array([names.index(name) for name in self.selection])
+        endless = [model.description.joints[name].kind == "continuous" for name in model.joint_names]
+        self.turning = np.array(endless) & ~np.isfinite(model.lower) & ~np.isfinite(model.upper)
+        self._still = np.zeros(model.n)
+        self._base = np.zeros(model.m)
+
+    def coupling(self, position: Array) -> Array:
+        """(k, n) matrix ``A = S H_bm`` at joint positions (n,)."""
+        return self._blocks(position, self._still).H_bm[self.rows]
+
+    def at(self, position: Array) -> NullVector:
+        """The null direction at joint positions (n,)."""
+        blocks, n = self._blocks(position, self._still), self.model.n
+        left, values, right = np.linalg.svd(blocks.H_bm[self.rows])
+        scale = float(np.sqrt(blocks.H_b[self.rows, self.rows].sum() * blocks.H_m.trace()))
+        sigma = float(values[n - 2]) if n > 1 else scale
+        if len(values) == n and values[n - 1] > REDUNDANT_ROW * scale:
+            sigma = 0.0  # rank n: no direction is left
+        used = values[: n - 1]
+        gains = np.divide(1.0, used, out=np.zeros_like(used), where=used > 0.0)
+        return NullVector(right[-1], (right[: n - 1].T * gains) @ left[:, : n - 1].T, sigma, sigma / scale)
+
+    def turn(self, position: Array, vector: NullVector, tangent: Array) -> Array:
+        """(n,) ``dn/ds`` along the tangent (n,), which is ``vector.tangent`` of either sign."""
+        bias: Array = self._blocks(position, tangent).dH_bm_qd[self.rows]
+        return -vector.inverse @ bias
+
+    def tool_position(self, position: Array) -> Array:
+        """(3,) tool position in the base link's frame at joint positions (n,) [m]."""
+        return self.model.tool_kinematics(self._state(position, self._still), self.model.base_frame).position
+
+    def difference(self, position: Array, other: Array) -> Array:
+        """(..., n) ``position - other``, of endless joints the part within half a turn."""
+        found = np.asarray(position - other, dtype=float)
+        turns = np.where(self.turning, 2.0 * np.pi * np.round(found / (2.0 * np.pi)), 0.0)
+        return found - turns
+
+    def check_position(self, position: Array) -> Array:
+        """Return joint positions (n,) as an array.
+
+        Raises:
+            InputError: wrong length or not finite.
+        """
+        checked = np.array(position, dtype=float)
+        if checked.shape != (self.model.n,) or not np.isfinite(checked).all():
+            raise InputError(f"position is {checked}, expected {self.model.n} finite numbers")
+        return checked
+
+    def _state(self, position: Array, velocity: Array) -> ArmState:
+        return ArmState(0, position, velocity, self._base, self._base)
+
+    def _blocks(self, position: Array, velocity: Array) -> DynamicsBlocks:
+        return self.model.blocks(self._state(position, velocity))
