@@ -19,8 +19,8 @@ class ArmStateReader:
     """Joint state and base deflection of the same stamp.
 
     With source ``joint_states`` the elastic joints are state-only joints of /joint_states, as a deflection sensor
-    behind ros2_control offers them; with ``flexible_state`` they come from the estimator's topic; with ``none`` the base
-    counts as undeflected and still.
+    behind ros2_control offers them; with ``flexible_state`` they come from the estimator's topic; with ``none`` the
+    base counts as undeflected and still.
     """
 
     def __init__(self, model: ArmModel, source: str) -> None:

@@ -14,6 +14,7 @@ from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.hardware_gate import HardwareGateNode
 from flexarm_nodes.ik_redundancy_solver import IkRedundancySolver
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
+from flexarm_nodes.reactionless_path_controller import ReactionlessPathController
 from flexarm_nodes.reference_generator import ReferenceGenerator
 from flexarm_nodes.rns_vibration_controller import RnsVibrationController
 from flexarm_nodes.simulated_plant import SimulatedPlant
@@ -27,6 +28,7 @@ TABLES = {
     **{f"behaviours of kind {kind.KIND}": setting_rows("<name>", kind) for kind in OWN},
     "ik_redundancy_solver": IkRedundancySolver.PARAMETERS,
     "rns_vibration_controller": RnsVibrationController.PARAMETERS,
+    "reactionless_path_controller": ReactionlessPathController.PARAMETERS,
     "flexible_dynamics_estimator": FlexibleDynamicsEstimator.PARAMETERS,
     "flexible_dynamics_controller": FlexibleDynamicsController.PARAMETERS,
     "base_wrench_torque_estimator": BaseWrenchTorqueEstimator.PARAMETERS,

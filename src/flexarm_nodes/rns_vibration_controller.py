@@ -1,16 +1,26 @@
-"""Node rns_vibration_controller: ACT stage that leaves the base quiet, or damps it (core: reaction_null_space)."""
+"""Node rns_vibration_controller: ACT stage that leaves the base quiet, or damps it (core: reaction_null_space).
+
+Task ``tool_path`` answers references on ``cartesian_reference``, task ``joint_path`` those on
+``desired_joint_reference``; the others answer every state.
+"""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
-from flexarm_core.errors import InputError
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.linear_law import ToolTask
+from flexarm_core.reaction_null_space.sampling import DRIVES, Sampling
+from flexarm_core.reaction_null_space.stability import Margin, check_gains
 from flexarm_core.reaction_null_space.vibration_controller import (
     LAWS,
+    REALISATIONS,
     TASKS,
     VibrationController,
     VibrationControllerConfig,
@@ -18,14 +28,15 @@ from flexarm_core.reaction_null_space.vibration_controller import (
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
+from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, ArmStateReader
 from flexarm_nodes.conversions import (
     base_reaction_to_message,
     cartesian_reference_from_message,
+    joint_reference_from_message,
     joint_reference_to_message,
-    stamp_to_nanoseconds,
 )
 from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.parameters import Parameter
@@ -35,10 +46,18 @@ class RnsVibrationController(ArmNode):
     """Measured state and tool reference in, joint reference (acceleration, effort) and base reaction out."""
 
     PARAMETERS = (
-        Parameter("law", "string", "reactionless", "acceleration law", choices=LAWS, live=True),
-        Parameter("task", "string", "tool_path", "what moves the tool", choices=TASKS, live=True),
-        Parameter("position_gain", "double", 400.0, "tool gain G_p", "1/s^2", 0.0, live=True),
-        Parameter("velocity_gain", "double", 200.0, "tool gain G_d", "1/s", 0.0, live=True),
+        Parameter("law", "string", "reactionless", "acceleration or torque law", choices=LAWS, live=True),
+        Parameter("task", "string", "tool_path", "what the arm does beside", choices=TASKS, live=True),
+        Parameter(
+            "realisation", "string", "computed_torque", "how accelerations are made to happen", choices=REALISATIONS
+        ),
+        Parameter(
+            "selection", "string[]", ["all"], "what is kept quiet: all, auto (soft modes), or names of elastic joints"
+        ),
+        Parameter("position_gain", "double", 400.0, "gain G_p of tool or joints", "1/s^2", 0.0, live=True),
+        Parameter("velocity_gain", "double", 200.0, "gain G_d of tool or joints", "1/s", 0.0, live=True),
+        Parameter("servo_position_gain", "double", 900.0, "joint_servo: of each joint", "1/s^2", 0.0, live=True),
+        Parameter("servo_velocity_gain", "double", 60.0, "joint_servo: of each joint", "1/s", 0.0, live=True),
         Parameter("vibration_damping", "bool", True, "base feedback G_b in force", live=True),
         Parameter(
             "damping_ratio", "double", 0.7, "damping ratio of the base from which G_b is chosen", "", 0.0, live=True
@@ -59,6 +78,11 @@ class RnsVibrationController(ArmNode):
             "tool_threshold", "double", 0.02, "sigma(Jbar) / |J| below which it is damped", "", 1e-6, 0.999, live=True
         ),
         Parameter("base_state_source", "string", "joint_states", "where x_b comes from", choices=BASE_STATE_SOURCES),
+        Parameter("check_gains", "bool", True, "refuse gains that are unstable where the arm is first seen"),
+        Parameter("rate", "double", 1000.0, "check_gains: nominal rate of samples", "Hz", 10.0, 1e5),
+        Parameter("delay", "double", 0.0, "check_gains: from the sensors to the motors", "s", 0.0, 1.0),
+        Parameter("drive", "string", "effort", "check_gains: what the motors take", choices=DRIVES),
+        Parameter("drive_bandwidth", "double", 200.0, "check_gains: of velocity and position drives", "rad/s", 1e-3),
         Parameter(
             "reference_timeout", "double", 0.08, "age at which the tool reference is refused", "s", 1e-4, live=True
         ),
@@ -73,13 +97,22 @@ class RnsVibrationController(ArmNode):
             (JointState, topics.JOINT_STATES, self._on_joint_state),
             (FlexibleState, topics.FLEXIBLE_STATE, self._on_flexible_state),
             (CartesianReference, topics.CARTESIAN_REFERENCE, self._on_cartesian_reference),
+            (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
         ):
             self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> controller."""
         self._model = model
-        self._controller = VibrationController(model, self._config(values))
+        selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
+        self._controller = VibrationController(model, self._config(values), selection)
+        self._checks = values["check_gains"]
+        self._sampling = Sampling(
+            1.0 / values["rate"],
+            values["delay"],
+            drive=values["drive"],
+            drive_bandwidth=values["drive_bandwidth"],
+        )
         self._reader = ArmStateReader(model, values["base_state_source"])
         self._timeout = values["reference_timeout"]
         self.start()
@@ -87,13 +120,29 @@ class RnsVibrationController(ArmNode):
     def start(self) -> None:
         """Forget earlier samples."""
         self._controller.reset()
+        self._refused: str | None = None  # why the gains are, empty: they are not, None: not looked at yet
         self._state: ArmState | None = None
-        self._reference: CartesianReferenceRecord | None = None
+        self._reference: CartesianReferenceRecord | JointReferenceRecord | None = None
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample."""
-        self._controller.config = self._config(values)
+        """Live parameters take effect with the next sample; unstable gains are refused."""
+        config = self._config(values)
+        if config != self._controller.config and self._state is not None and self._checks:
+            self._check(config, self._state)
+            self._refused = ""
+        self._controller.config = config
         self._timeout = values["reference_timeout"]
+
+    def _check(self, config: VibrationControllerConfig, state: ArmState) -> None:
+        """Raise ConfigError for gains that are not safely stable where the arm is: takes some 0.1 s."""
+        frame, axes = "", np.ones(6, dtype=bool)
+        if isinstance(self._reference, CartesianReferenceRecord):
+            frame, axes = self._reference.frame, self._reference.axes
+        tool = ToolTask(frame, tuple(bool(axis) for axis in axes))
+        model = self._model
+        # computed torque stands and falls with the model: it is judged on just that
+        margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
+        check_gains(model, state.position, config, self._controller.selection, self._sampling, tool, margin)
 
     @staticmethod
     def _config(values: dict[str, Any]) -> VibrationControllerConfig:
@@ -106,27 +155,44 @@ class RnsVibrationController(ArmNode):
         self._take(self._reader.flexible_state(message))
 
     def _on_cartesian_reference(self, message: CartesianReference) -> None:
-        stamp = stamp_to_nanoseconds(message.header.stamp)
-        self._reference = cartesian_reference_from_message(message, self._model.tool_frame)
-        if self._state is not None and stamp <= self._state.stamp:
+        if self._controller.config.task == "tool_path":
+            self._take_reference(cartesian_reference_from_message(message, self._model.tool_frame))
+
+    def _on_desired(self, message: JointReference) -> None:
+        if self._controller.config.task == "joint_path":
+            self._take_reference(joint_reference_from_message(message, self._model.joint_names))
+
+    def _take_reference(self, reference: CartesianReferenceRecord | JointReferenceRecord) -> None:
+        self._reference = reference
+        if self._state is not None and reference.stamp <= self._state.stamp:
             self._answer(self._state)
 
     def _take(self, state: ArmState | None) -> None:
         if state is None:
             return
         self._state = state
-        if self._controller.config.task == "none" or (
-            self._reference is not None and self._reference.stamp >= state.stamp
-        ):
+        waits = self._controller.config.task in ("tool_path", "joint_path")
+        if not waits or (self._reference is not None and self._reference.stamp >= state.stamp):
             self._answer(state)
 
     def _answer(self, state: ArmState) -> None:
         """One sample: state and reference -> joint reference."""
-        reference = self._reference if self._controller.config.task == "tool_path" else None
+        reference = self._reference
+        tool = reference if isinstance(reference, CartesianReferenceRecord) else None
+        wanted = reference if isinstance(reference, JointReferenceRecord) else None
         if reference is not None and (state.stamp - reference.stamp) * 1e-9 > self._timeout:
             age = (state.stamp - reference.stamp) * 1e-9
             raise InputError(f"tool reference is {age:.3f} s old, at most {self._timeout} s are accepted")
-        joints, reaction = self._controller.update(state, reference)
+        if self._refused is None:
+            self._refused = ""
+            if self._checks:
+                try:
+                    self._check(self._controller.config, state)
+                except ConfigError as error:
+                    self._refused = str(error)
+        if self._refused:
+            raise InputError(self._refused)
+        joints, reaction = self._controller.update(state, tool, wanted)
         self._joint_reference.publish(joint_reference_to_message(joints, self._model.joint_names))
         self._base_reaction.publish(
             base_reaction_to_message(reaction, self._model.base_frame, self._model.elastic_joint_names)

@@ -24,6 +24,7 @@ WANTED = Key("wanted", Kind.NUMBER, "force that should act", "N", above=0.0)
 RESOLUTION = Key("resolution", Kind.NUMBER, "step of the joints' encoders", "rad or m", above=0.0)
 OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED, RESOLUTION)
 WINDOW = (AFTER, BEFORE)
+MOMENTA = {"m": "kg*m/s", "rad": "kg*m^2/s"}  # units of momentum by that of the elastic joint
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ class Metric:
     Attributes:
         name: as written in scenario files.
         unit: SI unit, ``1`` where it has none; ``deflection`` stands for the unit of the elastic joints, ``joint`` for
-            that of the actuated ones (``joint/s``, ``joint/s^2`` likewise), ``effort`` for that of their efforts.
+            that of the actuated ones (``joint/s``, ``joint/s^2`` likewise), ``effort`` for that of their efforts,
+            ``momentum`` for that of coupling momentum.
         options: its options.
         function: measures a recording.
     """
@@ -101,6 +103,8 @@ class Metric:
         """Unit of the value for this robot."""
         if self.unit == "deflection":
             return deflection_unit(recording.elastic_names, recording.elastic_units, options.joints)
+        if self.unit == "momentum":
+            return " or ".join(sorted({MOMENTA[unit] for unit in recording.elastic_units})) or MOMENTA["m"]
         if self.unit == "effort":
             return " or ".join(sorted({"rad": "N*m", "m": "N"}[unit] for unit in set(recording.joint_units)))
         if self.unit.startswith("joint"):
@@ -164,7 +168,7 @@ def markdown_metrics() -> str:
     """Table of metrics as it stands in docs/scenario.md."""
     rows = ["| metric | unit | options | what it is |", "|---|---|---|---|"]
     words = {"deflection": "m or rad", "joint": "rad or m", "effort": "N*m or N"}
-    words |= {"joint/s": "rad/s or m/s", "joint/s^2": "rad/s^2 or m/s^2"}
+    words |= {"momentum": " or ".join(MOMENTA.values()), "joint/s": "rad/s or m/s", "joint/s^2": "rad/s^2 or m/s^2"}
     for name, entry in METRICS.items():
         options = ", ".join(f"`{option.name}`" for option in entry.options) or "none"
         rows.append(f"| `{name}` | {words.get(entry.unit, entry.unit)} | {options} | {entry.meaning} |")

@@ -6,6 +6,7 @@ from flexarm_tools import (
     contact_metrics,
     flexible_metrics,
     friction_metrics,
+    reactionless_metrics,
     redundancy_metrics,
     run_metrics,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "flexible_metrics",
     "friction_metrics",
     "markdown_metrics",
+    "reactionless_metrics",
     "redundancy_metrics",
     "run_metrics",
 ]

@@ -100,6 +100,7 @@ class Recording:
         vibration_damping: (T,) bool, base feedback in force.
         tick_latency: (T,) wall time from the joint state to its command, NaN where not known [s].
         events: what happened, in order of time.
+        elastic_stiffness: (m,) of the elastic joints [N/m | N*m/rad].
         natural_period: of the base under the resting arm, NaN where nothing is elastic [s].
         watchdog_stops: times that the gate stopped the arm for want of good input.
         lockstep_timeouts: times that no command answered a state in lockstep.
@@ -161,6 +162,7 @@ class Recording:
     vibration_damping: NDArray[np.bool_]
     tick_latency: Array
     events: tuple[RunEvent, ...]
+    elastic_stiffness: Array
     natural_period: float
     watchdog_stops: int
     lockstep_timeouts: int
@@ -250,6 +252,7 @@ class Recording:
             "joint_units": tuple(_unit(description, name) for name in description.actuated),
             "elastic_names": elastic,
             "elastic_units": tuple(_unit(description, name) for name in elastic),
+            "elastic_stiffness": np.array([joint.stiffness for joint in description.elastic]),
             "modes": mode_names(description),
             "strain_gauges": tuple(description.strain_gauges),
             "root_frame": description.root,

@@ -17,6 +17,7 @@ from flexarm_tools.comparison_plots import comparison_plots
 from flexarm_tools.figures import Figure
 from flexarm_tools.figures_table import figures_section, figures_table, verdict
 from flexarm_tools.plots import run_markers, run_plots
+from flexarm_tools.reactionless_plots import family_plot, reactionless, reactionless_panels
 from flexarm_tools.recording import Recording
 from flexarm_tools.scenario import Scenario
 from flexarm_tools.study import Comparison, Study
@@ -51,7 +52,7 @@ def write_run_report(path: Path, run: Run) -> None:
     """Write the report of one run."""
     scenario = run.scenario
     body = [_heading(scenario.title, scenario.description, run.figures), _animation([run], [run.name])]
-    body += [*figures_section(run.figures), '<h2 id="run">Run</h2>']
+    body += [*figures_section(run.figures), *_families([run]), '<h2 id="run">Run</h2>']
     body.append(f'<div class="run card">{_run_body(run, with_figures=False)}</div>')
     _write(path, scenario.title, body)
 
@@ -67,7 +68,7 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
     """
     first = [name for name in study.comparisons[0].runs if name in {run.name for run in runs}]
     body = [_heading(study.title, study.description, figures), _animation(runs, first[:2])]
-    body += figures_section(figures)
+    body += [*figures_section(figures), *_families(runs)]
     if runs:
         body.append('<h2 id="comparisons">Comparisons</h2>')
         body += [_comparison(comparison, runs) for comparison in study.comparisons]
@@ -140,7 +141,20 @@ def _comparison(comparison: Comparison, runs: Sequence[Run]) -> str:
     plots = comparison_plots(
         [run.scenario.title for _, run in chosen], [run.recording for _, run in chosen], [i for i, _ in chosen]
     )
-    return f"<section><h3>{escape(comparison.title)}</h3>{_plots(plots, wide=True)}</section>"
+    panels = reactionless_panels(
+        [run.scenario.title for _, run in chosen],
+        [run.scenario for _, run in chosen],
+        [run.recording for _, run in chosen],
+    )
+    first = _plots([panels], wide=True) if panels is not None else ""
+    return f"<section><h3>{escape(comparison.title)}</h3>{first}{_plots(plots, wide=True)}</section>"
+
+
+def _families(runs: Sequence[Run]) -> list[str]:
+    """The reactionless paths of the first robot that moves along them."""
+    plots = (family_plot(run.scenario) for run in runs if reactionless(run.scenario))
+    plot = next((plot for plot in plots if plot is not None), None)
+    return [] if plot is None else ['<h2 id="paths">Reactionless paths</h2>', _plots([plot], wide=True)]
 
 
 def _run_body(run: Run, with_figures: bool) -> str:

@@ -27,7 +27,7 @@ _STAND_INS |= {f"#0a000{i}": f"var(--series-{i})" for i in range(1, SERIES + 1)}
 INK, MUTED, LINE, MARK = ("#010101", "#020202", "#030303", "#040404")
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_STYLE: Any = {
+PLOT_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "flexarm",
     "font.size": 9.5,
@@ -113,17 +113,28 @@ class SvgPlot:
             width: [inch].
             height: [inch].
         """
-        with matplotlib.rc_context(_STYLE):
+        with matplotlib.rc_context(PLOT_STYLE):
             layout = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02)
             self.figure = Figure(figsize=(width, height), layout=layout, facecolor="none")
-            self.axes: Axes = self.figure.add_subplot(facecolor="none")
-        self.axes.set_xlabel(xlabel)
-        self.axes.set_ylabel(ylabel)
-        self.axes.grid(True)
-        self.axes.set_axisbelow(True)
-        self.axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        self.axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        self.axes.margins(x=0.0, y=0.06)
+            self._open(self.figure.add_subplot(facecolor="none"), xlabel, ylabel)
+
+    @classmethod
+    def on(cls, axes: Axes, xlabel: str, ylabel: str) -> SvgPlot:
+        """One panel of a figure that holds several."""
+        plot = cls.__new__(cls)
+        plot.figure = axes.figure  # type: ignore[assignment]
+        plot._open(axes, xlabel, ylabel)
+        return plot
+
+    def _open(self, axes: Axes, xlabel: str, ylabel: str) -> None:
+        self.axes = axes
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+        axes.grid(True)
+        axes.set_axisbelow(True)
+        axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axes.margins(x=0.0, y=0.06)
 
     def line(self, x: Array, y: Array, color: str, width: float = 1.4, dashed: bool = False) -> None:
         """Draw a curve over increasing x, decimated."""
@@ -170,7 +181,7 @@ class SvgPlot:
             description: what it shows, for those who cannot see it.
         """
         buffer = io.StringIO()
-        with matplotlib.rc_context(_STYLE):
+        with matplotlib.rc_context(PLOT_STYLE):
             canvas: Any = FigureCanvasSVG(self.figure)
             canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
         return _page_svg(buffer.getvalue(), description)

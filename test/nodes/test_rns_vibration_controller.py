@@ -99,7 +99,7 @@ def test_a_live_parameter_takes_effect_and_a_senseless_one_is_refused(controller
     assert not np.allclose(before.effort, after.effort)
     for values, said in (
         ({"damping_ratio": -1.0}, "damping_ratio must lie in"),
-        ({"law": "magic"}, "law must be one of reactionless, resolved_acceleration"),
+        ({"law": "magic"}, "law must be one of reactionless, torque, resolved_acceleration"),
         ({"base_state_source": "flexible_state"}, "can only change while the node is not configured"),
         ({"position_gain": "high"}, "position_gain must be double"),
     ):

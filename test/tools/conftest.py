@@ -52,7 +52,8 @@ class FlexarmSources(SourcePackages):
             "base_wrench_torque_estimator",
             *("behavior_impedance_controller", "flexible_dynamics_controller", "flexible_dynamics_estimator"),
             "hardware_gate",
-            *("ik_redundancy_solver", "reference_generator", "rns_vibration_controller", "simulated_plant"),
+            *("ik_redundancy_solver", "reactionless_path_controller", "reference_generator"),
+            *("rns_vibration_controller", "simulated_plant"),
         )
         return known if package == "flexarm" else None
 

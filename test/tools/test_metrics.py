@@ -38,6 +38,17 @@ def test_a_window_takes_out_what_lies_outside(record):
     assert measure("peak_base_deflection", recording, before=0.5, after=0.49).value < 4e-3
 
 
+def test_the_root_of_the_elastic_energy_weighs_every_direction_by_its_stiffness(record):
+    recording = record(oscillation(0.1, start=1.0))
+    stiffness = float(recording.elastic_stiffness[0])
+    peak = measure("peak_base_energy_root", recording).value
+    assert peak == pytest.approx(0.1 * math.sqrt(0.5 * stiffness), rel=1e-6)
+    settled = measure("base_settling_time", recording, threshold=0.05)
+    envelope = math.log(1.0 / 0.05) / (0.1 * ANGULAR)
+    assert envelope - 0.5 * PERIOD <= settled.value <= envelope and not settled.at_least
+    assert measure("base_settling_time", record(oscillation(0.0, start=1.0))).at_least
+
+
 def test_the_rms_of_a_full_oscillation_is_amplitude_over_root_two(record):
     assert measure("rms_base_deflection", record(oscillation(0.0))).value == pytest.approx(0.1 / math.sqrt(2), rel=1e-6)
 
