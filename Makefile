@@ -19,7 +19,7 @@ lint: setup  ## check style and types
 	$(RUN) env --unset=PYTHONPATH python -m mypy
 
 test: lint  ## check style and types, then run every test
-	$(RUN) python -m pytest --junit-xml=build/test.xml
+	$(RUN) setup/test.sh
 
 pins: setup  ## write setup/constraints.txt anew from setup/requirements*.txt
 	setup/pins.sh
