@@ -11,6 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from flexarm_core.base_wrench.gravity_regressor import GravityRegressor
+from flexarm_core.base_wrench.gravity_table import GravityTable
+from flexarm_core.base_wrench.link_heights import LinkHeights
+from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
+from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.obstacle_guard import ObstacleGuard
@@ -26,8 +31,9 @@ from flexarm_core.ik_redundancy.step import RedundancyStep
 from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
 from flexarm_core.robot.urdf_reader import parse_robot_description
 
-TWO_LINKS = """<robot name="two_links"><link name="world"/>
-  <joint name="first" type="continuous"><parent link="world"/><child link="inner"/><axis xyz="0 0 1"/></joint>
+TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base"/>
+  <joint name="under" type="fixed"><parent link="world"/><child link="base"/></joint>
+  <joint name="first" type="continuous"><parent link="base"/><child link="inner"/><axis xyz="0 0 1"/></joint>
   <link name="inner"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
     <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
   <joint name="second" type="continuous">
@@ -35,6 +41,11 @@ TWO_LINKS = """<robot name="two_links"><link name="world"/>
   </joint>
   <link name="outer"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
     <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <ros2_control name="two_links" type="system">
+    <joint name="first"><command_interface name="effort"/></joint>
+    <joint name="second"><command_interface name="effort"/></joint>
+    <sensor name="base_ft_sensor"><state_interface name="force.x"/><param name="frame_id">base</param></sensor>
+  </ros2_control>
   <flexibility>
     <flexible_link name="inner"><beam length="1" EIz="100" rho_A="1" modes_y="1"/></flexible_link>
     <flexible_link name="outer"><beam length="1" EIz="100" rho_A="1" modes_y="1"/></flexible_link>
@@ -99,6 +110,16 @@ def compile_impedance() -> None:
     load_compiled(Arm(chain, shape, limits))
 
 
+def compile_base_wrench() -> None:
+    """Call every compiled function of the base wrench once."""
+    description = parse_robot_description(TWO_LINKS)
+    bodies = build_sensed_bodies(description)
+    LinkHeights(description, bodies, 0.0)
+    dynamics, gravity = SensorDynamics(bodies), (0.0, 0.0, -9.81)
+    GravityTable.from_model(dynamics).wrench(np.zeros(2))
+    GravityRegressor(bodies, gravity).matrices(np.zeros((1, 2)))
+
+
 def main() -> None:
     """Renew the cache and say how long it took."""
     began = time.perf_counter()
@@ -109,10 +130,11 @@ def main() -> None:
         here / "behavior_impedance",
         here / "behavior_impedance/behaviors",
     )
-    removed = remove_stale(here / "flexible_dynamics") + remove_stale(*kinematics)
+    removed = remove_stale(here / "flexible_dynamics") + remove_stale(*kinematics) + remove_stale(here / "base_wrench")
     compile_dynamics()
     compile_redundancy()
     compile_impedance()
+    compile_base_wrench()
     print(f"compiled in {time.perf_counter() - began:.1f} s, {removed} stale files removed")
 
 
