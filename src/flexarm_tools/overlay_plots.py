@@ -8,7 +8,7 @@ import numpy as np
 
 from flexarm_core.types import Array
 from flexarm_tools.recording import Recording
-from flexarm_tools.svg_plot import SERIES, SvgPlot, engineering, series_color, within_reason
+from flexarm_tools.svg_plot import SERIES, SvgPlot, axis_scale, series_color, within_reason
 from flexarm_tools.time_plots import TIME, Plot
 
 
@@ -72,7 +72,7 @@ def overlay(
     """
     curves, dashed = [within_reason(curve) for curve in curves], [within_reason(curve) for curve in dashed]
     peak = max((float(np.nanmax(np.abs(curve), initial=0.0)) for curve in (*curves, *dashed)), default=0.0)
-    factor, prefixed = engineering(peak, unit)
+    factor, prefixed = axis_scale(peak, unit)
     plot = SvgPlot(TIME, f"{label} [{prefixed}]", 4.8, 2.5)
     for i in _largest_first(curves):
         plot.line(recordings[i].time, factor * curves[i], series_color(colors[i]))

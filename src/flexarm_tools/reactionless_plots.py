@@ -16,7 +16,7 @@ from flexarm_tools.plots import common_unit, run_markers
 from flexarm_tools.recording import Recording
 from flexarm_tools.scenario import Scenario
 from flexarm_tools.svg_panels import SvgPanels
-from flexarm_tools.svg_plot import MUTED, SERIES, engineering, series_color, within_reason
+from flexarm_tools.svg_plot import MUTED, SERIES, axis_scale, series_color, within_reason
 from flexarm_tools.time_plots import TIME, Plot, mark
 
 CONTROLLER = "reactionless_path_controller"
@@ -76,7 +76,7 @@ def reactionless_panels(
         return None
     bent = [within_reason(recording.deflection) for recording in recordings]
     peak = max(float(np.nanmax(np.abs(each), initial=0.0)) for each in bent)
-    factor, unit = engineering(peak, common_unit(recordings[0].elastic_units))
+    factor, unit = axis_scale(peak, common_unit(recordings[0].elastic_units))
     label = f"base [{unit}]"
     if not any(_moves(scenario) for scenario in scenarios):
         return _stacked(names, scenarios, recordings, [factor * each for each in bent], label)

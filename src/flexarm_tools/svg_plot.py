@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import itertools
+import math
 import re
 import zlib
 from collections.abc import Iterable
@@ -87,13 +88,24 @@ def within_reason(values: Array) -> Array:
 
 def engineering(peak: float, unit: str) -> tuple[float, str]:
     """Factor and unit with prefix in which a peak value reads well: 4.2e-6 m -> (1e6, ``µm``)."""
-    shown = unit.replace("*", "·").replace("sqrt(kg)", "√kg")
+    shown = re.sub(r"sqrt\((\w+)\)", r"√\1", unit.replace("*", "·"))
     if unit == "1":
         return 1.0, ""
+    if unit == "sqrt(J)":  # a prefix would stand before the root
+        return 1.0, shown
     if not np.isfinite(peak) or peak == 0.0 or peak >= 0.1 or not unit[0].isalpha() or " " in unit:
         return 1.0, shown
     size, prefix = next((p for p in _PREFIXES if peak >= 0.999999 * p[0]), _PREFIXES[-1])
     return 1.0 / size, prefix + shown
+
+
+def axis_scale(peak: float, unit: str) -> tuple[float, str]:
+    """The same for an axis, whose numbers have few digits: a power of ten where the unit takes no prefix."""
+    factor, shown = engineering(peak, unit)
+    if factor != 1.0 or not shown or not np.isfinite(peak) or not 0.0 < peak < 0.1:
+        return factor, shown
+    exponent = 3 * math.floor(math.log10(peak) / 3.0)
+    return 10.0**-exponent, f"10{superscript(exponent)} {shown}"
 
 
 def superscript(number: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexarm_core.types import Array
 from flexarm_tools.recording import Recording
-from flexarm_tools.svg_plot import SERIES, SvgPlot, engineering, series_color, within_reason
+from flexarm_tools.svg_plot import SERIES, SvgPlot, axis_scale, series_color, within_reason
 
 TIME = "time [s]"
 
@@ -69,7 +69,7 @@ def time_plot(
     peak = max((float(np.nanmax(np.abs(curve))) for curve in (*known.values(), *second.values())), default=0.0)
     if peak == 0.0:
         return None
-    factor, shown = engineering(peak, unit)
+    factor, shown = axis_scale(peak, unit)
     plot = SvgPlot(TIME, f"[{shown}]" if shown else "")
     legend = []
     for index, name in enumerate(curves):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexarm_tools.figures_table import format_number
-from flexarm_tools.svg_plot import SvgPlot, decimate, engineering, series_color
+from flexarm_tools.svg_plot import SvgPlot, axis_scale, decimate, engineering, series_color
 
 
 @settings(max_examples=40, deadline=None)
@@ -109,3 +109,13 @@ def test_a_unit_gets_the_prefix_of_the_peak():
     assert engineering(2e-4, "rad") == (pytest.approx(1e6), "µrad")
     assert engineering(float("nan"), "m") == (1.0, "m")
     assert engineering(0.5, "m or rad") == (1.0, "m or rad")
+    assert engineering(2e-4, "sqrt(J)") == (1.0, "√J")
+
+
+def test_an_axis_whose_unit_takes_no_prefix_counts_in_powers_of_ten():
+    assert axis_scale(2e-4, "m or rad") == (pytest.approx(1e6), "10⁻⁶ m or rad")
+    assert axis_scale(0.02, "m or rad") == (pytest.approx(1e3), "10⁻³ m or rad")
+    assert axis_scale(2e-4, "rad") == (pytest.approx(1e6), "µrad")
+    assert axis_scale(0.5, "m or rad") == (1.0, "m or rad")
+    assert axis_scale(0.0, "m or rad") == (1.0, "m or rad")
+    assert axis_scale(0.01, "1") == (1.0, "")
