@@ -1,0 +1,57 @@
+"""What a sample of each law of the reaction null space costs on the arm with seven joints on six directions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+
+from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.types import ArmState, CartesianReference
+from flexarm_tools.figures import Figure, parse_goal
+
+URDF = Path(__file__).resolve().parents[1] / "urdf" / "boom_7r.urdf.xacro"
+POSTURE = np.array([0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 0.716])
+CALLS = 3000
+LAWS = (
+    ("boom", "reactionless", "joint_servo", "auto"),
+    ("boom_directions_by_name", "reactionless", "joint_servo", "names"),
+    ("boom_computed_torque", "reactionless", "computed_torque", "auto"),
+    ("boom_torque_law", "torque", "computed_torque", "auto"),
+    ("boom_resolved_acceleration", "resolved_acceleration", "joint_servo", "auto"),
+)
+
+
+def update_times() -> Iterator[Figure]:
+    """Median of one update, a tool path being followed; Pinocchio's mass matrix and inverse dynamics beside it."""
+    model = ArmModel(load_robot_description(URDF), gravity=(0.0, 0.0, 0.0))
+    none, rng = np.zeros(6), np.random.default_rng(0)
+    for name, law, realisation, chosen in LAWS:
+        selection = BaseSelection(model, ("auto",) if chosen == "auto" else ("boom_y", "boom_z", "boom_rx"))
+        config = VibrationControllerConfig(law=law, realisation=realisation, position_gain=100.0, velocity_gain=20.0)
+        controller, costs = VibrationController(model, config, selection), []
+        for k in range(CALLS):
+            state = ArmState(2_000_000 * k, POSTURE, 1e-3 * rng.standard_normal(7), none, 1e-4 * rng.standard_normal(6))
+            tool = model.tool_kinematics(state, model.base_frame)
+            reference = CartesianReference(
+                state.stamp, model.base_frame, tool.position, tool.rotation, none, none, np.arange(6) < 3
+            )
+            began = time.perf_counter()
+            controller.update(state, reference)
+            costs.append(time.perf_counter() - began)
+        goal = parse_goal("<= 60e-6") if name == "boom" else None
+        yield Figure(f"update_time_{name}", float(np.median(costs)), "s", goal, "median of one update")
+    urdf = pinocchio.buildModelFromXML(load_robot_description(URDF))
+    data, q, costs = urdf.createData(), np.concatenate((none, POSTURE)), []
+    for _ in range(CALLS):
+        began = time.perf_counter()
+        pinocchio.crba(urdf, data, q)
+        pinocchio.rnea(urdf, data, q, q, q)
+        costs.append(time.perf_counter() - began)
+    yield Figure("pinocchio_time", float(np.median(costs)), "s", None, "one mass matrix and one inverse dynamics alone")
