@@ -13,14 +13,14 @@ import sys
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read at NumPy's import: everything is compared on one core
 
 import reactionless_paths
-import rns_identities
+import rns_exact
 import rns_planner
 import rns_stability
 import rns_times
 import table
 
 MEASURES = (
-    rns_identities.identities,
+    rns_exact.identities,
     reactionless_paths.suppression,
     reactionless_paths.speeds,
     reactionless_paths.cyclic,

@@ -54,4 +54,4 @@ def identities() -> Iterator[Figure]:
 
 
 if __name__ == "__main__":
-    sys.exit(table.run("rns_identities", (identities,)))
+    sys.exit(table.run("rns_exact", (identities,)))
