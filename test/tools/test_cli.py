@@ -95,7 +95,7 @@ def test_a_bad_node_parameter_ends_the_run_with_its_reason(tmp_path):
     path = scenario(tmp_path)
     path.write_text(path.read_text().replace("task: none", "task: dance"))
     done = flexarm("run", str(path), "--report", str(tmp_path / "out"))
-    assert done.returncode == 2 and "task must be one of tool_path, none; got 'dance'" in done.stderr
+    assert done.returncode == 2 and "task must be one of tool_path, joint_path, hold, none; got 'dance'" in done.stderr
 
 
 def test_an_unknown_demo_lists_those_there_are():

@@ -177,10 +177,11 @@ def assert_stopped_and_recovered(recording: Recording, begin: float, said: str) 
     """One stop, said on /diagnostics; limits kept; control back at the end."""
     assert recording.watchdog_stops == 1
     assert any(e.source == "hardware_gate" and said in e.message for e in recording.events), recording.events
-    after = recording.time > begin + 0.15
+    # while the gate stops the arm it answers states by itself, and references may skip some of them
+    after = (recording.time > begin + 0.15) & recording.has_reference
     assert np.isfinite(recording.effort).all() and np.abs(recording.effort).max() <= 500.0
     assert np.abs(recording.velocity).max() < 4.0
-    assert recording.tracking_error[after][-1] < recording.tracking_error[after][0]
+    assert after[-1] and recording.tracking_error[after][-1] < recording.tracking_error[after][0]
     assert recording.lockstep_timeouts == 0
 
 
