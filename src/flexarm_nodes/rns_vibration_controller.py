@@ -41,6 +41,8 @@ from flexarm_nodes.conversions import (
 from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.parameters import Parameter
 
+FOLLOWING = ("tool_path", "joint_path")  # tasks that need a reference
+
 
 class RnsVibrationController(ArmNode):
     """Measured state and tool reference in, joint reference (acceleration, effort) and base reaction out."""
@@ -171,13 +173,14 @@ class RnsVibrationController(ArmNode):
         if state is None:
             return
         self._state = state
-        waits = self._controller.config.task in ("tool_path", "joint_path")
+        waits = self._controller.config.task in FOLLOWING
         if not waits or (self._reference is not None and self._reference.stamp >= state.stamp):
             self._answer(state)
 
     def _answer(self, state: ArmState) -> None:
         """One sample: state and reference -> joint reference."""
-        reference = self._reference
+        # a reference of an earlier task is none
+        reference = self._reference if self._controller.config.task in FOLLOWING else None
         tool = reference if isinstance(reference, CartesianReferenceRecord) else None
         wanted = reference if isinstance(reference, JointReferenceRecord) else None
         if reference is not None and (state.stamp - reference.stamp) * 1e-9 > self._timeout:
