@@ -29,9 +29,21 @@ from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep
 from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
+from flexarm_core.reaction_null_space.base_selection import BaseSelection, servo_inertia
+from flexarm_core.reaction_null_space.null_space import damped_inverse
+from flexarm_core.reaction_null_space.vibration_controller import (
+    LAWS,
+    REALISATIONS,
+    VibrationController,
+    VibrationControllerConfig,
+)
+from flexarm_core.reaction_null_space.vibration_gain import vibration_gain
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import ArmState, CartesianReference
 
-TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base"/>
+TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base">
+    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
   <joint name="under" type="fixed"><parent link="world"/><child link="base"/></joint>
   <joint name="first" type="continuous"><parent link="base"/><child link="inner"/><axis xyz="0 0 1"/></joint>
   <link name="inner"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
@@ -51,6 +63,12 @@ TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base"/>
     <flexible_link name="outer"><beam length="1" EIz="100" rho_A="1" modes_y="1"/></flexible_link>
   </flexibility>
 </robot>"""
+
+ON_A_SPRING = TWO_LINKS.replace(
+    'under" type="fixed"><parent link="world"/><child link="base"/>',
+    'under" type="prismatic"><parent link="world"/><child link="base"/><axis xyz="1 0 0"/>'
+    '<limit lower="-1" upper="1" effort="1" velocity="1"/>',
+).replace("<flexibility>", '<flexibility><elastic_joint name="under" stiffness="100" damping="1"/>')
 
 
 def remove_stale(*folders: Path) -> int:
@@ -120,6 +138,25 @@ def compile_base_wrench() -> None:
     GravityRegressor(bodies, gravity).matrices(np.zeros((1, 2)))
 
 
+def compile_reaction_null_space() -> None:
+    """Let every law make a sample, with and without joint servos, and trace a path."""
+    model = ArmModel(ON_A_SPRING, gravity=(0.0, 0.0, 0.0))
+    one, none = np.ones(model.m), np.zeros(model.m)
+    state = ArmState(0, np.full(model.n, 0.5), np.zeros(model.n), none, none)
+    tool = model.tool_kinematics(state, model.base_frame)
+    still = np.zeros(6)
+    reference = CartesianReference(0, model.base_frame, tool.position, tool.rotation, still, still, np.arange(6) < 1)
+    for chosen in (("all",), ("auto",)):
+        selection = BaseSelection(model, chosen)
+        for law in LAWS:
+            for realisation in REALISATIONS:
+                config = VibrationControllerConfig(law, realisation=realisation)
+                VibrationController(model, config, selection).update(state, reference)
+    vibration_gain(np.eye(1), np.eye(1), 0.5)
+    damped_inverse(np.eye(2)[:1], 1e-3, 1e-3)
+    servo_inertia(model.blocks(state), one[None])
+
+
 def main() -> None:
     """Renew the cache and say how long it took."""
     began = time.perf_counter()
@@ -129,12 +166,14 @@ def main() -> None:
         here / "ik_redundancy",
         here / "behavior_impedance",
         here / "behavior_impedance/behaviors",
+        here / "reaction_null_space",
     )
     removed = remove_stale(here / "flexible_dynamics") + remove_stale(*kinematics) + remove_stale(here / "base_wrench")
     compile_dynamics()
     compile_redundancy()
     compile_impedance()
     compile_base_wrench()
+    compile_reaction_null_space()
     print(f"compiled in {time.perf_counter() - began:.1f} s, {removed} stale files removed")
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
+from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
+from flexarm_core.reaction_null_space.small_matrices import EPSILON, backward, cholesky, forward, orthogonalise_rows
 from flexarm_core.types import Array
 
 GAP = 2.5  # ratio of two adjacent frequencies from which on the lower ones count as soft and the upper ones as stiff
@@ -40,9 +41,47 @@ class BaseModes:
 
 
 def base_modes(H_b: Array, K_b: Array) -> BaseModes:
-    """Modes of a base with inertia (m, m), joints locked, and stiffness (m, m)."""
-    squared, shapes = eigh(K_b, H_b)
-    return BaseModes(np.sqrt(np.maximum(squared, 0.0)), shapes, shapes.T @ H_b)
+    """Modes of a base with inertia (m, m), joints locked, and stiffness (m, m).
+
+    Raises:
+        ConfigError: the inertia is not positive definite.
+    """
+    m = len(H_b)
+    frequencies, shapes = np.empty(m), np.empty((m, m))
+    H, K = np.ascontiguousarray(H_b, dtype=float), np.ascontiguousarray(K_b, dtype=float)
+    if not find_modes(H, K, frequencies, shapes):
+        raise ConfigError(f"the base's inertia is not positive definite: {np.array2string(H, precision=4)}")
+    return BaseModes(frequencies, shapes, shapes.T @ H_b)
+
+
+@kernel
+def find_modes(H: Array, K: Array, frequencies: Array, shapes: Array) -> bool:
+    """Modes of ``K v = w^2 H v``, ``H = L L^T``, ``K = C C^T``, from the singular values w of ``L^-1 C``.
+
+    So soft modes are as exact beside stiff ones as alone: it is w that is computed, not w^2.
+
+    Args:
+        H: (m, m) positive definite.
+        K: (m, m) positive semidefinite.
+        frequencies: (m,) gets w, lowest first [rad/s].
+        shapes: (m, m) gets V, ``V^T H V = 1``.
+
+    Returns:
+        Whether the inertia is positive definite; if not, there are no modes.
+    """
+    m = H.shape[0]
+    L, W, U, values = np.empty((m, m)), np.empty((m, m)), np.empty((m, m)), np.empty(m)
+    if not cholesky(H, L):
+        return False
+    cholesky(K, W)
+    forward(L, W)
+    orthogonalise_rows(W, U, values, m * EPSILON)
+    backward(L, U)
+    for i in range(m):
+        frequencies[i] = values[m - 1 - i]
+        for j in range(m):
+            shapes[j, i] = U[j, m - 1 - i]
+    return True
 
 
 def soft_mode_count(frequencies: Array, spare: int, gap: float = GAP) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.base_modes import base_modes, soft_mode_count
-from flexarm_core.reaction_null_space.vibration_gain import vibration_gain
+from flexarm_core.reaction_null_space.vibration_law import select, yielding_inertia
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
@@ -29,8 +29,7 @@ def servo_inertia(blocks: DynamicsBlocks, rows: Array) -> Array:
 
     ``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm``: on a base that is light against the arm a small part of ``H_m``.
     """
-    coupling = rows @ blocks.H_bm
-    inertia: Array = blocks.H_m - coupling.T @ np.linalg.solve(rows @ blocks.H_b @ rows.T, coupling)
+    inertia: Array = yielding_inertia(blocks.H_b, blocks.H_bm, blocks.H_m, np.ascontiguousarray(rows))
     return inertia
 
 
@@ -56,6 +55,8 @@ class BaseSelection:
 
     Attributes:
         count: k, how many motions are selected.
+        rows: (k, m) S where it is given by names, (0, m) for soft modes.
+        soft: number of soft modes, 0 where S is given.
         names: what they are, for people.
     """
 
@@ -71,14 +72,14 @@ class BaseSelection:
             ConfigError: unknown or repeated names, or more motions than joints.
         """
         self._model = model
-        self._auto = tuple(selection) == (AUTO,)
         known = model.elastic_joint_names
-        if self._auto:
+        if tuple(selection) == (AUTO,):
             middle = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
             still, none = np.zeros(model.n), np.zeros(model.m)
             blocks = model.blocks(ArmState(0, middle, still, none, none))
             frequencies = base_modes(blocks.H_b, model.K_b).frequencies
-            self.count = soft_mode_count(frequencies, model.n - spare)
+            self.count = self.soft = soft_mode_count(frequencies, model.n - spare)
+            self.rows = np.zeros((0, model.m))
             self.names = tuple(f"mode {i + 1}" for i in range(self.count))
             return
         chosen = known if tuple(selection) == (ALL,) else tuple(selection)
@@ -93,8 +94,7 @@ class BaseSelection:
                 "the reaction null space needs more actuated joints than elastic directions;"
                 f" n = {model.n}, m = {len(chosen)}"
             )
-        self._rows = np.array([known.index(name) for name in chosen])
-        self._square = np.ix_(self._rows, self._rows)
+        self.rows, self.soft = np.eye(model.m)[[known.index(name) for name in chosen]], 0
         self.count, self.names = len(chosen), chosen
 
     def at(self, blocks: DynamicsBlocks, damping_ratio: float, literal_gain: float) -> SelectedCoupling:
@@ -105,14 +105,5 @@ class BaseSelection:
             damping_ratio: zeta of every selected mode.
             literal_gain: g_b in place of it, 0 = none [1/s].
         """
-        m = self._model.m
-        if self._auto:
-            modes = base_modes(blocks.H_b, self._model.K_b)
-            S = modes.soft(self.count)
-            rates = literal_gain if literal_gain > 0.0 else 2.0 * damping_ratio * modes.frequencies[: self.count, None]
-            damping = rates * modes.momenta[: self.count]
-            return SelectedCoupling(S, S @ blocks.H_bm, S @ blocks.dH_bm_qd, damping)
-        S, square = np.eye(m)[self._rows], self._square
-        H, K = blocks.H_b[square], self._model.K_b[square]
-        gain = literal_gain * np.eye(self.count) if literal_gain > 0.0 else vibration_gain(H, K, damping_ratio)
-        return SelectedCoupling(S, blocks.H_bm[self._rows], blocks.dH_bm_qd[self._rows], (H @ gain) @ S)
+        S, damping = select(blocks.H_b, self._model.K_b, self.rows, self.soft, damping_ratio, literal_gain)
+        return SelectedCoupling(S, S @ blocks.H_bm, S @ blocks.dH_bm_qd, damping)

@@ -21,6 +21,7 @@ from flexarm_core.reaction_null_space.linear_plant import LinearPlant, gravity_s
 from flexarm_core.reaction_null_space.null_space import damped_inverse
 from flexarm_core.reaction_null_space.torque_law import torque_law_gain
 from flexarm_core.reaction_null_space.vibration_controller import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_law import giving_way
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -51,6 +52,8 @@ class LinearLaw:
         effort_feedback: (n, 2 n + 2 m) what the base feedback adds.
         servo: (n, 2 n) effort of measured joint positions and velocities in the joint servos; zero for
             ``computed_torque``.
+        gives: (n, m) velocities of the joint reference that a base's rate brings about; zero but for ``torque`` with
+            ``joint_servo``.
     """
 
     acceleration: Array
@@ -58,6 +61,7 @@ class LinearLaw:
     effort: Array
     effort_feedback: Array
     servo: Array
+    gives: Array
 
 
 def linear_law(
@@ -104,8 +108,10 @@ def linear_law(
         if damped:
             design = (config.damping_ratio, config.vibration_gain)
             said_feedback = coupling.inverse @ torque_law_gain(blocks, model.K_b, selected.rows, *design) @ R
-        F = np.asarray(np.linalg.solve(moved, blocks.H_m @ said + blocks.H_bm.T @ yielding), dtype=np.float64)
-        G = np.asarray(np.linalg.solve(moved, blocks.H_m @ said_feedback), dtype=np.float64)
+        F, G = said, said_feedback
+        if not led:
+            F = np.asarray(np.linalg.solve(moved, blocks.H_m @ said + blocks.H_bm.T @ yielding), dtype=np.float64)
+            G = np.asarray(np.linalg.solve(moved, blocks.H_m @ said_feedback), dtype=np.float64)
     particular, particular_feedback = F, G
 
     free = np.eye(n) if config.law == "resolved_acceleration" else coupling.null_projector()
@@ -133,9 +139,12 @@ def linear_law(
         served = servo_inertia(blocks, selected.rows)
         stiff, slow = config.servo_position_gain * served, config.servo_velocity_gain * served
         effort = blocks.H_m @ F + friction + stiff @ Q + slow @ V
-        return LinearLaw(F, G, effort, blocks.H_m @ G, -np.hstack((stiff, slow)))
-    unserved = np.zeros((n, 2 * n))
+        gives: Array = np.zeros((n, m))
+        if config.law == "torque":
+            gives = giving_way(blocks.H_bm, blocks.H_m, np.ascontiguousarray(selected.rows), model.K_b)
+        return LinearLaw(F, G, effort, blocks.H_m @ G, -np.hstack((stiff, slow)), gives)
+    unserved, gives = np.zeros((n, 2 * n)), np.zeros((n, m))
     if config.law == "torque":
         effort = blocks.H_m @ (said + F - particular) + friction
-        return LinearLaw(F, G, effort, blocks.H_m @ (said_feedback + G - particular_feedback), unserved)
-    return LinearLaw(F, G, moved @ F - blocks.H_bm.T @ yielding + friction, moved @ G, unserved)
+        return LinearLaw(F, G, effort, blocks.H_m @ (said_feedback + G - particular_feedback), unserved, gives)
+    return LinearLaw(F, G, moved @ F - blocks.H_bm.T @ yielding + friction, moved @ G, unserved, gives)

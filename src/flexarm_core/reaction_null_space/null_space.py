@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.compiled import kernel
+from flexarm_core.reaction_null_space.small_matrices import EPSILON, orthogonalise_rows
 from flexarm_core.types import Array
 
 
@@ -47,14 +50,49 @@ def damped_inverse(matrix: Array, threshold: float, max_damping: float) -> Dampe
         max_damping: damping at a singular value of zero, unit of the matrix.
     """
     rows, columns = matrix.shape
-    if rows == 0:
-        return DampedInverse(np.zeros((columns, 0)), np.zeros((0, columns)), np.zeros(0), 0.0)
-    left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    if values[-1] >= threshold:
-        return DampedInverse((right.T / values) @ left.T, right, values, 0.0)
-    squared = np.where(values < threshold, (1.0 - (values / threshold) ** 2) * max_damping**2, 0.0)
-    tolerance = max(rows, columns) * np.finfo(float).eps * max(values[0], threshold)
-    kept = values > tolerance
-    gains = np.zeros_like(values)
-    gains[kept] = values[kept] / (values[kept] ** 2 + squared[kept])
-    return DampedInverse((right.T * gains) @ left.T, right[kept], values, float(np.sqrt(squared.max())))
+    short = min(rows, columns)
+    inverse, row_space, values = np.zeros((columns, rows)), np.empty((short, columns)), np.empty(short)
+    A = np.ascontiguousarray(matrix, dtype=float)
+    rank, damping = invert_damped(A, threshold, max_damping, inverse, row_space, values)
+    return DampedInverse(inverse, row_space[:rank], values, damping)
+
+
+@kernel
+def invert_damped(
+    A: Array, threshold: float, max_damping: float, inverse: Array, row_space: Array, values: Array
+) -> tuple[int, float]:
+    """What :func:`damped_inverse` says, into given arrays; returns rank and damping.
+
+    Args:
+        A: (r, c).
+        threshold: see there.
+        max_damping: see there.
+        inverse: (c, r), zeros, gets the inverse.
+        row_space: (min(r, c), c) gets orthonormal rows, of which the first ``rank`` count.
+        values: (min(r, c),) gets the singular values.
+    """
+    rows, columns = A.shape
+    wide = rows <= columns
+    short = min(rows, columns)
+    # the shorter side is turned: A = U W, or A^T = U W
+    W, U = (A.copy() if wide else A.T.copy()), np.empty((short, short))
+    orthogonalise_rows(W, U, values, max(rows, columns) * EPSILON)
+    exact = short == 0 or values[short - 1] >= threshold
+    tolerance = max(rows, columns) * EPSILON * (max(values[0], threshold) if short else 0.0)
+    rank, largest = 0, 0.0
+    for i in range(short):
+        value, squared = values[i], 0.0
+        if not exact and value < threshold:
+            squared = (1.0 - (value / threshold) ** 2) * max_damping**2
+            largest = max(largest, squared)
+        if not exact and value <= tolerance:
+            continue
+        gain = value / (value * value + squared)
+        for j in range(columns):
+            row_space[rank, j] = W[i, j] / value if wide else U[j, i]
+        for j in range(rows):
+            left = U[j, i] if wide else W[i, j] / value
+            for k in range(columns):
+                inverse[k, j] += row_space[rank, k] * gain * left
+        rank += 1
+    return rank, math.sqrt(largest)

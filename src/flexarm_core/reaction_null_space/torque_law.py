@@ -28,11 +28,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.reaction_null_space.base_selection import SelectedCoupling
-from flexarm_core.reaction_null_space.null_space import DampedInverse
 from flexarm_core.reaction_null_space.vibration_gain import vibration_gain
-from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
-from flexarm_core.types import ArmState, Array
+from flexarm_core.robot.arm_model import DynamicsBlocks
+from flexarm_core.types import Array
 
 
 def effective_inertia(blocks: DynamicsBlocks) -> Array:
@@ -61,30 +59,3 @@ def torque_law_gain(
         return literal_gain * rates
     M = rows @ effective_inertia(blocks) @ rows.T
     return M @ vibration_gain(M, K, damping_ratio) @ rates
-
-
-def torque_law(
-    model: ArmModel,
-    state: ArmState,
-    blocks: DynamicsBlocks,
-    selected: SelectedCoupling,
-    coupling: DampedInverse,
-    gain: Array,
-    joint_damping: float,
-) -> Array:
-    """Efforts (n,) of (16) for u = 0; what a task adds is ``H_m P_RNS u``.
-
-    Args:
-        model: of the arm.
-        state: measured.
-        blocks: of the equation of motion there.
-        selected: motions of the base that count.
-        coupling: inverse of their rows of the coupling inertia.
-        gain: (k, m) G, see :func:`torque_law_gain`.
-        joint_damping: G_m [1/s].
-    """
-    still, at_rest = np.zeros(model.n), np.zeros(model.m)
-    weight = model.blocks(ArmState(state.stamp, state.position, still, state.deflection, at_rest)).c_b
-    wanted = gain @ state.deflection_rate - selected.rows @ (blocks.c_b - weight)
-    acceleration = coupling.inverse @ wanted - joint_damping * state.velocity
-    return blocks.H_m @ acceleration + blocks.c_m + model.D_m * state.velocity

@@ -32,13 +32,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.base_selection import BaseSelection, SelectedCoupling, servo_inertia
-from flexarm_core.reaction_null_space.null_space import DampedInverse, damped_inverse
-from flexarm_core.reaction_null_space.torque_law import torque_law, torque_law_gain
-from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks, ToolKinematics
+from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration_law import FREE_GOAL, NO_GOAL, TOOL_GOAL, sample, tool_wish
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
 LAWS = ("reactionless", "torque", "resolved_acceleration")
@@ -56,8 +54,7 @@ class VibrationControllerConfig:
         law: ``reactionless`` (12, 15), ``torque`` (16) or ``resolved_acceleration`` (the plain law, for comparison).
         task: ``tool_path`` follows a CartesianReference, ``joint_path`` a JointReference as far as the base lets it,
             ``hold`` goes back to the first posture so far, ``none`` leaves u = 0.
-        realisation: how the accelerations are made to happen: ``computed_torque`` or ``joint_servo``; ``torque`` takes
-            the first only.
+        realisation: how the accelerations are made to happen: ``computed_torque`` or ``joint_servo``.
         position_gain: G_p, of the tool, the joint reference or the held posture [1/s^2].
         velocity_gain: G_d [1/s].
         servo_position_gain: of each joint's servo [1/s^2].
@@ -92,8 +89,6 @@ class VibrationControllerConfig:
             raise ConfigError(f"task '{self.task}' is unknown; valid: {', '.join(TASKS)}")
         if self.realisation not in REALISATIONS:
             raise ConfigError(f"realisation '{self.realisation}' is unknown; valid: {', '.join(REALISATIONS)}")
-        if self.law == "torque" and self.realisation != "computed_torque":
-            raise ConfigError("law 'torque' says efforts, no accelerations for a servo: realise it by computed_torque")
         gains = ("position_gain", "velocity_gain", "servo_position_gain", "servo_velocity_gain")
         for name in (*gains, "damping_ratio", "vibration_gain", "joint_damping"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
@@ -101,17 +96,6 @@ class VibrationControllerConfig:
         for name in ("coupling_threshold", "tool_threshold"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ConfigError(f"{name} must lie in (0, 1), got {getattr(self, name)}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Command:
-    """What the law says: accelerations (n,), those without the task, selected rows, the inverses behind them."""
-
-    acceleration: Array
-    particular: Array
-    rows: Array
-    coupling: DampedInverse
-    tool: DampedInverse | None = None
 
 
 class VibrationController:
@@ -140,12 +124,36 @@ class VibrationController:
         self.selection = BaseSelection(model) if selection is None else selection
         self.config = config
         self._none, self._still = np.zeros(model.m), np.zeros(model.n)
+        self._no_axes = np.zeros((0, model.n)), np.zeros((0, model.m))
+        self._out = np.empty((5, max(model.n, model.m)))
+        self._gives = np.zeros((model.n, model.m))  # joint velocities that a base's rate brings about in the reference
         self.reset()
+
+    @property
+    def config(self) -> VibrationControllerConfig:
+        """Settings; those given take effect with the next sample."""
+        return self._config
+
+    @config.setter
+    def config(self, config: VibrationControllerConfig) -> None:
+        self._config = config
+        self._gains = np.array(
+            [
+                config.damping_ratio,
+                config.vibration_gain,
+                config.joint_damping,
+                config.coupling_threshold,
+                config.tool_threshold,
+                config.position_gain,
+                config.velocity_gain,
+            ]
+        )
 
     def reset(self) -> None:
         """Forget the held posture and the joint reference: both begin at the next sample."""
         self._posture: Array | None = None
         self._led: tuple[ArmState, Array] | None = None  # joint reference of the servos, and its acceleration
+        self._rate = self._none  # of the base when it was led
 
     def update(
         self, state: ArmState, reference: CartesianReference | None = None, joints: JointReference | None = None
@@ -165,32 +173,69 @@ class VibrationController:
         Raises:
             InputError: wrong shapes, numbers that are not finite, a missing reference, an unknown frame.
         """
-        self.model.check_state(state)
+        config, model = self.config, self.model
+        model.check_state(state)
         goal = self._goal(reference, joints)
         if self._posture is None:
             self._posture = state.position.copy()
-        if self.config.realisation == "joint_servo":
-            return self._servo(state, goal)
-        self._led = None
-        model, blocks = self.model, self.model.blocks(state)
-        command = self._law(state, blocks, state, goal)
-        acceleration = command.acceleration
-        if self.config.law == "torque":
-            effort = model.inverse_dynamics(blocks, state, command.particular)
-            effort = effort + blocks.H_m @ (acceleration - command.particular)
-            acceleration = model.forward_dynamics(state, effort)  # unselected directions take part in it
+        led = config.realisation == "joint_servo"
+        at = self._lead(state) if led else state
+        blocks = model.blocks(at)
+        values = np.empty(min(self.selection.count, model.n))
+        rank, damping, restricted = sample(
+            blocks.H_b,
+            blocks.H_bm,
+            blocks.H_m,
+            blocks.c_b,
+            blocks.c_m,
+            blocks.dH_bm_qd,
+            model.weight(at) if config.law == "torque" else self._none,
+            model.K_b,
+            model.D_b,
+            model.D_m,
+            self.selection.rows,
+            self.selection.soft,
+            LAWS.index(config.law),
+            led,
+            config.vibration_damping,
+            self._gains,
+            at.velocity,
+            state.deflection,
+            state.deflection_rate,
+            self._servo(at, state) if led else self._still,
+            *self._task(at, state, goal),
+            state.velocity,
+            self._out,
+            self._gives,
+            values,
+        )
+        acceleration, effort = self._out[:2, : model.n].copy()
+        base, reaction, momentum = self._out[2:5, : model.m].copy()
+        answer = JointReference(stamp=state.stamp, acceleration=acceleration, effort=effort)
+        if led:
+            self._led, self._rate = (at, acceleration), state.deflection_rate
+            answer = JointReference(state.stamp, at.position, at.velocity, acceleration, effort)
         else:
-            effort = model.inverse_dynamics(blocks, state, acceleration)
-        reaction = self._reaction(state, blocks, command, acceleration)
-        return JointReference(stamp=state.stamp, acceleration=acceleration, effort=effort), reaction
+            self._led = None
+        return answer, BaseReaction(
+            stamp=state.stamp,
+            wrench_on_base_in_base=model.wrench_on_base(state, acceleration, base),
+            reaction=reaction,
+            coupling_momentum=momentum,
+            rank=rank,
+            coupling_singular_values=values,
+            smallest_restricted_singular_value=restricted,
+            damping=damping,
+            vibration_damping=config.vibration_damping and config.law != "resolved_acceleration",
+        )
 
     def _goal(self, reference: CartesianReference | None, joints: JointReference | None) -> Goal:
         """The reference that the task follows, checked."""
         if self.config.task == "tool_path":
             if reference is None:
                 raise InputError("task 'tool_path' needs a CartesianReference")
-            values = (reference.position, reference.rotation, reference.velocity, reference.acceleration)
-            if not all(np.isfinite(value).all() for value in values):
+            values = (reference.position, reference.rotation.ravel(), reference.velocity, reference.acceleration)
+            if not np.isfinite(np.concatenate(values)).all():
                 raise InputError("CartesianReference is not finite")
             return reference
         if self.config.task == "joint_path":
@@ -203,19 +248,11 @@ class VibrationController:
             return joints
         return None
 
-    def _servo(self, state: ArmState, goal: Goal) -> tuple[JointReference, BaseReaction]:
-        """The law on a joint reference of its own, and a servo a joint that follows it."""
-        config, model = self.config, self.model
-        led = self._lead(state)
-        blocks = model.blocks(led)
-        command = self._law(led, blocks, state, goal)
-        servo = config.servo_position_gain * (led.position - state.position)
-        servo += config.servo_velocity_gain * (led.velocity - state.velocity)
-        effort = blocks.H_m @ command.acceleration + blocks.c_m + model.D_m * led.velocity
-        effort = effort + servo_inertia(blocks, command.rows) @ servo
-        self._led = (led, command.acceleration)
-        reaction = self._reaction(state, blocks, command, command.acceleration)
-        return JointReference(state.stamp, led.position, led.velocity, command.acceleration, effort), reaction
+    def _servo(self, led: ArmState, state: ArmState) -> Array:
+        """Accelerations (n,) that the joints' servos ask for."""
+        config = self.config
+        asked: Array = config.servo_position_gain * (led.position - state.position)
+        return asked + config.servo_velocity_gain * (led.velocity - state.velocity)
 
     def _lead(self, state: ArmState) -> ArmState:
         """The joint reference at a sample, over an undeflected base: where its last acceleration has led it since."""
@@ -224,100 +261,39 @@ class VibrationController:
             dt = (state.stamp - led.stamp) * 1e-9
             if 0.0 <= dt <= LONGEST_GAP:
                 position = led.position + (led.velocity + 0.5 * acceleration * dt) * dt
-                return ArmState(state.stamp, position, led.velocity + acceleration * dt, self._none, self._none)
+                velocity = led.velocity + acceleration * dt
+                if self.config.law == "torque":
+                    velocity = velocity + self._gives @ (state.deflection_rate - self._rate)
+                return ArmState(state.stamp, position, velocity, self._none, self._none)
         return ArmState(state.stamp, state.position, self._still, self._none, self._none)
 
-    def _law(self, at: ArmState, blocks: DynamicsBlocks, measured: ArmState, goal: Goal) -> _Command:
-        """What the law says at a state of the joints, for what is measured of the base."""
-        config = self.config
-        selected = self.selection.at(blocks, config.damping_ratio, config.vibration_gain)
-        scale = np.sqrt(np.trace(selected.rows @ blocks.H_b @ selected.rows.T) * np.trace(blocks.H_m))
-        threshold = config.coupling_threshold * float(scale)
-        coupling = damped_inverse(selected.coupling, threshold, threshold)
-        particular = self._particular(at, blocks, measured.deflection_rate, selected, coupling)
+    def _task(self, at: ArmState, measured: ArmState, goal: Goal) -> tuple[int, Array, bool, bool, Array, Array]:
+        """What the task asks for at a state of the joints: goal, wish, projected, absolute, J_m, J_b of ``sample``."""
+        config, projected = self.config, self.config.law != "resolved_acceleration"
         if isinstance(goal, CartesianReference):
-            return self._tool_command(at, blocks, measured, selected.rows, coupling, particular, goal)
+            swung = ArmState(at.stamp, at.position, at.velocity, measured.deflection, measured.deflection_rate)
+            kinematics, axes = self.model.tool_kinematics(swung, goal.frame), goal.axes
+            wish = np.empty(6)
+            tool_wish(
+                kinematics.position,
+                kinematics.rotation,
+                kinematics.velocity,
+                kinematics.dJ_v,
+                goal.position,
+                np.ascontiguousarray(goal.rotation),
+                goal.velocity,
+                goal.acceleration,
+                self._gains,
+                wish,
+            )
+            absolute = goal.frame == self.model.world_frame
+            return TOOL_GOAL, wish[axes], projected, absolute, kinematics.J_m[axes], kinematics.J_b[axes]
         if isinstance(goal, JointReference) and goal.position is not None:
             rate = (0.0 if goal.velocity is None else goal.velocity) - at.velocity
-            wanted = config.velocity_gain * rate + config.position_gain * (goal.position - at.position) - particular
-            wanted = wanted if goal.acceleration is None else wanted + goal.acceleration
-        elif config.task == "hold" and self._posture is not None:
-            wanted = config.position_gain * (self._posture - at.position) - config.velocity_gain * at.velocity
-        else:
-            return _Command(particular, particular, selected.rows, coupling)
-        if config.law != "resolved_acceleration" or config.task == "hold":
-            wanted = coupling.null_projector() @ wanted
-        return _Command(particular + wanted, particular, selected.rows, coupling)
-
-    def _particular(
-        self, at: ArmState, blocks: DynamicsBlocks, rate: Array, selected: SelectedCoupling, coupling: DampedInverse
-    ) -> Array:
-        """Accelerations (n,) for u = 0, the base moving at a measured rate (m,)."""
-        config = self.config
-        if config.law == "torque":
-            gain = np.zeros_like(selected.damping)
-            if config.vibration_damping:
-                design = (config.damping_ratio, config.vibration_gain)
-                gain = torque_law_gain(blocks, self.model.K_b, selected.rows, *design)
-            effort = torque_law(self.model, at, blocks, selected, coupling, gain, config.joint_damping)
-            return self.model.forward_dynamics(at, effort)
-        particular = -config.joint_damping * at.velocity
-        if config.law == "reactionless":
-            wanted = -selected.bias
-            if config.vibration_damping:
-                wanted = wanted + selected.damping @ rate
-            particular = particular + coupling.inverse @ wanted
-        return particular
-
-    def _tool_command(
-        self,
-        at: ArmState,
-        blocks: DynamicsBlocks,
-        measured: ArmState,
-        rows: Array,
-        coupling: DampedInverse,
-        particular: Array,
-        reference: CartesianReference,
-    ) -> _Command:
-        swung = ArmState(at.stamp, at.position, at.velocity, measured.deflection, measured.deflection_rate)
-        kinematics = self.model.tool_kinematics(swung, reference.frame)
-        axes = reference.axes
-        wanted = self._tool_acceleration(kinematics, reference) - kinematics.dJ_v - kinematics.J_m @ particular
-        if reference.frame == self.model.world_frame:
-            wanted -= kinematics.J_b @ self.model.base_acceleration(blocks, swung, particular)
-        J = kinematics.J_m[axes]
-        if self.config.law != "resolved_acceleration":
-            J = J @ coupling.null_projector()
-        threshold = self.config.tool_threshold * float(np.linalg.norm(kinematics.J_m[axes]))
-        tool = damped_inverse(J, threshold, threshold)
-        return _Command(particular + tool.inverse @ wanted[axes], particular, rows, coupling, tool)
-
-    def _tool_acceleration(self, kinematics: ToolKinematics, reference: CartesianReference) -> Array:
-        error = np.empty(6)
-        error[:3] = reference.position - kinematics.position
-        error[3:] = kinematics.rotation @ pin.log3(kinematics.rotation.T @ reference.rotation)
-        rate = reference.velocity - kinematics.velocity
-        return reference.acceleration + self.config.velocity_gain * rate + self.config.position_gain * error
-
-    def _reaction(
-        self, state: ArmState, blocks: DynamicsBlocks, command: _Command, acceleration: Array
-    ) -> BaseReaction:
-        coupling, tool = command.coupling, command.tool
-        base = self.model.base_acceleration(blocks, state, acceleration)
-        restricted = 0.0
-        if tool is not None:
-            # Of the tracked axes at most n - rank(H_bm) can be served; the rest is singular by count, not by posture.
-            free = self.model.n - (0 if self.config.law == "resolved_acceleration" else coupling.rank)
-            restricted = float(tool.singular_values[: max(free, 1)].min(initial=np.inf))
-            restricted = restricted if np.isfinite(restricted) else 0.0
-        return BaseReaction(
-            stamp=state.stamp,
-            wrench_on_base_in_base=self.model.wrench_on_base(state, acceleration, base),
-            reaction=-(blocks.H_bm @ acceleration + blocks.dH_bm_qd),
-            coupling_momentum=blocks.H_bm @ state.velocity,
-            rank=coupling.rank,
-            coupling_singular_values=coupling.singular_values,
-            smallest_restricted_singular_value=restricted,
-            damping=max(coupling.damping, tool.damping if tool is not None else 0.0),
-            vibration_damping=self.config.vibration_damping and self.config.law != "resolved_acceleration",
-        )
+            wish = config.velocity_gain * rate + config.position_gain * (goal.position - at.position)
+            wish = wish if goal.acceleration is None else wish + goal.acceleration
+            return FREE_GOAL, wish, projected, True, *self._no_axes
+        if config.task == "hold" and self._posture is not None:
+            wish = config.position_gain * (self._posture - at.position) - config.velocity_gain * at.velocity
+            return FREE_GOAL, wish, True, False, *self._no_axes
+        return NO_GOAL, self._still, projected, False, *self._no_axes

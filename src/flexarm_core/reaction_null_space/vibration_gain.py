@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.linalg import eigh
-
+from flexarm_core.reaction_null_space.base_modes import base_modes
 from flexarm_core.types import Array
 
 
@@ -20,7 +18,5 @@ def vibration_gain(H_b: Array, K_b: Array, damping_ratio: float) -> Array:
         K_b: (m, m) base stiffness.
         damping_ratio: zeta, 1 = critically damped.
     """
-    if H_b.shape[0] == 1:
-        return 2.0 * damping_ratio * np.sqrt(K_b / H_b)
-    squared, modes = eigh(K_b, H_b)
-    return (modes * (2.0 * damping_ratio * np.sqrt(squared))) @ modes.T @ H_b
+    modes = base_modes(H_b, K_b)
+    return (modes.shapes * (2.0 * damping_ratio * modes.frequencies)) @ modes.momenta

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from flexarm_core.compiled import kernel
 from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -135,8 +136,8 @@ class ArmModel:
         self._tool_id = model.getFrameId(self.tool_frame)
         self._base_id = model.getFrameId(self.base_frame)
         self._elastic_v = np.array([model.joints[ids[name]].idx_v for name in self.elastic_joint_names], dtype=int)
-        self._b, self._bm = np.ix_(self._elastic_v, self._elastic_v), np.ix_(self._elastic_v, self._actuated_v)
-        self._mm = np.ix_(self._actuated_v, self._actuated_v)
+        self._weighs = bool(gravity.any())
+        self._rest, self._none = np.zeros(model.nv), np.zeros(self.m)
         # A continuous joint is (cos, sin) in Pinocchio's configuration, one coordinate in ours.
         names = (*self.joint_names, *self.elastic_joint_names)
         linear = [i for i, name in enumerate(names) if model.joints[ids[name]].nq == 1]
@@ -144,12 +145,16 @@ class ArmModel:
         first_q = np.array([model.joints[ids[name]].idx_q for name in names])
         self._linear, self._linear_q = np.array(linear, dtype=int), first_q[linear]
         self._circular, self._circular_q = np.array(circular, dtype=int), first_q[circular]
+        self._order = np.argsort(first_q)  # of [joints; elastic joints] in a configuration without circular joints
+        self._order_v = np.argsort(np.concatenate((self._actuated_v, self._elastic_v)))
         movable = set(self._actuated_v)
         self._arm_roots = [
             int(ids[name]) for name in self.joint_names if not self._has_actuated_ancestor(ids[name], movable)
         ]
         pin.framesForwardKinematics(model, self._data, self.configuration(np.zeros(self.n), np.zeros(self.m)))
         self._nominal_base = self._data.oMf[self._base_id].copy()
+        self._base_in_joint = model.frames[self._base_id].placement  # in the joint that carries base link and arm
+        self._turned = not np.array_equal(self._nominal_base.rotation, np.eye(3))
         self._turn_into_base = np.kron(np.eye(2), self._nominal_base.rotation.T)  # both halves of a spatial vector
 
     def _add_armature(self) -> None:
@@ -175,22 +180,26 @@ class ArmModel:
     def configuration(self, position: Array, deflection: Array) -> Array:
         """Pinocchio's configuration vector of joint positions (n,) and base deflection (m,)."""
         angles = np.concatenate((position, deflection))
+        if not self._circular.size:
+            ordered: Array = angles[self._order]
+            return ordered
         q = np.empty(self._model.nq)
         q[self._linear_q] = angles[self._linear]
-        if self._circular.size:
-            q[self._circular_q] = np.cos(angles[self._circular])
-            q[self._circular_q + 1] = np.sin(angles[self._circular])
+        q[self._circular_q] = np.cos(angles[self._circular])
+        q[self._circular_q + 1] = np.sin(angles[self._circular])
         return q
 
     def velocity(self, velocity: Array, rate: Array) -> Array:
         """Pinocchio's velocity (or acceleration) vector of joint (n,) and base (m,) velocities."""
-        v = np.empty(self._model.nv)
-        v[self._actuated_v] = velocity
-        v[self._elastic_v] = rate
+        v: Array = np.concatenate((velocity, rate))[self._order_v]
         return v
 
     def check_state(self, state: ArmState) -> None:
         """Raise InputError unless the state has this arm's shapes and finite numbers."""
+        parts = (state.position, state.velocity, state.deflection, state.deflection_rate)
+        shapes = ((self.n,), (self.n,), (self.m,), (self.m,))
+        if tuple(part.shape for part in parts) == shapes and np.isfinite(np.concatenate(parts)).all():
+            return
         for name, value, size in (
             ("position", state.position, self.n),
             ("velocity", state.velocity, self.n),
@@ -206,19 +215,24 @@ class ArmModel:
         """Blocks of the equation of motion: ``H = CRBA(q)``, ``c = RNEA(q, v, 0)``."""
         q = self.configuration(state.position, state.deflection)
         v = self.velocity(state.velocity, state.deflection_rate)
-        upper = np.triu(pin.crba(self._model, self._data, q))  # Pinocchio 2 fills the upper triangle only
-        H = upper + np.triu(upper, 1).T
-        c = pin.rnea(self._model, self._data, q, v, np.zeros_like(v))
-        v[self._elastic_v] = 0.0
-        bias = pin.rnea(self._weightless, self._weightless_data, q, v, np.zeros_like(v))
-        return DynamicsBlocks(
-            H_b=H[self._b],
-            H_bm=H[self._bm],
-            H_m=H[self._mm],
-            c_b=c[self._elastic_v],
-            c_m=c[self._actuated_v],
-            dH_bm_qd=bias[self._elastic_v],
-        )
+        n, m = self.n, self.m
+        H_b, H_bm, H_m = np.empty((m, m)), np.empty((m, n)), np.empty((n, n))
+        _split(pin.crba(self._model, self._data, q), self._elastic_v, self._actuated_v, H_b, H_bm, H_m)
+        c = pin.rnea(self._model, self._data, q, v, self._rest)
+        c_b, c_m = c[self._elastic_v], c[self._actuated_v]
+        bias = c_b
+        if self._weighs or state.deflection_rate.any():
+            v[self._elastic_v] = 0.0
+            bias = pin.rnea(self._weightless, self._weightless_data, q, v, self._rest)[self._elastic_v]
+        return DynamicsBlocks(H_b, H_bm, H_m, c_b, c_m, bias)
+
+    def weight(self, state: ArmState) -> Array:
+        """Gravity terms (m,) of the base rows, ``RNEA(q, 0, 0)`` [N | N*m]."""
+        if not self._weighs:
+            return self._none
+        q = self.configuration(state.position, state.deflection)
+        gravity: Array = pin.computeGeneralizedGravity(self._model, self._data, q)[self._elastic_v]
+        return gravity
 
     def tool_kinematics(self, state: ArmState, frame: str) -> ToolKinematics:
         """Pose, twist, Jacobians and acceleration bias of the tool.
@@ -233,27 +247,26 @@ class ArmModel:
         if frame == self.world_frame:
             deflection, rate = state.deflection, state.deflection_rate
         elif frame == self.base_frame:
-            deflection, rate = np.zeros(self.m), np.zeros(self.m)  # seen from the base, the base stands still
+            deflection, rate = self._none, self._none  # seen from the base, the base stands still
         else:
             raise InputError(f"frame '{frame}' is not usable; valid: '{self.world_frame}', '{self.base_frame}'")
         q = self.configuration(state.position, deflection)
         v = self.velocity(state.velocity, rate)
         model, data, axes = self._model, self._data, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        pin.forwardKinematics(model, data, q, v, np.zeros_like(v))
-        pin.computeJointJacobians(model, data, q)
+        pin.forwardKinematics(model, data, q, v, self._rest)
+        pin.computeJointJacobians(model, data)
         pin.updateFramePlacement(model, data, self._tool_id)
         jacobian = pin.getFrameJacobian(model, data, self._tool_id, axes)
         bias = pin.getFrameClassicalAcceleration(model, data, self._tool_id, axes).vector
         pose = data.oMf[self._tool_id]
-        J_m, J_b = jacobian[:, self._actuated_v], jacobian[:, self._elastic_v]
-        twist = jacobian @ v
         if frame == self.world_frame:
+            J_m, J_b, twist = jacobian[:, self._actuated_v], jacobian[:, self._elastic_v], jacobian @ v
             return ToolKinematics(pose.translation.copy(), pose.rotation.copy(), twist, J_m, J_b, bias.copy())
-        seen = self._nominal_base.inverse() * pose
-        turn = self._turn_into_base
-        return ToolKinematics(
-            seen.translation.copy(), seen.rotation.copy(), turn @ twist, turn @ J_m, np.zeros_like(J_b), turn @ bias
-        )
+        seen = self._nominal_base.actInv(pose)
+        if self._turned:
+            jacobian, bias = self._turn_into_base @ jacobian, self._turn_into_base @ bias
+        J_m, J_b = jacobian[:, self._actuated_v], np.zeros((6, self.m))
+        return ToolKinematics(seen.translation.copy(), seen.rotation.copy(), jacobian @ v, J_m, J_b, bias.copy())
 
     def base_acceleration(self, blocks: DynamicsBlocks, state: ArmState, acceleration: Array) -> Array:
         """Acceleration (m,) that the base takes under joint accelerations (n,): first row of the equation of motion."""
@@ -295,15 +308,26 @@ class ArmModel:
         q = self.configuration(state.position, state.deflection)
         v = self.velocity(state.velocity, state.deflection_rate)
         pin.rnea(self._model, self._data, q, v, self.velocity(acceleration, base_acceleration))
-        pin.updateGlobalPlacements(self._model, self._data)
-        pin.updateFramePlacement(self._model, self._data, self._base_id)
-        total = pin.Force.Zero()
+        total = np.zeros(6)
         for joint in self._arm_roots:
             # data.f is what the joint exerts on its child body, in the joint's frame
-            total -= self._data.oMi[joint].act(self._data.f[joint])
-        return self._data.oMf[self._base_id].actInv(total).vector.copy()
+            total -= self._base_in_joint.actInv(self._data.liMi[joint].act(self._data.f[joint])).vector
+        return total
 
     def natural_frequencies(self, state: ArmState) -> Array:
         """Natural frequencies (m,) of the base with locked joints [rad/s], lowest first: ``K_b v = w^2 H_b v``."""
         blocks = self.blocks(state)
         return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(blocks.H_b, self.K_b)).real))
+
+
+@kernel
+def _split(H: Array, elastic: Array, actuated: Array, H_b: Array, H_bm: Array, H_m: Array) -> None:
+    """Blocks of a mass matrix of which the upper triangle is given, as Pinocchio 2 does."""
+    for i in range(elastic.shape[0]):
+        for j in range(elastic.shape[0]):
+            H_b[i, j] = H[min(elastic[i], elastic[j]), max(elastic[i], elastic[j])]
+        for j in range(actuated.shape[0]):
+            H_bm[i, j] = H[min(elastic[i], actuated[j]), max(elastic[i], actuated[j])]
+    for i in range(actuated.shape[0]):
+        for j in range(actuated.shape[0]):
+            H_m[i, j] = H[min(actuated[i], actuated[j]), max(actuated[i], actuated[j])]

@@ -11,7 +11,6 @@ from rns_identities import total_energy
 from rns_loop import close_loop
 from scipy.integrate import solve_ivp
 
-from flexarm_core.errors import ConfigError
 from flexarm_core.path.line import fifth_order
 from flexarm_core.reaction_null_space.torque_law import effective_inertia, torque_law_gain
 from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
@@ -155,6 +154,25 @@ def test_the_tool_follows_its_path_and_the_base_stays_where_it_is():
     assert np.abs(run.deflection).max() < 1e-3 * np.abs(plain.deflection).max()
 
 
-def test_a_joint_servo_cannot_realise_efforts():
-    with pytest.raises(ConfigError, match="realise it by computed_torque"):
-        VibrationControllerConfig(law="torque", realisation="joint_servo")
+def test_joint_servos_lead_the_arm_as_the_bare_efforts_do():
+    robot = case("planar_3r")
+    runs = [
+        close_loop(robot, replace(FREE, realisation=realisation), START, 1.5, deflection=np.array([0.01]))
+        for realisation in ("computed_torque", "joint_servo")
+    ]
+    bare, served = runs
+    assert np.abs(bare.deflection).max() == 0.01 and np.abs(bare.deflection[-200:]).max() < 1e-3
+    assert np.abs(served.deflection - bare.deflection).max() < 2e-4
+    ways = [np.array([truth.position for truth in run.truth]) - START for run in runs]
+    assert np.abs(ways[0]).max() > 0.01 and np.abs(ways[1] - ways[0]).max() < 0.02 * np.abs(ways[0]).max()
+
+
+def test_joint_servos_brake_a_boom_by_the_torque_law_and_stiff_directions_stay_still():
+    boom = case("boom_7r", ("auto",))
+    config = replace(FREE, task="hold", realisation="joint_servo", vibration_gain=0.0, damping_ratio=0.5)
+    config = replace(config, joint_damping=0.4, position_gain=100.0, velocity_gain=20.0)
+    posture = np.array([0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 0.716])
+    swung = np.array([0.0, 5e-3, 5e-3, 0.0, 0.0, 0.0])
+    run = close_loop(boom, config, posture, 1.0, deflection=swung, period=0.002)
+    energy = 0.5 * np.einsum("ti,ij,tj->t", run.deflection, boom.model.K_b, run.deflection)
+    assert np.sqrt(energy[-50:].max() / energy[0]) < 0.03

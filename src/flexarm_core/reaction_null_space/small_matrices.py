@@ -1,0 +1,129 @@
+"""Factorisations of matrices of a few rows, compiled: below some ten rows a call of LAPACK costs more than its work."""
+
+from __future__ import annotations
+
+import math
+
+from flexarm_core.compiled import kernel
+from flexarm_core.types import Array
+
+EPSILON = 2.220446049250313e-16
+SWEEPS = 30  # of Jacobi's rotations at most; six rows take some six
+
+
+@kernel
+def cholesky(A: Array, L: Array) -> bool:
+    """Lower triangle ``L`` (k, k) of ``A = L L^T``, for a symmetric positive semidefinite ``A`` (k, k).
+
+    A column without a positive pivot is 0.
+
+    Returns:
+        Whether A is positive definite.
+    """
+    definite = True
+    for j in range(A.shape[0]):
+        pivot = A[j, j]
+        for i in range(j):
+            L[i, j] = 0.0
+            pivot -= L[j, i] * L[j, i]
+        if pivot <= 0.0:
+            definite = False
+            for i in range(j, A.shape[0]):
+                L[i, j] = 0.0
+            continue
+        root = math.sqrt(pivot)
+        L[j, j] = root
+        for i in range(j + 1, A.shape[0]):
+            value = A[i, j]
+            for k in range(j):
+                value -= L[i, k] * L[j, k]
+            L[i, j] = value / root
+    return definite
+
+
+@kernel
+def forward(L: Array, X: Array) -> None:
+    """``X := L^-1 X`` for a lower triangle (k, k) and X (k, c)."""
+    for column in range(X.shape[1]):
+        for i in range(L.shape[0]):
+            value = X[i, column]
+            for j in range(i):
+                value -= L[i, j] * X[j, column]
+            X[i, column] = value / L[i, i]
+
+
+@kernel
+def backward(L: Array, X: Array) -> None:
+    """``X := L^-T X`` for a lower triangle (k, k) and X (k, c)."""
+    for column in range(X.shape[1]):
+        for i in range(L.shape[0] - 1, -1, -1):
+            value = X[i, column]
+            for j in range(i + 1, L.shape[0]):
+                value -= L[j, i] * X[j, column]
+            X[i, column] = value / L[i, i]
+
+
+@kernel
+def orthogonalise_rows(W: Array, U: Array, values: Array, negligible: float) -> None:
+    """Singular value decomposition ``A = U W``, ``W = diag(s) V^T``, by Hestenes' one-sided Jacobi rotations.
+
+    Args:
+        W: (r, c) comes as A, goes with orthogonal rows, longest first.
+        U: (r, r) gets the orthogonal matrix.
+        values: (r,) gets the lengths s of the rows.
+        negligible: rows shorter than this part of the longest are noise and are not turned.
+    """
+    r, c = W.shape
+    for i in range(r):
+        for j in range(r):
+            U[i, j] = 1.0 if i == j else 0.0
+    largest = 0.0
+    for i in range(r):
+        square = 0.0
+        for k in range(c):
+            square += W[i, k] * W[i, k]
+        values[i] = square
+        largest = max(largest, square)
+    noise = largest * negligible * negligible
+    for _ in range(SWEEPS):
+        turned = False
+        for i in range(r - 1):
+            for j in range(i + 1, r):
+                alpha, beta, gamma = 0.0, 0.0, 0.0
+                for k in range(c):
+                    alpha += W[i, k] * W[i, k]
+                    beta += W[j, k] * W[j, k]
+                    gamma += W[i, k] * W[j, k]
+                if min(alpha, beta) <= noise or gamma * gamma <= EPSILON * EPSILON * alpha * beta:
+                    continue
+                turned = True
+                zeta = (beta - alpha) / (2.0 * gamma)
+                t = 1.0 / (abs(zeta) + math.sqrt(1.0 + zeta * zeta))
+                if zeta < 0.0:
+                    t = -t
+                co = 1.0 / math.sqrt(1.0 + t * t)
+                si = co * t
+                for k in range(c):
+                    a, b = W[i, k], W[j, k]
+                    W[i, k], W[j, k] = co * a - si * b, si * a + co * b
+                for k in range(r):
+                    a, b = U[k, i], U[k, j]
+                    U[k, i], U[k, j] = co * a - si * b, si * a + co * b
+        if not turned:
+            break
+    for i in range(r):
+        square = 0.0
+        for k in range(c):
+            square += W[i, k] * W[i, k]
+        values[i] = math.sqrt(square)
+    for i in range(r - 1):
+        best = i
+        for j in range(i + 1, r):
+            if values[j] > values[best]:
+                best = j
+        if best != i:
+            values[i], values[best] = values[best], values[i]
+            for k in range(c):
+                W[i, k], W[best, k] = W[best, k], W[i, k]
+            for k in range(r):
+                U[k, i], U[k, best] = U[k, best], U[k, i]
