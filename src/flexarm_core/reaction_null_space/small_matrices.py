@@ -1,14 +1,38 @@
-"""Factorisations of matrices of a few rows, compiled: below some ten rows a call of LAPACK costs more than its work."""
+"""Products and factorisations of matrices of a few rows, compiled: there a call of LAPACK costs more than its work."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
 
 EPSILON = 2.220446049250313e-16
 SWEEPS = 30  # of Jacobi's rotations at most; six rows take some six
+
+
+@kernel
+def product(A: Array, B: Array) -> Array:
+    """``A B`` of small matrices."""
+    C = np.zeros((A.shape[0], B.shape[1]))
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            a = A[i, k]
+            for j in range(B.shape[1]):
+                C[i, j] += a * B[k, j]
+    return C
+
+
+@kernel
+def times(A: Array, x: Array) -> Array:
+    """``A x`` of a small matrix."""
+    y = np.zeros(A.shape[0])
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            y[i] += A[i, k] * x[k]
+    return y
 
 
 @kernel
@@ -61,6 +85,16 @@ def backward(L: Array, X: Array) -> None:
             for j in range(i + 1, L.shape[0]):
                 value -= L[j, i] * X[j, column]
             X[i, column] = value / L[i, i]
+
+
+@kernel
+def solve_definite(A: Array, b: Array) -> Array:
+    """``A^-1 b`` for a positive definite A (k, k), b (k,)."""
+    L, x = np.empty_like(A), b.copy().reshape(-1, 1)
+    cholesky(A, L)
+    forward(L, x)
+    backward(L, x)
+    return x[:, 0].copy()
 
 
 @kernel

@@ -17,33 +17,11 @@ from flexarm_core.compiled import kernel
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.reaction_null_space.base_modes import find_modes
 from flexarm_core.reaction_null_space.null_space import invert_damped
-from flexarm_core.reaction_null_space.small_matrices import backward, cholesky, forward
+from flexarm_core.reaction_null_space.small_matrices import backward, cholesky, forward, product, solve_definite, times
 from flexarm_core.types import Array
 
 REACTIONLESS, TORQUE, RESOLVED_ACCELERATION = 0, 1, 2
 NO_GOAL, FREE_GOAL, TOOL_GOAL = 0, 1, 2  # nothing, accelerations within the null space, of the tool
-
-
-@kernel
-def product(A: Array, B: Array) -> Array:
-    """``A B`` of small matrices."""
-    C = np.zeros((A.shape[0], B.shape[1]))
-    for i in range(A.shape[0]):
-        for k in range(A.shape[1]):
-            a = A[i, k]
-            for j in range(B.shape[1]):
-                C[i, j] += a * B[k, j]
-    return C
-
-
-@kernel
-def times(A: Array, x: Array) -> Array:
-    """``A x`` of a small matrix."""
-    y = np.zeros(A.shape[0])
-    for i in range(A.shape[0]):
-        for k in range(A.shape[1]):
-            y[i] += A[i, k] * x[k]
-    return y
 
 
 @kernel
@@ -99,16 +77,6 @@ def yielding_inertia(H_b: Array, H_bm: Array, H_m: Array, rows: Array) -> Array:
     cholesky(H, L)
     forward(L, coupled)
     return H_m - product(coupled.T, coupled)
-
-
-@kernel
-def solve_definite(A: Array, b: Array) -> Array:
-    """``A^-1 b`` for a positive definite A (k, k), b (k,)."""
-    L, x = np.empty_like(A), b.copy().reshape(-1, 1)
-    cholesky(A, L)
-    forward(L, x)
-    backward(L, x)
-    return x[:, 0].copy()
 
 
 @kernel
