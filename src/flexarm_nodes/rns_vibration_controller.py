@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.conditioning_map import ConditioningMapConfig, map_conditioning
 from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.sampling import DRIVES, Sampling
 from flexarm_core.reaction_null_space.stability import Margin, check_gains
@@ -40,8 +42,10 @@ from flexarm_nodes.conversions import (
 )
 from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.parameters import Parameter
+from flexarm_nodes.reactionless_markers import map_markers
 
 FOLLOWING = ("tool_path", "joint_path")  # tasks that need a reference
+MAP_ROOM = 1.5  # by which postures of the map are better conditioned than where damping begins
 
 
 class RnsVibrationController(ArmNode):
@@ -88,6 +92,15 @@ class RnsVibrationController(ArmNode):
         Parameter(
             "reference_timeout", "double", 0.08, "age at which the tool reference is refused", "s", 1e-4, live=True
         ),
+        Parameter(
+            "map_postures",
+            "int",
+            0,
+            "postures tried for the map of the workspace on ~/markers when configured (some 0.1 ms each); 0: none",
+            "",
+            0,
+            20_000,
+        ),
     )
 
     def __init__(self) -> None:
@@ -95,6 +108,7 @@ class RnsVibrationController(ArmNode):
         super().__init__("rns_vibration_controller")
         self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.CONTROL)
         self._base_reaction = self.create_publisher(BaseReaction, topics.BASE_REACTION, topics.CONTROL)
+        self._markers = self.create_publisher(MarkerArray, topics.MARKERS, topics.LATCHED)
         for message_type, topic, callback in (
             (JointState, topics.JOINT_STATES, self._on_joint_state),
             (FlexibleState, topics.FLEXIBLE_STATE, self._on_flexible_state),
@@ -117,7 +131,16 @@ class RnsVibrationController(ArmNode):
         )
         self._reader = ArmStateReader(model, values["base_state_source"])
         self._timeout = values["reference_timeout"]
+        self._show(values["map_postures"], values["coupling_threshold"])
         self.start()
+
+    def _show(self, postures: int, threshold: float) -> None:
+        """Publish where the tool can move without shaking the base."""
+        found = None
+        if postures:
+            config = ConditioningMapConfig(postures, least_conditioning=MAP_ROOM * threshold)
+            found = map_conditioning(self._model, self._controller.selection, config)
+        self._markers.publish(map_markers(found, self._model.base_frame))
 
     def start(self) -> None:
         """Forget earlier samples."""

@@ -211,7 +211,7 @@ def _page_svg(text: str, description: str) -> str:
     text = re.sub(r" ?font-family: [^;\"]*;?", "", text)
     text = re.sub(r"<g>\s*</g>|<g/>|<defs>\s*</defs>", "", text)
     text = re.sub(r' d="([^"]+)"', lambda m: f' d="{_round(m[1])}"', text)
-    text = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}", text)
+    text = re.sub(r"-?\d+\.\d{3,}(?=[^<>]*>)", lambda m: f"{float(m[0]):.2f}", text)  # not what stands in the plot
     for stand_in, color in _STAND_INS.items():
         text = text.replace(stand_in, color)
     opening = re.compile(r"<svg [^>]*?(viewBox=\"[^\"]+\")[^>]*>")

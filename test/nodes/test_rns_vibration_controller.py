@@ -9,6 +9,7 @@ from lifecycle_msgs.srv import ChangeState
 from planar_messages import START, joint_state
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from visualization_msgs.msg import Marker, MarkerArray
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
 from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
@@ -134,7 +135,7 @@ def test_without_a_robot_description_configuring_fails_and_says_how_to_give_one(
 
 
 def test_the_robot_description_topic_is_enough(live, shared):
-    live.start("rns_vibration_controller", {"gravity": [0, 0, 0]}, transitions=())
+    live.start("rns_vibration_controller", {"gravity": [0, 0, 0], "map_postures": 200}, transitions=())
     publisher = live.node.create_publisher(String, topics.ROBOT_DESCRIPTION, topics.LATCHED)
     publisher.publish(String(data=shared["robot_description"]))
     live.until(lambda: publisher.get_subscription_count() > 0, "a subscription")
@@ -148,6 +149,12 @@ def test_the_robot_description_topic_is_enough(live, shared):
         return True
 
     live.until(configures, "a configuration")
+    maps: list[MarkerArray] = []
+    live.node.create_subscription(MarkerArray, "/rns_vibration_controller/markers", maps.append, topics.LATCHED)
+    live.until(lambda: bool(maps), "the map, though it was published before")
+    erased, cubes, lines = maps[0].markers
+    assert erased.action == Marker.DELETEALL and cubes.header.frame_id == lines.header.frame_id == "base_ft"
+    assert len(cubes.points) > 50 and len(cubes.colors) == len(cubes.points) == len(lines.points) // 2
 
 
 @pytest.mark.parametrize(
