@@ -9,13 +9,15 @@ from sensor_msgs.msg import JointState
 from flexarm.msg import CartesianReference, FlexibleState, JointReference
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
-from flexarm_core.path.input_shaping import SHAPERS, make_shaper
+from flexarm_core.path.input_shaping import SHAPERS, InputShaper, make_shaper
 from flexarm_core.path.joint_move import TIME_LAWS, JointMove, JointMoveConfig
 from flexarm_core.path.line import LinePath, LinePathConfig
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.path_timing import load_solver
+from flexarm_core.path.trajectory_motion import TrajectoryMotion, TrajectoryMotionConfig
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
+from flexarm_core.reaction_null_space.reaction_plan_file import load_plan
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_nodes import topics
@@ -30,7 +32,7 @@ from flexarm_nodes.conversions import (
 from flexarm_nodes.diagnostics import OK
 from flexarm_nodes.parameters import Parameter
 
-SPACES = ("tool", "joints", "path")
+SPACES = ("tool", "joints", "path", "plan")
 
 
 class ReferenceGenerator(ArmNode):
@@ -38,7 +40,11 @@ class ReferenceGenerator(ArmNode):
 
     PARAMETERS = (
         Parameter(
-            "space", "string", "tool", "tool along a line, joints, or tool along a waypoint file", choices=SPACES
+            "space",
+            "string",
+            "tool",
+            "tool along a line, joints, tool along a waypoint file, or joints along a stored plan",
+            choices=SPACES,
         ),
         Parameter("frame", "string", "", "tool, path: frame of the reference, root link or base link (empty)"),
         Parameter("displacement", "double[]", [0.0, 0.0, 0.0], "tool: of the line, in that frame", "m"),
@@ -57,6 +63,10 @@ class ReferenceGenerator(ArmNode):
             choices=BASE_STATE_SOURCES,
         ),
         Parameter("waypoint_file", "string", "", "path: package:// or file:// URI, or absolute path"),
+        Parameter("plan_file", "string", "", "plan: package:// or file:// URI, or absolute path"),
+        Parameter(
+            "start_tolerance", "double", 0.05, "plan: largest distance of a joint from its begin", "rad | m", 1e-9
+        ),
         Parameter("max_linear_velocity", "double", 0.25, "path: of the tool", "m/s", 1e-6),
         Parameter("max_linear_acceleration", "double", 1.0, "path: of the tool", "m/s^2", 1e-6),
         Parameter("max_angular_velocity", "double", 1.0, "path: of the tool", "rad/s", 1e-6),
@@ -64,9 +74,13 @@ class ReferenceGenerator(ArmNode):
         Parameter("joint_displacement", "double[]", [], "joints: of each actuated joint", "rad | m"),
         Parameter("time_law", "string", "fifth_order", "joints: smoothness of the motion", choices=TIME_LAWS),
         Parameter("blend_time", "double", 0.1, "joints, constant_speed: in which the speed comes and goes", "s", 0.0),
-        Parameter("shaper", "string", "none", "joints: input shaper of the time law", choices=SHAPERS),
-        Parameter("shaper_frequency", "double", 0.0, "joints: frequency of the mode to leave at rest", "Hz", 0.0),
-        Parameter("shaper_damping_ratio", "double", 0.0, "joints: damping ratio of that mode", "", 0.0, 0.99),
+        Parameter("shaper", "string", "none", "tool, joints: input shaper of the time law", choices=SHAPERS),
+        Parameter(
+            "shaper_frequency", "double[]", [], "tool, joints: of each mode that is to be left at rest", "Hz", 0.0
+        ),
+        Parameter(
+            "shaper_damping_ratio", "double[]", [0.0], "tool, joints: one for all modes or one a mode", "", 0.0, 0.99
+        ),
     )
 
     def __init__(self) -> None:
@@ -80,42 +94,47 @@ class ReferenceGenerator(ArmNode):
         )
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> line or path of the tool, or move of the joints."""
+        """Parameters -> line or path of the tool, or move or plan of the joints."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
         self._select = JointStateSelector(model.joint_names)
-        self._path: LinePath | WaypointMotion
-        self._move = _joint_move(values, model) if values["space"] == "joints" else None
-        self._path = _waypoints(values, model) if values["space"] == "path" else _line(values, model)
+        self._path: LinePath | WaypointMotion | None = None
+        self._move: JointMove | TrajectoryMotion | None = None
+        if values["space"] == "joints":
+            self._move = _joint_move(values, model)
+        elif values["space"] == "plan":
+            self._move = _planned_motion(values, model)
+        else:
+            self._path = _waypoints(values, model) if values["space"] == "path" else _line(values, model)
 
     def start(self) -> None:
-        """The path begins anew."""
-        self._path.reset()
-        if self._move is not None:
-            self._move.reset()
+        """The motion begins anew."""
+        for motion in (self._path, self._move):
+            if motion is not None:
+                motion.reset()
 
     def _on_joint_state(self, message: JointState) -> None:
         if self._move is not None:
             self._answer_with_joints(self._move, message)
-        else:
-            self._answer_with_tool(self._reader.joint_state(message))
+        elif self._path is not None:
+            self._answer_with_tool(self._path, self._reader.joint_state(message))
 
     def _on_flexible_state(self, message: FlexibleState) -> None:
-        if self._move is None:
-            self._answer_with_tool(self._reader.flexible_state(message))
+        if self._path is not None:
+            self._answer_with_tool(self._path, self._reader.flexible_state(message))
 
-    def _answer_with_tool(self, state: ArmState | None) -> None:
+    def _answer_with_tool(self, path: LinePath | WaypointMotion, state: ArmState | None) -> None:
         """One sample: state -> tool reference."""
         if state is None:
             return
-        if not self._path.begun:
-            tool = self._model.tool_kinematics(state, self._path.config.frame)
-            self._path.begin(state.stamp, tool.position, tool.rotation)
-        reference = self._path.update(state.stamp)
+        if not path.begun:
+            tool = self._model.tool_kinematics(state, path.config.frame)
+            path.begin(state.stamp, tool.position, tool.rotation)
+        reference = path.update(state.stamp)
         self._reference.publish(cartesian_reference_to_message(reference, self._model.tool_frame))
         self.diagnostics.report(OK, "generating", state.stamp)
 
-    def _answer_with_joints(self, move: JointMove, message: JointState) -> None:
+    def _answer_with_joints(self, move: JointMove | TrajectoryMotion, message: JointState) -> None:
         """One sample: joint state -> joint reference; what bends is not needed for it."""
         position, _ = self._select(message)
         stamp = stamp_to_nanoseconds(message.header.stamp)
@@ -167,8 +186,13 @@ def _line(values: dict[str, Any], model: ArmModel) -> LinePath:
             duration=values["duration"],
             axes=tuple(values["axes"]),
             returns=values["returns"],
+            shaper=_shaper(values),
         )
     )
+
+
+def _shaper(values: dict[str, Any]) -> InputShaper:
+    return make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"])
 
 
 def _joint_move(values: dict[str, Any], model: ArmModel) -> JointMove:
@@ -183,10 +207,21 @@ def _joint_move(values: dict[str, Any], model: ArmModel) -> JointMove:
             duration=values["duration"],
             returns=values["returns"],
             repetitions=values["repetitions"],
-            shaper=make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"]),
+            shaper=_shaper(values),
             time_law=values["time_law"],
             blend_time=values["blend_time"],
         )
+    )
+
+
+def _planned_motion(values: dict[str, Any], model: ArmModel) -> TrajectoryMotion:
+    if not values["plan_file"]:
+        raise ConfigError("space 'plan' needs a plan_file: a package:// or file:// URI, or an absolute path")
+    plan = load_plan(resolve_uri(values["plan_file"]), model)
+    return TrajectoryMotion(
+        plan.trajectory(),
+        plan.joint_names,
+        TrajectoryMotionConfig(values["start"], values["start_tolerance"], values["returns"]),
     )
 
 

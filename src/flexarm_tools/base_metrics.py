@@ -48,18 +48,10 @@ def final_base_deflection(recording: Recording, options: MetricOptions) -> Measu
     return peak(_deflection(recording, options)[final(recording, options)])
 
 
-def _energy_root(recording: Recording) -> Array:
-    """(T,) square root of the elastic energy in the base, about where it was at first [sqrt(J)]."""
-    away = recording.deflection - recording.deflection[0]
-    with np.errstate(over="ignore"):
-        root: Array = np.sqrt(0.5 * (away**2 @ recording.elastic_stiffness))
-    return root
-
-
 @metric("sqrt(J)", *WINDOW)
 def peak_base_energy_root(recording: Recording, options: MetricOptions) -> Measurement:
     """Root of the largest elastic energy in the base, `sqrt(max ½ Σ k_i (x_i(t) - x_i(0))²)`: all directions in one."""
-    return peak(_energy_root(recording)[window(recording, options)])
+    return peak(recording.base_energy_root[window(recording, options)])
 
 
 @metric("s", SINCE, THRESHOLD)
@@ -68,7 +60,7 @@ def base_settling_time(recording: Recording, options: MetricOptions) -> Measurem
 
     Where it has not come to that by the end, the time that was recorded, as a lower bound.
     """
-    root, time = _energy_root(recording), recording.time
+    root, time = recording.base_energy_root, recording.time
     since = float(time[np.argmax(root)]) if options.since is None else options.since
     largest = float(np.max(root[time <= since], initial=0.0))
     if not (largest > 0.0 and np.isfinite(root).all()):

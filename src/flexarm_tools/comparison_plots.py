@@ -24,14 +24,18 @@ def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colo
     bases = [recording for recording in recordings if recording.elastic_names]
     bending = [recording for recording in recordings if np.isfinite(recording.modal_position).any()]
     touching = any(np.isfinite(recording.contact_wrench).any() for recording in recordings)
-    resolved = any(np.isfinite(recording.resolution_position_error).any() for recording in recordings)
+    resolved = all(np.isfinite(recording.resolution_position_error).any() for recording in recordings)
     rubbing = all(rubs(recording) for recording in recordings)
     plots = []
     if bases or not (bending or touching or resolved or rubbing):
-        signed = [r.deflection[:, 0] if r.deflection.shape[1] == 1 else r.base_motion for r in recordings]
         unit = common_unit([unit for recording in recordings for unit in recording.elastic_units])
-        sizes = [recording.base_motion for recording in recordings]
-        plots += linear_and_logarithmic("Base deflection", unit, names, recordings, colors, signed, sizes)
+        if " or " in unit:  # metres and radians cannot be added, their energies can
+            roots = [recording.base_energy_root for recording in recordings]
+            plots += linear_and_logarithmic("Base energy root", "sqrt(J)", names, recordings, colors, roots, roots)
+        else:
+            signed = [r.deflection[:, 0] if r.deflection.shape[1] == 1 else r.base_motion for r in recordings]
+            sizes = [recording.base_motion for recording in recordings]
+            plots += linear_and_logarithmic("Base deflection", unit, names, recordings, colors, signed, sizes)
     if bending:
         sizes = [tool_distance(recording) for recording in recordings]
         plots += linear_and_logarithmic("Tool vibration", "m", names, recordings, colors, sizes, sizes)

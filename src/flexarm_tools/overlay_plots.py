@@ -34,12 +34,13 @@ def linear_and_logarithmic(
         sizes: (T,) their sizes.
         decades: most that the logarithmic ordinate spans.
     """
-    logarithmic = SvgPlot(TIME, f"size of the {title.lower()} [{unit}]", 4.8, 2.5)
+    label = title.lower() if curves is sizes else f"size of the {title.lower()}"
+    logarithmic = SvgPlot(TIME, f"{label} [{unit}]", 4.8, 2.5)
     for i in _largest_first(curves):
         logarithmic.line(recordings[i].time, np.where(sizes[i] > 0.0, sizes[i], np.nan), series_color(colors[i]))
     logarithmic.logarithmic(list(sizes), decades=decades)
     _limit(logarithmic, recordings)
-    text = f"Size of the {title.lower()} of {', '.join(names)}, logarithmic"
+    text = f"{label.capitalize()} of {', '.join(names)}, logarithmic"
     return [
         overlay(title, title.lower(), unit, names, recordings, colors, curves),
         Plot("The same, logarithmic", logarithmic.svg(text), _legend(names, colors)),

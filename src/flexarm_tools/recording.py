@@ -210,6 +210,14 @@ class Recording:
         return norm
 
     @property
+    def base_energy_root(self) -> Array:
+        """(T,) square root of the elastic energy in the base, about where it was at first [sqrt(J)]."""
+        away = self.deflection - self.deflection[0]
+        with np.errstate(over="ignore"):  # a run that diverged
+            root: Array = np.sqrt(0.5 * (away**2 @ self.elastic_stiffness))
+        return root
+
+    @property
     def tracking_error(self) -> Array:
         """(T,) Euclidean distance of tool and reference over the tracked x, y, z, in the reference's frame [m]."""
         tool = self.tool_position_in(self.reference_frame)

@@ -10,9 +10,13 @@ from sensor_msgs.msg import JointState
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.path.input_shaping import make_shaper
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
+from flexarm_core.path.line import fifth_order
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
+from flexarm_core.reaction_null_space.reaction_plan import ReactionPlan
+from flexarm_core.reaction_null_space.reaction_plan_file import save_plan
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes import topics
 from flexarm_nodes.conversions import cartesian_reference_from_message
 from flexarm_tools.graph import GraphError
@@ -22,8 +26,10 @@ JOINTS = {
     "joint_displacement": [0.5, -0.2, 0.1],
     "duration": 2.0,
     "shaper": "zv",
-    "shaper_frequency": 2.0,
+    "shaper_frequency": [2.0, 5.0],
+    "shaper_damping_ratio": [0.0, 0.02],
 }
+SHAPER = make_shaper("zv", [2.0, 5.0], [0.0, 0.02])
 PARAMETERS = {"displacement": [-0.3, 0.0, 0.0], "duration": 4, "axes": [True, True, False, False, False, False]}
 
 
@@ -52,7 +58,7 @@ def test_a_move_of_the_joints_begins_where_they_are_and_answers_each_state(live,
     states = live.publisher(topics.JOINT_STATES, JointState)
     live.until(lambda: live.node.count_publishers(topics.DESIRED_JOINT_REFERENCE) > 0, "desired_joint_reference")
     live.settle()
-    core = JointMove(JointMoveConfig(tuple(JOINTS["joint_displacement"]), 0.0, 2.0, False, make_shaper("zv", 2.0)))
+    core = JointMove(JointMoveConfig(tuple(JOINTS["joint_displacement"]), 0.0, 2.0, False, SHAPER))
     core.begin(5_000_000, START)
     received = live.received[topics.DESIRED_JOINT_REFERENCE]
     names = ["joint3", "joint1", "joint2"]  # in any order, and without the deflection of the base
@@ -75,10 +81,10 @@ def test_a_move_of_the_joints_begins_where_they_are_and_answers_each_state(live,
         ({"joint_displacement": [1.0]}, "joint_displacement needs 3 numbers, for joint1, joint2, joint3"),
         (
             {"time_law": "constant_speed", "blend_time": 0.9, "repetitions": 1},
-            "two blends of 0.9 s do not fit into 1.75 s",
+            "two blends of 0.9 s do not fit into 1.6",
         ),
-        ({"shaper_frequency": 0.2}, "the shaper alone takes 2.5 s"),
-        ({"shaper_frequency": 0.0}, "shaper 'zv' needs the frequency of the mode"),
+        ({"shaper_frequency": [0.2, 5.0]}, "the shaper alone takes 2.6"),
+        ({"shaper_frequency": [0.0, 5.0]}, "shaper 'zv' needs the frequency of the mode"),
     ],
 )
 def test_a_bad_move_is_refused_with_its_reason(live, shared, parameters, said):
@@ -150,3 +156,37 @@ def test_a_bad_waypoint_file_is_refused_with_its_reason(live, shared, tmp_path, 
     with pytest.raises(GraphError, match="refused to configure"):
         live.graph.transition("reference_generator", "configure")
     live.wait_for_diagnostic("reference_generator", said)
+
+
+def stored_plan(file, model):
+    """A motion of the planar arm, written as a plan; what it does to the base does not matter for playing it."""
+    times = np.linspace(0.0, 2.0, 201)
+    s, rate, acceleration = np.array([fifth_order(time, 2.0) for time in times]).T[:, :, None]
+    by, nothing = np.array([0.4, -0.3, 0.2]), np.zeros((len(times), 1))
+    rows = (START + s * by, rate * by, acceleration * by, np.zeros((len(times), 3)), nothing)
+    plan = ReactionPlan("line", tuple(model.joint_names), times, *rows, nothing[:, 0], nothing[:, 0], 0.1, 0.2)
+    save_plan(plan, file, model.description.name)
+    return plan
+
+
+def test_a_stored_plan_is_played_from_its_first_posture_and_from_nowhere_else(live, shared, tmp_path):
+    plan = stored_plan(tmp_path / "plan.npz", ArmModel(shared["robot_description"]))
+    given = {"space": "plan", "plan_file": f"file://{tmp_path / 'plan.npz'}", "start": 0.5, "start_tolerance": 0.01}
+    live.start("reference_generator", {**shared, **given})
+    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    live.until(lambda: live.node.count_publishers(topics.DESIRED_JOINT_REFERENCE) > 0, "desired_joint_reference")
+    live.settle()
+    received = live.received[topics.DESIRED_JOINT_REFERENCE]
+    states.publish(joint_state(5, position=START + [0.0, 0.02, 0.0]))
+    live.wait_for_diagnostic("reference_generator", "joint 'joint2' is 0.02 from where the trajectory begins")
+    assert not received
+    for count, tick in enumerate((105, 605, 1605, 9005)):
+        states.publish(joint_state(tick, position=START + 0.008))
+        live.until(lambda count=count: len(received) > count, "a reference")
+        answer, expected = received[-1], plan.sample(0, (tick - 605) * 1e-3)
+        assert answer.header.stamp == joint_state(tick).header.stamp
+        for field in ("position", "velocity", "acceleration"):
+            assert np.allclose(getattr(answer, field), getattr(expected, field), atol=1e-12), field
+    assert np.abs(received[2].velocity).max() > 0.1
+    assert np.allclose(received[-1].position, START + [0.4, -0.3, 0.2])

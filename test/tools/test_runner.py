@@ -140,7 +140,7 @@ duration: 0.6
 plant: {backend: mujoco, segments: 6, max_step: 2e-4, command_mode: velocity}
 nodes:
   - executable: reference_generator
-    parameters: {space: joints, joint_displacement: [0.2, -0.1], duration: 0.5, shaper: zv, shaper_frequency: 1.4}
+    parameters: {space: joints, joint_displacement: [0.2, -0.1], duration: 0.5, shaper: zv, shaper_frequency: [1.4]}
   - executable: hardware_gate
     parameters: {command_mode: velocity}
     remappings: {joint_reference: desired_joint_reference}

@@ -10,6 +10,9 @@ further impulses, half its damped period apart. A motion convolved with them lea
 
 ZVD also takes out the slope of the remaining vibration over the frequency: it forgives a frequency somewhat wrong.
 
+Several modes are left at rest by the convolution of their trains: every product of amplitudes at the sum of the times.
+What the motion pushes the structure aside by while it lasts, no shaper takes away: that is none of the vibration.
+
 Source: N. C. Singer, W. P. Seering, Preshaping Command Inputs to Reduce System Vibration, ASME J. Dynamic Systems,
 Measurement, and Control 112 (1990).
 """
@@ -17,7 +20,7 @@ Measurement, and Control 112 (1990).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flexarm_core.errors import ConfigError
@@ -32,7 +35,7 @@ class InputShaper:
 
     Attributes:
         amplitudes: of the impulses, positive, their sum is 1.
-        times: of the impulses, increasing from 0 [s].
+        times: of the impulses, never falling, from 0 on [s].
     """
 
     amplitudes: tuple[float, ...] = (1.0,)
@@ -54,29 +57,66 @@ class InputShaper:
         value, rate, acceleration = (math.fsum(amplitude * copy[i] for amplitude, copy in copies) for i in range(3))
         return value, rate, acceleration
 
+    def convolved(self, other: InputShaper) -> InputShaper:
+        """Train that does what both do, one after the other in either order."""
+        pairs = sorted(
+            (at + later, amplitude * factor)
+            for amplitude, at in zip(self.amplitudes, self.times, strict=True)
+            for factor, later in zip(other.amplitudes, other.times, strict=True)
+        )
+        return InputShaper(tuple(amplitude for _, amplitude in pairs), tuple(at for at, _ in pairs))
+
+    def unshaped_duration(self, duration: float) -> float:
+        """Time that is left for the time law, so that its last copy ends with a move of this duration [s].
+
+        Raises:
+            ConfigError: none is left.
+        """
+        if not duration > self.length:
+            raise ConfigError(
+                f"duration {duration:g} s leaves no time for the move: the shaper alone takes"
+                f" {self.length:.6g} s; give a longer duration or a shaper of higher frequencies"
+            )
+        return duration - self.length
+
 
 UNSHAPED = InputShaper()
 
 
-def make_shaper(kind: str, frequency: float = 0.0, damping_ratio: float = 0.0) -> InputShaper:
-    """Shaper for one mode.
+def make_shaper(kind: str, frequencies: Sequence[float] = (), damping_ratios: Sequence[float] = (0.0,)) -> InputShaper:
+    """Shaper for one mode or several.
 
     Args:
-        kind: ``none``, ``zv`` (two impulses) or ``zvd`` (three).
-        frequency: natural frequency of the mode, undamped [Hz].
-        damping_ratio: of the mode.
+        kind: ``none``, ``zv`` (two impulses a mode) or ``zvd`` (three).
+        frequencies: natural frequency of each mode, undamped [Hz].
+        damping_ratios: of each mode, or one for all.
 
     Raises:
-        ConfigError: another kind, no frequency, or a damping ratio that does not lie in [0, 1).
+        ConfigError: another kind, no frequency, or damping ratios that do not lie in [0, 1) or are of another number.
     """
     if kind not in SHAPERS:
         raise ConfigError(f"shaper '{kind}' does not exist; valid: {', '.join(SHAPERS)}")
     if kind == "none":
         return UNSHAPED
-    if not 0.0 < frequency < math.inf:
-        raise ConfigError(f"shaper '{kind}' needs the frequency of the mode > 0 Hz, got {frequency}")
-    if not 0.0 <= damping_ratio < 1.0:
-        raise ConfigError(f"the damping ratio of the shaped mode must lie in [0, 1), got {damping_ratio}")
+    if not frequencies or not all(0.0 < frequency < math.inf for frequency in frequencies):
+        raise ConfigError(
+            f"shaper '{kind}' needs the frequency of the mode > 0 Hz, or one for each of several; got"
+            f" {list(frequencies)}"
+        )
+    if len(damping_ratios) not in (1, len(frequencies)):
+        raise ConfigError(
+            f"shaper '{kind}' needs 1 damping ratio or {len(frequencies)}, one a frequency; got {list(damping_ratios)}"
+        )
+    if not all(0.0 <= ratio < 1.0 for ratio in damping_ratios):
+        raise ConfigError(f"the damping ratio of a shaped mode must lie in [0, 1), got {list(damping_ratios)}")
+    ratios = list(damping_ratios) * (len(frequencies) if len(damping_ratios) == 1 else 1)
+    shaper = UNSHAPED
+    for frequency, ratio in zip(frequencies, ratios, strict=True):
+        shaper = shaper.convolved(_one_mode(kind, frequency, ratio))
+    return shaper
+
+
+def _one_mode(kind: str, frequency: float, damping_ratio: float) -> InputShaper:
     root = math.sqrt(1.0 - damping_ratio**2)
     K = math.exp(-damping_ratio * math.pi / root)
     half = 1.0 / (2.0 * frequency * root)

@@ -54,28 +54,20 @@ class JointMoveConfig:
             raise ConfigError(f"repetitions must be >= 0, got {self.repetitions}")
         if not self.blend_time >= 0.0 or not np.isfinite(self.blend_time):
             raise ConfigError(f"blend_time must be >= 0 s, got {self.blend_time}")
-        if not self.duration > self.shaper.length:
+        left = self.shaper.unshaped_duration(self.duration)
+        if self.time_law == "constant_speed" and left < 2.0 * self.blend_time:
             raise ConfigError(
-                f"duration {self.duration:g} s leaves no time for the move: the shaper alone takes"
-                f" {self.shaper.length:.6g} s; give a longer duration or a shaper of a higher frequency"
-            )
-        if self.time_law == "constant_speed" and self.unshaped_duration < 2.0 * self.blend_time:
-            raise ConfigError(
-                f"two blends of {self.blend_time:g} s do not fit into {self.unshaped_duration:.6g} s: give a longer"
+                f"two blends of {self.blend_time:g} s do not fit into {left:.6g} s: give a longer"
                 " duration or a shorter blend_time"
             )
 
-    @property
-    def unshaped_duration(self) -> float:
-        """Duration of the time law, so that its last copy ends with the move [s]."""
-        return self.duration - self.shaper.length
-
     def law(self, time: float) -> tuple[float, float, float]:
         """Way in [0, 1], its rate [1/s] and its acceleration [1/s^2], unshaped, at a time since the start [s]."""
+        duration = self.shaper.unshaped_duration(self.duration)
         if self.time_law == "constant_speed":
-            return constant_speed(time, self.unshaped_duration, self.blend_time)
+            return constant_speed(time, duration, self.blend_time)
         smooth = fifth_order if self.time_law == "fifth_order" else seventh_order
-        return smooth(time, self.unshaped_duration)
+        return smooth(time, duration)
 
 
 class JointMove:

@@ -61,6 +61,11 @@ class JointTrajectory:
         else:
             self._curve = BPoly.from_derivatives(moments, np.stack(rows, axis=1))
 
+    @property
+    def duration(self) -> float:
+        """Time of the last point [s]."""
+        return self._end
+
     def sample(self, stamp: int, time: float) -> JointReference:
         """Reference at a time [s] after the start, with a stamp [ns]."""
         still = np.zeros(len(self._last))

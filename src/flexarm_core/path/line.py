@@ -1,4 +1,4 @@
-"""A straight tool path with a fifth-order time law."""
+"""A straight tool path with a fifth-order time law that may be shaped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
 from flexarm_core.types import Array, CartesianReference
 
 
@@ -48,9 +49,10 @@ class LinePathConfig:
         frame: frame in which the reference is expressed.
         displacement: (3,) from the first pose [m].
         start: time after the first sample at which the motion begins [s].
-        duration: of the motion [s].
+        duration: of the motion, the shaper included: with a longer shaper the time law is faster [s].
         axes: (6,) tracked axes x y z rx ry rz.
         returns: whether the tool goes back, again and again, each way in ``duration``.
+        shaper: with which the time law is convolved.
     """
 
     frame: str
@@ -59,6 +61,7 @@ class LinePathConfig:
     duration: float = 4.0
     axes: tuple[bool, bool, bool, bool, bool, bool] = (True, True, True, True, True, True)
     returns: bool = False
+    shaper: InputShaper = UNSHAPED
 
     def __post_init__(self) -> None:
         """Raise ConfigError for values that have no meaning."""
@@ -70,6 +73,11 @@ class LinePathConfig:
             raise ConfigError(f"duration must be > 0 s, got {self.duration}")
         if not self.start >= 0.0:
             raise ConfigError(f"start must be >= 0 s, got {self.start}")
+        self.shaper.unshaped_duration(self.duration)  # refuses a shaper that takes all of it
+
+    def law(self, time: float) -> tuple[float, float, float]:
+        """Way in [0, 1], its rate [1/s] and its acceleration [1/s^2], unshaped, at a time since the start [s]."""
+        return fifth_order(time, self.shaper.unshaped_duration(self.duration))
 
 
 class LinePath:
@@ -103,7 +111,7 @@ class LinePath:
         if config.returns and time > 0.0:
             turns, time = divmod(time, config.duration)
             forward = 1.0 if int(turns) % 2 == 0 else -1.0
-        s, rate, acceleration = fifth_order(time, config.duration)
+        s, rate, acceleration = config.shaper.shape(config.law, time)
         along = np.asarray(config.displacement)
         zero = np.zeros(3)
         return CartesianReference(

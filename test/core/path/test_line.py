@@ -1,4 +1,4 @@
-"""The fifth-order line: rest at both ends, exact derivatives, both ways."""
+"""The line: rest at both ends, exact derivatives, both ways, shaped and not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.path.input_shaping import make_shaper
 from flexarm_core.path.line import LinePath, LinePathConfig, fifth_order
 
 
@@ -47,6 +48,33 @@ def test_line_that_returns_is_smooth_at_its_turns():
     assert np.allclose(before.acceleration, after.acceleration, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["zv", "zvd"])
+def test_a_shaped_line_takes_the_same_time_and_leaves_what_it_carries_at_rest(kind):
+    frequencies = (1.0, 2.5)
+    plain, shaped = _line(start=0.5), _line(start=0.5, shaper=make_shaper(kind, frequencies))
+    for time in (0.3, 0.5, 2.5, 4.0):
+        for field in ("position", "velocity", "acceleration"):
+            ours, theirs = (getattr(path.update(5_000_000_000 + round(time * 1e9)), field) for path in (shaped, plain))
+            assert np.allclose(ours, theirs, atol=1e-12), (field, time)
+    # what is left of an undamped oscillator that stands on the tool: the Fourier integral of the acceleration
+    times = np.linspace(0.0, 3.0, 3001)
+    for frequency in frequencies:
+        left = []
+        for path in (plain, shaped):
+            along = [path.update(5_000_000_000 + round(time * 1e9)).acceleration[0] for time in times]
+            left.append(abs(np.trapezoid(along * np.exp(2j * np.pi * frequency * times), times)))
+        assert left[0] > 1e-3 and left[1] < 1e-4 * left[0]
+
+
+def test_velocity_and_acceleration_of_a_shaped_line_are_the_derivatives_of_its_position():
+    path, step = _line(shaper=make_shaper("zvd", [2.0, 3.0])), 100_000
+    for time in np.linspace(0.11, 1.91, 19):
+        stamp = 5_000_000_000 + round(time * 1e9)
+        before, at, after = (path.update(stamp + shift) for shift in (-step, 0, step))
+        assert np.allclose((after.position - before.position) / 2e-4, at.velocity[:3], atol=1e-6)
+        assert np.allclose((after.velocity - before.velocity) / 2e-4, at.acceleration, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -54,6 +82,7 @@ def test_line_that_returns_is_smooth_at_its_turns():
         ({"displacement": (1.0, float("nan"), 0.0)}, "displacement must be three finite"),
         ({"start": -1.0}, "start must be >= 0"),
         ({"axes": (True,)}, "axes must be six"),
+        ({"duration": 0.5, "shaper": make_shaper("zv", [1.0])}, "the shaper alone takes 0.5 s"),
     ],
 )
 def test_settings_without_meaning_are_refused(change, said):
