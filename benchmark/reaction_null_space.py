@@ -1,6 +1,7 @@
 """The reaction null space: ``setup/run python benchmark/reaction_null_space.py``.
 
-Identities, the experiments of the paper on TREP, paths of least reaction, stability of what is accepted, times.
+Identities, the experiments of the paper on TREP, paths of least reaction, stability of what is accepted, suppression
+and tracking at once, times.
 
 Prints a table, writes build/benchmark/reaction_null_space.json, and ends with status 0 only if every goal holds.
 """
@@ -17,6 +18,7 @@ import rns_exact
 import rns_planner
 import rns_stability
 import rns_times
+import rns_tracking
 import table
 
 MEASURES = (
@@ -27,6 +29,7 @@ MEASURES = (
     rns_times.update_times,
     rns_planner.planner,
     rns_stability.stability,
+    rns_tracking.tracking,
 )
 
 if __name__ == "__main__":

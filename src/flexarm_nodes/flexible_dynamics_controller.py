@@ -14,10 +14,9 @@ from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import InputError
-from flexarm_core.flexible_dynamics.controller import LAWS, FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.controller import LAWS, FlexibleController
 from flexarm_core.flexible_dynamics.force_correction import INFLUENCES
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
@@ -35,6 +34,7 @@ from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.flexible_conversions import flexible_state_from_message
 from flexarm_nodes.joint_trajectory_conversions import joint_trajectory_from_message
 from flexarm_nodes.parameters import Parameter
+from flexarm_nodes.stage_parameters import flexible_controller_config
 
 REFERENCES = ("desired_joint_reference", "joint_trajectory")
 
@@ -72,7 +72,7 @@ class FlexibleDynamicsController(ArmNode):
         """Parameters -> controller; one dummy sample loads the compiled code before the first real one."""
         gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
         self._model = flexible = FlexibleModel(model.description, model.tool_frame, gravity)
-        self._controller = FlexibleController(flexible, self._config(values))
+        self._controller = FlexibleController(flexible, flexible_controller_config(values))
         self._select = JointStateSelector(model.joint_names)
         self._from_trajectory = values["reference"] == "joint_trajectory"
         n, m, k = len(flexible.actuated), len(flexible.elastic), len(flexible.modal)
@@ -94,19 +94,7 @@ class FlexibleDynamicsController(ArmNode):
 
     def change(self, values: dict[str, Any]) -> None:
         """Live parameters take effect with the next sample."""
-        self._controller.config = self._config(values)
-
-    @staticmethod
-    def _config(values: dict[str, Any]) -> FlexibleControllerConfig:
-        names = ("position_gain", "velocity_gain", "tool_stiffness", "effort_weight", "gain_period")
-        return FlexibleControllerConfig(
-            law=values["law"],
-            motion=VibrationDampingConfig(**{name: values[name] for name in names}),
-            influence=values["influence"],
-            tolerance=values["tolerance"],
-            iterations=values["iterations"],
-            period=1.0 / values["rate"],
-        )
+        self._controller.config = flexible_controller_config(values)
 
     def _on_joint_state(self, message: JointState) -> None:
         position, velocity = self._select(message)

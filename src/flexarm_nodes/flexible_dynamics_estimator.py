@@ -13,7 +13,8 @@ from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import Imu, JointState
 
 from flexarm.msg import FlexibleState, JointReference, StrainState
-from flexarm_core.flexible_dynamics.estimator import EstimatorConfig, FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
@@ -49,7 +50,10 @@ class FlexibleDynamicsEstimator(ArmNode):
         Parameter("subtract_friction", "bool", False, "efforts less the friction that the last joint reference names"),
         Parameter("effort_noise", "double", 0.1, "density of unknown joint efforts", "N*m/sqrt(Hz)", 0.0),
         Parameter("modal_noise", "double", 0.2, "density of modal accelerations", "sqrt(kg)*m/s^2/sqrt(Hz)", 0.0),
-        Parameter("base_noise", "double", 0.05, "density of elastic joint accelerations", "rad/s^2/sqrt(Hz)", 0.0),
+        Parameter("base_noise", "double", 0.003, "density of elastic joint accelerations", "rad/s^2/sqrt(Hz)", 0.0),
+        Parameter("push_force", "double", 100.0, "deviation of a push on the base; 0 and 0: not looked for", "N", 0.0),
+        Parameter("push_torque", "double", 30.0, "deviation of its torque", "N*m", 0.0),
+        Parameter("push_gate", "double", 5.0, "deviations at which a sensor of the base shows a push", "", 1.0),
         Parameter("strain_noise", "double", 2e-6, "deviation of a strain gauge", "", 1e-12),
         Parameter("strain_error", "double", 0.03, "its relative one: calibration, modes left out", "", 0.0),
         Parameter("deflection_noise", "double", 1e-5, "deviation of a measured deflection", "rad | m", 1e-12),

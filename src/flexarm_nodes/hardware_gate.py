@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import FlexibleState, JointReference
-from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.hardware_gate.gate import COMMAND_MODES, GateState, HardwareGate, HardwareGateConfig
-from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.gate import COMMAND_MODES, GateState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 from flexarm_core.types import JointReference as JointReferenceRecord
@@ -26,6 +24,7 @@ from flexarm_nodes.conversions import (
 )
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.parameters import Parameter
+from flexarm_nodes.stage_parameters import commanded_order, hardware_gate
 
 SILENCE_CHECK_PERIOD = 0.01  # [s] wall time between two looks at the age of the newest state
 
@@ -80,36 +79,12 @@ class HardwareGateNode(ArmNode):
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> gate."""
-        mode = values["command_mode"]
-        wanted = [name for name in values["joints"] if name] or list(model.joint_names)
-        if sorted(wanted) != sorted(model.joint_names):
-            raise ConfigError(f"joints are {', '.join(wanted)}; expected an order of {', '.join(model.joint_names)}")
-        self._order = [model.joint_names.index(name) for name in wanted]
+        self._order = commanded_order(values, model)
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
-        effort_rate, friction = (
-            _for_each_joint(name, values[name], model.n) for name in ("max_effort_rate", "max_friction")
-        )
-        limits = JointLimits(
-            lower=model.lower,
-            upper=model.upper,
-            velocity=model.velocity_limit,
-            acceleration=_for_each_joint("max_acceleration", values["max_acceleration"], model.n),
-            effort=model.effort_limit,
-            effort_rate=np.where(effort_rate > 0.0, effort_rate, np.inf),
-            friction=np.where(friction > 0.0, friction, np.inf),
-        )
-        config = HardwareGateConfig(
-            command_mode=mode,
-            period=1.0 / values["rate"],
-            reference_timeout=values["reference_timeout"],
-            state_timeout=values["state_timeout"],
-            recovery_samples=values["recovery_samples"],
-            hold_frequency=values["hold_frequency"],
-            lockstep=values["lockstep"],
-        )
-        self._gate = HardwareGate(model, limits, config)
-        self._commands = self.create_publisher(Float64MultiArray, topics.command_topic(mode), topics.CONTROL)
+        self._gate = hardware_gate(values, model)
+        topic = topics.command_topic(values["command_mode"])
+        self._commands = self.create_publisher(Float64MultiArray, topic, topics.CONTROL)
 
     def start(self) -> None:
         """Wait for the first reference."""
@@ -174,12 +149,6 @@ class HardwareGateNode(ArmNode):
             self.diagnostics.report(WARN, f"limited {', '.join(status.limited)}", self._stamp, values)
         else:
             self.diagnostics.report(OK, status.state.value, self._stamp, values)
-
-
-def _for_each_joint(name: str, values: list[float], n: int) -> Array:
-    if len(values) not in (1, n):
-        raise ConfigError(f"{name} needs 1 or {n} numbers, got {len(values)}")
-    return np.broadcast_to(np.array(values, dtype=float), (n,)).copy()
 
 
 def main() -> None:

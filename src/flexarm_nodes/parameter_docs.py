@@ -9,6 +9,7 @@ from flexarm_core.behavior_impedance.registry import OWN
 from flexarm_nodes.base_wrench_torque_estimator import BaseWrenchTorqueEstimator
 from flexarm_nodes.behavior_impedance_controller import BehaviorImpedanceNode
 from flexarm_nodes.behavior_parameters import kind_row, setting_rows
+from flexarm_nodes.control_loop import ControlLoop
 from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.hardware_gate import HardwareGateNode
@@ -33,6 +34,7 @@ TABLES = {
     "flexible_dynamics_controller": FlexibleDynamicsController.PARAMETERS,
     "base_wrench_torque_estimator": BaseWrenchTorqueEstimator.PARAMETERS,
     "hardware_gate": HardwareGateNode.PARAMETERS,
+    "control_loop (beside those of its stages, under their names)": ControlLoop.PARAMETERS,
 }
 HEAD = """# Parameters
 

@@ -12,6 +12,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from flexarm_core.errors import ConfigError, FlexarmError
 
+LIVE = "may change while the node is active"  # in a descriptor's additional_constraints
 PYTHON_TYPES: dict[str, type] = {"bool": bool, "int": int, "double": float, "string": str}
 
 
@@ -136,6 +137,7 @@ def _descriptor(row: Parameter) -> ParameterDescriptor:
     constraints = f"one of: {', '.join(row.choices)}" if row.choices else ""
     if row.lower is not None or row.upper is not None:
         constraints = f"in [{row.lower}, {row.upper}]"
+    constraints = "; ".join(filter(None, (constraints, LIVE if row.live else "")))
     # Types are checked by the table: rclpy would end the process over 4 for 4.0 in a parameter file.
     return ParameterDescriptor(
         description=f"{row.description}{unit}", additional_constraints=constraints, dynamic_typing=True

@@ -7,17 +7,9 @@ from typing import Any
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import CartesianReference, FlexibleState, JointReference
-from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
-from flexarm_core.path.input_shaping import SHAPERS, InputShaper, make_shaper
-from flexarm_core.path.joint_move import TIME_LAWS, JointMove, JointMoveConfig
-from flexarm_core.path.line import LinePath, LinePathConfig
-from flexarm_core.path.path_constraints import PathLimits
-from flexarm_core.path.path_timing import load_solver
-from flexarm_core.path.trajectory_motion import TrajectoryMotion, TrajectoryMotionConfig
-from flexarm_core.path.waypoint_file import load_waypoint_file
-from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
-from flexarm_core.reaction_null_space.reaction_plan_file import load_plan
+from flexarm_core.path.input_shaping import SHAPERS
+from flexarm_core.path.joint_move import TIME_LAWS
+from flexarm_core.pipeline.reference_stage import JointMotion, ToolMotion
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_nodes import topics
@@ -31,6 +23,7 @@ from flexarm_nodes.conversions import (
 )
 from flexarm_nodes.diagnostics import OK
 from flexarm_nodes.parameters import Parameter
+from flexarm_nodes.stage_parameters import reference_motion
 
 SPACES = ("tool", "joints", "path", "plan")
 
@@ -98,14 +91,13 @@ class ReferenceGenerator(ArmNode):
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
         self._select = JointStateSelector(model.joint_names)
-        self._path: LinePath | WaypointMotion | None = None
-        self._move: JointMove | TrajectoryMotion | None = None
-        if values["space"] == "joints":
-            self._move = _joint_move(values, model)
-        elif values["space"] == "plan":
-            self._move = _planned_motion(values, model)
+        self._path: ToolMotion | None = None
+        self._move: JointMotion | None = None
+        motion = reference_motion(values, model)
+        if isinstance(motion, JointMotion):
+            self._move = motion
         else:
-            self._path = _waypoints(values, model) if values["space"] == "path" else _line(values, model)
+            self._path = motion
 
     def start(self) -> None:
         """The motion begins anew."""
@@ -123,7 +115,7 @@ class ReferenceGenerator(ArmNode):
         if self._path is not None:
             self._answer_with_tool(self._path, self._reader.flexible_state(message))
 
-    def _answer_with_tool(self, path: LinePath | WaypointMotion, state: ArmState | None) -> None:
+    def _answer_with_tool(self, path: ToolMotion, state: ArmState | None) -> None:
         """One sample: state -> tool reference."""
         if state is None:
             return
@@ -134,7 +126,7 @@ class ReferenceGenerator(ArmNode):
         self._reference.publish(cartesian_reference_to_message(reference, self._model.tool_frame))
         self.diagnostics.report(OK, "generating", state.stamp)
 
-    def _answer_with_joints(self, move: JointMove | TrajectoryMotion, message: JointState) -> None:
+    def _answer_with_joints(self, move: JointMotion, message: JointState) -> None:
         """One sample: joint state -> joint reference; what bends is not needed for it."""
         position, _ = self._select(message)
         stamp = stamp_to_nanoseconds(message.header.stamp)
@@ -142,87 +134,6 @@ class ReferenceGenerator(ArmNode):
             move.begin(stamp, position)
         self._desired.publish(joint_reference_to_message(move.update(stamp), self._model.joint_names))
         self.diagnostics.report(OK, "generating", stamp)
-
-
-def _frame(name: str, model: ArmModel) -> str:
-    frame = name or model.base_frame
-    if frame not in (model.world_frame, model.base_frame):
-        raise ConfigError(f"frame '{frame}' is not usable; valid: '{model.world_frame}', '{model.base_frame}'")
-    return frame
-
-
-def _waypoints(values: dict[str, Any], model: ArmModel) -> WaypointMotion:
-    if not values["waypoint_file"]:
-        raise ConfigError("space 'path' needs a waypoint_file: a package:// or file:// URI, or an absolute path")
-    spec = load_waypoint_file(resolve_uri(values["waypoint_file"]))
-    if values["frame"] and spec.frame and values["frame"] != spec.frame:
-        raise ConfigError(
-            f"frame is '{values['frame']}', the waypoint file says '{spec.frame}': leave one of them empty"
-        )
-    load_solver()  # here, since the first tick has no time for it
-    return WaypointMotion(
-        WaypointMotionConfig(
-            spec=spec,
-            frame=_frame(values["frame"] or spec.frame, model),
-            limits=PathLimits(
-                linear_velocity=values["max_linear_velocity"],
-                linear_acceleration=values["max_linear_acceleration"],
-                angular_velocity=values["max_angular_velocity"],
-                angular_acceleration=values["max_angular_acceleration"],
-            ),
-            start=values["start"],
-            axes=tuple(values["axes"]),
-            returns=values["returns"],
-        )
-    )
-
-
-def _line(values: dict[str, Any], model: ArmModel) -> LinePath:
-    return LinePath(
-        LinePathConfig(
-            frame=_frame(values["frame"], model),
-            displacement=tuple(values["displacement"]),
-            start=values["start"],
-            duration=values["duration"],
-            axes=tuple(values["axes"]),
-            returns=values["returns"],
-            shaper=_shaper(values),
-        )
-    )
-
-
-def _shaper(values: dict[str, Any]) -> InputShaper:
-    return make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"])
-
-
-def _joint_move(values: dict[str, Any], model: ArmModel) -> JointMove:
-    displacement = tuple(values["joint_displacement"])
-    if len(displacement) != model.n:
-        names = ", ".join(model.joint_names)
-        raise ConfigError(f"joint_displacement needs {model.n} numbers, for {names}; got {list(displacement)}")
-    return JointMove(
-        JointMoveConfig(
-            displacement=displacement,
-            start=values["start"],
-            duration=values["duration"],
-            returns=values["returns"],
-            repetitions=values["repetitions"],
-            shaper=_shaper(values),
-            time_law=values["time_law"],
-            blend_time=values["blend_time"],
-        )
-    )
-
-
-def _planned_motion(values: dict[str, Any], model: ArmModel) -> TrajectoryMotion:
-    if not values["plan_file"]:
-        raise ConfigError("space 'plan' needs a plan_file: a package:// or file:// URI, or an absolute path")
-    plan = load_plan(resolve_uri(values["plan_file"]), model)
-    return TrajectoryMotion(
-        plan.trajectory(),
-        plan.joint_names,
-        TrajectoryMotionConfig(values["start"], values["start_tolerance"], values["returns"]),
-    )
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ Task ``tool_path`` answers references on ``cartesian_reference``, task ``joint_p
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.conditioning_map import ConditioningMapConfig, map_conditioning
 from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.sampling import DRIVES, Sampling
-from flexarm_core.reaction_null_space.stability import Margin, check_gains
+from flexarm_core.reaction_null_space.stability import Margin, check_gains, postures_after_hits
 from flexarm_core.reaction_null_space.vibration_controller import (
     LAWS,
     REALISATIONS,
@@ -43,6 +42,7 @@ from flexarm_nodes.conversions import (
 from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.parameters import Parameter
 from flexarm_nodes.reactionless_markers import map_markers
+from flexarm_nodes.stage_parameters import vibration_config
 
 FOLLOWING = ("tool_path", "joint_path")  # tasks that need a reference
 MAP_ROOM = 1.5  # by which postures of the map are better conditioned than where damping begins
@@ -121,7 +121,7 @@ class RnsVibrationController(ArmNode):
         """Parameters -> controller."""
         self._model = model
         selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
-        self._controller = VibrationController(model, self._config(values), selection)
+        self._controller = VibrationController(model, vibration_config(values), selection)
         self._checks = values["check_gains"]
         self._sampling = Sampling(
             1.0 / values["rate"],
@@ -151,7 +151,7 @@ class RnsVibrationController(ArmNode):
 
     def change(self, values: dict[str, Any]) -> None:
         """Live parameters take effect with the next sample; unstable gains are refused."""
-        config = self._config(values)
+        config = vibration_config(values)
         if config != self._controller.config and self._state is not None and self._checks:
             self._check(config, self._state)
             self._refused = ""
@@ -159,7 +159,10 @@ class RnsVibrationController(ArmNode):
         self._timeout = values["reference_timeout"]
 
     def _check(self, config: VibrationControllerConfig, state: ArmState) -> None:
-        """Raise ConfigError for gains that are not safely stable where the arm is: takes some 0.1 s."""
+        """Raise ConfigError for gains that are not safely stable where the arm is, or where a hit moves it to.
+
+        Takes some 0.5 s.
+        """
         frame, axes = "", np.ones(6, dtype=bool)
         if isinstance(self._reference, CartesianReferenceRecord):
             frame, axes = self._reference.frame, self._reference.axes
@@ -167,11 +170,9 @@ class RnsVibrationController(ArmNode):
         model = self._model
         # computed torque stands and falls with the model: it is judged on just that
         margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
-        check_gains(model, state.position, config, self._controller.selection, self._sampling, tool, margin)
-
-    @staticmethod
-    def _config(values: dict[str, Any]) -> VibrationControllerConfig:
-        return VibrationControllerConfig(**{f.name: values[f.name] for f in fields(VibrationControllerConfig)})
+        selection, sampling = self._controller.selection, self._sampling
+        postures = postures_after_hits(model, state.position, config, selection, sampling, tool)
+        check_gains(model, postures, config, selection, sampling, tool, margin)
 
     def _on_joint_state(self, message: JointState) -> None:
         self._take(self._reader.joint_state(message))

@@ -13,7 +13,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import FlexibleState, SimulationStatus, StrainState
-from flexarm.srv import AdvanceSimulation
+from flexarm.srv import AdvanceSimulation, ApplyPush
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
@@ -39,6 +39,7 @@ from flexarm_nodes.plant_parameters import (
 from flexarm_sim.backends import make_backend
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
+from flexarm_sim.pushes import Push
 
 QUIET_TIME = 0.05  # [s] wall time without a command after which no late one is expected
 REPEAT_STATE_AFTER = 0.25  # [s] wall time: a peer that was discovered late gets the state again
@@ -59,6 +60,7 @@ class SimulatedPlant(ArmNode):
         self._true_pose = self.create_publisher(PoseStamped, topics.TRUE_TOOL_POSE, topics.EVERY_SAMPLE)
         self._true_pose_in_base = self.create_publisher(PoseStamped, topics.TRUE_TOOL_POSE_IN_BASE, topics.EVERY_SAMPLE)
         self.create_service(AdvanceSimulation, topics.ADVANCE_SIMULATION, self._on_advance)
+        self.create_service(ApplyPush, topics.APPLY_PUSH, self._on_push)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> plant; only the model's description is used: plant and controller are different engines."""
@@ -284,6 +286,19 @@ class SimulatedPlant(ArmNode):
         else:
             self._until = round(request.until * 1e9)
             response.success = True
+        return response
+
+    def _on_push(self, request: ApplyPush.Request, response: ApplyPush.Response) -> ApplyPush.Response:
+        if not self.active:
+            response.message = "the plant is not active"
+            return response
+        start = self._plant.stamp * 1e-9
+        try:
+            force, torque = ((v.x, v.y, v.z) for v in (request.force, request.torque))
+            self._plant.push(Push(request.link, start, request.duration, force, torque, request.shape or "half_sine"))
+            response.success, response.start = True, start
+        except FlexarmError as error:
+            response.message = str(error)
         return response
 
 

@@ -85,6 +85,7 @@ class Plant:
         self._backend = backend
         self._names, self._elastic_names = backend.joint_names, backend.elastic_joint_names
         self._check_names(description)
+        self._links = tuple(description.links)
         limits = np.array([description.joints[name].effort_limit for name in self._names])
         self._drives = Drives(self._config.drive, limits)
         # only the servo of the velocity and position modes needs steps shorter than a tick
@@ -114,10 +115,6 @@ class Plant:
         )
         self._imus = {
             name: self._sensor(f"imu/{name}", 6, suite.imus.get(name, SensorConfig())) for name in description.imus
-        }
-        self._pushes = {
-            link: tuple(push for push in self._config.pushes if push.link == link)
-            for link in dict.fromkeys(push.link for push in self._config.pushes)
         }
         self.reset()
 
@@ -155,6 +152,10 @@ class Plant:
         backend.reset(**initial)
         position = backend.state().position
         self._stamp = 0
+        self._pushes = {
+            link: tuple(push for push in config.pushes if push.link == link)
+            for link in dict.fromkeys(push.link for push in config.pushes)
+        }
         self._pushed: frozenset[str] = frozenset()
         self._drives.reset(position)
         self._command = self._drives.idle_command(position)
@@ -192,6 +193,19 @@ class Plant:
         """
         self._backend.change_friction(friction)
 
+    def push(self, push: Push) -> None:
+        """Push a link beside the pushes of the config, until the next reset.
+
+        Raises:
+            ConfigError: no such link, or it begins before the present; the plant is then unchanged.
+        """
+        if push.link not in self._links:
+            raise ConfigError(f"plant: pushed link '{push.link}' does not exist; valid: {', '.join(self._links)}")
+        if to_stamp(push.start) < self._stamp:
+            raise ConfigError(f"push on '{push.link}' begins at {push.start} s, before the present {self._stamp / 1e9} s")
+        self._pushes[push.link] = (*self._pushes.get(push.link, ()), push)
+        self._push()
+
     def advance(self, command: ArrayLike | None = None) -> Measurement:
         """Hold a command for one tick and move on to the next.
 
@@ -226,7 +240,7 @@ class Plant:
 
     def _push(self) -> None:
         """Set the wrenches of the step that begins now: sensors show a push from the very stamp at which it starts."""
-        if not self._config.pushes:
+        if not self._pushes:
             return
         begin, end = self._step_interval()
         for link, pushes in self._pushes.items():

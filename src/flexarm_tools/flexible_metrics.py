@@ -89,6 +89,26 @@ def modal_rms_error(recording: Recording, options: MetricOptions) -> Measurement
     return Measurement(float(np.linalg.norm(estimate - true)) / size if size > 0.0 else np.nan)
 
 
+@metric("1", *WINDOW)
+def base_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
+    """Error of the estimated base deflection over its true size, as roots of elastic energy of all directions.
+
+    ::
+
+        value = sqrt(mean e^T K e) / sqrt(mean x^T K x),  e = x_est - x,  K = stiffness of the elastic joints
+
+    Ticks with an estimate count. NaN where nothing is estimated or nothing is deflected.
+    """
+    ticks = window(recording, options) & np.isfinite(recording.estimated_deflection).all(axis=1)
+    if not ticks.any() or not recording.elastic_names:
+        return Measurement(np.nan)
+    weight = np.sqrt(recording.elastic_stiffness)
+    with np.errstate(over="ignore"):  # a run that diverged
+        error = np.linalg.norm((recording.estimated_deflection - recording.deflection)[ticks] * weight)
+        size = np.linalg.norm(recording.deflection[ticks] * weight)
+    return Measurement(float(error / size) if size > 0.0 else np.nan)
+
+
 @metric("m*sqrt(kg)", *WINDOW)
 def peak_modal_position(recording: Recording, options: MetricOptions) -> Measurement:
     """Largest size of any mode's true position, mass-normalised."""

@@ -90,7 +90,12 @@ class MessageRows:
             },
             topics.BEHAVIOR_STATUS: {"obstacle_distance": (), "behaviors_held": ()},
             topics.TRUE_FLEXIBLE_STATE: {"modal_position": (k,), "modal_rate": (k,)},
-            topics.FLEXIBLE_STATE: {"estimated_modal_position": (k,), "estimated_modal_rate": (k,)},
+            topics.FLEXIBLE_STATE: {
+                "estimated_deflection": (m,),
+                "estimated_deflection_rate": (m,),
+                "estimated_modal_position": (k,),
+                "estimated_modal_rate": (k,),
+            },
             topics.STRAIN: {"strain": (g,)},
             topics.BASE_WRENCH_ESTIMATE: {
                 "estimated_torque": (n,),
@@ -178,6 +183,9 @@ class MessageRows:
         known["modal_rate"][row] = by_name(self.modes, message.modes, message.modal_rate)
 
     def _fill_estimate(self, known: dict[str, Any], row: int, message: FlexibleState) -> None:
+        for field in ("deflection", "deflection_rate"):
+            values = by_name(self._model.elastic_joint_names, message.elastic_joints, getattr(message, field))
+            known[f"estimated_{field}"][row] = values
         known["estimated_modal_position"][row] = by_name(self.modes, message.modes, message.modal_position)
         known["estimated_modal_rate"][row] = by_name(self.modes, message.modes, message.modal_rate)
 

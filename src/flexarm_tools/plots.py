@@ -39,9 +39,8 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
     contact = recording.contact_wrench[:, :3].T
     force, moment = recording.base_wrench[:, :3], recording.base_wrench[:, 3:]
     momentum = dict(zip(recording.elastic_names, recording.coupling_momentum.T, strict=True))
-    deflection = dict(zip(recording.elastic_names, recording.deflection.T, strict=True))
     candidates = [
-        time_plot("Base deflection", time, deflection, common_unit(recording.elastic_units), markers),
+        _base(recording, markers),
         _tool_path(recording),
         _tracking_error(recording, markers),
         _tool_vibration(recording, markers),
@@ -84,6 +83,13 @@ def _joint_positions(recording: Recording, unit: str, markers: Sequence[Marker])
     desired = dict(zip(recording.joint_names, recording.desired_position.T, strict=True))
     title = "Joint positions (dashed: desired)" if recording.has_desired.any() else "Joint positions"
     return time_plot(title, recording.time, curves, unit, markers, desired)
+
+
+def _base(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
+    curves = dict(zip(recording.elastic_names, recording.deflection.T, strict=True))
+    estimates = dict(zip(recording.elastic_names, recording.estimated_deflection.T, strict=True))
+    title = "Base deflection (dashed: estimated)" if known_curves(estimates) else "Base deflection"
+    return time_plot(title, recording.time, curves, common_unit(recording.elastic_units), markers, estimates)
 
 
 def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:

@@ -93,7 +93,9 @@ class Recorder:
             self._types |= {self._wrench: WrenchStamped, topics.BASE_WRENCH_ESTIMATE: BaseWrenchEstimate}
         self._rows = MessageRows(model, self._wrench)
         if self._rows.modes:
-            self._types |= {topics.TRUE_FLEXIBLE_STATE: FlexibleState, topics.FLEXIBLE_STATE: FlexibleState}
+            self._types[topics.TRUE_FLEXIBLE_STATE] = FlexibleState
+        if self._rows.modes or model.m:
+            self._types[topics.FLEXIBLE_STATE] = FlexibleState
         if model.description.strain_gauges:
             self._types[topics.STRAIN] = StrainState
         for topic, message_type in self._types.items():

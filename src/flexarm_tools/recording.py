@@ -17,7 +17,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_tools.recording_shapes import recording_shapes
 
-FORMAT = 5
+FORMAT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Recording:
         deflection_rate: (T, m) xd_b [m/s | rad/s].
         modal_position: (T, k) true, mass-normalised [sqrt(kg)*m].
         modal_rate: (T, k) true [sqrt(kg)*m/s].
+        estimated_deflection: (T, m) of topic flexible_state, NaN where nothing estimates it [m | rad].
+        estimated_deflection_rate: (T, m) [m/s | rad/s].
         estimated_modal_position: (T, k) of topic flexible_state, NaN where a mode is not estimated [sqrt(kg)*m].
         estimated_modal_rate: (T, k) [sqrt(kg)*m/s].
         strain: (T, g) as the gauges read it [1].
@@ -124,6 +126,8 @@ class Recording:
     deflection_rate: Array
     modal_position: Array
     modal_rate: Array
+    estimated_deflection: Array
+    estimated_deflection_rate: Array
     estimated_modal_position: Array
     estimated_modal_rate: Array
     strain: Array

@@ -17,7 +17,10 @@ def recording_shapes(ticks: int, n: int, m: int, k: int, g: int) -> dict[str, tu
         *("position", "velocity", "effort", "desired_position", "true_friction", "estimated_torque"),
         *("estimated_friction", "reference_velocity", "reference_effort", "reference_friction"),
     )
-    elastic = ("deflection", "deflection_rate", "coupling_momentum")
+    elastic = (
+        *("deflection", "deflection_rate", "estimated_deflection", "estimated_deflection_rate"),
+        "coupling_momentum",
+    )
     modal = ("modal_position", "modal_rate", "estimated_modal_position", "estimated_modal_rate")
     places = ("tool_position", "tool_position_in_base", "reference_position", "reference_acceleration", "path_position")
     wrenches = ("base_wrench", "residual_wrench", "contact_wrench")

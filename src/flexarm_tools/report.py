@@ -16,6 +16,7 @@ from flexarm_tools.animation import choose_view, motion_data, push_data, robot_d
 from flexarm_tools.comparison_plots import comparison_plots
 from flexarm_tools.figures import Figure
 from flexarm_tools.figures_table import figures_section, figures_table, verdict
+from flexarm_tools.null_space_plots import null_space_panels
 from flexarm_tools.plots import run_markers, run_plots
 from flexarm_tools.reactionless_plots import family_plot, reactionless, reactionless_panels
 from flexarm_tools.recording import Recording
@@ -138,15 +139,11 @@ def _comparison(comparison: Comparison, runs: Sequence[Run]) -> str:
     chosen = [(i, run) for i, run in enumerate(runs) if run.name in comparison.runs]
     if not chosen:
         return ""
-    plots = comparison_plots(
-        [run.scenario.title for _, run in chosen], [run.recording for _, run in chosen], [i for i, _ in chosen]
-    )
-    panels = reactionless_panels(
-        [run.scenario.title for _, run in chosen],
-        [run.scenario for _, run in chosen],
-        [run.recording for _, run in chosen],
-    )
-    first = _plots([panels], wide=True) if panels is not None else ""
+    names = [run.scenario.title for _, run in chosen]
+    scenarios, recordings = [run.scenario for _, run in chosen], [run.recording for _, run in chosen]
+    plots = comparison_plots(names, recordings, [i for i, _ in chosen])
+    found = (panels(names, scenarios, recordings) for panels in (reactionless_panels, null_space_panels))
+    first = "".join(_plots([plot], wide=True) for plot in found if plot is not None)
     return f"<section><h3>{escape(comparison.title)}</h3>{first}{_plots(plots, wide=True)}</section>"
 
 

@@ -13,25 +13,24 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import numpy as np
 import rclpy
-import yaml
 from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
+from rclpy.node import Node
 
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
+from flexarm_tools.composition import compose_simulation, plain_value, write_parameter_file
 from flexarm_tools.graph import Graph, GraphError, running_nodes
 from flexarm_tools.processes import NodeDiedError, NodeProcess, end_all
 from flexarm_tools.progress import Progress
 from flexarm_tools.recorder import Outcome, Recorder
 from flexarm_tools.recording import Recording, RunEvent
-from flexarm_tools.scenario import PLANT, EventSpec, Scenario
+from flexarm_tools.scenario import PLANT, EventSpec, NodeSpec, Scenario
 
-WATCHFUL = ("hardware_gate", "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
 START_TIMEOUT = 60.0  # [s] a loaded machine starts five Python processes slowly
 STALL_TIMEOUT = 60.0  # [s] wall time without a tick after which a run is given up
 QUIET_TIME = 0.3  # [s] wall time without a message after which none is expected
@@ -45,19 +44,21 @@ class InterruptedRunError(FlexarmError):
 class Runner:
     """One run of one scenario."""
 
-    def __init__(self, scenario: Scenario, folder: Path, progress: Progress) -> None:
+    def __init__(self, scenario: Scenario, folder: Path, progress: Progress, mcap: Path | None = None) -> None:
         """Prepare a run.
 
         Args:
             scenario: what to run.
             folder: takes parameter files and logs.
             progress: where it says how far it is.
+            mcap: file that takes every message of the graph; one of an earlier run is replaced. None: none is written.
         """
-        self._scenario, self._mode = scenario, scenario.mode
+        self._scenario, self._mode, self._mcap = scenario, scenario.mode, mcap
         self._folder, self._progress = folder, progress
         robot = scenario.true_robot
         self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
         self._processes: dict[str, NodeProcess] = {}
+        self._listener: NodeProcess | None = None
         self._events: list[RunEvent] = []
         self._deaths: list[str] = []
 
@@ -67,6 +68,7 @@ class Runner:
         Raises:
             FlexarmError: it could not be run to its end; the message says why.
         """
+        nodes = compose_simulation(self._scenario).nodes
         self._folder.mkdir(parents=True, exist_ok=True)
         _keep_dds_local()
         os.environ["ROS_LOG_DIR"] = str(self._folder / "ros")
@@ -80,13 +82,15 @@ class Runner:
                 self._refuse_company(running_nodes(node, executor))
                 recorder = Recorder(node, self._model, self._mode == "real_time")
                 graph = Graph(node, executor, self._check_processes)
-                self._start()
+                self._listen(graph, node)
+                self._start(nodes)
                 self._bring_up(graph)
                 ticks = self._lead_to_the_end(graph, recorder)
                 self._wait_for_the_last_samples(graph, recorder, ticks)
                 return recorder.finish(self._outcome(ticks))
             finally:
                 end_all(self._processes.values())
+                end_all([self._listener] if self._listener else [])  # last: it hears how the nodes end
                 executor.shutdown()
                 node.destroy_node()
                 rclpy.try_shutdown(context=context)
@@ -98,55 +102,27 @@ class Runner:
 
     # Start ------------------------------------------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        scenario = self._scenario
-        self._launch(PLANT, "flexarm", PLANT, {**self._plant_parameters(), **scenario.plant}, {})
-        for spec in scenario.nodes:
-            parameters = self._known_to_nodes(spec.executable) | spec.parameters
-            self._launch(spec.name, spec.package, spec.executable, parameters, spec.remappings)
+    def _start(self, nodes: tuple[NodeSpec, ...]) -> None:
+        for node in nodes:
+            file = write_parameter_file(node, self._folder)
+            arguments = ["--ros-args", "--params-file", str(file), "-r", f"__node:={node.name}"]
+            for source, target in node.remappings.items():
+                arguments += ["-r", f"{source}:={target}"]
+            log = self._folder / f"{node.name}.log"
+            self._processes[node.name] = NodeProcess(node.name, node.package, node.executable, arguments, log)
 
-    def _shared_parameters(self) -> dict[str, Any]:
-        robot = self._scenario.robot
-        return {
-            "robot_description": robot.description.text,
-            "tool_frame": robot.tool_frame,
-            "gravity": list(self._scenario.gravity),
-        }
-
-    def _known_to_nodes(self, executable: str) -> dict[str, Any]:
-        shared = self._shared_parameters()
-        if executable in WATCHFUL:
-            shared |= {"use_sim_time": True, "lockstep": self._mode == "lockstep"}
-        if executable == "hardware_gate":
-            shared["rate"] = self._scenario.rate
-        return shared
-
-    def _plant_parameters(self) -> dict[str, Any]:
-        scenario = self._scenario
-        parameters = self._shared_parameters() | {"rate": scenario.rate, "lockstep": self._mode == "lockstep"}
-        if scenario.plant_robot is not None:
-            parameters["plant_description"] = scenario.plant_robot.description.text
-        if scenario.pushes:
-            parameters |= {
-                "pushes.links": [push.link for push in scenario.pushes],
-                "pushes.starts": [push.start for push in scenario.pushes],
-                "pushes.durations": [push.duration for push in scenario.pushes],
-                "pushes.forces": [value for push in scenario.pushes for value in push.force],
-                "pushes.torques": [value for push in scenario.pushes for value in push.torque],
-                "pushes.shapes": [push.shape for push in scenario.pushes],
-            }
-        return parameters
-
-    def _launch(
-        self, name: str, package: str, executable: str, parameters: dict[str, Any], remappings: dict[str, str]
-    ) -> None:
-        file = self._folder / f"{name}.yaml"
-        plain = {key: _plain(value) for key, value in parameters.items()}
-        file.write_text(yaml.safe_dump({name: {"ros__parameters": plain}}, width=1000), encoding="utf-8")
-        arguments = ["--ros-args", "--params-file", str(file), "-r", f"__node:={name}"]
-        for source, target in remappings.items():
-            arguments += ["-r", f"{source}:={target}"]
-        self._processes[name] = NodeProcess(name, package, executable, arguments, self._folder / f"{name}.log")
+    def _listen(self, graph: Graph, node: Node) -> None:
+        """Start recording before anybody speaks."""
+        if self._mcap is None:
+            return
+        self._mcap.unlink(missing_ok=True)
+        arguments = ["record", "--out", str(self._mcap.absolute())]
+        self._listener = NodeProcess("mcap_recorder", "flexarm", "flexarm", arguments, self._folder / "mcap.log")
+        graph.spin_until(
+            lambda: any(name.startswith("flexarm_recorder") for name in node.get_node_names()),
+            START_TIMEOUT,
+            "start of the recorder",
+        )
 
     def _bring_up(self, graph: Graph) -> None:
         for name in self._processes:
@@ -163,7 +139,7 @@ class Runner:
             process.note_shared_memory()
 
     def _check_processes(self) -> None:
-        for process in self._processes.values():
+        for process in (*self._processes.values(), *([self._listener] if self._listener else [])):
             if process.died and process.name not in self._deaths:
                 self._deaths.append(process.name)
                 process.clean_up()
@@ -241,7 +217,7 @@ class Runner:
 
     def _apply(self, graph: Graph, event: EventSpec) -> None:
         if event.parameters:
-            values = {key: _plain(value) for key, value in event.parameters.items()}
+            values = {key: plain_value(value) for key, value in event.parameters.items()}
             graph.set_parameters(event.node, values)
             said = ", ".join(f"{key} = {value}" for key, value in values.items())
         elif event.transition:
@@ -263,31 +239,27 @@ class Runner:
         return Outcome(ticks, 1.0 / self._scenario.rate, natural, tuple(self._events), tuple(self._deaths))
 
 
-def run_scenario(scenario: Scenario, progress: Progress, keep_logs: Path | None = None) -> Recording:
+def run_scenario(
+    scenario: Scenario, progress: Progress, keep_logs: Path | None = None, mcap: Path | None = None
+) -> Recording:
     """Run a scenario and return its recording.
 
     Args:
         scenario: what to run.
         progress: where it says how far it is.
         keep_logs: folder that gets parameter files and logs of the nodes; None: they are deleted after a good run.
+        mcap: file that takes every message of the graph; None: none is written.
 
     Raises:
         FlexarmError: the run did not come to its end.
     """
     folder = Path(tempfile.mkdtemp(prefix="flexarm-"))
     try:
-        return Runner(scenario, folder, progress).run()
+        return Runner(scenario, folder, progress, mcap).run()
     finally:
         if keep_logs is not None:
             shutil.copytree(folder, keep_logs, dirs_exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _plain(value: Any) -> Any:
-    """Parameter value for a parameter file: rcl takes no sequence of both whole and other numbers."""
-    if not isinstance(value, (list, tuple)):
-        return value
-    return [float(item) for item in value] if any(isinstance(item, float) for item in value) else list(value)
 
 
 def _keep_dds_local() -> None:

@@ -19,13 +19,14 @@ from flexarm_tools.study import compute_study_figures, is_study, load_study
 DEMO_FILES = "config/*/demo_{}.yaml"
 
 
-def run_file(path: Path, mode: str, report: Path | None) -> bool:
+def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> bool:
     """Run a scenario or study file and report on it.
 
     Args:
         path: the file.
         mode: ``lockstep`` or ``real_time``, empty for the file's own.
         report: folder for metrics.json, report.html, recordings and logs; None: ``flexarm_report/NAME``.
+        mcap: whether every topic of each run is recorded to ``recordings/NAME.mcap`` as well.
 
     Returns:
         Whether every expectation holds and no node died.
@@ -35,9 +36,9 @@ def run_file(path: Path, mode: str, report: Path | None) -> bool:
     """
     folder = report or Path("flexarm_report") / path.stem
     if is_study(path):
-        return _run_study(path, mode, folder)
+        return _run_study(path, mode, folder, mcap)
     scenario = load_scenario(path)
-    run = _run(path.stem, scenario, mode, folder)
+    run = _run(path.stem, scenario, mode, folder, mcap)
     write_run_report(folder / "report.html", run)
     return _conclude(folder, run.figures, not run.recording.node_deaths)
 
@@ -66,13 +67,13 @@ def _share() -> Path:
     return share
 
 
-def _run_study(path: Path, mode: str, folder: Path) -> bool:
+def _run_study(path: Path, mode: str, folder: Path, mcap: bool) -> bool:
     study = load_study(path)
     print(f"{study.title}: {len(study.scenarios)} runs", flush=True)
     runs, lived = [], True
     for name, scenario in study.scenarios.items():
         try:
-            run = _run(name, scenario, mode, folder)
+            run = _run(name, scenario, mode, folder, mcap)
         except InterruptedRunError:
             raise
         except FlexarmError as error:  # the other runs are worth having; the figures of this one are missing and fail
@@ -86,10 +87,11 @@ def _run_study(path: Path, mode: str, folder: Path) -> bool:
     return _conclude(folder, figures, lived)
 
 
-def _run(name: str, scenario: Scenario, mode: str, folder: Path) -> Run:
+def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool) -> Run:
     scenario = replace(scenario, mode=mode or scenario.mode)
     progress = Progress(scenario.title)
-    recording = run_scenario(scenario, progress, folder / "logs" / name)
+    listened = folder / "recordings" / f"{name}.mcap" if mcap else None
+    recording = run_scenario(scenario, progress, folder / "logs" / name, listened)
     progress.end(f"{recording.ticks} ticks")
     for count, what in ((recording.lockstep_timeouts, "lockstep time-outs"), (recording.lost_samples, "lost samples")):
         if count:

@@ -12,7 +12,8 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
 from flexarm.msg import FlexibleState, JointReference, StrainState
-from flexarm_core.flexible_dynamics.estimator import EstimatorConfig, FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import FlexibleSample

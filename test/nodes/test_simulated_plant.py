@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped, WrenchStamped
+from geometry_msgs.msg import PoseStamped, Vector3, WrenchStamped
 from planar_messages import START
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import SimulationStatus
+from flexarm.srv import ApplyPush
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes import topics
 from flexarm_nodes.conversions import stamp_to_nanoseconds
@@ -203,6 +204,31 @@ def test_the_past_and_an_inactive_plant_cannot_be_asked_for(live, shared):
     live.graph.transition("simulated_plant", "deactivate")
     with pytest.raises(GraphError, match="the plant is not active"):
         live.graph.advance("simulated_plant", 1.0)
+
+
+def test_the_plant_is_pushed_on_demand_from_its_present_stamp_on(live, shared):
+    start(live, shared)
+    client = live.node.create_client(ApplyPush, "/simulated_plant/push")
+    live.until(client.service_is_ready, "service push")
+
+    def push(link: str, force: float) -> ApplyPush.Response:
+        request = ApplyPush.Request(link=link, force=Vector3(x=force), duration=0.01, shape="rectangle")
+        future = client.call_async(request)
+        live.until(future.done, "the answer")
+        return future.result()
+
+    answer_every_state(live, 5)
+    answer = push("base_link", 100.0)
+    assert answer.success and answer.start == pytest.approx(0.005)
+    answer_every_state(live, 15)
+    states = live.received[topics.TRUE_JOINT_STATES]
+    base = list(states[-1].name).index("base_x")
+    assert max(abs(message.velocity[base]) for message in states[:6]) < 1e-9
+    assert states[-1].velocity[base] > 1e-3
+    refused = push("nose", 1.0)
+    assert not refused.success and "pushed link 'nose' does not exist" in refused.message
+    live.graph.transition("simulated_plant", "deactivate")
+    assert push("base_link", 1.0).message == "the plant is not active"
 
 
 @pytest.mark.parametrize(

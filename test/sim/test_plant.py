@@ -181,6 +181,26 @@ def test_a_push_moves_a_free_mass_by_exactly_its_impulse(
     assert plant.state().acceleration[0] == 0.0
 
 
+def test_a_push_that_nobody_planned_delivers_its_impulse_too_and_is_forgotten_by_a_reset(one_joint: Any) -> None:
+    robot = one_joint(kind="prismatic")
+    plant = Plant(robot, MujocoBackend(robot), PlantConfig(pushes=(Push("link", 0.0, 0.002, (0.0, 6.0, 0.0)),)))
+    for _ in range(10):
+        plant.advance()
+    planned = plant.state().velocity[0]
+    plant.push(Push("link", 0.010, 0.005, (0.0, 60.0, 0.0), shape="half_sine"))
+    for _ in range(10):
+        plant.advance()
+    assert plant.state().velocity[0] - planned == pytest.approx(2.0 / np.pi * 60.0 * 0.005 / 3.0, rel=1e-9)
+    with pytest.raises(ConfigError, match="pushed link 'nose' does not exist; valid: ground, link, tip"):
+        plant.push(Push("nose", 0.1, 0.1))
+    with pytest.raises(ConfigError, match="before the present 0.02 s"):
+        plant.push(Push("link", 0.019, 0.1))
+    plant.reset()
+    for _ in range(30):
+        plant.advance()
+    assert plant.state().velocity[0] == pytest.approx(planned, rel=1e-12)
+
+
 def test_a_push_shows_from_the_stamp_at_which_it_starts(one_joint: Any) -> None:
     robot = one_joint(kind="prismatic")
     push = Push("link", 0.002, 0.003, (0.0, 6.0, 0.0))

@@ -12,9 +12,9 @@ from flexarm_core.robot.load import load_robot_description
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 
 
-def boom_motions() -> ReactionlessMotions:
+def boom_motions(gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> ReactionlessMotions:
     """Of boom_7r: three soft modes, the tool position, one joint to spare."""
-    model = ArmModel(load_robot_description(URDF / "boom_7r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
+    model = ArmModel(load_robot_description(URDF / "boom_7r.urdf.xacro"), gravity=gravity)
     return ReactionlessMotions(model, BaseSelection(model, ("auto",), spare=3))
 
 

@@ -51,6 +51,7 @@ class FlexarmSources(SourcePackages):
         known = (
             "base_wrench_torque_estimator",
             *("behavior_impedance_controller", "flexible_dynamics_controller", "flexible_dynamics_estimator"),
+            "control_loop",
             "hardware_gate",
             *("ik_redundancy_solver", "reactionless_path_controller", "reference_generator"),
             *("rns_vibration_controller", "simulated_plant"),

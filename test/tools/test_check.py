@@ -12,7 +12,11 @@ import pytest
 from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, save_modal_data
 from flexarm_core.robot.description import Beam
-from flexarm_tools.check import check_modal_data, check_robot, natural_frequencies
+from flexarm_core.robot.load import load_robot_description
+from flexarm_tools.check import check_modal_data, check_robot
+from flexarm_tools.modal_frequencies import modal_frequencies
+from flexarm_tools.scenario import Scenario
+from flexarm_tools.scenario_file import load_scenario
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 BEAM = Beam(
@@ -51,8 +55,8 @@ def test_modes_that_are_not_normalised_have_the_same_frequencies(tmp_path, free)
         stiffness=turn.T @ free.stiffness @ turn,
         damping=turn.T @ free.damping @ turn,
     )
-    found, paired = natural_frequencies(other)
-    assert not paired and np.allclose(found, natural_frequencies(free)[0], rtol=1e-9)
+    found, paired = modal_frequencies(other)
+    assert not paired and np.allclose(found, modal_frequencies(free)[0], rtol=1e-9)
     text, usable = check_modal_data(saved(tmp_path, other))
     assert usable and "not mass-normalised" in text and f"{found[0]:.4g}, {found[1]:.4g} Hz" in text
 
@@ -60,7 +64,7 @@ def test_modes_that_are_not_normalised_have_the_same_frequencies(tmp_path, free)
 def test_a_file_of_a_beam_with_a_load_gives_the_frequencies_of_the_beam_alone():
     loaded = beam_modes(BEAM, TipLoad(5.0))
     assert np.sqrt(loaded.stiffness[0, 0]) / (2.0 * np.pi) < 0.5 * FREE[0]
-    found, paired = natural_frequencies(loaded)
+    found, paired = modal_frequencies(loaded)
     assert not paired and found[0] == pytest.approx(FREE[0], rel=0.02)  # its shapes are nearly those without a load
 
 
@@ -100,7 +104,7 @@ def test_a_flexible_robot_is_described_with_its_modes_gauges_and_imus():
 
 def test_a_rigid_robot_says_nothing_of_modes():
     text, usable = check_robot(URDF / "planar_3r.urdf.xacro")
-    assert usable and "flexible" not in text and "strain" not in text
+    assert usable and "flexible links" not in text and "strain gauges" not in text and "bending" not in text
 
 
 def test_a_modal_data_file_that_a_robot_names_and_that_is_not_there_is_an_error(tmp_path):
@@ -116,7 +120,112 @@ def test_a_modal_data_file_that_a_robot_names_and_that_is_not_there_is_an_error(
 
 def test_rotor_inertia_is_said_of_the_joints_that_have_one():
     heavy, usable = check_robot(URDF / "arm_7r.urdf.xacro", "", {"armature": "true"})
-    assert usable and heavy.count("armature") == 7
+    assert usable and heavy.count(", armature ") == 7
     (elbow,) = (line for line in heavy.splitlines() if line.strip().startswith("elbow "))
     assert elbow.endswith("armature 1 kg*m^2")
-    assert "armature" not in check_robot(URDF / "arm_7r.urdf.xacro")[0]
+    assert ", armature " not in check_robot(URDF / "arm_7r.urdf.xacro")[0]
+
+
+def steps_of(text: str) -> list[str]:
+    return re.findall(r"^ *\d+\. ([^:]+): ", text, re.MULTILINE)
+
+
+STEPS = [
+    *(
+        "Frames",
+        "Tool",
+        "Masses and inertias",
+        "Limits of the joints",
+        "What gives way",
+        "Sensors",
+        "Commands",
+        "Stages",
+    ),
+    *("Rate and gains", "Run"),
+]
+
+
+@pytest.mark.parametrize("name", ["planar_3r", "arm_7r", "boom_7r", "flexible_3r", "trep"])
+def test_it_leads_through_ten_steps_to_a_scenario_that_can_be_read(tmp_path, packages, name):
+    text, usable = check_robot(URDF / f"{name}.urdf.xacro")
+    assert usable and steps_of(text) == STEPS
+    for file in URDF.glob("*.xacro"):
+        (tmp_path / file.name).symlink_to(file)
+    assert starter(text, tmp_path / f"{name}.yaml", packages).robot.description.name == name
+
+
+def starter(text: str, path: Path, packages) -> Scenario:
+    """The scenario that the last step gives, saved and read."""
+    lines = text[text.index("title: ") :].splitlines()
+    path.write_text("\n".join(["title: " + lines[0].removeprefix("title: "), *(line[10:] for line in lines[1:])]))
+    return load_scenario(path, packages)
+
+
+def changed(tmp_path: Path, old: str, new: str) -> Path:
+    path = tmp_path / "arm.urdf"
+    text = load_robot_description(URDF / "arm_7r.urdf.xacro")
+    assert re.search(old, text, re.DOTALL)
+    path.write_text(re.sub(old, new, text, count=1, flags=re.DOTALL))
+    return path
+
+
+def test_every_joint_that_moves_no_mass_is_named_with_the_lines_to_add(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(
+        re.sub(r"<inertial>.*?</inertial>", "", load_robot_description(URDF / "arm_7r.urdf.xacro"), flags=re.DOTALL)
+    )
+    text, usable = check_robot(path)
+    assert not usable and "cannot be used for dynamics yet" in text
+    assert text.count("has no <inertial> with a mass") == 7 and text.count("<mass value=") == 7
+    assert "ik_redundancy_solver: can run" in text and "rns_vibration_controller: cannot run" in text
+    assert steps_of(text) == STEPS[:8]
+
+
+def test_an_inertia_of_no_body_is_said(tmp_path):
+    text, usable = check_robot(changed(tmp_path, r'izz="[\d.e-]+"', 'izz="7.0"'))
+    assert not usable and "are of no body" in text  # MuJoCo refuses it too
+
+
+def test_a_limit_that_is_not_there_is_warned_of_with_its_line(tmp_path):
+    text, usable = check_robot(changed(tmp_path, r' velocity="[\d.]+"', ' velocity="0"'))
+    assert usable and 'no <limit velocity="..."> for shoulder_yaw' in text and '<joint name="shoulder_yaw">' in text
+
+
+def test_a_joint_that_cannot_hold_its_weight_is_warned_of(tmp_path):
+    text, usable = check_robot(changed(tmp_path, r'(<joint name="shoulder_pitch".*?effort=)"[\d.]+"', r'\1"20"'))
+    assert usable and "'shoulder_pitch' carries up to" in text
+
+
+def test_a_robot_of_several_tips_is_shown_how_one_is_named(tmp_path):
+    path = changed(tmp_path, '"tool0"', '"flange_of_mine"')
+    path.write_text(
+        path.read_text()
+        .replace('"tool0"', '"flange_of_mine"')
+        .replace(
+            "</robot>",
+            '<link name="camera"/><joint name="mount" type="fixed"><parent link="base_link"/>'
+            '<child link="camera"/></joint></robot>',
+        )
+    )
+    text, usable = check_robot(path)
+    assert not usable and "--tool-frame" in text
+    assert "no actuated joint lies between" in check_robot(path, "camera")[0]
+    assert check_robot(path, "flange_of_mine")[1]
+
+
+def test_sensors_and_commands_that_a_real_arm_needs_are_given_as_lines(tmp_path):
+    text, usable = check_robot(changed(tmp_path, "<ros2_control.*</ros2_control>", ""))
+    assert usable and "DRIVER_OF_THE_ARM" in text and 'name="base_ft_sensor"' in text
+    assert "base_wrench_torque_estimator: needs a force/torque sensor under the base link" in text
+
+
+def test_a_base_that_its_weight_bends_beyond_its_limits_is_warned_of(tmp_path):
+    path = tmp_path / "boom.urdf"
+    text = load_robot_description(URDF / "boom_7r.urdf.xacro")
+    path.write_text(text.replace('stiffness="8e3"', 'stiffness="8e1"'))
+    sagging, usable = check_robot(path)
+    (line,) = (line for line in sagging.splitlines() if "'boom_z' rests at" in line)
+    weight = 9.81 * float(re.search(r"mass +([\d.]+) kg", sagging)[1])
+    lighter = 9.81 * 3e-3  # what hangs inboard of it
+    assert float(re.search(r"rests at (-[\d.]+) m", line)[1]) == pytest.approx(-(weight - lighter) / 80.0, rel=2e-3)
+    assert "rests at" not in check_robot(URDF / "boom_7r.urdf.xacro")[0] and usable

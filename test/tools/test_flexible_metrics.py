@@ -145,3 +145,15 @@ def test_joints_are_compared_with_their_desired_positions_one_by_one(record_bend
     assert measure("joint_tracking_error", recording, before=4.0).value == 0.0
     assert math.isnan(measure("joint_tracking_error", recording, before=0.5).value)
     assert METRICS["joint_tracking_error"].unit_for(recording, MetricOptions()) == "rad"
+
+
+def test_the_error_of_the_base_is_that_of_its_elastic_energy_over_ticks_with_an_estimate(record):
+    def swing(time):
+        return 0.02 * np.sin(ANGULAR * time)
+
+    time = np.arange(4000) / 1000.0
+    estimate = 1.1 * swing(time)[:, None]
+    estimate[:500] = np.nan
+    assert measure("base_rms_error", record(swing, 4.0, estimated_deflection=estimate)).value == pytest.approx(0.1)
+    assert math.isnan(measure("base_rms_error", record(swing, 4.0)).value)
+    assert math.isnan(measure("base_rms_error", record(np.zeros_like, 4.0, estimated_deflection=estimate)).value)

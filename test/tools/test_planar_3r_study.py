@@ -62,6 +62,21 @@ def test_the_pushed_runs_get_the_same_push_and_differ_in_the_switch(study):
     assert event.parameters == {"vibration_damping": True}
 
 
+def test_figure_3_has_the_papers_gains_and_otherwise_the_damped_run(study):
+    paper, damped = study.scenarios["push_paper"], study.scenarios["push_damped"]
+    assert (paper.events, paper.plant) == (damped.events, damped.plant)
+    assert [(push.link, push.start, push.duration) for push in paper.pushes] == [("base_link", 1.0, 0.1)]
+    gains, ours = (dict(scenario.nodes[0].parameters) for scenario in (paper, damped))
+    assert (gains.pop("vibration_gain"), gains.pop("joint_damping")) == (10.0, 1.0)
+    assert {name: ours[name] for name in gains} == gains
+
+
+def test_figures_3_and_4_are_comparisons(study):
+    shown = {comparison.title.partition(":")[0]: comparison.runs for comparison in study.comparisons}
+    assert shown["Fig. 3"] == ("push_passive", "push_paper", "push_damped")
+    assert shown["Fig. 4"] == ("plain", "reactionless")
+
+
 def test_the_pushed_runs_are_long_enough_for_their_goals(study):
     assert study.scenarios["push_passive"].duration > 3.0 + 10.0 * PERIOD
     assert study.scenarios["push_damped"].duration > 3.0 + 2.5 * PERIOD

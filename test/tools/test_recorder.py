@@ -16,7 +16,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes import topics
 from flexarm_nodes.conversions import nanoseconds_to_stamp
-from flexarm_tools.message_rows import by_name
+from flexarm_tools.message_rows import MessageRows, by_name
 from flexarm_tools.recorder import Outcome, Recorder
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
@@ -38,6 +38,16 @@ def live(tmp_path) -> Iterator[LiveGraph]:
 def stamped(tick: int, message):
     message.header.stamp = nanoseconds_to_stamp(tick * 1_000_000)
     return message
+
+
+def test_estimates_of_the_base_are_recorded_by_name():
+    model = ArmModel(load_robot_description(URDF / "wheel_3r.urdf.xacro", {}))
+    rows, names = MessageRows(model, ""), model.elastic_joint_names
+    known = rows.blank(topics.FLEXIBLE_STATE, 2)
+    message = FlexibleState(elastic_joints=list(names[::-1]), deflection=[2.0, 1.0], deflection_rate=[20.0, 10.0])
+    rows.fills[topics.FLEXIBLE_STATE](known, 1, message)
+    np.testing.assert_array_equal(known["estimated_deflection"], [[np.nan, np.nan], [1.0, 2.0]])
+    np.testing.assert_array_equal(known["estimated_deflection_rate"], [[np.nan, np.nan], [10.0, 20.0]])
 
 
 def test_modes_strains_and_desired_positions_are_recorded_by_name(live, tmp_path):
@@ -178,7 +188,8 @@ def test_a_run_on_surfaces_is_complete_only_with_the_truth_of_its_contact(live, 
 def test_an_arm_of_rigid_links_is_not_asked_for_modes(live, planar_3r):
     Recorder(live.node, planar_3r, real_time=False)
     names = {info for info, _ in live.node.get_topic_names_and_types()}
-    assert not names & {f"/{topic}" for topic in (topics.TRUE_FLEXIBLE_STATE, topics.FLEXIBLE_STATE, topics.STRAIN)}
+    assert not names & {f"/{topic}" for topic in (topics.TRUE_FLEXIBLE_STATE, topics.STRAIN)}
+    assert f"/{topics.FLEXIBLE_STATE}" in names  # its base is elastic
 
 
 def test_values_are_picked_by_name_and_missing_ones_are_nan():

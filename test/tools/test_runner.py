@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from live import own_domain
+from pipeline_run import drive, gate_stage
 
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
-from flexarm_core.hardware_gate.gate import HardwareGate, HardwareGateConfig
-from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.path.line import LinePath, LinePathConfig
-from flexarm_core.pipeline import Pipeline
+from flexarm_core.pipeline.pipeline import Pipeline
+from flexarm_core.pipeline.reference_stage import ReferenceStage
+from flexarm_core.pipeline.vibration_stage import VibrationStage
 from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
+from flexarm_tools.composition import compose_simulation
 from flexarm_tools.metrics import METRICS, MetricOptions
 from flexarm_tools.progress import Progress
 from flexarm_tools.recording import Recording
@@ -84,24 +85,11 @@ def in_one_process(text: str, ticks: int) -> np.ndarray:
     backend = MujocoBackend(model.description, gravity=(0.0, 0.0, 0.0))
     push = Push("base_link", 0.02, 0.05, (5.0, 0.0, 0.0))
     plant = Plant(model.description, backend, PlantConfig(initial_position=tuple(START), pushes=(push,)))
-    limits = JointLimits(
-        model.lower, model.upper, model.velocity_limit, np.full(3, 20.0), model.effort_limit, np.full(3, np.inf)
-    )
     axes = (True, True, False, False, False, False)
-    pipeline = Pipeline(
-        LinePath(LinePathConfig(model.base_frame, (-0.3, 0.0, 0.0), duration=2.0, axes=axes)),
-        VibrationController(model, VibrationControllerConfig()),
-        HardwareGate(model, limits, HardwareGateConfig(lockstep=True)),
-    )
-    rows = []
-    for _ in range(ticks):
-        said = plant.measure()
-        rows.append([*said.joints.position, *said.elastic.position])
-        state = ArmState(
-            said.stamp, said.joints.position, said.joints.velocity, said.elastic.position, said.elastic.velocity
-        )
-        plant.advance(pipeline.tick(state).command)
-    return np.array(rows)
+    line = LinePath(LinePathConfig(model.base_frame, (-0.3, 0.0, 0.0), duration=2.0, axes=axes))
+    stages = [ReferenceStage(model, line), VibrationStage(VibrationController(model, VibrationControllerConfig()))]
+    run = drive(Pipeline(stages, gate_stage(model)), plant, ticks)
+    return np.column_stack((run.position, run.deflection))
 
 
 def test_separate_processes_do_what_the_pipeline_does_in_one_and_do_it_twice(tmp_path, planar_3r_text):
@@ -120,14 +108,15 @@ def test_the_plant_alone_is_told_of_its_own_robot(tmp_path, planar_3r_text):
     text = SCENARIO.format(duration=0.1, plant="", events="", mode="lockstep", rate=1000.0)
     (tmp_path / "soft.urdf").write_text(planar_3r_text.replace('stiffness="100.0"', 'stiffness="25.0"'))
     path.write_text(text + "plant_robot: {description: soft.urdf}\n")
-    runner = Runner(load_scenario(path), tmp_path, Progress("test"))
-    plant, node = runner._plant_parameters(), runner._known_to_nodes("rns_vibration_controller")
+    scenario = load_scenario(path)
+    runner = Runner(scenario, tmp_path, Progress("test"))
+    plant, _, node, _ = (node.parameters for node in compose_simulation(scenario).nodes)
     assert 'stiffness="25.0"' in plant["plant_description"] and 'stiffness="100.0"' in plant["robot_description"]
     assert 'stiffness="100.0"' in node["robot_description"] and "plant_description" not in node
     # the natural period by which settling is counted is that of what moves: 31 kg on 25 N/m
     assert runner._outcome(1).natural_period == pytest.approx(2.0 * np.pi * np.sqrt(31.0 / 25.0), rel=1e-3)
     path.write_text(text)
-    assert "plant_description" not in Runner(load_scenario(path), tmp_path, Progress("test"))._plant_parameters()
+    assert "plant_description" not in compose_simulation(load_scenario(path)).nodes[0].parameters
 
 
 BENDING = """

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.flexible_dynamics.bodies import make_bodies
+from flexarm_core.flexible_dynamics.disturbances import Disturbances
+from flexarm_core.flexible_dynamics.imu import imu_reading
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.tree import Mount
 from flexarm_core.types import Array
 
 DIFFERENCE = 1e-6  # [sqrt(kg)*m | rad | m, and 1/s of them] step of the forward differences
@@ -32,6 +36,8 @@ class Channel:
         innovation: (c,) reading minus prediction.
         jacobian: (c, 2N) of the prediction over ``[y; yd]``.
         variance: (c,) of the reading's noise.
+        feedthrough: (c, d) of the prediction over the disturbances of the tick, None: it does not show them.
+        of_base: it shows how the base moves, and so that it is pushed.
     """
 
     name: str
@@ -39,6 +45,8 @@ class Channel:
     innovation: Array
     jacobian: Array
     variance: Array
+    feedthrough: Array | None = None
+    of_base: bool = False
 
 
 class FrozenWatch:
@@ -105,7 +113,7 @@ def deflection_channels(
             jacobian = np.zeros((1, 2 * len(y)))
             jacobian[0, first + i] = 1.0
             innovation = np.array([reading[i] - predicted[i]])
-            channels.append(Channel(name, (quantity,), innovation, jacobian, np.array([sigma**2])))
+            channels.append(Channel(name, (quantity,), innovation, jacobian, np.array([sigma**2]), of_base=True))
     return channels, left_out
 
 
@@ -116,7 +124,8 @@ class MotionSensors:
         """Predict these kinds of sensor of this robot."""
         self._model = model
         self._wrenches = tuple(model.description.force_torque_sensors) if wrenches else ()
-        self._imus = {name: imu.frame for name, imu in model.description.imus.items()} if imus else {}
+        places = make_bodies(model.description, model.modal_data)[1]
+        self._imus = {name: places[imu.frame] for name, imu in model.description.imus.items()} if imus else {}
 
     def channels(
         self,
@@ -125,6 +134,8 @@ class MotionSensors:
         v: Array,
         effort: Array,
         variances: tuple[Array, Array],
+        disturbances: Disturbances,
+        forces: Array | None,
     ) -> tuple[list[Channel], list[str]]:
         """A channel of each sensor that reads, and why the others cannot be used.
 
@@ -134,6 +145,8 @@ class MotionSensors:
             v: (h + K,) its rates.
             effort: (h,) efforts that act.
             variances: (6,) of the wrenches' and of the IMUs' noise.
+            disturbances: that the readings show too.
+            forces: (h + K, d) that they are, per unit; None: there is no tick over which they could have acted.
         """
         used: list[tuple[str, Array, tuple[str, ...], Array]] = []
         left_out = []
@@ -149,30 +162,67 @@ class MotionSensors:
                     used.append((name, reading, components, variance))
         if not used:
             return [], left_out
-        free, size = self._model.unmeasured, len(self._model.unmeasured)
+        model, free, size = self._model, self._model.unmeasured, len(self._model.unmeasured)
         wanted = [name for name, *_ in used]
-        predicted = self._predict(wanted, x, v, effort)
+        acceleration = model.forward_dynamics(x, v, effort)
+        felt = None
+        if forces is not None:
+            felt = self._felt(wanted, x, v, acceleration, model.response(np.arange(model.size)) @ forces)
+        predicted = self._predict(wanted, x, v, acceleration)
         jacobian = np.empty((len(used), 6, 2 * size))
         for j in range(2 * size):
             x2, v2 = x.copy(), v.copy()
             (x2 if j < size else v2)[free[j % size]] += DIFFERENCE
-            jacobian[:, :, j] = (self._predict(wanted, x2, v2, effort) - predicted) / DIFFERENCE
+            there = self._predict(wanted, x2, v2, model.forward_dynamics(x2, v2, effort))
+            jacobian[:, :, j] = (there - predicted) / DIFFERENCE
         return [
-            Channel(name, components, reading - predicted[i], jacobian[i], variance)
+            Channel(
+                name,
+                components,
+                reading - predicted[i],
+                jacobian[i],
+                variance,
+                None if felt is None else felt[i] + disturbances.through(name),
+                of_base=True,
+            )
             for i, (name, reading, components, variance) in enumerate(used)
         ], left_out
 
-    def _predict(self, names: list[str], x: Array, v: Array, effort: Array) -> Array:
-        """(c, 6) what these sensors read under the accelerations of forward dynamics."""
+    def _felt(self, names: list[str], x: Array, v: Array, acceleration: Array, more: Array) -> Array:
+        """(c, 6, d) by how much readings change with further accelerations (h + K, d): they are linear in them."""
+        still = self._predict(names, x, v, acceleration)
+        by_coordinate = np.empty((len(names), 6, len(x)))
+        for j, unit in enumerate(np.eye(len(x))):
+            by_coordinate[:, :, j] = self._predict(names, x, v, acceleration + unit) - still
+        felt: Array = by_coordinate @ more
+        return felt
+
+    def _predict(self, names: list[str], x: Array, v: Array, acceleration: Array) -> Array:
+        """(c, 6) what these sensors read at these accelerations."""
         model = self._model
-        acceleration = model.forward_dynamics(x, v, effort)
-        wrenches = model.sensor_wrenches(x, v, acceleration) if self._wrenches else {}
+        wrenches = model.sensor_wrenches(x, v, acceleration)
         readings = np.empty((len(names), 6))
         for i, name in enumerate(names):
-            if name in wrenches:
+            if name in self._imus:
+                self._read_imu(self._imus[name], x, v, acceleration, readings[i])
+            else:
                 readings[i] = wrenches[name]
-                continue
-            motion = model.frame_motion(self._imus[name], x, v, acceleration)
-            readings[i, :3] = motion.rotation.T @ (motion.acceleration[:3] + model.tree.root)
-            readings[i, 3:] = motion.rotation.T @ motion.velocity[3:]
         return readings
+
+    def _read_imu(self, place: Mount, x: Array, v: Array, acceleration: Array, reading: Array) -> None:
+        """Write what an IMU there reads; the bodies move as inverse dynamics has left them."""
+        model = self._model
+        if place.body < 0:
+            reading[:3], reading[3:] = place.turn.T @ model.tree.root, 0.0
+            return
+        first = model.tree.first_mode[place.body]
+        own = slice(first, first + place.rotation.shape[1])
+        imu_reading(
+            model.arrays[0],
+            model.arrays[2],
+            place.body,
+            np.vstack((place.node, place.offset, place.turn)),
+            np.vstack((place.translation, place.rotation)),
+            np.vstack((x[own], v[own], acceleration[own])),
+            reading,
+        )

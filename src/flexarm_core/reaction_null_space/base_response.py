@@ -25,20 +25,20 @@ def base_response(model: ArmModel, inertias: Array, loads: Array, interval: floa
     Returns:
         (t, m) deflections at those times [m | rad].
     """
-    h, m = interval / substeps, model.m
+    h, m, t = interval / substeps, model.m, len(loads)
+    share = np.arange(1, substeps + 1)[:, None] / substeps
+    between = (loads[:-1, None] + share * np.diff(loads, axis=0)[:, None]).reshape(-1, m)
+    effective = inertias[:-1, None] + share[..., None] * np.diff(inertias, axis=0)[:, None]
+    effective = effective.reshape(-1, m, m) + 0.5 * h * model.D_b + 0.25 * h**2 * model.K_b
+    inverses, D, K = np.linalg.inv(effective), model.D_b, model.K_b
     x, v, a = np.zeros(m), np.zeros(m), np.linalg.solve(inertias[0], loads[0])
-    rows = [x]
-    for i in range(len(loads) - 1):
-        for j in range(1, substeps + 1):
-            share = j / substeps
-            H = inertias[i] + share * (inertias[i + 1] - inertias[i])
-            load = loads[i] + share * (loads[i + 1] - loads[i])
-            v_half, x_whole = v + 0.5 * h * a, x + h * v + 0.25 * h**2 * a
-            effective = H + 0.5 * h * model.D_b + 0.25 * h**2 * model.K_b
-            a = np.linalg.solve(effective, load - model.D_b @ v_half - model.K_b @ x_whole)
-            x, v = x_whole + 0.25 * h**2 * a, v_half + 0.5 * h * a
-        rows.append(x)
-    return np.array(rows)
+    rows = np.zeros((len(between) + 1, m))
+    for i, (load, inverse) in enumerate(zip(between, inverses, strict=True)):
+        v_half, x_whole = v + 0.5 * h * a, x + h * v + 0.25 * h**2 * a
+        a = inverse @ (load - D @ v_half - K @ x_whole)
+        x, v = x_whole + 0.25 * h**2 * a, v_half + 0.5 * h * a
+        rows[i + 1] = x
+    return rows[::substeps][:t]
 
 
 def peak_energy(model: ArmModel, deflections: Array) -> float:

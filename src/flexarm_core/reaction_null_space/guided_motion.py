@@ -26,27 +26,24 @@ Guide = Callable[[float], tuple[Array, Array]]  # path coordinate -> value and i
 
 
 @dataclass(frozen=True, slots=True)
-class ToolBow:
-    """A tool path: straight, or bowed to one side, ``p = begin + s line + 4 s (1 - s) bow``.
+class ToolLine:
+    """A straight tool path, ``p = begin + s line``.
 
     Attributes:
         begin: (a,) [m].
         line: (a,) from begin to end [m].
-        bow: (a,) by which the middle lies off the line [m].
     """
 
     begin: Array
     line: Array
-    bow: Array
 
     def at(self, s: float) -> tuple[Array, Array]:
         """Position (a,) and its derivative (a,) at a path coordinate from 0 to 1."""
-        position = self.begin + s * self.line + 4.0 * s * (1.0 - s) * self.bow
-        return position, self.line + 4.0 * (1.0 - 2.0 * s) * self.bow
+        return self.begin + s * self.line, self.line
 
-    def reversed(self) -> ToolBow:
+    def reversed(self) -> ToolLine:
         """The same path from its end."""
-        return ToolBow(self.begin + self.line, -self.line, self.bow)
+        return ToolLine(self.begin + self.line, -self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +53,14 @@ class LineAttempt:
     Attributes:
         path: of the tool.
         fraction: of the path that was done.
-        positions: (g, n) of the joints at even path coordinates of the whole path; beyond what was done the base is
-            left out of account, and limits are kept by force.
+        positions: (g, n) of the joints at even path coordinates, as far as it was done.
         reason: why it ended: ``done``, ``singular``, ``limit`` or ``fast``.
         joint: index of the joint that met its limit, -1 for none.
         speed: largest derivative of a joint by the path coordinate, relative to its limit.
         load: largest momentum of the arm by the path coordinate, weighed by the base's softness [sqrt(J) s^2].
     """
 
-    path: ToolBow
+    path: ToolLine
     fraction: float
     positions: Array
     reason: str
@@ -76,7 +72,7 @@ class LineAttempt:
 def follow_line(
     motions: ReactionlessMotions,
     start: Array,
-    path: ToolBow,
+    path: ToolLine,
     bounds: tuple[Array, Array],
     fastest: Array,
     least_sigma: float,
@@ -108,8 +104,7 @@ def follow_line(
 
     def ended(reason: str, joint: int = -1) -> LineAttempt:
         done = len(positions) - 1
-        rest = _without_base(motions, positions[-1], path.begin + path.line, bounds, steps - done)
-        return LineAttempt(path, done * step, np.array(positions + rest), reason, joint, speed, load)
+        return LineAttempt(path, done * step, np.array(positions), reason, joint, speed, load)
 
     for i in range(steps):
         first = rate(positions[-1], i * step)
@@ -128,18 +123,6 @@ def follow_line(
         speed, load = max(speed, float(ratios.max())), max(load, middle[1])
         positions.append(position)
     return ended("done")
-
-
-def _without_base(
-    motions: ReactionlessMotions, start: Array, goal: Array, bounds: tuple[Array, Array], steps: int
-) -> list[Array]:
-    """Joint positions on to a tool goal (a,) as if the base stood firm."""
-    positions, q = [], start
-    for left in range(steps, 0, -1):
-        tool, jacobian = motions.tool(q)
-        q = np.clip(q + damped_inverse(jacobian, 0.05, 0.05).inverse @ ((goal - tool) / left), *bounds)
-        positions.append(q)
-    return positions
 
 
 def follow_guides(motions: ReactionlessMotions, start: Array, tool: Guide, joints: Guide, steps: int = 100) -> Array:

@@ -1,8 +1,7 @@
 """The start posture from which a straight line of the tool can best be followed without shaking the base.
 
 Random postures of the start (and, run backwards, of the goal: a reactionless path is one either way) are tried; then
-the best of them are varied by random steps that shrink from round to round, and what does better is kept. If no
-straight line can be followed to its end, the path of the tool is bowed by random steps, too.
+the best of them are varied by random steps that shrink from round to round, and what does better is kept.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexarm_core.reaction_null_space.guided_motion import LineAttempt, ToolBow, follow_line
-from flexarm_core.reaction_null_space.least_reaction import MotionBounds
+from flexarm_core.reaction_null_space.guided_motion import LineAttempt, ToolLine, follow_line
+from flexarm_core.reaction_null_space.motion_limits import MotionBounds
 from flexarm_core.reaction_null_space.reactionless_motions import ReactionlessMotions
 from flexarm_core.reaction_null_space.tool_postures import ToolPostures
 from flexarm_core.types import Array
 
-# standard deviations of a joint [rad | m], and of the tool path's middle relative to its length, round by round
-ROUNDS = ((0.5, 0.0), (0.3, 0.0), (0.15, 0.0), (0.3, 0.3), (0.3, 0.3), (0.2, 0.2), (0.2, 0.15), (0.1, 0.1), (0.1, 0.1))
+ROUNDS = (0.5, 0.3, 0.15, 0.3, 0.15)  # standard deviations of a joint, round by round [rad | m]
 PARENTS = 6
 FASTEST_RATE = 1.875  # largest rate of the fifth-order law times its duration
 
@@ -52,27 +50,24 @@ class LineSearch:
         fastest = bounds.velocity * duration / FASTEST_RATE
         limits = (bounds.lower, bounds.upper)
 
-        def attempt(posture: Array, path: ToolBow, way: int) -> tuple[LineAttempt, int]:
-            return follow_line(motions, posture, path, limits, fastest, self.least_sigma), way
+        def attempt(posture: Array, line: ToolLine, way: int) -> tuple[LineAttempt, int]:
+            return follow_line(motions, posture, line, limits, fastest, self.least_sigma), way
 
-        straight = ToolBow(ends[0], ends[1] - ends[0], np.zeros_like(ends[0]))
+        line = ToolLine(ends[0], ends[1] - ends[0])
+        lines = (line, line.reversed())
         found = [
-            attempt(posture, straight.reversed() if way else straight, way)
+            attempt(posture, lines[way], way)
             for way, place in enumerate(places)
             for posture in place.random(generator, self.samples // 2)
         ]
         found.sort(key=_rank)
-        size = float(np.linalg.norm(straight.line))
-        for spread, bow in ROUNDS if found else ():
-            if bow > 0.0 and found[0][0].reason == "done":
-                break
+        for spread in ROUNDS if found else ():
             parents = found[:PARENTS]
             for i in range(self.variations):
                 tried, way = parents[i % len(parents)]
-                path = replace(tried.path, bow=tried.path.bow + bow * size * generator.standard_normal(len(ends[0])))
                 varied = places[way].near(tried.positions[0] + spread * generator.standard_normal(motions.model.n))
                 if varied is not None:
-                    found.append(attempt(varied, path, way))
+                    found.append(attempt(varied, lines[way], way))
             found.sort(key=_rank)
         return [
             replace(each, path=each.path.reversed(), positions=each.positions[::-1]) if way else each

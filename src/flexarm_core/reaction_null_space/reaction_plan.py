@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.interpolate import BSpline
 
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.path.line import fifth_order
 from flexarm_core.reaction_null_space.base_response import base_response, peak_energy
 from flexarm_core.reaction_null_space.reactionless_motions import ReactionlessMotions
+from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array, JointReference
 
 INTERVAL = 0.01  # [s] at most, between two samples of a plan
 AFTER = 1.0  # [s] for which the base is watched when the joints are at rest again
-
-JointCurve = Callable[[float], tuple[Array, Array, Array]]  # path coordinate -> q, q', q''
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,8 @@ class ReactionPlan:
         reactions: (t, k) [sqrt(J)].
         tool_sigma: (t,) smallest singular value of ``Jbar`` [m].
         coupling_conditioning: (t,) smallest over largest singular value of the coupling.
-        peak_energy: largest elastic energy of the base during the motion and for 1 s after it, as predicted [J].
+        peak_energy: largest elastic energy of the base during the motion and for 1 s after it, as predicted [J]; with
+            weight, of what the base deflects from where it hung at the start.
         straight_energy: the same if the tool were led straight from the same posture by resolved acceleration [J].
     """
 
@@ -86,55 +86,90 @@ class ReactionPlan:
         return self.trajectory().sample(stamp, time)
 
 
+@dataclass(frozen=True, slots=True)
+class MotionLoads:
+    """What a motion along a joint path asks of joints and base, at even times.
+
+    Attributes:
+        times: (t,) [s].
+        positions, velocities, accelerations: (t, n).
+        blocks: of the equation of motion, one a time.
+        loads: (t, m) reactions on the base ``-(H_bm qdd + dH_bm qd)``, and by how much weight loads it otherwise than
+            at the start [N | N*m].
+        peak_energy: largest elastic energy of the base during the motion and for 1 s after it [J].
+    """
+
+    times: Array
+    positions: Array
+    velocities: Array
+    accelerations: Array
+    blocks: list[DynamicsBlocks]
+    loads: Array
+    peak_energy: float
+
+
+def loads_along(model: ArmModel, path: BSpline, duration: float) -> MotionLoads:
+    """Move along a joint path by the fifth-order law, and predict how the base swings.
+
+    Args:
+        model: the arm.
+        path: joint positions by a coordinate from 0 to 1.
+        duration: of the motion [s].
+    """
+    none, (first, second) = np.zeros(model.m), (path.derivative(order) for order in (1, 2))
+    times = np.linspace(0.0, duration, int(np.ceil(duration / INTERVAL)) + 1)
+    law = np.array([fifth_order(time, duration) for time in times])
+    s, rate, second_rate = law[:, 0], law[:, 1:2], law[:, 2:3]
+    positions, along = path(s), first(s)
+    velocities, accelerations = along * rate, along * second_rate + second(s) * rate**2
+    blocks = [model.blocks(ArmState(0, q, qd, none, none)) for q, qd in zip(positions, velocities, strict=True)]
+    weight = blocks[0].c_b  # at rest
+    loads = np.array([weight - each.H_bm @ qdd - each.c_b for each, qdd in zip(blocks, accelerations, strict=True)])
+    inertias, interval = np.array([each.H_b for each in blocks]), float(times[1])
+    rest = int(np.ceil(AFTER / interval))
+    deflections = base_response(
+        model,
+        np.concatenate((inertias, np.repeat(inertias[-1:], rest, axis=0))),
+        np.concatenate((loads, np.zeros((rest, model.m)))),
+        interval,
+    )
+    energy = peak_energy(model, deflections)
+    return MotionLoads(times, positions, velocities, accelerations, blocks, loads, energy)
+
+
 def plan_along(
-    motions: ReactionlessMotions, kind: str, curve: JointCurve, duration: float, straight_energy: float
+    motions: ReactionlessMotions, kind: str, path: BSpline, duration: float, straight_energy: float
 ) -> ReactionPlan:
     """Move along a joint path by the fifth-order law, and judge what that does.
 
     Args:
         motions: of the arm.
         kind: of the plan.
-        curve: joint path, coordinate from 0 to 1.
+        path: joint positions by a coordinate from 0 to 1.
         duration: of the motion [s].
         straight_energy: for comparison [J].
     """
     model, none = motions.model, np.zeros(motions.model.m)
-    times = np.linspace(0.0, duration, int(np.ceil(duration / INTERVAL)) + 1)
-    moved, judged, tools, inertias, loads = [], [], [], [], []
-    for time in times:
-        s, rate, second = fifth_order(time, duration)
-        q, first, bend = curve(s)
-        state = ArmState(0, q, first * rate, none, none)
-        acceleration = first * second + bend * rate**2
-        blocks, space = model.blocks(state), motions.at(q)
-        load = -(blocks.H_bm @ acceleration + blocks.dH_bm_qd)
+    moved = loads_along(model, path, duration)
+    tools, reactions, conditioning = [], [], []
+    for q, qd, blocks, load in zip(moved.positions, moved.velocities, moved.blocks, moved.loads, strict=True):
+        space = motions.at(q)
         rows = motions.weighed_rows(motions.selection.at(blocks, 0.0, 1.0).rows)
-        moved.append((q, state.velocity, acceleration))
-        judged.append(np.r_[rows @ load, space.tool_sigma[-1], space.coupling_conditioning])
-        tools.append(model.tool_kinematics(state, model.base_frame).position)
-        inertias.append(blocks.H_b)
-        loads.append(load)
-    interval = float(times[1])
-    rest = int(np.ceil(AFTER / interval))
-    deflections = base_response(
-        model,
-        np.concatenate((inertias, [inertias[-1]] * rest)),
-        np.concatenate((loads, [np.zeros(model.m)] * rest)),
-        interval,
-    )
-    positions, velocities, accelerations = (np.array([row[i] for row in moved]) for i in range(3))
-    judgement = np.array(judged)
+        reactions.append(rows @ load)
+        conditioning.append((space.tool_sigma[-1], space.coupling_conditioning))
+        tools.append(model.tool_kinematics(ArmState(0, q, qd, none, none), model.base_frame).position)
+    sigma, coupling_conditioning = np.array(conditioning).T
     return ReactionPlan(
         kind=kind,
         joint_names=tuple(model.joint_names),
-        times=times,
-        positions=positions,
-        velocities=velocities,
-        accelerations=accelerations,
+        times=moved.times,
+        positions=moved.positions,
+        velocities=moved.velocities,
+        accelerations=moved.accelerations,
         tool_positions=np.array(tools),
-        reactions=judgement[:, :-2],
-        tool_sigma=judgement[:, -2],
-        coupling_conditioning=judgement[:, -1],
-        peak_energy=peak_energy(model, deflections),
+        reactions=np.array(reactions),
+        tool_sigma=sigma,
+        coupling_conditioning=coupling_conditioning,
+        peak_energy=moved.peak_energy,
         straight_energy=straight_energy,
     )

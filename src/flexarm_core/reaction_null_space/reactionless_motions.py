@@ -56,6 +56,8 @@ class ReactionlessMotions:
         selection: motions of the base that count.
         axes: (a,) indices of the tracked axes of the tool position.
         spare: joints left beside tool and base: ``n - k - a``.
+        selected_loads: (m, m) projector of loads on the base, weighed by ``K_b^-1/2``, onto the part that the selected
+            motions feel.
     """
 
     def __init__(
@@ -88,6 +90,8 @@ class ReactionlessMotions:
         self._reference_inverse = np.linalg.pinv(rows)
         values, vectors = np.linalg.eigh(model.K_b)
         self._softness = (vectors / np.sqrt(values)) @ vectors.T
+        felt = rows @ np.linalg.inv(self._softness)
+        self.selected_loads = np.linalg.pinv(felt) @ felt
         self._weight = np.linalg.cholesky(np.linalg.inv(rows @ model.K_b @ rows.T)).T
 
     def weighed_rows(self, rows: Array) -> Array:

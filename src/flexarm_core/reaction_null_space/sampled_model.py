@@ -107,6 +107,29 @@ class SampledModel:
         """Whether nothing grows."""
         return self.growth(feedback) <= DRIFT
 
+    def hit_response(self, duration: float) -> Array:
+        """How far a hit on the base, at rest before, has moved the joints after a time.
+
+        ``dq = R w``, where the hit leaves the base, under joints that still rest, at a rate ``L^-T w`` with
+        ``H_b = L L^T``, so that its energy is ``|w|^2 / 2``: one of energy E moves the joints by ``sqrt(2 E)
+        sigma_max(R)`` at most. What the base feedback gives to joints that the task leaves free is taken back by the
+        joint damping G_m alone, so that a stable loop may go far.
+
+        Args:
+            duration: [s].
+
+        Returns:
+            R (n, m) [rad / sqrt(J) | m / sqrt(J)].
+        """
+        plant, H_b = self.plant, self.plant.blocks.H_b
+        outputs = np.vstack((plant.position, plant.velocity, plant.deflection, plant.rate))
+        hit = np.zeros((len(outputs), len(H_b)))
+        hit[-len(H_b) :] = np.linalg.inv(np.linalg.cholesky(H_b)).T
+        state = np.zeros((len(self.matrix), len(H_b)))
+        state[: len(plant.A)] = np.linalg.lstsq(outputs, hit, rcond=None)[0]
+        steps = np.linalg.matrix_power(self.matrix + self.feedback, round(duration / self.sampling.period))
+        return np.asarray(plant.position @ (steps @ state)[: len(plant.A)])
+
     def _compose(self, law: LinearLaw, led: bool, authority: float) -> None:
         plant, sampling = self.plant, self.sampling
         (p, n), m = plant.B.shape, len(plant.rest)
@@ -130,6 +153,8 @@ class SampledModel:
         elif extra:
             base = late[-wide:]
 
+        given = np.vstack((np.zeros((n, len(identity))), law.gives @ base[m:]))  # no part of the state
+        reference = reference + given if led else reference
         seen = np.vstack((reference if led else joints, base))
         commands = [law.effort @ seen + law.servo @ joints, law.effort_feedback @ seen]
         if sampling.drive != "effort":
@@ -147,7 +172,7 @@ class SampledModel:
             applied = fixed * line[-n:] if common else command
             rows = [fixed * A @ z + B @ applied]
             if led:
-                rows.append(fixed * carry @ reference + lead @ acceleration)
+                rows.append(fixed * (carry @ reference - given) + lead @ acceleration)
             if common:
                 rows += [command, fixed * line[:-n]]
             if extra:

@@ -33,6 +33,9 @@ from flexarm_core.types import Array
 LARGEST_SEARCHED = 3.0  # damping ratio
 LOOKS = 20  # at feedbacks from 1/1000 of the largest one to it: 1.44 apart
 DIGITS = 1e-4  # relative, to which a limit is found
+HIT_ENERGY = 0.1  # [J]
+FARTHEST = 0.5  # [rad | m] from a posture at which others are looked at
+HIT_TIME = 3.0  # [s] after a hit, in which a joint damping of 1 1/s has taken back nearly all speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +203,45 @@ def check_gains(
     return found
 
 
-def neighbouring_postures(model: ArmModel, posture: Array, reach: float = 0.5, count: int = 8) -> Array:
+def postures_after_hits(
+    model: ArmModel,
+    posture: Array,
+    config: VibrationControllerConfig,
+    selection: BaseSelection,
+    sampling: Sampling,
+    tool: ToolTask | None = None,
+    energy: float = HIT_ENERGY,
+) -> Array:
+    """A posture, and where a hit on the base moves the arm to from there: farthest, either way, and half as far.
+
+    For :func:`check_gains`: what is stable at a posture need not be so where a hit throws the arm to, along what its
+    task leaves free; least of all where the arm has little grip on a selected motion, since there the inverse of the
+    law changes fast with the posture. That also makes the arm go farther than the linear loop says: the energy wants a
+    margin, 16 times that of the hits that are to be expected is a factor of 4 on the way.
+
+    Args:
+        model: of the arm, and the controller's.
+        posture: (n,) [rad | m].
+        config: of the controller.
+        selection: of the base's motions.
+        sampling: periods, delays, drives.
+        tool: for task ``tool_path``.
+        energy: of a hit, in whatever direction [J].
+
+    Returns:
+        (5, n), the posture first, within the joint limits and at most ``FARTHEST`` away; (1, n), the posture alone,
+        where the loop is unstable there.
+    """
+    loop = SampledModel(model, posture, config, selection, sampling, tool)
+    if not loop.is_stable():
+        return np.atleast_2d(posture)
+    left, values, _ = np.linalg.svd(loop.hit_response(HIT_TIME))
+    way = np.sqrt(2.0 * energy) * values[0] * left[:, 0]
+    way *= min(1.0, FARTHEST / max(float(np.abs(way).max()), 1e-12))
+    return np.clip(posture + np.outer((0.0, 0.5, -0.5, 1.0, -1.0), way), model.lower, model.upper)
+
+
+def neighbouring_postures(model: ArmModel, posture: Array, reach: float = FARTHEST, count: int = 8) -> Array:
     """A posture and some around it, within the joint limits: the same ones at every call.
 
     Args:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.estimator import EstimatorConfig, FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
@@ -136,15 +137,22 @@ class Twin:
 
 @pytest.mark.parametrize("dt", [1e-3, 0.02, 0.09])
 def test_open_loop_is_the_trapezoidal_solution_of_an_oscillator(dt: float) -> None:
-    """Weight along the spring: ``y = F/k (1 - cos w t)``; the rule turns by ``2 atan(w t/2)`` a tick, not ``w t``."""
-    model = FlexibleModel(CART.replace("DAMPING", "0"), gravity=(2.0, 0.0, 0.0))
-    stamps = [round(k * dt * 1e9) for k in range(60)]
-    deflection = [e.deflection[0] for e in run(model, OPEN, [still(stamp, 1) for stamp in stamps])]
+    """Seen once, bent by ``Y``, then ``y = Y cos w t``; the rule turns by ``2 atan(w t/2)`` a tick, not ``w t``."""
+    samples = [still(round(k * dt * 1e9), 1) for k in range(60)]
+    samples[0] = replace(samples[0], deflection=np.array([0.02]), deflection_rate=np.zeros(1))
+    config = EstimatorConfig(deflection_noise=1e-9, deflection_rate_noise=1e-9)
+    deflection = [e.deflection[0] for e in run(FlexibleModel(CART.replace("DAMPING", "0")), config, samples)]
     w = np.sqrt(300.0 / 3.0)
     turned = 2.0 * np.arctan(0.5 * w * dt) * np.arange(60)
-    assert np.allclose(deflection, 6.0 / 300.0 * (1.0 - np.cos(turned)), atol=1e-10)
+    assert np.allclose(deflection, 0.02 * np.cos(turned), atol=1e-10)
     if dt == 1e-3:
-        assert np.allclose(deflection, 0.02 * (1.0 - np.cos(w * dt * np.arange(60))), atol=1e-6)
+        assert np.allclose(deflection, 0.02 * np.cos(w * dt * np.arange(60)), atol=1e-6)
+
+
+def test_at_first_the_arm_is_bent_by_its_weight() -> None:
+    model = FlexibleModel(CART.replace("DAMPING", "0"), gravity=(2.0, 0.0, 0.0))
+    deflection = [e.deflection[0] for e in run(model, OPEN, [still(k * TICK, 1) for k in range(60)])]
+    assert np.allclose(deflection, 6.0 / 300.0, atol=1e-12)
 
 
 def test_the_covariance_is_carried_on_by_the_cayley_transform() -> None:

@@ -7,10 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from elastic_robots import ELASTIC, WEIGHTLESS, on_elastic_base, with_wrong_inertia
+from hits import held_references, is_unstable, leaves
 from robots import URDF, find
-from stability_cases import POSITION_AXES, StabilityCase, elastic_case, is_unstable, random_cases
+from stability_cases import POSITION_AXES, StabilityCase, elastic_case, random_cases
+from vibration_loop import control, make_plant
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.reaction_null_space.base_modes import base_modes
 from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.sampled_model import SampledModel
@@ -20,6 +23,7 @@ from flexarm_core.reaction_null_space.stability import (
     check_gains,
     largest_stable_damping_ratio,
     neighbouring_postures,
+    postures_after_hits,
     stability_limit,
 )
 from flexarm_core.reaction_null_space.vibration_controller import VibrationControllerConfig
@@ -60,7 +64,7 @@ def test_no_accepted_random_case_goes_unstable_and_refused_ones_do():
         except ConfigError:
             if refused < 8 and case.loop().growth() > 5.0:  # slower ones show after more than a second
                 refused += 1
-                shown += is_unstable(case, duration=1.0)
+                shown += leaves(case, case.loop().growth())
             continue
         assert not is_unstable(case, with_wrong_inertia(case.text, rng) if accepted % 2 else None, 1.0), case
         accepted += 1
@@ -76,8 +80,44 @@ def test_on_a_panda_with_8_ms_of_delay_a_damping_ratio_of_0_3_holds_and_1_3_does
         case = panda("joint_servo", damping_ratio, slow)
         assert case.loop().is_stable() is not unstable
         assert is_unstable(case) is unstable
+        assert leaves(case, 2.0) is unstable
     with pytest.raises(ConfigError, match=r"a delay of 8 ms at 250 Hz"):
         case.check()
+
+
+def free_arm(posture):
+    """A case that is stable and goes far after a hit: what the tool's position leaves free is braked by G_m alone."""
+    text, tool = elastic_case("arm_7r", posture, np.array([3.0, 150.0, 4.0, 170.0, 3.5, 190.0]), 0.02)
+    model = ArmModel(text, tool, WEIGHTLESS)
+    selection = BaseSelection(model, ("elastic_x", "elastic_z", "elastic_ry"))
+    config = replace(SERVO, damping_ratio=0.2)
+    return StabilityCase(text, model, WEIGHTLESS, selection, posture, config, Sampling(0.002, 0.006), TOOL)
+
+
+def test_a_hit_moves_an_arm_with_late_sensors_as_far_as_the_linear_loop_says_and_gains_are_looked_at_there():
+    """Sensors that showed the hit from before it came, for as long as they are late, would move it ten times as far."""
+    posture, energy, duration = np.array([0.3, -0.5, 0.2, -1.5, 0.4, 1.2, 0.6]), 1e-6, 2.0
+    case = free_arm(posture)
+    loop, plant = case.loop(), case.loop().plant
+    modes = base_modes(plant.blocks.H_b, case.model.K_b)
+    weights = np.linalg.cholesky(plant.blocks.H_b).T @ modes.shapes @ np.full(6, np.sqrt(2.0 * energy))
+    assert 0.5 * weights @ weights == pytest.approx(6.0 * energy)
+    rate = modes.shapes @ np.full(6, np.sqrt(2.0 * energy))
+    simulated = make_plant(case, case.model, plant.rest, float(modes.frequencies[-1]), rate)
+    motion = control(case, simulated, held_references(case, plant.rest), duration + case.sampling.period)
+    expected = loop.hit_response(duration) @ weights
+    np.testing.assert_allclose(motion.position[-1] - posture, expected, atol=0.05 * np.abs(expected).max())
+
+    left = np.linalg.svd(loop.hit_response(3.0))[0]
+    settings = case.model, posture, case.config, case.selection, case.sampling, case.tool
+    after = postures_after_hits(*settings, energy=1e-2) - posture
+    np.testing.assert_array_equal(after[0], 0.0)
+    np.testing.assert_allclose(np.abs(after[3]), np.abs(after[4]))
+    np.testing.assert_allclose(2.0 * after[1], after[3])
+    assert np.abs(after @ left[:, 0]).max() > 0.99 * np.linalg.norm(after, axis=1).max()
+    assert np.abs(postures_after_hits(*settings, energy=1e6) - posture).max() <= 0.5
+    hard = replace(case.config, servo_position_gain=4e4, servo_velocity_gain=400.0)
+    assert postures_after_hits(case.model, posture, hard, *settings[3:]).shape == (1, 7)
 
 
 def test_computed_torque_that_leaves_stiff_directions_out_is_unstable_at_every_gain_and_joint_servos_are_not():

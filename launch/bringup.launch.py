@@ -1,0 +1,202 @@
+"""An arm under ros2_control: controller manager, controllers in order, then the stages with the gate.
+
+`ros2 launch flexarm bringup.launch.py robot:=arm_7r hardware:=my_driver/Arm stages:="..." parameters_file:=mine.yaml`;
+with `hardware:=mock` everything runs but the arm.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+)
+from launch.event_handlers import OnProcessExit
+from launch.events.process import ProcessExited
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import Node
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.composition import command_mode
+from flexarm_tools.graph import GraphError
+from flexarm_tools.launch_request import LaunchRequest, requested_scenario
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+
+HERE = Path(__file__).absolute().parent
+SIMULATED = ("gazebo", "mujoco")  # backends that publish /clock
+WITHOUT_WRENCHES = ("gazebo", "topic")  # backends that give wrenches and rates on topics of their own
+WRENCHES = ("force_torque_sensor_broadcaster/", "imu_sensor_broadcaster/")
+CONTROL_NODES = {"mujoco": "mujoco_ros2_control"}  # packages with a ros2_control_node of their own
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Arguments, and what they ask for."""
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "hardware",
+                default_value="mock",
+                description="mock, mujoco, topic, or the plugin of a driver (docs/ros2_control.md)",
+            ),
+            DeclareLaunchArgument(
+                "controllers_file",
+                default_value="",
+                description="of ros2_control; empty: config/ROBOT/controllers.yaml",
+            ),
+            DeclareLaunchArgument(
+                "controller_manager", default_value="/controller_manager", description="name of the controller manager"
+            ),
+            DeclareLaunchArgument(
+                "start_controller_manager",
+                default_value="true",
+                choices=["true", "false"],
+                description="false: one runs already, as a driver's launch file or Gazebo starts it",
+            ),
+            DeclareLaunchArgument(
+                "use_sim_time",
+                default_value="",
+                choices=["", "true", "false"],
+                description="time comes from /clock; empty: with gazebo and mujoco",
+            ),
+            DeclareLaunchArgument(
+                "rviz", default_value="false", choices=["true", "false"], description="start RViz too"
+            ),
+            *_arguments_of("stages.launch.py"),
+            OpaqueFunction(function=start_control),
+        ]
+    )
+
+
+def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Robot description, controller manager, and the spawners one after the other; then the stages."""
+    said = context.launch_configurations
+    asked = ("scenario", "robot", "robot_arguments", "stages", "parameters_file", "rate")
+    scenario = requested_scenario(LaunchRequest(**{name: said.get(name, "") for name in asked}))
+    hardware, mode = said["hardware"], command_mode(scenario)
+    if hardware == "gazebo" and said["start_controller_manager"] == "true":
+        raise ConfigError("hardware 'gazebo' has its controller manager inside Gazebo: use gazebo.launch.py")
+    path = Path(said["controllers_file"] or _own_controllers_file(scenario.robot.path))
+    if not path.is_file():
+        raise ConfigError(f"controllers_file '{path}' does not exist: give the one of this robot")
+    by_clock = said["use_sim_time"] or str(hardware in SIMULATED).lower()
+    if scenario.robot.path.suffix == ".xacro":
+        given = f"hardware:={hardware} controllers_file:={path}"
+        if hardware == "mock":  # which refuses effort controllers where it moves joints by itself
+            given += f" calculate_dynamics:={str(mode != 'effort').lower()}"
+        said["robot_arguments"] = f"{given} {said.get('robot_arguments', '')}".strip()
+    said["use_sim_time"] = by_clock
+    if not said["scenario"] and float(said["rate"]) == 0.0:
+        said["rate"] = str(_manager_parameters(path).get("update_rate", 0))
+    entities: list[LaunchDescriptionEntity] = [_included("visualize.launch.py")]
+    if said["start_controller_manager"] == "true":
+        entities += _controller_manager(path, hardware, by_clock == "true")
+    stages = [LogInfo(msg=f"flexarm: forward_{mode}_controller is active"), _included("stages.launch.py")]
+    return [*entities, *_spawned_in_order(_groups(path, hardware, mode), said["controller_manager"], path, stages)]
+
+
+def _controller_manager(path: Path, hardware: str, by_clock: bool) -> list[LaunchDescriptionEntity]:
+    node = Node(
+        package=CONTROL_NODES.get(hardware, "controller_manager"),
+        executable="ros2_control_node",
+        parameters=[str(path), {"use_sim_time": by_clock}],
+        output="both",
+    )
+    end = OpaqueFunction(function=end_all, args=["the controller manager died"])
+    return [node, RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[end]))]
+
+
+def end_all(context: LaunchContext, reason: str) -> None:
+    """End everything with an exit status that says that something was wrong."""
+    if not context.is_shutdown:
+        raise GraphError(reason)
+
+
+def _groups(path: Path, hardware: str, mode: str) -> list[tuple[str, list[str], list[str]]]:
+    """What is spawned together: what it is, names of controllers, options of the spawner.
+
+    Broadcasters first: a gate that is activated later finds states. Controllers that command nothing yet are loaded, so
+    that a change of mode has only to switch.
+    """
+    types = _controller_types(path)
+    command = f"forward_{mode}_controller"
+    if command not in types:
+        raise ConfigError(f"{path} has no {command}, which the gate commands; controllers: {', '.join(types)}")
+    broadcasters = [name for name, kind in types.items() if "broadcaster" in kind]
+    if hardware in WITHOUT_WRENCHES:
+        broadcasters = [name for name in broadcasters if not types[name].startswith(WRENCHES)]
+    waiting = [name for name, kind in types.items() if "broadcaster" not in kind and name != command]
+    groups = [
+        ("broadcasters", broadcasters, []),
+        ("waiting controllers", waiting, ["--inactive"]),
+        (mode, [command], []),
+    ]
+    return [group for group in groups if group[1]]
+
+
+def _controller_types(path: Path) -> dict[str, str]:
+    found = _manager_parameters(path).items()
+    return {name: value["type"] for name, value in found if isinstance(value, dict) and "type" in value}
+
+
+def _manager_parameters(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    return dict(content.get("controller_manager", {}).get("ros__parameters", {}))
+
+
+def _spawned_in_order(
+    groups: list[tuple[str, list[str], list[str]]], manager: str, path: Path, then: list[LaunchDescriptionEntity]
+) -> list[LaunchDescriptionEntity]:
+    """The first spawner, and handlers that start each next one when the one before it has done its work."""
+    spawners = [
+        Node(
+            package="controller_manager",
+            executable="spawner",
+            arguments=[
+                *names,
+                "-c",
+                manager,
+                "--param-file",
+                str(path),
+                "--controller-manager-timeout",
+                "60",
+                *options,
+            ],
+            output="both",
+        )
+        for _, names, options in groups
+    ]
+    entities: list[LaunchDescriptionEntity] = []
+    for place, (what, names, _) in enumerate(groups):
+        following = [spawners[place + 1]] if place + 1 < len(spawners) else then
+
+        def done(
+            event: ProcessExited,
+            context: LaunchContext,
+            following: list[LaunchDescriptionEntity] = following,
+            what: str = f"{what} ({', '.join(names)})",
+        ) -> list[LaunchDescriptionEntity]:
+            if event.returncode == 0 or context.is_shutdown:
+                return [] if context.is_shutdown else following
+            return [OpaqueFunction(function=end_all, args=[f"spawning the {what} failed"])]
+
+        entities.append(RegisterEventHandler(OnProcessExit(target_action=spawners[place], on_exit=done)))
+    return [*entities, spawners[0]]
+
+
+def _own_controllers_file(robot: Path) -> Path:
+    name = robot.name.removesuffix(".xacro").removesuffix(".urdf")
+    return robot.parents[1] / "config" / name / "controllers.yaml"
+
+
+def _arguments_of(file: str) -> list[DeclareLaunchArgument]:
+    """Arguments of a launch file that is included only later, for `--show-args`."""
+    description = PythonLaunchDescriptionSource(str(HERE / file)).get_launch_description(LaunchContext())
+    return list(description.get_launch_arguments())
+
+
+def _included(file: str) -> IncludeLaunchDescription:
+    return IncludeLaunchDescription(PythonLaunchDescriptionSource(str(HERE / file)))

@@ -1,0 +1,1 @@
+"""The order of one tick, written once: stages in one process, as the nodes are in several."""

@@ -1,0 +1,100 @@
+"""Stages of arms that bend: FlexibleEstimatorStage and FlexibleControlStage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.controller import FlexibleController
+from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.types import ArmState
+
+
+@dataclass(frozen=True, slots=True)
+class FlexibleSensors:
+    """What corrects the estimate.
+
+    Attributes:
+        strain: whether the gauges do.
+        wrenches: force/torque sensors that do.
+        imus: IMUs that do.
+    """
+
+    strain: bool = True
+    wrenches: tuple[str, ...] = ()
+    imus: tuple[str, ...] = ()
+
+
+class FlexibleEstimatorStage:
+    """Sample -> flexible state."""
+
+    name = "flexible_dynamics_estimator"
+
+    def __init__(
+        self, estimator: FlexibleEstimator, sensors: FlexibleSensors, *, subtract_friction: bool = False
+    ) -> None:
+        """Bind the stage to an estimator.
+
+        Args:
+            estimator: that is asked.
+            sensors: that correct it; others are not shown to it.
+            subtract_friction: whether efforts count less the friction that the joint reference before names.
+        """
+        self.estimator, self.sensors, self._subtracts = estimator, sensors, subtract_friction
+
+    def reset(self) -> None:
+        """Forget earlier samples."""
+        self.estimator.reset()
+
+    def update(self, tick: Tick) -> None:
+        """One sample.
+
+        Raises:
+            InputError: an effort is not known, or the sample is not usable.
+        """
+        sample, sensors = tick.sample, self.sensors
+        if not np.isfinite(sample.effort).all():
+            raise InputError(f"joint efforts are {sample.effort}; the estimate needs the effort that acted")
+        effort = sample.effort
+        if self._subtracts and tick.before is not None and tick.before.friction is not None:
+            effort = effort - tick.before.friction
+        tick.flexible = self.estimator.update(
+            replace(
+                sample,
+                effort=effort,
+                strain=sample.strain if sensors.strain else {},
+                wrenches={name: sample.wrenches[name] for name in sensors.wrenches if name in sample.wrenches},
+                imus={name: sample.imus[name] for name in sensors.imus if name in sample.imus},
+            )
+        )
+
+
+class FlexibleControlStage:
+    """Joint reference and flexible state -> joint reference with efforts."""
+
+    name = "flexible_dynamics_controller"
+
+    def __init__(self, controller: FlexibleController) -> None:
+        """Bind the stage to a controller."""
+        self.controller = controller
+
+    def reset(self) -> None:
+        """Forget earlier samples."""
+        self.controller.reset()
+
+    def update(self, tick: Tick) -> None:
+        """One sample; without a joint reference, or the flexible state that the law needs, nothing.
+
+        Raises:
+            InputError: the input is not usable.
+        """
+        wanted, sample = tick.take_joints(), tick.sample
+        bent = None if self.controller.config.law == "joint_pd" else tick.flexible
+        if wanted is None or (bent is None and self.controller.config.law != "joint_pd"):
+            return
+        none = np.zeros(len(self.controller.model.elastic))
+        joints = ArmState(sample.stamp, sample.position, sample.velocity, none, none)
+        tick.give_joints(self.name, self.controller.update(joints, bent, wanted))

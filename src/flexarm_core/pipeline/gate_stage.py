@@ -1,0 +1,51 @@
+"""GateStage: the hardware gate as the last step of a tick."""
+
+from __future__ import annotations
+
+from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.pipeline.tick import Tick
+
+
+class GateStage:
+    """Answers every sample: by the reference that reached it, by a stop where a stage refused, or by waiting for one.
+
+    Attributes:
+        gate: that is asked.
+        source: where it takes the base's deflection from.
+    """
+
+    name = "hardware_gate"
+
+    def __init__(self, gate: HardwareGate, source: str = "joint_states") -> None:
+        """Let a gate judge over a base of this source, one of ``BASE_STATES``."""
+        self.gate, self.source = gate, source
+
+    @property
+    def elastic(self) -> int:
+        """Number of elastic joints under the base."""
+        return self.gate.model.m
+
+    def reset(self) -> None:
+        """Wait for the first reference."""
+        self.gate.reset()
+
+    def update(self, tick: Tick) -> None:
+        """State, then reference; no input makes it raise."""
+        gate = self.gate
+        try:
+            answer = gate.on_state(tick.arm_state(self.source))
+        except InputError as error:
+            tick.refused[self.name] = str(error)
+            tick.command = gate.on_unusable_state(tick.stamp, str(error))
+            return
+        command = None
+        try:
+            if tick.joints is not None:
+                command = gate.on_reference(tick.joints)
+            elif tick.refused:
+                command = gate.on_unusable_reference("; ".join(f"{name}: {why}" for name, why in tick.refused.items()))
+        except InputError as error:
+            tick.refused[self.name] = str(error)
+            command = gate.on_unusable_reference(str(error))
+        tick.command = answer if answer is not None else command

@@ -1,0 +1,77 @@
+"""RedundancyStage: a stream of tool references -> joint references by the redundancy solver."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.errors import InputError
+from flexarm_core.ik_redundancy.solver import RedundancySolver, RedundancyStatus
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.base_link import BaseLink
+from flexarm_core.types import Array, JointReference
+
+
+class RedundancyStage:
+    """Follows the stream, and brakes and stays where a reference of it cannot be used, or none comes.
+
+    Attributes:
+        solver: of the arm's chain.
+        status: what it says of the last sample; None: no pose was wanted, or none could be used.
+    """
+
+    name = "ik_redundancy_solver"
+
+    def __init__(self, model: ArmModel, solver: RedundancySolver, *, state_timeout: float = 0.08) -> None:
+        """Bind the stage to a solver.
+
+        Args:
+            model: of the arm.
+            solver: of its chain.
+            state_timeout: gap of samples after which it sets out anew from where the arm is [s].
+        """
+        self.solver = solver
+        self._base, self._gap, self._elastic = BaseLink(model), state_timeout, model.m
+        self._place = np.array([model.joint_names.index(name) for name in solver.chain.joint_names])
+        self.reset()
+
+    def reset(self) -> None:
+        """Wait for the first sample."""
+        self.solver.reset()
+        self.status: RedundancyStatus | None = None
+        self._time: int | None = None  # of what the solver holds [ns]
+        self._held: Array | None = None  # joints off the chain
+
+    def update(self, tick: Tick) -> None:
+        """One sample.
+
+        Raises:
+            InputError: a joint is not finite.
+        """
+        tick.take_joints()
+        sample, solver = tick.sample, self.solver
+        if self._time is None or (tick.stamp - self._time) * 1e-9 > self._gap:
+            solver.begin(sample.position[self._place], sample.velocity[self._place])
+            self._held, self._time = sample.position, tick.stamp
+        dt, self._time, self.status = (tick.stamp - self._time) * 1e-9, tick.stamp, None
+        if dt > 0.0:
+            self._step(tick, dt)
+        assert self._held is not None
+        still = np.zeros(len(self._held))
+        wholes = self._held.copy(), still.copy(), still
+        for whole, part in zip(wholes, (solver.position, solver.velocity, solver.acceleration), strict=True):
+            whole[self._place] = part
+        tick.give_joints(self.name, JointReference(tick.stamp, *wholes))
+
+    def _step(self, tick: Tick, dt: float) -> None:
+        """Follow the reference of this sample, or brake."""
+        if tick.tool is not None:
+            measured = tick.sample.deflection
+            known = measured is not None and bool(np.isfinite(measured).all())
+            deflection = measured if measured is not None and known else np.zeros(self._elastic)
+            try:
+                self.status = self.solver.update(*self._base.reference(tick.tool, deflection), dt)
+                return
+            except InputError as error:
+                tick.refused[self.name] = str(error)
+        self.solver.stop(dt)

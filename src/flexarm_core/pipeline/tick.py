@@ -1,0 +1,88 @@
+"""Tick: what the sensors say at one stamp, and what each stage has made of it so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flexarm_core.errors import InputError
+from flexarm_core.types import (
+    ArmState,
+    Array,
+    BaseReaction,
+    BaseWrenchEstimate,
+    CartesianReference,
+    FlexibleSample,
+    FlexibleState,
+    JointReference,
+)
+
+BASE_STATES = ("joint_states", "flexible_state", "none")
+
+
+@dataclass(slots=True)
+class Tick:
+    """One stamp on its way through the stages; a stage reads what it needs and adds what it makes.
+
+    Attributes:
+        sample: what was measured; an effort that is not known is NaN.
+        elastic: m, number of elastic joints under the base.
+        before: joint reference that reached the gate at the tick before, None where none did.
+        flexible: estimated state of all that bends.
+        tool: tool reference on its way.
+        joints: joint reference on its way: that of the nearest stage before.
+        reaction: what the arm does to its base.
+        estimate: what the sensor under the base says of the joints.
+        command: (n,) for the hardware, None where the gate gave none.
+        given: joint reference of each stage that gave one, by its name.
+        refused: why a stage did not take its input, by its name.
+    """
+
+    sample: FlexibleSample
+    elastic: int
+    before: JointReference | None = None
+    flexible: FlexibleState | None = None
+    tool: CartesianReference | None = None
+    joints: JointReference | None = None
+    reaction: BaseReaction | None = None
+    estimate: BaseWrenchEstimate | None = None
+    command: Array | None = None
+    given: dict[str, JointReference] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def stamp(self) -> int:
+        """Of the measurement [ns]."""
+        return self.sample.stamp
+
+    def take_joints(self) -> JointReference | None:
+        """The joint reference on its way: it goes no further than to whom it is given, whatever comes of it."""
+        joints, self.joints = self.joints, None
+        return joints
+
+    def give_joints(self, stage: str, joints: JointReference) -> None:
+        """Send a stage's joint reference on its way."""
+        self.joints = self.given[stage] = joints
+
+    def arm_state(self, source: str) -> ArmState:
+        """Joints, and the base's deflection from a source.
+
+        Args:
+            source: ``joint_states``: as measured, ``flexible_state``: as estimated, ``none``: undeflected and still.
+
+        Raises:
+            InputError: the deflection is not there, or not finite.
+        """
+        sample = self.sample
+        still = np.zeros(self.elastic)
+        deflection: Array | None = still
+        rate: Array | None = still
+        if source == "flexible_state":
+            bent = self.flexible
+            deflection, rate = (None, None) if bent is None else (bent.deflection, bent.deflection_rate)
+        elif source == "joint_states" and self.elastic:
+            deflection, rate = sample.deflection, sample.deflection_rate
+        if deflection is None or rate is None or not (np.isfinite(deflection).all() and np.isfinite(rate).all()):
+            raise InputError(f"the base's deflection is not known from {source}: {deflection}, rate {rate}")
+        return ArmState(sample.stamp, sample.position, sample.velocity, deflection, rate)

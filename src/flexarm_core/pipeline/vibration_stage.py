@@ -1,0 +1,96 @@
+"""VibrationStage: the vibration controller, which looks at its gains where the arm is first seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.reaction_null_space.linear_law import ToolTask
+from flexarm_core.reaction_null_space.sampling import Sampling
+from flexarm_core.reaction_null_space.stability import Margin, check_gains
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.types import ArmState, BaseReaction, CartesianReference, JointReference
+
+FOLLOWING = ("tool_path", "joint_path")  # tasks that need a reference
+
+
+class VibrationStage:
+    """Tool or joint reference, or none, -> joint reference and base reaction.
+
+    Attributes:
+        controller: that answers samples.
+        sampling: for which gains are checked; None: they are not.
+        source: where it takes the base's deflection from, one of ``BASE_STATES``.
+    """
+
+    name = "rns_vibration_controller"
+
+    def __init__(
+        self, controller: VibrationController, sampling: Sampling | None = None, source: str = "joint_states"
+    ) -> None:
+        """Bind the stage to a controller."""
+        self.controller, self.sampling, self.source = controller, sampling, source
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget earlier samples."""
+        self.controller.reset()
+        self._refused: str | None = None  # why the gains are, empty: they are not, None: not looked at yet
+        self._seen: tuple[ArmState, CartesianReference | None] | None = None
+
+    def change(self, config: VibrationControllerConfig) -> None:
+        """Other settings from the next sample on.
+
+        Raises:
+            ConfigError: unstable where the arm is; nothing has changed then.
+        """
+        if config != self.controller.config and self._seen is not None and self.sampling is not None:
+            self._check(config, *self._seen)
+            self._refused = ""
+        self.controller.config = config
+
+    def update(self, tick: Tick) -> None:
+        """One sample; without the reference that its task needs, nothing.
+
+        Raises:
+            InputError: the input is not usable, or the gains are not.
+        """
+        wanted, task = tick.take_joints(), self.controller.config.task
+        tool = tick.tool if task == "tool_path" else None
+        wanted = wanted if task == "joint_path" else None
+        state = tick.arm_state(self.source)
+        if task in FOLLOWING and tool is None and wanted is None:
+            return
+        joints, tick.reaction = self.answer(state, tool, wanted)
+        tick.give_joints(self.name, joints)
+
+    def answer(
+        self, state: ArmState, tool: CartesianReference | None, wanted: JointReference | None
+    ) -> tuple[JointReference, BaseReaction]:
+        """Answer of the controller, if its gains hold where the arm was first seen.
+
+        Raises:
+            InputError: the input is not usable, or the gains are not.
+        """
+        self._seen = state, tool
+        if self._refused is None:
+            self._refused = ""
+            if self.sampling is not None:
+                try:
+                    self._check(self.controller.config, state, tool)
+                except ConfigError as error:
+                    self._refused = str(error)
+        if self._refused:
+            raise InputError(self._refused)
+        return self.controller.update(state, tool, wanted)
+
+    def _check(self, config: VibrationControllerConfig, state: ArmState, tool: CartesianReference | None) -> None:
+        """Raise ConfigError for gains that are not safely stable where the arm is: takes some 0.1 s."""
+        assert self.sampling is not None
+        frame, axes = ("", np.ones(6, dtype=bool)) if tool is None else (tool.frame, tool.axes)
+        task = ToolTask(frame, tuple(bool(axis) for axis in axes))
+        # computed torque stands and falls with the model: it is judged on just that
+        margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
+        controller = self.controller
+        check_gains(controller.model, state.position, config, controller.selection, self.sampling, task, margin)

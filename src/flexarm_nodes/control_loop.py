@@ -1,0 +1,230 @@
+"""Node control_loop: any stages of one arm in one process, in the order of a pipeline (core: pipeline).
+
+What the separate nodes would send goes out on the same topics, so that recorder and viewer work unchanged; parameters
+of a stage are those of its node, under its name: ``rns_vibration_controller.law``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from flexarm.msg import JointReference
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.hardware_gate.gate import GateState
+from flexarm_core.pipeline.pipeline import Pipeline
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array, FlexibleSample
+from flexarm_core.types import JointReference as JointReferenceRecord
+from flexarm_nodes import topics
+from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.control_loop_inputs import ControlLoopInputs
+from flexarm_nodes.control_loop_output import ControlLoopOutput
+from flexarm_nodes.conversions import doubles, joint_reference_to_message, stamp_to_nanoseconds
+from flexarm_nodes.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.hardware_gate import SILENCE_CHECK_PERIOD
+from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
+from flexarm_nodes.stage_builders import BUILDERS, GATE_PARAMETERS, BuiltStage, build_gate
+from flexarm_nodes.stage_parameters import commanded_order
+
+GATE = "hardware_gate"
+USUAL = ["reference_generator", "rns_vibration_controller", GATE]
+SHARED = tuple(row.name for row in ARM_PARAMETERS)
+
+
+class ControlLoop(ArmNode):
+    """Joint states and sensors in, commands and what every stage made of them out.
+
+    A joint state is answered when every sensor has sent its reading of that stamp, when the next joint state comes, or
+    after ``sensor_wait``, whichever is first.
+    """
+
+    PARAMETERS = (
+        Parameter("stages", "string[]", USUAL, f"in order, {GATE} last; of: {', '.join([*BUILDERS, GATE])}"),
+        Parameter("sensor_wait", "double", 0.02, "longest wait for a sensor of the same stamp (wall time)", "s", 1e-4),
+    )
+
+    def __init__(self) -> None:
+        """Declare the parameters of every stage; topics depend on which take part."""
+        super().__init__("control_loop")
+        for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
+            self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
+        self.create_subscription(JointState, topics.JOINT_STATES, self.guarded(self._on_joint_state), topics.NEWEST)
+        self._commanded = self.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
+        self._subscriptions_of_sensors: list[Any] = []
+        self._output: ControlLoopOutput | None = None
+        self._commands: Any = None
+        self._timer: Any = None
+        self._silence = self.create_timer(SILENCE_CHECK_PERIOD, lambda: self.guarded(self._on_silence)(None))
+
+    # Life -------------------------------------------------------------------------------------------------------------
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> stages, each by the table of its node."""
+        names = values["stages"]
+        if not names or names[-1] != GATE or any(name not in BUILDERS for name in names[:-1]):
+            raise ConfigError(
+                f"stages are {', '.join(names) or 'none'}; expected {GATE} as the last, before it any of"
+                f" {', '.join(BUILDERS)}"
+            )
+        self._built: dict[str, BuiltStage] = {}
+        for name in names[:-1]:
+            self._built[name] = BUILDERS[name][1](_of(name, values), model)
+        stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
+        gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
+        modes = FlexibleModel(model.description, model.tool_frame, gravity).mode_names
+        if self._output is not None:
+            self._output.close()
+        self._output = output = ControlLoopOutput(self, model, modes, stages)
+        self._pipeline = Pipeline(stages, build_gate(gate_values, model), output.carry)
+        self._model, self._order = model, commanded_order(gate_values, model)
+        self._inputs = ControlLoopInputs(model, [sensor for built in self._built.values() for sensor in built.sensors])
+        self._listen(values["sensor_wait"], gate_values["command_mode"])
+        self.start()
+
+    def _listen(self, wait: float, mode: str) -> None:
+        for subscription in self._subscriptions_of_sensors:
+            self.destroy_subscription(subscription)
+        self._subscriptions_of_sensors = [
+            self.create_subscription(kind, topic, self.guarded(self._on_reading(sensor)), topics.NEWEST)
+            for topic, kind, sensor in self._inputs.subscriptions()
+        ]
+        for old, destroy in ((self._timer, self.destroy_timer), (self._commands, self.destroy_publisher)):
+            if old is not None:
+                destroy(old)
+        self._commands = self.create_publisher(Float64MultiArray, topics.command_topic(mode), topics.CONTROL)
+        waited = self.guarded(self._on_waited)
+        self._timer = self.create_timer(wait, lambda: waited(None), clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer.cancel()
+
+    def start(self) -> None:
+        """Forget earlier samples."""
+        self._pipeline.reset()
+        self._inputs.reset()
+        assert self._output is not None
+        self._output.reset()
+        self._pending: FlexibleSample | None = None
+        self._answered: int | None = None  # stamp of the newest sample
+        self._command: Array | None = None  # that answered it
+        self._stamp = 0  # of the newest joint state
+
+    def stop(self) -> None:
+        """Send what holds the arm without control: gravity effort, or no velocity."""
+        self._pending = None
+        self._timer.cancel()
+        self._send(self._pipeline.gate.gate.rest_command())
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Live parameters take effect with the next sample."""
+        for name, built in self._built.items():
+            built.change(_of(name, values))
+
+    # Samples ----------------------------------------------------------------------------------------------------------
+
+    def _on_joint_state(self, message: JointState) -> None:
+        stamp = stamp_to_nanoseconds(message.header.stamp)
+        if stamp == self._answered:
+            self._send(self._command)  # the plant repeats a state that nobody seems to have heard
+            return
+        if self._pending is not None and stamp == self._pending.stamp:
+            return  # likewise, but it still waits for its sensors
+        self._update()
+        if self._answered is not None and stamp < self._answered:
+            if self._answered - stamp > 1_000_000_000:
+                raise InputError("time went back: activate the node anew after a reset of the clock")
+            return  # overtaken on its way: the newer one has been answered
+        self._stamp = stamp
+        try:
+            sample = self._inputs.joints(message)
+            age, most = self._age(), self._pipeline.gate.gate.config.state_timeout
+            if age > most:
+                hint = "; is use_sim_time set as it should be?" if age > 3600.0 else ""
+                raise InputError(f"joint state is {age:.3f} s old when it arrives{hint}")
+        except InputError as error:
+            self._send(self._pipeline.refuse(stamp, str(error)))
+            self._report({})
+            return
+        self._pending = sample
+        if self._inputs.complete(stamp):
+            self._update()
+        else:
+            self._timer.reset()
+
+    def _on_reading(self, sensor: tuple[str, str]) -> Any:
+        """Callback of a sensor: a reading that is refused is waited for no longer."""
+
+        def on_reading(message: Any) -> None:
+            try:
+                self._inputs.take(sensor, message)
+            except InputError as error:
+                self.diagnostics.report(ERROR, str(error), stamp_to_nanoseconds(message.header.stamp))
+            if self._pending is not None and self._inputs.complete(self._pending.stamp):
+                self._update()
+
+        return on_reading
+
+    def _on_waited(self, _: None) -> None:
+        self._update()
+
+    def _update(self) -> None:
+        """Answer the joint state that waits, if one does, with what has come for its stamp."""
+        joints, self._pending = self._pending, None
+        self._timer.cancel()
+        if joints is None:
+            return
+        tick: Tick = self._pipeline.tick(self._inputs.sample(joints))
+        self._answered, self._command = tick.stamp, tick.command
+        self._send(tick.command)
+        assert self._output is not None
+        self._output.publish(tick)
+        left_out = [one.left_out for one in (tick.estimate, tick.flexible) if one is not None]
+        self._report(tick.refused, [name for names in left_out for name in names])
+
+    def _on_silence(self, _: None) -> None:
+        self._send(self._pipeline.gate.gate.on_silence(self._age(), SILENCE_CHECK_PERIOD))
+
+    def _age(self) -> float:
+        """Age of the newest state [s], in the node's clock: simulation time where use_sim_time is set."""
+        return (self.get_clock().now().nanoseconds - self._stamp) * 1e-9
+
+    def _send(self, command: Array | None) -> None:
+        if command is None:
+            return
+        self._commands.publish(Float64MultiArray(data=doubles(command[self._order])))
+        if self._commanded.get_subscription_count() > 0:
+            sent = JointReferenceRecord(self._stamp, **{self._pipeline.gate.gate.config.command_mode: command})
+            self._commanded.publish(joint_reference_to_message(sent, self._model.joint_names))
+
+    def _report(self, refused: dict[str, str], left_out: Sequence[str] = ()) -> None:
+        status = self._pipeline.gate.gate.status
+        values = {"state": status.state.value, "stops": str(status.stops)}
+        if status.state is GateState.STOPPING:
+            self.diagnostics.report(ERROR, f"controlled stop: {status.reason}", self._stamp, values)
+        elif refused:
+            said = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+            self.diagnostics.report(ERROR, said, self._stamp, values)
+        elif status.limited:
+            self.diagnostics.report(WARN, f"limited {', '.join(status.limited)}", self._stamp, values)
+        elif left_out:
+            self.diagnostics.report(WARN, f"left out: {', '.join(left_out)}", self._stamp, values)
+        else:
+            self.diagnostics.report(OK, status.state.value, self._stamp, values)
+
+
+def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a stage as its node would have them."""
+    prefix = f"{stage}."
+    own = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+    return own | {name: values[name] for name in SHARED}
+
+
+def main() -> None:
+    """Entry point."""
+    run(ControlLoop)

@@ -1,0 +1,181 @@
+"""Parameters of the nodes -> stages of a pipeline, each from the table of the node that does the same alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.controller import FlexibleController
+from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.ik_redundancy.solver import RedundancySolver
+from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.gate_stage import GateStage
+from flexarm_core.pipeline.redundancy_stage import RedundancyStage
+from flexarm_core.pipeline.reference_stage import ReferenceStage
+from flexarm_core.pipeline.stage import Stage
+from flexarm_core.pipeline.vibration_stage import VibrationStage
+from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.sampling import Sampling
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, FlexibleSample, JointReference
+from flexarm_core.types import FlexibleState as FlexibleStateRecord
+from flexarm_nodes.base_wrench_parameters import check_base_motion
+from flexarm_nodes.base_wrench_stage import BaseWrenchStage as BaseWrenchCore
+from flexarm_nodes.base_wrench_torque_estimator import BaseWrenchTorqueEstimator
+from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
+from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
+from flexarm_nodes.hardware_gate import HardwareGateNode
+from flexarm_nodes.ik_parameters import motion_limits, redundancy_config
+from flexarm_nodes.ik_redundancy_solver import IkRedundancySolver
+from flexarm_nodes.parameters import Parameter
+from flexarm_nodes.reference_generator import ReferenceGenerator
+from flexarm_nodes.rns_vibration_controller import RnsVibrationController
+from flexarm_nodes.stage_parameters import (
+    flexible_controller_config,
+    hardware_gate,
+    reference_motion,
+    vibration_config,
+)
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltStage:
+    """A stage as parameters ask for it.
+
+    Attributes:
+        stage: of a pipeline.
+        change: takes changed live parameters, all or none; raises FlexarmError to refuse them.
+        sensors: topics' sensors that it waits for, by kind: ``wrench``, ``imu``, ``strain``.
+    """
+
+    stage: Stage
+    change: Callable[[Values], None]
+    sensors: tuple[tuple[str, str], ...] = ()
+
+
+def _stays(values: Values) -> None:
+    """Nothing of it may change while it runs."""
+
+
+def _reference(values: Values, model: ArmModel) -> BuiltStage:
+    return BuiltStage(ReferenceStage(model, reference_motion(values, model), values["base_state_source"]), _stays)
+
+
+def _vibration(values: Values, model: ArmModel) -> BuiltStage:
+    selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
+    sampling = Sampling(
+        1.0 / values["rate"], values["delay"], drive=values["drive"], drive_bandwidth=values["drive_bandwidth"]
+    )
+    stage = VibrationStage(
+        VibrationController(model, vibration_config(values), selection),
+        sampling if values["check_gains"] else None,
+        values["base_state_source"],
+    )
+    return BuiltStage(stage, lambda changed: stage.change(vibration_config(changed)))
+
+
+def _flexible_model(values: Values, model: ArmModel) -> FlexibleModel:
+    gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
+    return FlexibleModel(model.description, model.tool_frame, gravity)
+
+
+def _flexible_estimator(values: Values, model: ArmModel) -> BuiltStage:
+    robot = model.description
+    config = EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
+    sensors = FlexibleSensors(
+        strain=config.correct and config.use_strain and bool(robot.strain_gauges),
+        wrenches=tuple(robot.force_torque_sensors) if config.correct and config.use_wrench else (),
+        imus=tuple(robot.imus) if config.correct and config.use_imu else (),
+    )
+    estimator, still = FlexibleEstimator(_flexible_model(values, model), config), np.zeros(model.n)
+    wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (sensors.wrenches, sensors.imus))
+    for stamp in (0, 1_000_000):  # loads the compiled code
+        estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
+    awaited = [
+        *(("wrench", name) for name in sensors.wrenches),
+        *(("imu", name) for name in sensors.imus),
+        *([("strain", "")] if sensors.strain else []),
+    ]
+    stage = FlexibleEstimatorStage(estimator, sensors, subtract_friction=values["subtract_friction"])
+    return BuiltStage(stage, _stays, tuple(awaited))
+
+
+def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
+    if values["reference"] != "desired_joint_reference":
+        raise ConfigError("in a control_loop flexible_dynamics_controller.reference must be desired_joint_reference")
+    flexible = _flexible_model(values, model)
+    controller = FlexibleController(flexible, flexible_controller_config(values))
+    n, m, k = len(flexible.actuated), len(flexible.elastic), len(flexible.modal)
+    still = np.zeros(n)
+    bent = FlexibleStateRecord(0, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(k), np.zeros(k), np.zeros(k))
+    controller.update(ArmState(0, still, still, np.zeros(m), np.zeros(m)), bent, JointReference(0, still, still, still))
+
+    def change(changed: Values) -> None:
+        controller.config = flexible_controller_config(changed)
+
+    return BuiltStage(FlexibleControlStage(controller), change)
+
+
+def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
+    check_base_motion(values["base_motion"], model)
+    core = BaseWrenchCore(dict(values), model)
+    stage = BaseWrenchStage(
+        core.estimator,
+        core.controller if values["control"] else None,
+        core.estimator.bodies.sensor,
+        base_motion=values["base_motion"],
+        base_bandwidth=values["acceleration_bandwidth"],
+        measured_effort=values["effort_source"] == "joint_states",
+    )
+
+    def change(changed: Values) -> None:
+        core.change(dict(changed))
+        stage.estimator = core.estimator
+
+    return BuiltStage(stage, change, (("wrench", stage.sensor),))
+
+
+def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
+    if values["source"] != "stream" or values["output"] != "reference":
+        raise ConfigError("in a control_loop ik_redundancy_solver.source must be stream, and its output reference")
+    values = dict(values)
+    chain = build_chain(model.description, model.tool_frame)
+    solver = RedundancySolver(chain, motion_limits(values, chain), redundancy_config(values))
+    middle = np.where(np.isfinite(chain.lower + chain.upper), 0.5 * (chain.lower + chain.upper), 0.0)
+    solver.begin(middle)
+    solver.update(*chain.pose(middle))  # loads the compiled code
+
+    def change(changed: Values) -> None:
+        changed = dict(changed)
+        config, limits = redundancy_config(changed), motion_limits(changed, chain)
+        solver.set_config(config)
+        solver.set_limits(limits)
+
+    return BuiltStage(RedundancyStage(model, solver, state_timeout=values["state_timeout"]), change)
+
+
+def build_gate(values: Values, model: ArmModel) -> GateStage:
+    """The last step before the hardware."""
+    return GateStage(hardware_gate(values, model), values["base_state_source"])
+
+
+BUILDERS: dict[str, tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], BuiltStage]]] = {
+    "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, _flexible_estimator),
+    "reference_generator": (ReferenceGenerator.PARAMETERS, _reference),
+    "ik_redundancy_solver": (IkRedundancySolver.PARAMETERS, _redundancy),
+    "rns_vibration_controller": (RnsVibrationController.PARAMETERS, _vibration),
+    "flexible_dynamics_controller": (FlexibleDynamicsController.PARAMETERS, _flexible_controller),
+    "base_wrench_torque_estimator": (BaseWrenchTorqueEstimator.PARAMETERS, _base_wrench),
+}
+GATE_PARAMETERS = HardwareGateNode.PARAMETERS

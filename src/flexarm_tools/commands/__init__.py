@@ -1,0 +1,1 @@
+"""The commands of `flexarm`: a module each, with its help, its arguments, and `run(options)`, its exit status."""

@@ -1,0 +1,31 @@
+"""`flexarm check`: what a robot description or a file of modes holds and what it lacks."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from flexarm_tools.commands.xacro_arguments import add_xacro_arguments
+from flexarm_tools.exit_status import EXIT_FAILED
+
+HELP = "say what a robot description or modal data file holds and what it lacks"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", metavar="ROBOT.urdf|.xacro|MODES.npz")
+    parser.add_argument("--tool-frame", default="", metavar="LINK")
+    add_xacro_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Look, and print what was found."""
+    from flexarm_tools.check import check_modal_data, check_robot
+
+    path = Path(options.file)
+    if path.suffix == ".npz":
+        text, usable = check_modal_data(path)
+    else:
+        text, usable = check_robot(path, options.tool_frame, dict(options.arguments))
+    print(text)
+    return 0 if usable else EXIT_FAILED

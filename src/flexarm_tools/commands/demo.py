@@ -1,0 +1,26 @@
+"""`flexarm demo`: one of the suite's own studies."""
+
+from __future__ import annotations
+
+import argparse
+
+from flexarm_tools.commands.run import add_run_arguments, run_and_report
+
+HELP = "run one of the suite's own studies"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("name", nargs="?", default="planar", metavar="NAME")
+    parser.add_argument("--list", action="store_true", help="list the names and end")
+    add_run_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run it, or list the names."""
+    from flexarm_tools.session import demo_file, list_demos
+
+    if options.list:
+        print("\n".join(list_demos()))
+        return 0
+    return run_and_report(demo_file(options.name), options)

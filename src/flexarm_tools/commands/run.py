@@ -1,0 +1,47 @@
+"""`flexarm run`: a scenario or study file, and the report on it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from flexarm_tools.exit_status import EXIT_FAILED
+
+HELP = "run a scenario or study file and report on it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("scenario", metavar="SCENARIO.yaml")
+    add_run_arguments(parser)
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what every command that runs a file takes."""
+    parser.add_argument(
+        "--report", metavar="DIR", help="where metrics.json and report.html go (default: flexarm_report/NAME)"
+    )
+    parser.add_argument(
+        "--mcap", action="store_true", help="record every topic of each run to recordings/NAME.mcap beside the report"
+    )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--lockstep", dest="mode", action="store_const", const="lockstep", help="instead of the file's mode"
+    )
+    mode.add_argument(
+        "--real-time", dest="mode", action="store_const", const="real_time", help="instead of the file's mode"
+    )
+    parser.set_defaults(mode="")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the file."""
+    return run_and_report(Path(options.scenario), options)
+
+
+def run_and_report(path: Path, options: argparse.Namespace) -> int:
+    """Run a file; the exit status says whether every expectation holds."""
+    from flexarm_tools.session import run_file
+
+    holds = run_file(path, options.mode, Path(options.report) if options.report else None, options.mcap)
+    return 0 if holds else EXIT_FAILED

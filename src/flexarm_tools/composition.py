@@ -1,0 +1,198 @@
+"""Composition: every node of a run with all its parameters and remappings, ready to be started by whoever starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flexarm_core.errors import ConfigError
+from flexarm_nodes.parameter_docs import TABLES
+from flexarm_tools.scenario import PLANT, NodeSpec, Scenario
+from flexarm_tools.wiring import check_wiring
+from flexarm_tools.wiring_chain import chained
+from flexarm_tools.wiring_scenario import wired_nodes
+from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES, ros2_control_ports
+
+WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What is to be started.
+
+    Attributes:
+        nodes: in the order in which they answer a sample, the plant first where there is one; brought up from the last
+            to the first, so that whoever listens is ready before whoever speaks.
+        command_mode: ``effort``, ``velocity`` or ``position``, as the gate commands it.
+    """
+
+    nodes: tuple[NodeSpec, ...]
+    command_mode: str
+
+
+def compose_simulation(scenario: Scenario) -> Composition:
+    """The simulated plant and the nodes of a scenario, chained.
+
+    Args:
+        scenario: what is to run.
+
+    Raises:
+        ConfigError: the nodes cannot lead the arm; the message names every fault.
+    """
+    lockstep = scenario.mode == "lockstep"
+    plant = NodeSpec("flexarm", PLANT, PLANT, _plant_parameters(scenario) | scenario.plant, {})
+    nodes = (_complete(node, scenario, True, lockstep) for node in wired_nodes(scenario))
+    return Composition((plant, *nodes), command_mode(scenario))
+
+
+def compose_stages(scenario: Scenario, use_sim_time: bool) -> Composition:
+    """The nodes of a scenario before an arm under ros2_control, chained; what is said of the plant is left out.
+
+    Args:
+        scenario: robot, gravity, rate and nodes.
+        use_sim_time: whether time comes from ``/clock``.
+
+    Raises:
+        ConfigError: the nodes cannot lead the arm; the message names every fault.
+    """
+    robot, mode = scenario.robot, command_mode(scenario)
+    around = {"ros2_control": ros2_control_ports(robot.description, mode)}
+    nodes = chained(scenario.nodes, robot.description, robot.tool_frame)
+    faults = check_wiring(nodes, robot.description, robot.tool_frame, around=around)
+    if faults:
+        raise ConfigError("the stages cannot lead the arm:" + "".join(f"\n  {fault}" for fault in faults))
+    return Composition(tuple(_complete(node, scenario, use_sim_time, False) for node in nodes), mode)
+
+
+def select_stages(scenario: Scenario, names: Sequence[str]) -> Scenario:
+    """The same scenario with some of its nodes, in the order of the names.
+
+    Events of nodes that are left out are left out too.
+
+    Raises:
+        ConfigError: a name is not one of the scenario's nodes, or is given twice.
+    """
+    nodes = {node.name: node for node in scenario.nodes}
+    for name in names:
+        if name not in nodes:
+            raise ConfigError(f"stage '{name}' is not in {scenario.path.name}; its nodes: {', '.join(nodes)}")
+    if len(set(names)) != len(names):
+        raise ConfigError(f"a stage is given twice: {', '.join(names)}")
+    events = tuple(event for event in scenario.events if event.node in (*names, PLANT))
+    return replace(scenario, nodes=tuple(nodes[name] for name in names), events=events)
+
+
+def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:
+    """Nodes of the suite by the names of their executables, with default parameters.
+
+    Args:
+        names: in the order in which they answer a sample.
+
+    Raises:
+        ConfigError: no such executable, or one is given twice.
+    """
+    for name in names:
+        if name not in STAGES:
+            raise ConfigError(f"there is no stage '{name}'; stages: {', '.join(STAGES)}")
+    if len(set(names)) != len(names):
+        raise ConfigError(f"a stage is given twice: {', '.join(names)}")
+    return tuple(NodeSpec("flexarm", name, name, {}, {}) for name in names)
+
+
+def read_parameter_file(path: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Parameters of nodes from a ROS 2 parameter file; those under ``/**`` are everybody's.
+
+    Args:
+        path: the file.
+        names: of the nodes.
+
+    Returns:
+        By node; nested parameters with dots.
+
+    Raises:
+        ConfigError: no such file, or no parameter file.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        found: dict[str, dict[str, Any]] = {}
+        for name in names:
+            found[name] = {}
+            for key in ("/**", name, f"/{name}"):
+                found[name] |= _with_dots((content.get(key) or {}).get("ros__parameters") or {})
+    except OSError as error:
+        raise ConfigError(f"parameter file '{path}' cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, AttributeError) as error:
+        raise ConfigError(
+            f"'{path}' is not a ROS 2 parameter file (NODE: {{ros__parameters: ...}}): {error}"
+        ) from error
+    return found
+
+
+def write_parameter_file(node: NodeSpec, folder: Path) -> Path:
+    """Write a node's parameters to ``folder/NAME.yaml`` and return the path."""
+    plain = {key: plain_value(value) for key, value in node.parameters.items()}
+    path = folder / f"{node.name}.yaml"
+    path.write_text(yaml.safe_dump({node.name: {"ros__parameters": plain}}, width=1000), encoding="utf-8")
+    return path
+
+
+def plain_value(value: Any) -> Any:
+    """Parameter value for a parameter file: rcl takes no sequence of both whole and other numbers."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    return [float(item) for item in value] if any(isinstance(item, float) for item in value) else list(value)
+
+
+def command_mode(scenario: Scenario) -> str:
+    """Mode in which the gate of a scenario commands: ``effort``, ``velocity`` or ``position``."""
+    default = next(row.default for row in TABLES[GATE] if row.name == "command_mode")
+    gates = [node for node in scenario.nodes if node.executable == GATE]
+    return str(gates[0].parameters.get("command_mode", default)) if gates else str(default)
+
+
+def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: bool) -> NodeSpec:
+    """A node with what every node is told beside its own parameters, which count."""
+    told = _told_everybody(scenario)
+    if node.executable in WATCHFUL:
+        told |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
+    if node.executable == GATE:
+        told["rate"] = scenario.rate
+    if node.executable == CONTROL_LOOP:  # the gate in it
+        told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep, f"{GATE}.rate": scenario.rate}
+    return replace(node, parameters=told | node.parameters)
+
+
+def _told_everybody(scenario: Scenario) -> dict[str, Any]:
+    robot = scenario.robot
+    return {
+        "robot_description": robot.description.text,
+        "tool_frame": robot.tool_frame,
+        "gravity": list(scenario.gravity),
+    }
+
+
+def _plant_parameters(scenario: Scenario) -> dict[str, Any]:
+    parameters = _told_everybody(scenario) | {"rate": scenario.rate, "lockstep": scenario.mode == "lockstep"}
+    if scenario.plant_robot is not None:
+        parameters["plant_description"] = scenario.plant_robot.description.text
+    if scenario.pushes:
+        parameters |= {
+            "pushes.links": [push.link for push in scenario.pushes],
+            "pushes.starts": [push.start for push in scenario.pushes],
+            "pushes.durations": [push.duration for push in scenario.pushes],
+            "pushes.forces": [value for push in scenario.pushes for value in push.force],
+            "pushes.torques": [value for push in scenario.pushes for value in push.torque],
+            "pushes.shapes": [push.shape for push in scenario.pushes],
+        }
+    return parameters
+
+
+def _with_dots(parameters: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in parameters.items():
+        flat |= _with_dots(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}
+    return flat

@@ -1,0 +1,67 @@
+"""Qualities of service that the publishers of a topic offered, as rosbag2 keeps them with each recorded topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+import yaml
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+
+from flexarm_core.errors import InputError
+
+NANOSECONDS = 10**9
+DURATIONS = ("deadline", "lifespan", "liveliness_lease_duration")
+
+
+def write_offered_qos(profiles: Iterable[QoSProfile]) -> str:
+    """YAML of the profiles, policies as numbers: every version of rosbag2 reads that, not every one reads names."""
+    return yaml.safe_dump([_written(profile) for profile in profiles], sort_keys=False)
+
+
+def read_offered_qos(text: str) -> tuple[QoSProfile, ...]:
+    """Profiles of such a text, policies as numbers or as names.
+
+    Raises:
+        InputError: the text is not one.
+    """
+    try:
+        return tuple(_read(node) for node in yaml.safe_load(text) or ())
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"offered_qos_profiles cannot be read ({type(error).__name__}: {error}):\n{text}") from error
+
+
+def _written(profile: QoSProfile) -> dict[str, Any]:
+    spans = {name: divmod(getattr(profile, name).nanoseconds, NANOSECONDS) for name in DURATIONS}
+    times = {name: {"sec": sec, "nsec": nsec} for name, (sec, nsec) in spans.items()}
+    return {
+        "history": int(profile.history),
+        "depth": profile.depth,
+        "reliability": int(profile.reliability),
+        "durability": int(profile.durability),
+        "deadline": times["deadline"],
+        "lifespan": times["lifespan"],
+        "liveliness": int(profile.liveliness),
+        "liveliness_lease_duration": times["liveliness_lease_duration"],
+        "avoid_ros_namespace_conventions": profile.avoid_ros_namespace_conventions,
+    }
+
+
+def _read(node: dict[str, Any]) -> QoSProfile:
+    spans = {name: node[name]["sec"] * NANOSECONDS + node[name]["nsec"] for name in DURATIONS}
+    return QoSProfile(
+        history=_policy(HistoryPolicy, node["history"]),
+        depth=node["depth"],
+        reliability=_policy(ReliabilityPolicy, node["reliability"]),
+        durability=_policy(DurabilityPolicy, node["durability"]),
+        liveliness=_policy(LivelinessPolicy, node["liveliness"]),
+        avoid_ros_namespace_conventions=node["avoid_ros_namespace_conventions"],
+        # Longer spans, which older middlewares wrote for "infinite", are more than a Duration holds.
+        **{name: Duration(nanoseconds=min(span, 2**63 - 1)) for name, span in spans.items()},
+    )
+
+
+def _policy(kind: type[IntEnum], value: int | str) -> IntEnum:
+    return kind(value) if isinstance(value, int) else kind[value.upper()]

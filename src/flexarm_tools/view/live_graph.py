@@ -1,0 +1,175 @@
+"""LiveGraph: asks nodes of a running graph, in a thread of its own, so that a silent one does not stop the page."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from geometry_msgs.msg import Vector3
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from rclpy.context import Context
+from rclpy.experimental import EventsExecutor
+from rclpy.node import Node
+
+from flexarm.srv import ApplyPush
+from flexarm_core.errors import FlexarmError
+from flexarm_tools.graph import Graph, GraphError
+from flexarm_tools.view.live_parameter import LiveParameter, read_parameter
+
+SCAN_PERIOD = 1.0  # [s] between two looks at which nodes there are
+PATIENCE = 3.0  # [s] for an answer
+DESCRIPTIONS = ("plant_description", "robot_description")  # parameters, the first that is not empty counts
+PLANT = "simulated_plant"
+
+
+class LiveGraph(Graph):
+    """Nodes, their live parameters and their robot; jobs are done one after the other.
+
+    Attributes:
+        nodes: live parameters by full name of the node; replaced as a whole.
+        description: of the robot, from a parameter of the plant, else of any node; empty where nobody says.
+        tool_frame: likewise, empty where nobody says.
+    """
+
+    def __init__(self, node: Node, context: Context, say: Callable[[str], None]) -> None:
+        """Begin to look around.
+
+        Args:
+            node: that asks; spun here.
+            context: of the node.
+            say: is told what goes wrong.
+        """
+        executor = EventsExecutor(context=context)
+        executor.add_node(node)
+        super().__init__(node, executor, self._give_up)
+        self._say = say
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._values: dict[tuple[str, str], tuple[Any, Callable[[], None]]] = {}
+        self._ending = False
+        self.nodes: dict[str, tuple[LiveParameter, ...]] = {}
+        self.description = self.tool_frame = ""
+        self._thread = threading.Thread(target=self._work, name="flexarm_view_graph", daemon=True)
+        self._thread.start()
+
+    def do(self, job: Callable[[], None]) -> None:
+        """Do something that may wait for nodes; a FlexarmError from it is said."""
+        self._jobs.put(job)
+
+    def change(self, parameter: LiveParameter, value: Any, put_back: Callable[[], None]) -> None:
+        """Set a parameter, or the newest of several values that came meanwhile; ``put_back`` if it is refused."""
+        key = (parameter.node, parameter.name)
+        if key not in self._values:
+            self._jobs.put(lambda: self._set(key))
+        self._values[key] = (value, put_back)
+
+    def read_again(self) -> None:
+        """Forget what is known of the nodes' parameters, and read them anew."""
+        self.do(lambda: setattr(self, "nodes", {}))
+
+    def has(self, name: str) -> bool:
+        """Whether a node of this name is there."""
+        return f"/{name}" in self.nodes
+
+    def push(self, link: str, force: tuple[float, float, float], duration: float) -> float:
+        """Push a link of the simulated arm; return the simulation time [s] at which the push begins.
+
+        Args:
+            link: at its origin.
+            force: (3,) peak of a half sine, axes of the root link [N].
+            duration: [s].
+
+        Raises:
+            GraphError: no plant that can be pushed, or it refused.
+        """
+        x, y, z = (float(value) for value in force)
+        request = ApplyPush.Request(link=link, force=Vector3(x=x, y=y, z=z), duration=float(duration))
+        answer = self._question(ApplyPush, f"/{PLANT}/push", request)
+        if answer is None:
+            raise GraphError(f"no answer of /{PLANT}/push: only a simulated arm can be pushed from here")
+        if not answer.success:
+            raise GraphError(f"no push: {answer.message}")
+        return float(answer.start)
+
+    def close(self) -> None:
+        """Stop looking around."""
+        self._ending = True
+        self._thread.join(2.0 * PATIENCE)
+        self._executor.shutdown()
+
+    def _give_up(self) -> None:
+        if self._ending:
+            raise GraphError("the page is closed")
+
+    def _work(self) -> None:
+        looked = -SCAN_PERIOD
+        while not self._ending:
+            try:
+                self._executor.spin_once(timeout_sec=0.03)
+                self._jobs.get_nowait()()
+            except Empty:
+                pass
+            except FlexarmError as error:
+                self._say(str(error))
+            except Exception as error:  # a message on the page, and the page goes on
+                self._say(f"internal error: {type(error).__name__}: {error}")
+            if time.monotonic() - looked > SCAN_PERIOD:
+                try:
+                    self._look_around()
+                except Exception as error:
+                    self._say(f"looking for nodes: {type(error).__name__}: {error}")
+                looked = time.monotonic()
+
+    def _look_around(self) -> None:
+        """Read each node once, when it is new: reading takes the node some of its time."""
+        names = {
+            f"{space.rstrip('/')}/{name}"
+            for name, space in self._node.get_node_names_and_namespaces()
+            if not name.startswith(("_", "flexarm_view", "flexarm_runner"))
+        }
+        kept = {name: parameters for name, parameters in self.nodes.items() if name in names}
+        for name in sorted(names - set(kept)):
+            found = self._read(name)
+            if found is not None:
+                kept[name] = found
+        if kept != self.nodes:
+            self.nodes = kept
+
+    def _read(self, name: str) -> tuple[LiveParameter, ...] | None:
+        listed = self._question(ListParameters, f"{name}/list_parameters", ListParameters.Request(), 0.0)
+        if listed is None:
+            return None
+        names = sorted(listed.result.names)
+        described = self._question(
+            DescribeParameters, f"{name}/describe_parameters", DescribeParameters.Request(names=names)
+        )
+        values = self._question(GetParameters, f"{name}/get_parameters", GetParameters.Request(names=names))
+        if described is None or values is None or not len(names) == len(described.descriptors) == len(values.values):
+            return None
+        said = {key: value.string_value for key, value in zip(names, values.values, strict=True)}
+        text = next((said[key] for key in DESCRIPTIONS if said.get(key)), "")
+        if text and (not self.description or name == f"/{PLANT}"):
+            self.description, self.tool_frame = text, said.get("tool_frame", "")
+        pairs = zip(described.descriptors, values.values, strict=True)
+        found = (read_parameter(name, descriptor, value) for descriptor, value in pairs)
+        return tuple(parameter for parameter in found if parameter is not None)
+
+    def _set(self, key: tuple[str, str]) -> None:
+        value, put_back = self._values.pop(key)
+        try:
+            self.set_parameters(key[0].lstrip("/"), {key[1]: value}, PATIENCE)
+        except FlexarmError:
+            put_back()
+            raise
+
+    def _question(self, service: Any, name: str, request: Any, patience: float = PATIENCE) -> Any:
+        """Answer of a service; None where there is no such service in time, or no answer."""
+        client = self._client(service, name)
+        deadline = time.monotonic() + patience
+        while not client.service_is_ready():
+            if time.monotonic() > deadline:
+                return None
+            self._executor.spin_once(timeout_sec=0.02)
+        return self._ask(service, name, request, PATIENCE)

@@ -1,0 +1,105 @@
+"""LiveInputs: the newest messages of a running graph, taken when the page wants them.
+
+The page must not disturb control. So nothing is called back for each sample: subscriptions keep the newest one only
+(best effort, so that no publisher waits for the page), and the page takes it at its own, slow rate.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from flexarm.msg import (
+    BaseReaction,
+    BaseWrenchEstimate,
+    CartesianReference,
+    FlexibleState,
+    JointReference,
+    SimulationStatus,
+)
+from flexarm_nodes import topics
+
+GLANCE = QoSProfile(
+    reliability=ReliabilityPolicy.BEST_EFFORT,
+    durability=DurabilityPolicy.VOLATILE,
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+)
+SEVERAL = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=50)
+GLANCED: dict[str, Any] = {
+    topics.JOINT_STATES: JointState,
+    topics.FLEXIBLE_STATE: FlexibleState,
+    topics.TRUE_FLEXIBLE_STATE: FlexibleState,
+    topics.TRUE_TOOL_POSE: PoseStamped,
+    topics.TRUE_JOINT_FRICTION: JointState,
+    topics.BASE_WRENCH_ESTIMATE: BaseWrenchEstimate,
+    topics.BASE_REACTION: BaseReaction,
+    topics.CARTESIAN_REFERENCE: CartesianReference,
+    topics.JOINT_REFERENCE: JointReference,
+    topics.SIMULATION_STATUS: SimulationStatus,
+}
+
+
+class LiveInputs:
+    """What topics said last."""
+
+    def __init__(self, node: Node) -> None:
+        """Subscribe; nobody need publish yet.
+
+        Args:
+            node: gets the subscriptions; must not be spun by an executor, which would take the messages away.
+        """
+        self._node = node
+        self._glanced = {topic: self._subscribe(kind, topic, GLANCE) for topic, kind in GLANCED.items()}
+        self._description = self._subscribe(String, topics.ROBOT_DESCRIPTION, topics.LATCHED)
+        self._diagnostics = self._subscribe(DiagnosticArray, topics.DIAGNOSTICS, SEVERAL)
+        self._newest: dict[str, tuple[Any, float]] = {}
+        self.wrenches: tuple[str, ...] = ()
+
+    def listen_to_wrenches(self, names: tuple[str, ...]) -> None:
+        """Take these force/torque topics too, instead of those before."""
+        for topic in self.wrenches:
+            self._node.destroy_subscription(self._glanced.pop(topic))
+            self._newest.pop(topic, None)
+        self.wrenches = names
+        self._glanced |= {topic: self._subscribe(WrenchStamped, topic, GLANCE) for topic in names}
+
+    def take(self) -> None:
+        """Take what has come since the last time."""
+        now = time.monotonic()
+        for topic, subscription in self._glanced.items():
+            for message in _messages(subscription):
+                self._newest[topic] = (message, now)
+
+    def newest(self, topic: str, at_most: float = 2.0) -> Any:
+        """Newest message of a topic, None where there is none from the last so many seconds of wall time."""
+        message, came = self._newest.get(topic, (None, 0.0))
+        return message if time.monotonic() - came <= at_most else None
+
+    def descriptions(self) -> list[str]:
+        """Robot descriptions that came since the last time."""
+        return [message.data for message in _messages(self._description)]
+
+    def diagnostics(self) -> list[Any]:
+        """Statuses that came since the last time."""
+        return [status for message in _messages(self._diagnostics) for status in message.status]
+
+    def _subscribe(self, kind: Any, topic: str, quality: QoSProfile) -> Subscription:
+        return self._node.create_subscription(kind, topic, lambda _: None, quality)
+
+
+def _messages(subscription: Subscription) -> list[Any]:
+    """Everything that a subscription holds, oldest first."""
+    found = []
+    with subscription.handle:
+        while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+            found.append(taken[0])
+    return found

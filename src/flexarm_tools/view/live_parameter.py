@@ -1,0 +1,72 @@
+"""LiveParameter: a parameter of a node that may change while the node is active, read from its descriptor."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType, ParameterValue
+from rclpy.parameter import parameter_value_to_python
+
+from flexarm_core.errors import InputError
+from flexarm_nodes.parameters import LIVE
+
+KINDS = {
+    ParameterType.PARAMETER_BOOL: "bool",
+    ParameterType.PARAMETER_INTEGER: "int",
+    ParameterType.PARAMETER_DOUBLE: "double",
+    ParameterType.PARAMETER_STRING: "string",
+    ParameterType.PARAMETER_DOUBLE_ARRAY: "double[]",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LiveParameter:
+    """A parameter that may change now.
+
+    Attributes:
+        node: full name of its node.
+        name: of the parameter.
+        kind: ``bool``, ``int``, ``double``, ``string`` or ``double[]``.
+        value: at present.
+        description: what it does, with its unit.
+        lower: smallest legal number, or None.
+        upper: largest legal number, or None.
+        choices: legal strings, or empty.
+    """
+
+    node: str
+    name: str
+    kind: str
+    value: Any
+    description: str
+    lower: float | None
+    upper: float | None
+    choices: tuple[str, ...]
+
+    def parse(self, entry: Any) -> Any:
+        """Value that an entry of the page means.
+
+        Raises:
+            InputError: text that is not numbers.
+        """
+        if self.kind == "double[]":
+            try:
+                return [float(word) for word in str(entry).replace(",", " ").split()]
+            except ValueError as error:
+                raise InputError(f"{self.name}: '{entry}' is not a list of numbers") from error
+        return {"bool": bool, "int": int, "double": float, "string": str}[self.kind](entry)
+
+
+def read_parameter(node: str, descriptor: ParameterDescriptor, value: ParameterValue) -> LiveParameter | None:
+    """Parameter of a descriptor, None where it may not change now or is of a kind that the page has no control for."""
+    constraints = descriptor.additional_constraints
+    if LIVE not in constraints or descriptor.read_only or value.type not in KINDS:
+        return None
+    bounds = re.search(r"in \[([^,\]]+), ([^\]]+)\]", constraints)
+    lower, upper = (None if text == "None" else float(text) for text in bounds.groups()) if bounds else (None, None)
+    listed = re.search(r"one of: ([^;]+)", constraints)
+    choices = tuple(listed.group(1).split(", ")) if listed else ()
+    kind, now = KINDS[value.type], parameter_value_to_python(value)
+    return LiveParameter(node, descriptor.name, kind, now, descriptor.description, lower, upper, choices)

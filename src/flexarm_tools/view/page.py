@@ -1,0 +1,182 @@
+"""ViewPage: the page in the browser, with what it has in common for running graphs and recorded runs."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+import viser
+
+from flexarm_core.errors import InputError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
+from flexarm_tools.view.arm_scene import ArmScene
+from flexarm_tools.view.arm_shape import ArmShape
+from flexarm_tools.view.plots import PlotColumn, PlotSpec
+from flexarm_tools.view.sample import ViewSample
+from flexarm_tools.view.solids import link_solids
+
+START_FACTOR, MOST = 10, 1000  # exaggeration before anything is known, and the slider's end then
+SHOWN_DEFLECTION = 0.25  # of the arm's size
+PLOTS_WIDTH, CONTROLS_WIDTH = 400.0, 340.0  # [px]
+KEPT_MESSAGES = 30
+TRAIL_POINTS = 500
+
+
+class ViewPage:
+    """Controls on the right, plots on the left, the arm between them, and messages for whatever goes wrong.
+
+    Attributes:
+        server: of the page.
+        controls: tab for what is particular to a view.
+        parameters: tab for parameters of nodes.
+        shape: the robot that is drawn, None before there is one.
+        messages: newest first.
+        alarmed: what keeps the page from being up to date, empty where nothing does.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        """Open the port.
+
+        Args:
+            host: address to listen at.
+            port: to listen at; 0: any that is free.
+
+        Raises:
+            InputError: the port cannot be had.
+        """
+        try:
+            self.server = viser.ViserServer(host=host, port=port, label="flexarm", verbose=False)
+        except OSError as error:
+            raise InputError(f"cannot listen at {host}:{port}: {error}; another port: --port N") from error
+        gui = self.server.gui
+        gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(31, 119, 180))
+        gui.set_panel_label("flexarm")
+        self._empty_scene()
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(CONTROLS_WIDTH)
+        panel = gui.add_panel()
+        panel.dock_left()
+        panel.set_width(PLOTS_WIDTH)
+        self._plots_tab = panel.add_tab("Plots")
+        self._title = gui.add_markdown("")
+        self._alarm = gui.add_markdown("", visible=False)
+        with gui.add_folder("Drawing"):
+            hint = "times that the base's deflection and the bending of links are drawn as large as they are"
+            self._factor = gui.add_slider("Exaggeration", 0, MOST, 1, START_FACTOR, hint=hint)
+            self._ghost = gui.add_checkbox("Undeflected arm", True)
+            self._force = gui.add_checkbox("Force on the base", True)
+            self._trail = gui.add_checkbox("Trail of the tool", True)
+        tabs = gui.add_tab_group()
+        self.controls = tabs.add_tab("Run")
+        self.parameters = tabs.add_tab("Parameters")
+        with tabs.add_tab("Messages"):
+            self._log = gui.add_markdown("None so far.")
+        self.alarmed = ""
+        self.messages: deque[str] = deque(maxlen=KEPT_MESSAGES)
+        self._said: dict[str, float] = {}
+        self._scene: ArmScene | None = None
+        self.shape: ArmShape | None = None
+        self._plots: PlotColumn | None = None
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds the page."""
+        host = self.server.get_host()
+        return f"http://{'localhost' if host in ('127.0.0.1', '0.0.0.0') else host}:{self.server.get_port()}"
+
+    @property
+    def factor(self) -> float:
+        """Exaggeration that is chosen."""
+        return float(self._factor.value)
+
+    def choose_factor(self, deflection: float, size: float) -> None:
+        """Exaggerate so that a deflection [m | rad] can be seen beside an arm of a size [m]."""
+        wanted = min(SHOWN_DEFLECTION * size / deflection, 1e6) if deflection > 0.0 else 1.0
+        digit = 10.0 ** np.floor(np.log10(max(wanted, 1.0)))
+        factor = int(digit * max(round_one for round_one in (1, 2, 5) if round_one <= max(wanted, 1.0) / digit))
+        self._factor.max = max(10, 4 * factor)
+        self._factor.value = factor
+
+    def title(self, text: str) -> None:
+        """Show a headline, Markdown."""
+        if self._title.content != text:
+            self._title.content = text
+
+    def alarm(self, text: str) -> None:
+        """Show what keeps the page from being up to date; empty: nothing does."""
+        if self.alarmed != text:
+            self.alarmed = text
+            self._alarm.content, self._alarm.visible = (f"⚠️ **{text}**" if text else ""), bool(text)
+            if text:
+                self.say(text)
+
+    def say(self, text: str, every: float = 10.0) -> None:
+        """Add a message, the same one at most once in a while [s]."""
+        now = time.monotonic()
+        if now - self._said.get(text, -np.inf) < every:
+            return
+        if len(self._said) > 1000:
+            self._said.clear()
+        self._said[text] = now
+        self.messages.appendleft(f"`{time.strftime('%H:%M:%S')}` {text}")
+        self._log.content = "\n\n".join(self.messages)
+
+    def set_robot(self, description: RobotDescription, tool_frame: str) -> None:
+        """Show another robot.
+
+        Raises:
+            RobotDescriptionError: it cannot be drawn.
+        """
+        shape = ArmShape(description, tool_frame)
+        solids = link_solids(description, self.say)
+        self._empty_scene()
+        self.shape, self._scene = shape, ArmScene(self.server, shape, solids)
+
+    def set_plots(self, specs: Sequence[PlotSpec], span: tuple[float, float]) -> PlotColumn:
+        """Show these plots instead of those before, with a time axis from and to [s]."""
+        if self._plots is not None:
+            self._plots.remove()
+        self._plots = PlotColumn(self.server.gui, specs, self._plots_tab, span)
+        return self._plots
+
+    def look(self, sample: ViewSample) -> None:
+        """Turn the viewers' eyes to the arm."""
+        if self._scene is not None:
+            self._scene.look(sample)
+
+    def show(self, sample: ViewSample) -> None:
+        """Draw one instant."""
+        if self._scene is None:
+            return
+        self._scene.show(sample, self.factor, ghost=self._ghost.value, force=self._force.value)
+
+    def show_trail(self, samples: Sequence[ViewSample]) -> None:
+        """Draw where tool and reference were at these instants, as exaggerated as the arm."""
+        if self._scene is None or self.shape is None:
+            return
+        shape, factor = self.shape, self.factor
+        chosen = samples if self._trail.value else ()
+        actual: list[Array] = [shape.tool(sample, factor) for sample in chosen]
+        self._scene.trail(actual, [shape.reference(sample, factor) for sample in chosen])
+
+    @property
+    def trail_settings(self) -> tuple[float, bool]:
+        """What the trails depend on beside the samples."""
+        return self.factor, bool(self._trail.value)
+
+    def _empty_scene(self) -> None:
+        """Nothing but light: without maps and shadows, so that machines without a graphics card keep up."""
+        scene = self.server.scene
+        scene.reset()
+        scene.set_up_direction("+z")
+        scene.configure_environment_map(None)
+        scene.configure_default_lights(False)
+        scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=1.6)
+        scene.add_light_directional("/light/sun", position=(2.0, -3.0, 4.0), intensity=1.8)
+
+    def close(self) -> None:
+        """Close the port."""
+        self.server.stop()

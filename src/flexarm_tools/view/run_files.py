@@ -1,0 +1,52 @@
+"""Recorded runs on disk, and the robots that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from flexarm_core.errors import InputError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.scenario import PLANT
+
+
+def find_runs(path: Path) -> dict[str, Path]:
+    """Recordings by name: the one file, or those of a report's folder.
+
+    Raises:
+        InputError: there are none.
+    """
+    if path.is_dir():
+        found = sorted(path.glob("recordings/*.npz")) or sorted(path.glob("*.npz"))
+    else:
+        found = [path] if path.suffix == ".npz" and path.is_file() else []
+    if not found:
+        raise InputError(f"'{path}' is no recording RUN.npz, and no folder that `flexarm run --report` wrote")
+    return {file.stem: file for file in found}
+
+
+def run_robot(file: Path, robot: Path | None, arguments: Mapping[str, str]) -> tuple[RobotDescription, str]:
+    """Robot that moved in a run, and its tool frame (empty: the description's own).
+
+    Args:
+        file: the recording.
+        robot: its URDF or xacro file, None: what the plant's parameter file beside the recording says.
+        arguments: for xacro.
+
+    Raises:
+        InputError: no such parameter file.
+        RobotDescriptionError: a description that is not usable.
+    """
+    if robot is not None:
+        return parse_robot_description(load_robot_description(robot, dict(arguments))), ""
+    kept = file.parent.parent / "logs" / file.stem / f"{PLANT}.yaml"
+    try:
+        values = yaml.safe_load(kept.read_text(encoding="utf-8"))[PLANT]["ros__parameters"]
+        text = values.get("plant_description") or values["robot_description"]
+    except (OSError, yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"'{kept}' does not say what robot moved in '{file}': give it with --robot") from error
+    return parse_robot_description(text), str(values.get("tool_frame", ""))

@@ -1,0 +1,143 @@
+"""What the links of a robot look like, as triangles: visual geometry, else collision geometry, else rods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
+from flexarm_core.robot.description import RobotDescription, Shape
+from flexarm_core.types import Array
+
+ROD_RADIUS = 0.02  # of a rod for a link without geometry, as a part of the longest of them
+PIECES = 24  # of a flexible link along its length
+GREY = (0.6, 0.6, 0.65)
+
+
+@dataclass(frozen=True, slots=True)
+class Solid:
+    """Triangles in the frame of a link.
+
+    Attributes:
+        vertices: (N, 3) [m].
+        faces: (M, 3) numbers of vertices.
+        color: red, green, blue, 0 to 1.
+    """
+
+    vertices: Array
+    faces: NDArray[np.int64]
+    color: tuple[float, float, float]
+
+
+def link_solids(description: RobotDescription, complain: Callable[[str], None]) -> dict[str, list[Solid]]:
+    """Solids of every link that can be seen.
+
+    Args:
+        description: the robot.
+        complain: is told of every mesh that cannot be had.
+    """
+    solids: dict[str, list[Solid]] = {name: [] for name in description.links}
+    for name, link in description.links.items():
+        solids[name] += [_solid(_primitive(shape.kind, shape.size), shape) for shape in link.shapes]
+    root = ElementTree.fromstring(description.text)
+    for element in root.findall("link"):
+        name = element.get("name", "")
+        solids[name] += _meshes(element, "visual", complain)
+        if not solids[name]:
+            solids[name] += _collision_primitives(element) + _meshes(element, "collision", complain)
+    seen = {name for name, found in solids.items() if found}
+    for name, rods in _rods(description, seen).items():
+        solids[name] += rods
+    for name in description.flexible_links:
+        solids[name] = [_divided(solid) for solid in solids[name]]
+    return {name: found for name, found in solids.items() if found}
+
+
+def _primitive(kind: str, size: tuple[float, ...]) -> trimesh.Trimesh:
+    if kind == "box":
+        return trimesh.creation.box(extents=size)
+    if kind == "cylinder":
+        return trimesh.creation.cylinder(radius=size[0], height=size[1], sections=32)
+    return trimesh.creation.icosphere(subdivisions=2, radius=size[0])
+
+
+def _solid(mesh: trimesh.Trimesh, shape: Shape) -> Solid:
+    mesh.apply_transform(shape.transform_shape_to_link)
+    red, green, blue, _ = shape.rgba
+    return Solid(np.array(mesh.vertices), np.array(mesh.faces), (red, green, blue))
+
+
+def _meshes(link: ElementTree.Element, kind: str, complain: Callable[[str], None]) -> list[Solid]:
+    """Meshes of a ``<link>``; one that cannot be had is left out."""
+    found = []
+    for element in link.findall(kind):
+        mesh = element.find("geometry/mesh")
+        if mesh is None:
+            continue
+        uri = mesh.get("filename", "")
+        try:
+            loaded = trimesh.load(str(resolve_uri(uri)), force="mesh")
+            if not isinstance(loaded, trimesh.Trimesh) or not len(loaded.faces):
+                raise ValueError("no triangles in it")
+        except (RobotDescriptionError, OSError, ValueError, ImportError, KeyError) as error:
+            complain(f"link '{link.get('name')}': mesh '{uri}' is not shown: {error}")
+            continue
+        loaded.apply_scale(_numbers(mesh.get("scale"), (1.0, 1.0, 1.0)))
+        loaded.apply_transform(_origin(element))
+        color = element.find("material/color")
+        rgba = _numbers(color.get("rgba") if color is not None else None, (*GREY, 1.0))
+        found.append(Solid(np.array(loaded.vertices), np.array(loaded.faces), (rgba[0], rgba[1], rgba[2])))
+    return found
+
+
+def _collision_primitives(link: ElementTree.Element) -> list[Solid]:
+    found = []
+    for element in link.findall("collision"):
+        for kind, names in (("box", ("size",)), ("cylinder", ("radius", "length")), ("sphere", ("radius",))):
+            shape = element.find(f"geometry/{kind}")
+            if shape is not None:
+                size = tuple(value for name in names for value in _numbers(shape.get(name), ()))
+                found.append(_solid(_primitive(kind, size), Shape(kind, size, _origin(element), (*GREY, 1.0))))
+    return found
+
+
+def _rods(description: RobotDescription, seen: set[str]) -> dict[str, list[Solid]]:
+    """A rod from each link that has no geometry, and no child fixed to it that has, to each of its joints."""
+    fixed = {joint.parent for joint in description.joints.values() if joint.kind == "fixed" and joint.child in seen}
+    ends = [
+        (joint.parent, joint.transform_child_to_parent[:3, 3])
+        for joint in description.joints.values()
+        if joint.parent not in seen | fixed and np.linalg.norm(joint.transform_child_to_parent[:3, 3]) > 1e-6
+    ]
+    longest = max((float(np.linalg.norm(end)) for _, end in ends), default=0.0)
+    rods: dict[str, list[Solid]] = {}
+    for name, end in ends:
+        rod = trimesh.creation.cylinder(radius=ROD_RADIUS * longest, segment=(np.zeros(3), end), sections=16)
+        rods.setdefault(name, []).append(Solid(np.array(rod.vertices), np.array(rod.faces), GREY))
+    return rods
+
+
+def _divided(solid: Solid) -> Solid:
+    """The same in pieces small enough to be bent."""
+    size = float(np.ptp(solid.vertices, axis=0).max()) / PIECES
+    vertices, faces = trimesh.remesh.subdivide_to_size(solid.vertices, solid.faces, max_edge=2.0 * size)
+    return Solid(np.asarray(vertices), np.asarray(faces), solid.color)
+
+
+def _origin(element: ElementTree.Element) -> Array:
+    origin = element.find("origin")
+    if origin is None:
+        return np.eye(4)
+    transform: Array = trimesh.transformations.euler_matrix(*_numbers(origin.get("rpy"), (0.0, 0.0, 0.0)), axes="sxyz")
+    transform[:3, 3] = _numbers(origin.get("xyz"), (0.0, 0.0, 0.0))
+    return transform
+
+
+def _numbers(text: str | None, default: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(float(word) for word in text.split()) if text else default

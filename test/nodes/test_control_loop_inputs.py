@@ -1,0 +1,74 @@
+"""What a control loop reads: samples of one stamp each, with what has come for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+
+from flexarm_core.errors import InputError
+from flexarm_nodes.control_loop_inputs import ControlLoopInputs
+from flexarm_nodes.conversions import nanoseconds_to_stamp
+
+SENSOR = ("wrench", "base_ft_sensor")
+NAMES = ["base_x", "joint1", "joint2", "joint3"]
+
+
+def joint_state(stamp, names=NAMES, effort=True):
+    """A joint state whose joint k is at k."""
+    message = JointState(name=names, position=[float(k) for k in range(len(names))], velocity=[0.5] * len(names))
+    if effort:
+        message.effort = [float("nan") if name == "base_x" else 2.0 for name in names]
+    message.header.stamp = nanoseconds_to_stamp(stamp)
+    return message
+
+
+def wrench(stamp, frame="base_ft", force=1.0):
+    """A reading of the sensor."""
+    message = WrenchStamped()
+    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
+    message.wrench.force.x = force
+    return message
+
+
+@pytest.fixture
+def inputs(planar_3r) -> ControlLoopInputs:
+    return ControlLoopInputs(planar_3r, [SENSOR, SENSOR])
+
+
+def test_joints_are_told_from_elastic_ones_and_what_is_not_said_is_not_a_number(inputs):
+    sample = inputs.joints(joint_state(7))
+    assert (sample.stamp, sample.position.tolist(), sample.effort.tolist()) == (7, [1.0, 2.0, 3.0], [2.0] * 3)
+    assert (sample.deflection.tolist(), sample.deflection_rate.tolist()) == ([0.0], [0.5])
+    bare = inputs.joints(joint_state(8, NAMES[1:], effort=False))
+    assert bare.deflection is None
+    assert np.isnan(bare.effort).all()
+    with pytest.raises(InputError, match="joint3"):
+        inputs.joints(joint_state(9, NAMES[:3]))
+
+
+def test_a_sample_waits_for_the_reading_of_its_stamp_whichever_comes_first(inputs):
+    assert not inputs.complete(5)
+    inputs.take(SENSOR, wrench(5, force=3.0))
+    inputs.take(SENSOR, wrench(6, force=4.0))
+    assert inputs.complete(5)
+    sample = inputs.sample(inputs.joints(joint_state(5)))
+    assert sample.wrenches["base_ft_sensor"].tolist() == [3.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert inputs.sample(inputs.joints(joint_state(7))).wrenches == {}
+
+
+def test_a_reading_of_another_frame_is_refused_and_no_longer_waited_for(inputs):
+    with pytest.raises(InputError, match="measures in 'base_ft'"):
+        inputs.take(SENSOR, wrench(5, frame="elsewhere"))
+    assert inputs.complete(5)
+    assert inputs.sample(inputs.joints(joint_state(5))).wrenches == {}
+
+
+def test_a_sensor_that_is_lost_is_not_waited_for_until_it_comes_back(inputs):
+    for stamp in range(1, 12):
+        inputs.sample(inputs.joints(joint_state(stamp)))
+    assert inputs.complete(12)
+    inputs.take(SENSOR, wrench(12))
+    inputs.sample(inputs.joints(joint_state(12)))
+    assert not inputs.complete(13)

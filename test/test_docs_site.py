@@ -1,0 +1,62 @@
+"""The documentation as a site: it builds without a warning, and needs nothing of another server."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+class Loaded(HTMLParser):
+    """What a browser loads with a page, without a click: scripts, style sheets, pictures, frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag in ("script", "img", "iframe", "source") and given.get("src"):
+            self.addresses.append(given["src"])
+        if tag == "link" and given.get("rel") in ("stylesheet", "preload", "preconnect", "icon"):
+            self.addresses.append(given["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The built site; a broken link, an unknown page or a page in no table of contents ends it."""
+    pytest.importorskip("sphinx", reason="sphinx is not installed: setup/requirements-dev.txt")
+    pytest.importorskip("myst_parser", reason="myst-parser is not installed: setup/requirements-dev.txt")
+    pytest.importorskip("furo", reason="furo is not installed: setup/requirements-dev.txt")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-d", folder / "doctrees"]
+    done = subprocess.run([*command, DOCS, folder / "html"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+def test_every_page_is_built_without_a_warning(site):
+    assert {page.stem for page in DOCS.glob("*.md")} <= {page.stem for page in site.glob("*.html")}
+
+
+def test_no_page_loads_anything_from_another_server(site):
+    for page in site.glob("*.html"):
+        loaded = Loaded()
+        loaded.feed(page.read_text(encoding="utf-8"))
+        assert loaded.addresses and not [a for a in loaded.addresses if re.match(r"(https?:)?//", a)], page.name
+    for sheet in (site / "_static").rglob("*.css"):
+        assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name
+
+
+def test_every_picture_that_a_page_shows_is_there(site):
+    for page in site.glob("*.html"):
+        loaded = Loaded()
+        loaded.feed(page.read_text(encoding="utf-8"))
+        for address in loaded.addresses:
+            assert (site / re.sub(r"[?#].*", "", address)).is_file(), f"{page.name}: {address}"

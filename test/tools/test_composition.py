@@ -1,0 +1,132 @@
+"""What is started: complete parameters for the plant's side and for an arm under ros2_control."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.composition import (
+    compose_simulation,
+    compose_stages,
+    plain_value,
+    read_parameter_file,
+    select_stages,
+    stage_nodes,
+    write_parameter_file,
+)
+from flexarm_tools.launch_request import LaunchRequest, requested_robot, requested_scenario, xacro_arguments
+from flexarm_tools.packages import SourcePackages
+from flexarm_tools.scenario_file import load_scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = SourcePackages({"flexarm": ROOT})
+COMBINED = ROOT / "config/planar_3r/scenarios/combined.yaml"
+CHAIN = "reference_generator rns_vibration_controller hardware_gate"
+PARAMETERS = """
+/**: {ros__parameters: {gravity: [0.0, 0.0, 0.0]}}
+reference_generator: {ros__parameters: {displacement: [-0.3, 0.0, 0.0]}}
+rns_vibration_controller: {ros__parameters: {task: tool_path, position_gain: 100.0}}
+hardware_gate: {ros__parameters: {command_mode: effort}}
+"""
+
+
+def test_a_simulation_begins_with_the_plant_and_tells_every_node_of_the_robot():
+    composed = compose_simulation(load_scenario(COMBINED, PACKAGES))
+    assert [node.name for node in composed.nodes] == ["simulated_plant", *CHAIN.split()]
+    assert composed.command_mode == "effort"
+    texts = {node.parameters["robot_description"] for node in composed.nodes}
+    assert len(texts) == 1 and "<robot" in texts.pop()
+    plant, gate = composed.nodes[0].parameters, composed.nodes[-1].parameters
+    assert plant["pushes.forces"] == [5.0, 0.0, 0.0] and plant["lockstep"] is True and plant["rate"] == 1000.0
+    assert gate["use_sim_time"] is True and gate["lockstep"] is True and gate["rate"] == 1000.0
+
+
+def test_before_an_arm_nothing_waits_in_lockstep_and_no_clock_is_awaited():
+    composed = compose_stages(load_scenario(COMBINED, PACKAGES), use_sim_time=False)
+    assert [node.name for node in composed.nodes] == CHAIN.split()
+    gate = composed.nodes[-1].parameters
+    assert gate["use_sim_time"] is False and gate["lockstep"] is False
+
+
+def test_a_subset_that_cannot_lead_the_arm_is_refused_by_name():
+    alone = select_stages(load_scenario(COMBINED, PACKAGES), ["reference_generator", "hardware_gate"])
+    for compose in (compose_simulation, lambda scenario: compose_stages(scenario, False)):
+        with pytest.raises(ConfigError, match="joint_reference"):
+            compose(alone)
+
+
+def test_unknown_stages_are_refused_with_those_there_are():
+    with pytest.raises(ConfigError, match="hardware_gate"):
+        stage_nodes(["gate"])
+    with pytest.raises(ConfigError, match="twice"):
+        stage_nodes(["hardware_gate", "hardware_gate"])
+    with pytest.raises(ConfigError, match="rns_vibration_controller"):
+        select_stages(load_scenario(COMBINED, PACKAGES), ["gate"])
+
+
+def test_stages_by_name_take_their_parameters_from_a_ros_parameter_file(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(PARAMETERS)
+    request = LaunchRequest(robot="planar_3r", stages=CHAIN, parameters_file=str(file), rate="250")
+    scenario = requested_scenario(request, PACKAGES)
+    composed = compose_simulation(scenario)
+    by_name = {node.name: node.parameters for node in composed.nodes}
+    assert by_name["rns_vibration_controller"]["position_gain"] == 100.0
+    assert by_name["hardware_gate"]["rate"] == 250.0 and by_name["simulated_plant"]["command_mode"] == "effort"
+    assert all(parameters["gravity"] == [0.0, 0.0, 0.0] for parameters in by_name.values())
+
+
+def test_a_parameter_file_counts_before_the_scenario(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("/rns_vibration_controller: {ros__parameters: {position_gain: 1.5}}")
+    scenario = requested_scenario(LaunchRequest(scenario=str(COMBINED), parameters_file=str(file)), PACKAGES)
+    assert scenario.nodes[1].parameters["position_gain"] == 1.5
+    assert scenario.nodes[1].parameters["velocity_gain"] == 200.0
+
+
+def test_nested_parameters_are_read_with_dots(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("a: {ros__parameters: {b: {c: 1, d: [2.0]}, e: x}}")
+    assert read_parameter_file(file, ["a", "z"]) == {"a": {"b.c": 1, "b.d": [2.0], "e": "x"}, "z": {}}
+
+
+@pytest.mark.parametrize("text", ["a: 1", "a: {ros__parameters: 3}", "- 1", "a: ["])
+def test_what_is_no_parameter_file_is_refused(tmp_path, text):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=r"mine\.yaml"):
+        read_parameter_file(file, ["a"])
+
+
+def test_a_written_parameter_file_reads_back_and_mixes_no_whole_numbers_with_others(tmp_path):
+    node = compose_simulation(load_scenario(COMBINED, PACKAGES)).nodes[0]
+    written = yaml.safe_load(write_parameter_file(node, tmp_path).read_text())["simulated_plant"]["ros__parameters"]
+    assert written == {key: plain_value(value) for key, value in node.parameters.items()}
+    assert [type(value) for value in plain_value([1, 2.5])] == [float, float]
+
+
+def test_arguments_of_the_robot_are_added_to_those_of_the_scenario():
+    request = LaunchRequest(scenario=str(COMBINED), robot_arguments="hardware:=my_driver/Arm")
+    assert "<plugin>my_driver/Arm</plugin>" in requested_robot(request, PACKAGES).description.text
+    assert requested_scenario(request, PACKAGES).robot.arguments == {"hardware": "my_driver/Arm"}
+    with pytest.raises(ConfigError, match="NAME:=VALUE"):
+        xacro_arguments("hardware=mock")
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (LaunchRequest(), "hardware_gate"),
+        (LaunchRequest(robot="planar", stages="hardware_gate"), "planar_3r"),
+        (LaunchRequest(scenario=str(COMBINED), rate="fast"), "fast"),
+        (LaunchRequest(scenario=str(COMBINED), rate="-1"), "-1"),
+        (LaunchRequest(scenario=str(COMBINED), gravity="0 0"), "three numbers"),
+        (LaunchRequest(scenario=str(COMBINED), parameters_file="/nowhere.yaml"), "nowhere"),
+    ],
+)
+def test_a_request_that_cannot_be_met_says_what_is_valid(request_, said):
+    with pytest.raises(ConfigError, match=said):
+        requested_scenario(request_, PACKAGES)

@@ -1,0 +1,78 @@
+"""One process does what separate ones do: equal motions, bit for bit, in lockstep runs of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from live import own_domain
+
+from flexarm_tools.progress import Progress
+from flexarm_tools.recording import Recording
+from flexarm_tools.runner import run_scenario
+from flexarm_tools.scenario import NodeSpec, Scenario
+from flexarm_tools.scenario_file import load_scenario
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+SAME = ("position", "velocity", "effort", "deflection", "base_wrench")  # of the plant
+LED = ("reference_effort", "reference_position", "coupling_momentum")  # of the stages
+FRICTION = ("reference_friction", "estimated_friction", "estimated_torque", "correction_weight")
+TORQUE_LOOP = NodeSpec(
+    "flexarm",
+    "base_wrench_torque_estimator",
+    "base_wrench_torque_estimator",
+    {"base_motion": "joint_states", "rate": 1000.0, "torque_bandwidth": 100.0, "sensor_wait": 1.0},
+    {},
+)
+
+
+@pytest.fixture(autouse=True)
+def domain() -> Iterator[None]:
+    """A ROS domain of its own."""
+    with own_domain():
+        yield
+
+
+def composed(scenario: Scenario) -> Scenario:
+    """The same scenario with all its nodes in one process."""
+    parameters = {f"{node.name}.{key}": value for node in scenario.nodes for key, value in node.parameters.items()}
+    stages = {"stages": [node.executable for node in scenario.nodes], "sensor_wait": 1.0}
+    one = NodeSpec("flexarm", "control_loop", "control_loop", {**stages, **parameters}, {})
+    return replace(scenario, nodes=(one,), figures=())
+
+
+def both(scenario: Scenario, folder: Path) -> tuple[Recording, Recording]:
+    """The recordings of separate processes and of one."""
+    runs = (scenario, composed(scenario))
+    first, second = (run_scenario(run, Progress("test"), folder / str(k)) for k, run in enumerate(runs))
+    for recording in (first, second):
+        assert (recording.lost_samples, recording.lockstep_timeouts, recording.watchdog_stops) == (0, 0, 0)
+        assert [event for event in recording.events if event.level != "info"] == []  # a sensor left out, for one
+    return first, second
+
+
+def same(first: Recording, second: Recording, *names: str) -> None:
+    """Fields are recorded, and equal bit for bit."""
+    for name in names:
+        one, other = getattr(first, name), getattr(second, name)
+        assert np.isfinite(one).any(), f"{name} was not recorded"
+        assert np.array_equal(one, other, equal_nan=True), f"{name} differs"
+
+
+def test_the_reactionless_run_is_the_same_in_one_process_as_in_three(tmp_path):
+    scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "reactionless.yaml")
+    first, second = both(replace(scenario, duration=0.4), tmp_path)
+    same(first, second, *SAME, *LED)
+    assert np.abs(first.effort).max() > 0.1
+
+
+def test_a_chain_with_the_torque_loop_behind_the_vibration_controller_is_the_same_too(tmp_path):
+    scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "combined.yaml")
+    plant = {**scenario.plant, "friction.coulomb": [1.0], "friction.stribeck_velocity": [0.01]}
+    nodes = (*scenario.nodes[:-1], TORQUE_LOOP, scenario.nodes[-1])
+    first, second = both(replace(scenario, duration=0.4, plant=plant, nodes=nodes, pushes=()), tmp_path)
+    same(first, second, *SAME, *LED, *FRICTION)
+    assert np.abs(first.reference_friction).max() > 0.5

@@ -1,0 +1,131 @@
+"""The browser view in a real browser: it draws and plays without an error. Skipped where there is no Chromium."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import shutil
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+pytest.importorskip("viser", reason="viser is not installed")
+
+from websockets.sync.client import connect
+
+from flexarm_tools.view.command import add_view_arguments, run_view
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+FLAGS = """--headless --no-sandbox --disable-gpu --use-angle=swiftshader --enable-unsafe-swiftshader --disable-quic
+--no-first-run --disable-background-networking --disable-component-update --disable-sync --window-size=1200,700
+--remote-debugging-port=0"""
+PORT = 18431
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+
+
+class Browser:
+    """One page of a headless Chromium, led by its debugging protocol."""
+
+    def __init__(self, profile: Path, address: str) -> None:
+        self._process = subprocess.Popen(
+            [str(CHROMIUM), *FLAGS.split(), f"--user-data-dir={profile}", "about:blank"], stderr=subprocess.DEVNULL
+        )
+        self.errors: list[str] = []
+        self._count = 0
+        try:
+            port = self._port(profile / "DevToolsActivePort")
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=30) as answer:
+                page = next(target for target in json.load(answer) if target["type"] == "page")
+            self._socket = connect(page["webSocketDebuggerUrl"], max_size=None)
+            self._ask("Runtime.enable")
+            self._ask("Page.navigate", url=address)
+        except BaseException:
+            self._process.kill()
+            raise
+
+    def close(self) -> None:
+        self._socket.close()
+        self._process.terminate()
+        self._process.wait(20)
+
+    def value(self, script: str) -> Any:
+        """Value of an expression on the page."""
+        return self._ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+
+    def wait(self, condition: Callable[[], bool], what: str, timeout: float = 60.0) -> None:
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}: the page says {self.value('document.body.innerText')}"
+            time.sleep(0.2)
+
+    def picture(self) -> np.ndarray:
+        """(height, width, 3) what is seen, 0 to 1."""
+        data = base64.b64decode(self._ask("Page.captureScreenshot", format="png")["data"])
+        image: np.ndarray = matplotlib.image.imread(BytesIO(data), format="png")[:, :, :3]
+        return image
+
+    def _port(self, file: Path) -> str:
+        deadline = time.monotonic() + 60.0
+        while not file.is_file() or "\n" not in file.read_text():
+            assert time.monotonic() < deadline, "Chromium does not start"
+            time.sleep(0.1)
+        return file.read_text().split()[0]
+
+    def _ask(self, method: str, **parameters: Any) -> Any:
+        self._count += 1
+        self._socket.send(json.dumps({"id": self._count, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self._socket.recv(timeout=60))
+            if message.get("method") == "Runtime.exceptionThrown":
+                self.errors.append(str(message["params"]["exceptionDetails"]))
+            if message.get("id") == self._count:
+                return message.get("result", message)
+
+
+@pytest.fixture
+def browser(tmp_path, record) -> Iterator[Browser]:
+    """A page that shows a recorded run of 20 s."""
+    recording = tmp_path / "run.npz"
+    time = np.arange(20000) / 1000.0
+    position = np.column_stack((0.5 * time, -0.4 * time, np.sin(time)))
+    record(lambda t: 0.02 * np.sin(5.0 * t), 20.0, position=position).save(recording)
+    parser = argparse.ArgumentParser()
+    add_view_arguments(parser)
+    robot = str(ROOT / "urdf" / "planar_3r.urdf.xacro")
+    options = parser.parse_args([str(recording), "--robot", robot, "--port", str(PORT)])
+    options.arguments = []
+    ended = threading.Event()
+    thread = threading.Thread(target=run_view, args=(options, ended))
+    thread.start()
+    browser = Browser(tmp_path / "profile", f"http://localhost:{PORT}")
+    yield browser
+    browser.close()
+    ended.set()
+    thread.join(20.0)
+
+
+def test_a_recorded_run_is_drawn_and_plays_in_a_browser(browser):
+    def text() -> str:
+        return str(browser.value("document.body.innerText"))
+
+    browser.wait(lambda: "planar_3r, 20 s recorded" in text() and "Base deflection [mm]" in text(), "the page")
+    browser.wait(lambda: browser.value("document.querySelectorAll('.uplot canvas').length") > 0, "a plot")
+    middle = (slice(150, 600), slice(430, 830))
+    browser.wait(lambda: float(np.ptp(browser.picture()[middle], axis=(0, 1)).max()) > 0.4, "the arm")
+    before = browser.picture()[middle]
+    browser.value("[...document.querySelectorAll('button')].find(b => b.innerText == 'Play').click()")
+    browser.wait(lambda: "Pause" in text(), "playing")
+    browser.wait(lambda: float(np.abs(browser.picture()[middle] - before).max()) > 0.3, "motion")
+    assert browser.errors == []

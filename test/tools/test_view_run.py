@@ -1,0 +1,109 @@
+"""Recorded runs in the browser view: files, playing, and what is wrong with either."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from flexarm_core.errors import InputError
+
+pytest.importorskip("viser", reason="viser is not installed")
+
+from flexarm_tools.view.command import add_view_arguments, run_view
+from flexarm_tools.view.page import ViewPage
+from flexarm_tools.view.run_files import find_runs, run_robot
+from flexarm_tools.view.run_signals import run_signals
+from flexarm_tools.view.run_view import RunView
+
+
+@pytest.fixture
+def page() -> Iterator[ViewPage]:
+    page = ViewPage("127.0.0.1", 0)
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def folder(tmp_path, record, planar_3r_text) -> Path:
+    """A report's folder with one run and one file that is none."""
+    time = np.arange(2000) / 1000.0
+    position = np.column_stack((time, -time, 0.3 * np.sin(time)))
+    run = record(lambda t: 0.004 * np.sin(9.0 * t), 2.0, position=position)
+    run.save(tmp_path / "recordings" / "good.npz")
+    (tmp_path / "recordings" / "worse.npz").write_bytes(b"nothing")
+    logs = tmp_path / "logs" / "good"
+    logs.mkdir(parents=True)
+    text = {"simulated_plant": {"ros__parameters": {"robot_description": planar_3r_text, "tool_frame": "tool0"}}}
+    (logs / "simulated_plant.yaml").write_text(yaml.safe_dump(text))
+    return tmp_path
+
+
+def test_a_folder_and_a_file_are_found_and_the_robot_is_the_one_that_was_simulated(folder):
+    assert list(find_runs(folder)) == ["good", "worse"]
+    runs = find_runs(folder / "recordings" / "good.npz")
+    description, tool = run_robot(runs["good"], None, {})
+    assert (description.name, tool) == ("planar_3r", "tool0")
+    with pytest.raises(InputError, match="give it with --robot"):
+        run_robot(folder / "recordings" / "worse.npz", None, {})
+    with pytest.raises(InputError, match="is no recording"):
+        find_runs(folder / "logs")
+
+
+def test_plots_are_of_what_is_known_only(record):
+    titles = [spec.title for spec, _ in run_signals(record(lambda t: 0.004 * np.sin(9.0 * t), 1.0))]
+    assert titles == ["Base deflection"]
+    spec, values = run_signals(record(lambda t: 0.004 * np.sin(9.0 * t), 1.0))[0]
+    assert (spec.unit, spec.labels) == ("mm", ("base_x",))
+    assert np.abs(values).max() == pytest.approx(4.0, rel=1e-3)
+
+
+def test_a_run_plays_over_and_over_and_a_file_that_is_none_gets_a_message(folder, page):
+    view = RunView(page, find_runs(folder), None, {})
+    view.step()
+    assert page.shape is not None and page.factor > 1.0
+    assert view.now == 0.0
+    view.toggle()
+    time.sleep(0.1)
+    view.step()
+    assert 0.05 < view.now < 2.0
+    view.show("worse")
+    view.step()
+    assert "is not a recording of a run" in page.alarmed
+    view.show("good")
+    view.step()
+    assert page.alarmed == ""
+
+
+def test_a_robot_without_the_joints_of_the_run_gets_a_message(folder, page):
+    other = folder / "other.urdf"
+    other.write_text(ONE_JOINT)
+    RunView(page, find_runs(folder), other, {}).step()
+    assert "robot 'one' has no joint base_x, joint1, joint2, joint3" in page.alarmed
+
+
+def test_the_command_refuses_what_it_cannot_show(tmp_path):
+    parser = argparse.ArgumentParser()
+    add_view_arguments(parser)
+    options = parser.parse_args([str(tmp_path), "--port", "0"])
+    options.arguments = []
+    with pytest.raises(InputError, match="is no recording"):
+        run_view(options)
+
+
+ONE_JOINT = """
+<robot name="one">
+  <link name="base"/>
+  <joint name="joint" type="revolute">
+    <parent link="base"/><child link="arm"/><axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="10" velocity="1"/>
+  </joint>
+  <link name="arm">
+    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  </link>
+</robot>
+"""

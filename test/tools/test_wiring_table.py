@@ -1,0 +1,121 @@
+"""The table of wiring says what the nodes really listen to and advertise."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from configparser import ConfigParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rclpy
+from live import own_domain
+from rclpy.context import Context
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_nodes.arm_node import ArmNode
+from flexarm_tools.wiring import full_name
+from flexarm_tools.wiring_table import node_ports
+
+ROOT = Path(__file__).resolve().parents[2]
+ARM, BOOM, BENDING = (ROOT / "urdf" / f"{name}.urdf.xacro" for name in ("arm_7r", "boom_7r", "flexible_2r"))
+# of every node, whatever it does
+COMMON = ("robot_description", "diagnostics", "rosout", "parameter_events")
+STREAM = {"behaviors": ["follow"], "follow.kind": "path", "follow.source": "stream"}
+SURFACE = {
+    "surfaces.names": ["wall"],
+    "surfaces.kinds": ["plane"],
+    "surfaces.positions": [1.0, 0.0, 0.0],
+    "surfaces.rpys": [0.0, -1.57, 0.0],
+    "surfaces.stiffnesses": [1e4],
+    "surfaces.dampings": [10.0],
+    "surfaces.frictions": [0.3],
+    "friction.viscous": [1.0],
+}
+MOVE = {"space": "joints", "joint_displacement": [0.0] * 7}
+LOOP = {
+    "stages": [
+        *("reference_generator", "rns_vibration_controller", "base_wrench_torque_estimator"),
+        "hardware_gate",
+    ]
+}
+BENT_LOOP = {
+    "stages": ["flexible_dynamics_estimator", "reference_generator", "flexible_dynamics_controller", "hardware_gate"],
+    "reference_generator.space": "joints",
+    "reference_generator.joint_displacement": [0.0, 0.0],
+}
+CASES: list[tuple[str, Path, dict[str, Any]]] = [
+    ("reference_generator", BOOM, {"base_state_source": "flexible_state"}),
+    ("reference_generator", ARM, MOVE),
+    ("behavior_impedance_controller", ARM, STREAM),
+    ("behavior_impedance_controller", BOOM, {"output": "tool"}),
+    ("behavior_impedance_controller", ARM, {"wrench_sensor": "none"}),
+    ("ik_redundancy_solver", ARM, {"output": "trajectory"}),
+    ("rns_vibration_controller", BOOM, {"task": "joint_path"}),
+    ("reactionless_path_controller", BOOM, {"vibration_gain": 0.0, "momentum_gain": 0.0, "path_gain": 1.0}),
+    ("flexible_dynamics_estimator", BOOM, {"use_wrench": True, "subtract_friction": True}),
+    ("flexible_dynamics_estimator", BENDING, {"use_imu": True}),
+    ("flexible_dynamics_estimator", BENDING, {"correct": False, "use_wrench": True}),
+    ("flexible_dynamics_controller", BENDING, {"reference": "joint_trajectory"}),
+    ("base_wrench_torque_estimator", ARM, {"control": False}),
+    ("base_wrench_torque_estimator", BOOM, {"base_motion": "flexible_state"}),
+    ("hardware_gate", BOOM, {"command_mode": "velocity", "base_state_source": "none"}),
+    ("control_loop", BOOM, LOOP),
+    ("control_loop", BENDING, BENT_LOOP),
+    ("simulated_plant", ARM, SURFACE),
+    ("simulated_plant", BENDING, {"command_mode": "position", "segments": 4}),
+]
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[Context]:
+    """ROS in this process, on a domain of its own."""
+    with own_domain():
+        rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
+        yield rclpy.get_default_context()
+        rclpy.try_shutdown()
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, str]:
+    """Module of each executable that is a node."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    lines = setup["options.entry_points"]["console_scripts"].split("\n")
+    pairs = (line.split("=") for line in lines if line.strip())
+    found = {name.strip(): where.strip().removesuffix(":main") for name, where in pairs}
+    return {name: module for name, module in found.items() if module.startswith("flexarm_nodes.")}
+
+
+@pytest.mark.parametrize(("executable", "robot", "parameters"), CASES, ids=lambda case: getattr(case, "stem", None))
+def test_a_node_has_the_topics_that_the_table_gives_it(context, modules, executable, robot, parameters):
+    module = importlib.import_module(modules[executable])
+    classes = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, ArmNode)]
+    (node_class,) = (one for one in classes if one.__module__ == module.__name__)
+    text = load_robot_description(robot)
+    node = node_class()
+    try:
+        given = {"robot_description": text, **parameters}
+        # as a parameter file would: settings of behaviours are declared when the node is configured
+        node._parameter_overrides |= {name: Parameter(name, value=value) for name, value in given.items()}
+        node.set_parameters([Parameter(name, value=value) for name, value in given.items() if node.has_parameter(name)])
+        assert node.trigger_configure() is TransitionCallbackReturn.SUCCESS
+        ports = node_ports(executable, parameters, parse_robot_description(text))
+        assert ports is not None
+        for real, table in ((node.subscriptions, ports.inputs), (node.publishers, ports.outputs)):
+            there = {(port.topic_name.removeprefix("/"), port.msg_type.__name__) for port in real}
+            told = {(full_name(port.topic, executable), port.kind) for port in table}
+            assert {(topic, kind) for topic, kind in there if topic not in COMMON} == told
+    finally:
+        node.destroy_node()
+
+
+def test_every_node_of_the_suite_is_in_the_table_and_among_the_cases(modules):
+    arm = parse_robot_description(load_robot_description(ARM))
+    for executable in modules:
+        assert node_ports(executable, {}, arm) is not None, f"{executable}: give its topics in wiring_table.py"
+        assert any(executable == case for case, *_ in CASES)
