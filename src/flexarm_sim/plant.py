@@ -202,7 +202,9 @@ class Plant:
         if push.link not in self._links:
             raise ConfigError(f"plant: pushed link '{push.link}' does not exist; valid: {', '.join(self._links)}")
         if to_stamp(push.start) < self._stamp:
-            raise ConfigError(f"push on '{push.link}' begins at {push.start} s, before the present {self._stamp / 1e9} s")
+            raise ConfigError(
+                f"push on '{push.link}' begins at {push.start} s, before the present {self._stamp / 1e9} s"
+            )
         self._pushes[push.link] = (*self._pushes.get(push.link, ()), push)
         self._push()
 

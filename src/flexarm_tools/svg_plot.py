@@ -93,7 +93,14 @@ def engineering(peak: float, unit: str) -> tuple[float, str]:
         return 1.0, ""
     if unit == "sqrt(J)":  # a prefix would stand before the root
         return 1.0, shown
-    if not np.isfinite(peak) or peak == 0.0 or peak >= 0.1 or not unit[0].isalpha() or " " in unit or unit.startswith("kg"):
+    if (
+        not np.isfinite(peak)
+        or peak == 0.0
+        or peak >= 0.1
+        or not unit[0].isalpha()
+        or " " in unit
+        or unit.startswith("kg")
+    ):
         return 1.0, shown
     size, prefix = next((p for p in _PREFIXES if peak >= 0.999999 * p[0]), _PREFIXES[-1])
     return 1.0 / size, prefix + shown

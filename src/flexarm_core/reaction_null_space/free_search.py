@@ -81,7 +81,9 @@ class FreeSearch:
         bounds: MotionBounds,
         generator: np.random.Generator,
     ) -> list[FoundPath]:
-        """The best paths, best first, and after them the same ones as they were before the end; none where no two postures are near enough for the time.
+        """The best paths, finished, and then the same ones as they were before: they may keep limits that these pass.
+
+        None where no two postures are near enough for the time.
 
         Args:
             motions: of the arm.

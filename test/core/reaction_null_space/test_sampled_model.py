@@ -88,7 +88,7 @@ def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law
         own[:, first : first + 2 * n] += whole[:, : 2 * n]
         own[n:, 2 * n : 4 * n] += linear.servo
         own[:, 4 * n + m :] += whole[:, n : 2 * n] @ linear.gives
-        # computed from efforts, the torque law's accelerations are those of the arm as it gives way: they command nothing
+        # without servos the torque law says the accelerations of an arm that gives way: they command nothing
         for rows in (slice(n, None),) if law == "torque" and not led else (slice(0, n), slice(n, None)):
             size = np.abs(derivative[rows]).max()
             # seen from the world, what the deflection under gravity leaves over in the base's row turns with J
