@@ -7,10 +7,14 @@ tool by resolved acceleration from the same posture in the same time.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+if __name__ == "__main__":
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read at NumPy's import: as in the whole benchmark
 
 import numpy as np
 import table

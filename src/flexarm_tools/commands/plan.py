@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def add_arguments(plan: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["auto"],
         metavar="NAME",
-        help="what a straight line keeps quiet: auto, all, names",
+        help="motions of the base that a straight line keeps quiet, and a free path above all: auto, all, names",
     )
     plan.add_argument("--axes", default="xyz", help="tracked axes of the tool position (default: %(default)s)")
     plan.add_argument(
@@ -65,6 +66,8 @@ def add_arguments(plan: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan and write."""
+    # read at NumPy's import: threads only wait for one another over matrices so small
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from flexarm_core.reaction_null_space.reaction_planner import NoQuietMotionError, ReactionPlannerConfig
     from flexarm_tools.plan import PlanRequest, plan_motion
 
