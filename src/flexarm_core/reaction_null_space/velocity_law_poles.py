@@ -55,7 +55,7 @@ def velocity_law_poles(
         InputError: a wrong posture.
     """
     _check(drive_bandwidth, period, delay)
-    z = np.linalg.eigvals(_loop(model, position, config, drive_bandwidth, period, delay))
+    z = np.linalg.eigvals(_Loop(model, position, config, drive_bandwidth, period, delay).at(config.vibration_gain))
     s = np.log(z[np.abs(z) > 1e-12].astype(complex)) / period
     waves = s[(s.imag > 1e-9) & (s.imag < 0.999 * np.pi / period)]
     rows = np.column_stack((np.abs(waves), -waves.real / np.abs(waves))) if len(waves) else np.zeros((0, 2))
@@ -78,9 +78,10 @@ def largest_stable_gain(
     """
     _check(drive_bandwidth, period, delay)
 
+    loop = _Loop(model, position, config, drive_bandwidth, period, delay)
+
     def stable(gain: float) -> bool:
-        loop = _loop(model, position, replace(config, vibration_gain=gain), drive_bandwidth, period, delay)
-        return bool(np.abs(np.linalg.eigvals(loop)).max() <= 1.0 + ROUND_OFF)
+        return bool(np.abs(np.linalg.eigvals(loop.at(gain))).max() <= 1.0 + ROUND_OFF)
 
     good = 0.0
     for gain in np.geomspace(SMALLEST, LARGEST, 100):
@@ -101,28 +102,35 @@ def _check(drive_bandwidth: float, period: float, delay: int) -> None:
         raise ConfigError(f"period {period} and drive_bandwidth {drive_bandwidth} must be positive, delay {delay} >= 0")
 
 
-def _loop(
-    model: ArmModel, position: Array, config: VelocityLawConfig, bandwidth: float, period: float, delay: int
-) -> Array:
-    """Transition matrix of ``[x, xd, q, qd, commands on their way]`` from sample to sample."""
-    n, m, w = model.n, model.m, bandwidth
-    blocks = model.blocks(ArmState(0, np.asarray(position, dtype=float), np.zeros(n), np.zeros(m), np.zeros(m)))
-    inverse = np.linalg.inv(blocks.H_b)
-    size, x, xd, q, qd = 2 * (m + n), slice(0, m), slice(m, 2 * m), slice(2 * m, 2 * m + n), slice(2 * m + n, None)
-    dynamics = np.zeros((size + n, size + n))
-    states = dynamics[:size, :size]
-    states[x, xd], states[q, qd], states[qd, qd] = np.eye(m), np.eye(n), -w * np.eye(n)
-    states[xd, x], states[xd, xd] = -inverse @ model.K_b, -inverse @ model.D_b
-    states[xd, qd] = w * inverse @ blocks.H_bm
-    dynamics[xd, size:], dynamics[size - n : size, size:] = -w * inverse @ blocks.H_bm, w * np.eye(n)
-    step = expm(dynamics * period)[:size]
-    law = np.zeros((n, size))
-    law[:, x], law[:, q] = VelocityLaw(model, config).feedback(blocks)
-    if delay == 0:
-        loop: Array = step[:, :size] + step[:, size:] @ law
+class _Loop:
+    """Transition matrix of ``[x, xd, q, qd, commands on their way]`` from sample to sample, for any vibration gain."""
+
+    def __init__(
+        self, model: ArmModel, position: Array, config: VelocityLawConfig, bandwidth: float, period: float, delay: int
+    ) -> None:
+        n, m, w = model.n, model.m, bandwidth
+        blocks = model.blocks(ArmState(0, np.asarray(position, dtype=float), np.zeros(n), np.zeros(m), np.zeros(m)))
+        inverse = np.linalg.inv(blocks.H_b)
+        size, x, xd, q, qd = 2 * (m + n), slice(0, m), slice(m, 2 * m), slice(2 * m, 2 * m + n), slice(2 * m + n, None)
+        dynamics = np.zeros((size + n, size + n))
+        states = dynamics[:size, :size]
+        states[x, xd], states[q, qd], states[qd, qd] = np.eye(m), np.eye(n), -w * np.eye(n)
+        states[xd, x], states[xd, xd] = -inverse @ model.K_b, -inverse @ model.D_b
+        states[xd, qd] = w * inverse @ blocks.H_bm
+        dynamics[xd, size:], dynamics[size - n : size, size:] = -w * inverse @ blocks.H_bm, w * np.eye(n)
+        self._step, self._n, self._delay = expm(dynamics * period)[:size], n, delay
+        self._on_base, self._on_joints = np.zeros((n, size)), np.zeros((n, size))
+        law = VelocityLaw(model, replace(config, vibration_gain=1.0))
+        self._on_base[:, x], self._on_joints[:, q] = law.feedback(blocks)  # the former is proportional to the gain
+
+    def at(self, vibration_gain: float) -> Array:
+        """With this gain [1/s]."""
+        step, n, delay, size = self._step, self._n, self._delay, len(self._step)
+        law = vibration_gain * self._on_base + self._on_joints
+        if delay == 0:
+            return np.asarray(step[:, :size] + step[:, size:] @ law)
+        loop = np.zeros((size + delay * n, size + delay * n))
+        loop[:size, :size], loop[:size, -n:] = step[:, :size], step[:, size:]
+        loop[size : size + n, :size] = law
+        loop[size + n :, size:-n] = np.eye((delay - 1) * n)
         return loop
-    loop = np.zeros((size + delay * n, size + delay * n))
-    loop[:size, :size], loop[:size, -n:] = step[:, :size], step[:, size:]
-    loop[size : size + n, :size] = law
-    loop[size + n :, size:-n] = np.eye((delay - 1) * n)
-    return loop
