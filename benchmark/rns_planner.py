@@ -62,7 +62,7 @@ def planner() -> Iterator[Figure]:
         f"share of {tried} random pairs 0.5 m apart with a plan",
     )  # fmt: skip
     yield Figure(
-        "plan_time", float(np.median(times)), "s", parse_goal("<= 6"),
+        "plan_time", float(np.median(times)), "s", parse_goal("<= 10"),
         "to plan, median", details={"longest": float(np.max(times))},
     )  # fmt: skip
     ratios = [plan.deflection_ratio for plan, _ in plans]
