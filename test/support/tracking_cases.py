@@ -8,7 +8,8 @@ A path is refused, by a ConfigError that says why, where
   but not at once (Jbar: algorithmic singularity, the two tasks fight), or to a joint's position limit,
 * the gains are not safely stable at the start, or not stable at a posture of the preview,
 * joint servos let the tool sag: they do not know what gravity's deflection of the base does to the weight of the arm,
-* a hit of ``HIT_ENERGY``, with a margin, moves the arm to a posture at which an inverse is damped or the loop unstable.
+* a hit of ``HIT_ENERGY``, with a margin, moves the arm to a posture at which the gains are refused or an inverse is
+  damped.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ PREVIEW = 0.02  # [s] between postures of a preview
 RUN_OUT = 3.0  # [s] after a path, in which joints go on along what it leaves free: only G_m brakes them there
 LOOKED_AT = 8  # postures along it at which the loop must be stable
 HIT_ENERGY = 0.01  # [J] of the hits
-HIT_MARGIN = 4.0  # on it
+HIT_MARGIN = 16.0  # on it: a factor of 4 on the way that the arm goes
 SAG = 5e-3  # [m] of the tool
 
 
@@ -98,6 +99,10 @@ class TrackingCase:
         case, model = self.case, self.case.model
         settings = case.config, case.selection, case.sampling, case.tool
         after = postures_after_hits(model, posture, *settings, energy=HIT_MARGIN * HIT_ENERGY)
+        try:
+            check_gains(model, after, *settings)
+        except ConfigError as error:
+            raise ConfigError(f"a hit moves the arm to where {error}") from error
         law = VibrationController(model, replace(case.config, realisation="joint_servo"), case.selection)
         reference = self.path(rest)(round(self.hit_at * 1e9))
         for there in after:
@@ -107,8 +112,6 @@ class TrackingCase:
             if reaction.damping > 0.0:
                 why = self._singular(there, rest, reaction.coupling_singular_values)
                 raise ConfigError(f"a hit moves the arm to where {why}")
-            if replace(case, posture=there).loop().growth() > DRIFT:
-                raise ConfigError(f"a hit moves the arm to where the loop is unstable, {np.round(there, 2).tolist()}")
 
     def _preview(self) -> tuple[Array, Array]:
         """Postures (K, n) of the path, and of what follows, over a base at rest, and its deflection (m,) there."""
