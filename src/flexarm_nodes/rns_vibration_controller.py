@@ -1,31 +1,23 @@
 """Node rns_vibration_controller: ACT stage that leaves the base quiet, or damps it (core: reaction_null_space).
 
-Task ``tool_path`` answers references on ``cartesian_reference``, task ``joint_path`` those on
-``desired_joint_reference``; the others answer every state.
+Task ``tool_path`` answers references on ``cartesian_reference``, with ``posture: desired_joint_reference`` each with
+the joint reference of its stamp; task ``joint_path`` answers those on ``desired_joint_reference``; the others answer
+every state.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
-from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.errors import InputError
+from flexarm_core.pipeline.vibration_stage import POSTURES
 from flexarm_core.reaction_null_space.conditioning_map import ConditioningMapConfig, map_conditioning
-from flexarm_core.reaction_null_space.linear_law import ToolTask
-from flexarm_core.reaction_null_space.sampling import DRIVES, Sampling
-from flexarm_core.reaction_null_space.stability import Margin, check_gains, postures_after_hits
-from flexarm_core.reaction_null_space.vibration_controller import (
-    LAWS,
-    REALISATIONS,
-    TASKS,
-    VibrationController,
-    VibrationControllerConfig,
-)
+from flexarm_core.reaction_null_space.sampling import DRIVES
+from flexarm_core.reaction_null_space.vibration_controller import LAWS, REALISATIONS, TASKS
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
@@ -42,9 +34,8 @@ from flexarm_nodes.conversions import (
 from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.parameters import Parameter
 from flexarm_nodes.reactionless_markers import map_markers
-from flexarm_nodes.stage_parameters import vibration_config
+from flexarm_nodes.stage_parameters import vibration_config, vibration_stage
 
-FOLLOWING = ("tool_path", "joint_path")  # tasks that need a reference
 MAP_ROOM = 1.5  # by which postures of the map are better conditioned than where damping begins
 
 
@@ -62,6 +53,16 @@ class RnsVibrationController(ArmNode):
         ),
         Parameter("position_gain", "double", 400.0, "gain G_p of tool or joints", "1/s^2", 0.0, live=True),
         Parameter("velocity_gain", "double", 200.0, "gain G_d of tool or joints", "1/s", 0.0, live=True),
+        Parameter(
+            "posture_gain",
+            "double",
+            0.0,
+            "tool_path: of the joints to a posture, along what base and tool leave free",
+            "1/s^2",
+            0.0,
+            live=True,
+        ),
+        Parameter("posture", "string", "first", "posture_gain: the first posture, or a stream", choices=POSTURES),
         Parameter("servo_position_gain", "double", 900.0, "joint_servo: of each joint", "1/s^2", 0.0, live=True),
         Parameter("servo_velocity_gain", "double", 60.0, "joint_servo: of each joint", "1/s", 0.0, live=True),
         Parameter("vibration_damping", "bool", True, "base feedback G_b in force", live=True),
@@ -89,9 +90,7 @@ class RnsVibrationController(ArmNode):
         Parameter("delay", "double", 0.0, "check_gains: from the sensors to the motors", "s", 0.0, 1.0),
         Parameter("drive", "string", "effort", "check_gains: what the motors take", choices=DRIVES),
         Parameter("drive_bandwidth", "double", 200.0, "check_gains: of velocity and position drives", "rad/s", 1e-3),
-        Parameter(
-            "reference_timeout", "double", 0.08, "age at which the tool reference is refused", "s", 1e-4, live=True
-        ),
+        Parameter("reference_timeout", "double", 0.08, "age at which a reference is refused", "s", 1e-4, live=True),
         Parameter(
             "map_postures",
             "int",
@@ -120,15 +119,7 @@ class RnsVibrationController(ArmNode):
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> controller."""
         self._model = model
-        selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
-        self._controller = VibrationController(model, vibration_config(values), selection)
-        self._checks = values["check_gains"]
-        self._sampling = Sampling(
-            1.0 / values["rate"],
-            values["delay"],
-            drive=values["drive"],
-            drive_bandwidth=values["drive_bandwidth"],
-        )
+        self._stage = vibration_stage(values, model)
         self._reader = ArmStateReader(model, values["base_state_source"])
         self._timeout = values["reference_timeout"]
         self._show(values["map_postures"], values["coupling_threshold"])
@@ -139,40 +130,20 @@ class RnsVibrationController(ArmNode):
         found = None
         if postures:
             config = ConditioningMapConfig(postures, least_conditioning=MAP_ROOM * threshold)
-            found = map_conditioning(self._model, self._controller.selection, config)
+            found = map_conditioning(self._model, self._stage.controller.selection, config)
         self._markers.publish(map_markers(found, self._model.base_frame))
 
     def start(self) -> None:
         """Forget earlier samples."""
-        self._controller.reset()
-        self._refused: str | None = None  # why the gains are, empty: they are not, None: not looked at yet
+        self._stage.reset()
         self._state: ArmState | None = None
-        self._reference: CartesianReferenceRecord | JointReferenceRecord | None = None
+        self._tool: CartesianReferenceRecord | None = None
+        self._joints: JointReferenceRecord | None = None
 
     def change(self, values: dict[str, Any]) -> None:
         """Live parameters take effect with the next sample; unstable gains are refused."""
-        config = vibration_config(values)
-        if config != self._controller.config and self._state is not None and self._checks:
-            self._check(config, self._state)
-            self._refused = ""
-        self._controller.config = config
+        self._stage.change(vibration_config(values))
         self._timeout = values["reference_timeout"]
-
-    def _check(self, config: VibrationControllerConfig, state: ArmState) -> None:
-        """Raise ConfigError for gains that are not safely stable where the arm is, or where a hit moves it to.
-
-        Takes some 0.5 s.
-        """
-        frame, axes = "", np.ones(6, dtype=bool)
-        if isinstance(self._reference, CartesianReferenceRecord):
-            frame, axes = self._reference.frame, self._reference.axes
-        tool = ToolTask(frame, tuple(bool(axis) for axis in axes))
-        model = self._model
-        # computed torque stands and falls with the model: it is judged on just that
-        margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
-        selection, sampling = self._controller.selection, self._sampling
-        postures = postures_after_hits(model, state.position, config, selection, sampling, tool)
-        check_gains(model, postures, config, selection, sampling, tool, margin)
 
     def _on_joint_state(self, message: JointState) -> None:
         self._take(self._reader.joint_state(message))
@@ -181,45 +152,43 @@ class RnsVibrationController(ArmNode):
         self._take(self._reader.flexible_state(message))
 
     def _on_cartesian_reference(self, message: CartesianReference) -> None:
-        if self._controller.config.task == "tool_path":
-            self._take_reference(cartesian_reference_from_message(message, self._model.tool_frame))
+        if self._stage.needs[0]:
+            self._tool = cartesian_reference_from_message(message, self._model.tool_frame)
+            self._take_reference(self._tool.stamp)
 
     def _on_desired(self, message: JointReference) -> None:
-        if self._controller.config.task == "joint_path":
-            self._take_reference(joint_reference_from_message(message, self._model.joint_names))
+        if self._stage.needs[1]:
+            self._joints = joint_reference_from_message(message, self._model.joint_names)
+            self._take_reference(self._joints.stamp)
 
-    def _take_reference(self, reference: CartesianReferenceRecord | JointReferenceRecord) -> None:
-        self._reference = reference
-        if self._state is not None and reference.stamp <= self._state.stamp:
-            self._answer(self._state)
+    def _needed(self) -> list[CartesianReferenceRecord | JointReferenceRecord | None]:
+        """The references that the task needs; one that it does not, of an earlier task, is none."""
+        return [newest for needs, newest in zip(self._stage.needs, (self._tool, self._joints), strict=True) if needs]
+
+    def _take_reference(self, stamp: int) -> None:
+        state, needed = self._state, self._needed()
+        if state is None or stamp > state.stamp or any(one is None for one in needed):
+            return
+        # a late one is answered alone; of two of one stamp the second
+        if all(one is not None and one.stamp >= stamp for one in needed):
+            self._answer(state)
 
     def _take(self, state: ArmState | None) -> None:
         if state is None:
             return
         self._state = state
-        waits = self._controller.config.task in FOLLOWING
-        if not waits or (self._reference is not None and self._reference.stamp >= state.stamp):
+        if all(one is not None and one.stamp >= state.stamp for one in self._needed()):
             self._answer(state)
 
     def _answer(self, state: ArmState) -> None:
-        """One sample: state and reference -> joint reference."""
-        # a reference of an earlier task is none
-        reference = self._reference if self._controller.config.task in FOLLOWING else None
-        tool = reference if isinstance(reference, CartesianReferenceRecord) else None
-        wanted = reference if isinstance(reference, JointReferenceRecord) else None
-        if reference is not None and (state.stamp - reference.stamp) * 1e-9 > self._timeout:
-            age = (state.stamp - reference.stamp) * 1e-9
-            raise InputError(f"tool reference is {age:.3f} s old, at most {self._timeout} s are accepted")
-        if self._refused is None:
-            self._refused = ""
-            if self._checks:
-                try:
-                    self._check(self._controller.config, state)
-                except ConfigError as error:
-                    self._refused = str(error)
-        if self._refused:
-            raise InputError(self._refused)
-        joints, reaction = self._controller.update(state, tool, wanted)
+        """One sample: state and references -> joint reference."""
+        oldest = min((one.stamp for one in self._needed() if one is not None), default=state.stamp)
+        if (state.stamp - oldest) * 1e-9 > self._timeout:
+            age = (state.stamp - oldest) * 1e-9
+            raise InputError(f"reference is {age:.3f} s old, at most {self._timeout} s are accepted")
+        needs_tool, needs_joints = self._stage.needs
+        tool, wanted = self._tool if needs_tool else None, self._joints if needs_joints else None
+        joints, reaction = self._stage.answer(state, tool, wanted)
         self._joint_reference.publish(joint_reference_to_message(joints, self._model.joint_names))
         self._base_reaction.publish(
             base_reaction_to_message(reaction, self._model.base_frame, self._model.elastic_joint_names)

@@ -23,8 +23,11 @@ from flexarm_core.path.trajectory_motion import TrajectoryMotion, TrajectoryMoti
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
 from flexarm_core.pipeline.reference_stage import JointMotion, ToolMotion
+from flexarm_core.pipeline.vibration_stage import VibrationStage
+from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.reaction_plan_file import load_plan
-from flexarm_core.reaction_null_space.vibration_controller import VibrationControllerConfig
+from flexarm_core.reaction_null_space.sampling import Sampling
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 
@@ -51,6 +54,24 @@ def vibration_config(values: Values) -> VibrationControllerConfig:
         ConfigError: one has no meaning.
     """
     return VibrationControllerConfig(**{f.name: values[f.name] for f in fields(VibrationControllerConfig)})
+
+
+def vibration_stage(values: Values, model: ArmModel) -> VibrationStage:
+    """Vibration controller of an arm, which looks at its gains if it is to.
+
+    Raises:
+        ConfigError: values that do not fit the arm.
+    """
+    selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
+    sampling = Sampling(
+        1.0 / values["rate"], values["delay"], drive=values["drive"], drive_bandwidth=values["drive_bandwidth"]
+    )
+    return VibrationStage(
+        VibrationController(model, vibration_config(values), selection),
+        sampling if values["check_gains"] else None,
+        values["base_state_source"],
+        values["posture"],
+    )
 
 
 def flexible_controller_config(values: Values) -> FlexibleControllerConfig:

@@ -16,8 +16,9 @@ from flexarm_core.reaction_null_space.vibration_controller import VibrationContr
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as Reference
+from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
-from flexarm_nodes.conversions import cartesian_reference_to_message
+from flexarm_nodes.conversions import cartesian_reference_to_message, joint_reference_to_message
 from flexarm_tools.graph import GraphError
 
 AXES = np.array([True, True, False, False, False, False])
@@ -90,7 +91,7 @@ def test_a_stale_tool_reference_is_refused(controller):
     ask(controller, 1)
     controller.states.publish(joint_state(200))
     controller.references.publish(cartesian_reference_to_message(tool_reference(100_000_000), "tool0"))
-    controller.wait_for_diagnostic("rns_vibration_controller", "tool reference is 0.100 s old")
+    controller.wait_for_diagnostic("rns_vibration_controller", "reference is 0.100 s old")
 
 
 def test_a_live_parameter_takes_effect_and_a_senseless_one_is_refused(controller):
@@ -125,6 +126,30 @@ def test_the_base_state_can_come_from_the_flexible_state(live, shared):
     core = VibrationController(model, VibrationControllerConfig(task="none"))
     state = ArmState(3_000_000, START, np.zeros(3), np.array([0.01]), np.array([0.1]))
     assert np.array_equal(live.received[topics.JOINT_REFERENCE][0].effort, core.update(state)[0].effort)
+
+
+def test_a_tool_path_with_a_stream_of_postures_is_answered_when_both_have_come(live, shared):
+    parameters = {**shared, "posture_gain": 9.0, "posture": "desired_joint_reference", "check_gains": False}
+    live.start("rns_vibration_controller", parameters)
+    live.listen(topics.JOINT_REFERENCE, JointReference)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    tools = live.publisher(topics.CARTESIAN_REFERENCE, CartesianReference)
+    postures = live.publisher(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    live.until(lambda: live.node.count_publishers(topics.JOINT_REFERENCE) > 0, "joint_reference")
+    live.settle()
+    wanted = JointReferenceRecord(3_000_000, START + 0.1)
+    states.publish(joint_state(3))
+    tools.publish(cartesian_reference_to_message(tool_reference(3_000_000), "tool0"))
+    live.settle()
+    assert not live.received[topics.JOINT_REFERENCE]
+    postures.publish(joint_reference_to_message(wanted, ("joint1", "joint2", "joint3")))
+    live.until(lambda: bool(live.received[topics.JOINT_REFERENCE]), "a joint reference")
+    core = VibrationController(
+        ArmModel(shared["robot_description"], gravity=(0.0, 0.0, 0.0)), VibrationControllerConfig(posture_gain=9.0)
+    )
+    state = ArmState(3_000_000, START, np.zeros(3), np.zeros(1), np.zeros(1))
+    expected = core.update(state, tool_reference(3_000_000), wanted)[0]
+    assert np.array_equal(live.received[topics.JOINT_REFERENCE][0].effort, expected.effort)
 
 
 def test_without_a_robot_description_configuring_fails_and_says_how_to_give_one(live, shared):

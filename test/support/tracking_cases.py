@@ -177,7 +177,7 @@ def random_tracking_cases(name: str, rng: np.random.Generator) -> Iterator[Track
         bandwidth, duration = rng.uniform(8.0, 30.0), rng.uniform(1.0, 2.0)
         config = VibrationControllerConfig(
             realisation="joint_servo" if rng.random() < 0.9 else "computed_torque",
-            position_gain=100.0, velocity_gain=20.0,
+            position_gain=100.0, velocity_gain=20.0, posture_gain=4.0,
             servo_position_gain=bandwidth**2, servo_velocity_gain=2.0 * bandwidth,
             damping_ratio=10.0 ** rng.uniform(-0.7, 0.0),
         )  # fmt: skip

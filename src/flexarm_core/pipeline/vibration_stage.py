@@ -8,11 +8,11 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.stability import Margin, check_gains
+from flexarm_core.reaction_null_space.stability import Margin, check_gains, postures_after_hits
 from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
 from flexarm_core.types import ArmState, BaseReaction, CartesianReference, JointReference
 
-FOLLOWING = ("tool_path", "joint_path")  # tasks that need a reference
+POSTURES = ("first", "desired_joint_reference")
 
 
 class VibrationStage:
@@ -22,16 +22,29 @@ class VibrationStage:
         controller: that answers samples.
         sampling: for which gains are checked; None: they are not.
         source: where it takes the base's deflection from, one of ``BASE_STATES``.
+        posture: where task ``tool_path`` takes the posture of its ``posture_gain`` from, one of ``POSTURES``.
     """
 
     name = "rns_vibration_controller"
 
     def __init__(
-        self, controller: VibrationController, sampling: Sampling | None = None, source: str = "joint_states"
+        self,
+        controller: VibrationController,
+        sampling: Sampling | None = None,
+        source: str = "joint_states",
+        posture: str = "first",
     ) -> None:
         """Bind the stage to a controller."""
-        self.controller, self.sampling, self.source = controller, sampling, source
+        self.controller, self.sampling, self.source, self.posture = controller, sampling, source, posture
         self.reset()
+
+    @property
+    def needs(self) -> tuple[bool, bool]:
+        """Whether the task needs a tool reference, and whether it needs a joint reference."""
+        config = self.controller.config
+        to_tool = config.task == "tool_path"
+        led = to_tool and config.posture_gain > 0.0 and self.posture == "desired_joint_reference"
+        return to_tool, led or config.task == "joint_path"
 
     def reset(self) -> None:
         """Forget earlier samples."""
@@ -51,19 +64,19 @@ class VibrationStage:
         self.controller.config = config
 
     def update(self, tick: Tick) -> None:
-        """One sample; without the reference that its task needs, nothing.
+        """One sample; without a reference that its task needs, nothing.
 
         Raises:
             InputError: the input is not usable, or the gains are not.
         """
-        wanted, task = tick.take_joints(), self.controller.config.task
-        tool = tick.tool if task == "tool_path" else None
-        wanted = wanted if task == "joint_path" else None
+        needs_tool, needs_joints = self.needs
+        joints = tick.take_joints()
+        tool, wanted = tick.tool if needs_tool else None, joints if needs_joints else None
         state = tick.arm_state(self.source)
-        if task in FOLLOWING and tool is None and wanted is None:
+        if (needs_tool and tool is None) or (needs_joints and wanted is None):
             return
-        joints, tick.reaction = self.answer(state, tool, wanted)
-        tick.give_joints(self.name, joints)
+        answer, tick.reaction = self.answer(state, tool, wanted)
+        tick.give_joints(self.name, answer)
 
     def answer(
         self, state: ArmState, tool: CartesianReference | None, wanted: JointReference | None
@@ -86,11 +99,15 @@ class VibrationStage:
         return self.controller.update(state, tool, wanted)
 
     def _check(self, config: VibrationControllerConfig, state: ArmState, tool: CartesianReference | None) -> None:
-        """Raise ConfigError for gains that are not safely stable where the arm is: takes some 0.1 s."""
+        """Raise ConfigError for gains that are not safely stable where the arm is, or where a hit moves it to.
+
+        Takes some 0.5 s.
+        """
         assert self.sampling is not None
         frame, axes = ("", np.ones(6, dtype=bool)) if tool is None else (tool.frame, tool.axes)
         task = ToolTask(frame, tuple(bool(axis) for axis in axes))
         # computed torque stands and falls with the model: it is judged on just that
         margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
-        controller = self.controller
-        check_gains(controller.model, state.position, config, controller.selection, self.sampling, task, margin)
+        model, selection, sampling = self.controller.model, self.controller.selection, self.sampling
+        postures = postures_after_hits(model, state.position, config, selection, sampling, task)
+        check_gains(model, postures, config, selection, sampling, task, margin)

@@ -129,10 +129,14 @@ def linear_law(
         kinematics = model.tool_kinematics(swung, task.frame or model.base_frame)
         J, J_b = kinematics.J_m, kinematics.J_b
         threshold = config.tool_threshold * float(np.linalg.norm(J[axes]))
-        inverse = damped_inverse(J[axes] @ free, threshold, threshold).inverse
+        restricted = damped_inverse(J[axes] @ free, threshold, threshold)
+        inverse = restricted.inverse
         carried = J - J_b @ coupled  # J_b is zero in the base link's frame
         wanted = J_b @ yielding - config.velocity_gain * (J @ V + J_b @ R) - config.position_gain * (J @ Q + J_b @ X)
         F, G = F + inverse @ (wanted - carried @ F)[axes], G - inverse @ (carried @ G)[axes]
+        if config.posture_gain > 0.0:
+            left, k = free @ restricted.null_projector(), config.posture_gain
+            F, G = F - left @ (k * Q + 2.0 * np.sqrt(k) * V + F), G - left @ G
 
     friction = gravity[m:, :m] @ X + gravity[m:, m:] @ Q + model.D_m[:, None] * V
     if led:

@@ -2,13 +2,18 @@
 
 ::
 
-    qdd   = qdd_p + Jbar^+ [ xdd_d + G_d ed + G_p e - dJ v - J qdd_p - J_b xdd_b ]
+    qdd   = qdd_p + Jbar^+ [ xdd_d + G_d ed + G_p e - dJ v - J qdd_p - J_b xdd_b ] + N w
     qdd_p = H_bm^+ (H_b G_b xd_b - dH_bm qd) - G_m qd                         Jbar = J P_RNS
 
 With a base at rest and G_m = 0 this is (24) literally. The last two terms extend it: the tool is also kept from feeling
 the damping motion (J qdd_p), and, where the reference is given in the inertial frame, from feeling the base's own
 motion (J_b xdd_b). They cost nothing because ``H_bm P_RNS = 0``: the base's acceleration depends on qdd_p alone. Of
 H_bm only the selected rows count (see ``base_selection``).
+
+What base and tool leave free, ``N = P_RNS - Jbar^+ Jbar``, is damped by G_m alone, so a hit on the base moves the arm
+along it for good. With a ``posture_gain`` k there is a third task: the joints go to a posture as far as they may::
+
+    N qdd = N [ qdd_r + 2 sqrt(k) (qd_r - qd) + k (q_r - q) ]
 
 Two realisations. ``computed_torque`` evaluates the law at the measured state and inverts the dynamics of the arm on its
 elastic base; where stiff directions are left out of the selection it excites them (spillover). ``joint_servo``
@@ -29,6 +34,7 @@ J, J_b             tool Jacobian of the arm, of the base
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +63,8 @@ class VibrationControllerConfig:
         realisation: how the accelerations are made to happen: ``computed_torque`` or ``joint_servo``.
         position_gain: G_p, of the tool, the joint reference or the held posture [1/s^2].
         velocity_gain: G_d [1/s].
+        posture_gain: ``tool_path``: of the joints along what base and tool leave free, to a JointReference where one is
+            given, else to the first posture [1/s^2]; 0: there they are only damped.
         servo_position_gain: of each joint's servo [1/s^2].
         servo_velocity_gain: of each joint's servo [1/s].
         vibration_damping: whether the base feedback G_b is in force.
@@ -72,6 +80,7 @@ class VibrationControllerConfig:
     realisation: str = "computed_torque"
     position_gain: float = 400.0
     velocity_gain: float = 200.0
+    posture_gain: float = 0.0
     servo_position_gain: float = 900.0
     servo_velocity_gain: float = 60.0
     vibration_damping: bool = True
@@ -89,7 +98,7 @@ class VibrationControllerConfig:
             raise ConfigError(f"task '{self.task}' is unknown; valid: {', '.join(TASKS)}")
         if self.realisation not in REALISATIONS:
             raise ConfigError(f"realisation '{self.realisation}' is unknown; valid: {', '.join(REALISATIONS)}")
-        gains = ("position_gain", "velocity_gain", "servo_position_gain", "servo_velocity_gain")
+        gains = ("position_gain", "velocity_gain", "posture_gain", "servo_position_gain", "servo_velocity_gain")
         for name in (*gains, "damping_ratio", "vibration_gain", "joint_damping"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
                 raise ConfigError(f"{name} must be a number >= 0, got {getattr(self, name)}")
@@ -124,6 +133,7 @@ class VibrationController:
         self.selection = BaseSelection(model) if selection is None else selection
         self.config = config
         self._none, self._still = np.zeros(model.m), np.zeros(model.n)
+        self._nothing = np.zeros(0)
         self._no_axes = np.zeros((0, model.n)), np.zeros((0, model.m))
         self._out = np.empty((5, max(model.n, model.m)))
         self._gives = np.zeros((model.n, model.m))  # joint velocities that a base's rate brings about in the reference
@@ -163,8 +173,8 @@ class VibrationController:
         Args:
             state: measured state of arm and base.
             reference: tool reference of the same stamp; needed for task ``tool_path``.
-            joints: joint reference of the same stamp; needed, with a position, for task ``joint_path``. A velocity or
-                acceleration that it does not give counts as 0.
+            joints: joint reference of the same stamp; needed, with a position, for task ``joint_path``, and used by
+                ``tool_path`` where there is a ``posture_gain``. A velocity or acceleration that it lacks counts as 0.
 
         Returns:
             Joint reference with acceleration and the effort that realises it, with ``joint_servo`` also position and
@@ -204,6 +214,7 @@ class VibrationController:
             state.deflection_rate,
             self._servo(at, state) if led else self._still,
             *self._task(at, state, goal),
+            self._free_motion(at, joints),
             state.velocity,
             self._out,
             self._gives,
@@ -237,16 +248,13 @@ class VibrationController:
             values = (reference.position, reference.rotation.ravel(), reference.velocity, reference.acceleration)
             if not np.isfinite(np.concatenate(values)).all():
                 raise InputError("CartesianReference is not finite")
-            return reference
-        if self.config.task == "joint_path":
-            if joints is None or joints.position is None:
-                raise InputError("task 'joint_path' needs a JointReference with a position")
-            for name in ("position", "velocity", "acceleration"):
-                value = getattr(joints, name)
-                if value is not None and not (value.shape == (self.model.n,) and np.isfinite(value).all()):
-                    raise InputError(f"JointReference {name} is {value}, expected {self.model.n} finite numbers")
-            return joints
-        return None
+        elif self.config.task == "joint_path" and (joints is None or joints.position is None):
+            raise InputError("task 'joint_path' needs a JointReference with a position")
+        for name in ("position", "velocity", "acceleration"):
+            value = getattr(joints, name, None)
+            if value is not None and not (value.shape == (self.model.n,) and np.isfinite(value).all()):
+                raise InputError(f"JointReference {name} is {value}, expected {self.model.n} finite numbers")
+        return {"tool_path": reference, "joint_path": joints}.get(self.config.task)
 
     def _servo(self, led: ArmState, state: ArmState) -> Array:
         """Accelerations (n,) that the joints' servos ask for."""
@@ -288,12 +296,27 @@ class VibrationController:
             )
             absolute = goal.frame == self.model.world_frame
             return TOOL_GOAL, wish[axes], projected, absolute, kinematics.J_m[axes], kinematics.J_b[axes]
-        if isinstance(goal, JointReference) and goal.position is not None:
-            rate = (0.0 if goal.velocity is None else goal.velocity) - at.velocity
-            wish = config.velocity_gain * rate + config.position_gain * (goal.position - at.position)
-            wish = wish if goal.acceleration is None else wish + goal.acceleration
+        if isinstance(goal, JointReference):
+            wish = _towards(goal, at, config.position_gain, config.velocity_gain)
             return FREE_GOAL, wish, projected, True, *self._no_axes
         if config.task == "hold" and self._posture is not None:
             wish = config.position_gain * (self._posture - at.position) - config.velocity_gain * at.velocity
             return FREE_GOAL, wish, True, False, *self._no_axes
         return NO_GOAL, self._still, projected, False, *self._no_axes
+
+    def _free_motion(self, at: ArmState, joints: JointReference | None) -> Array:
+        """Accelerations (n,) along what base and tool leave free; empty: there the joints are only damped."""
+        gain = self.config.posture_gain
+        if gain == 0.0 or self.config.task != "tool_path":
+            return self._nothing
+        if joints is None or joints.position is None:
+            joints = JointReference(at.stamp, self._posture)
+        return _towards(joints, at, gain, 2.0 * math.sqrt(gain))
+
+
+def _towards(goal: JointReference, at: ArmState, position_gain: float, velocity_gain: float) -> Array:
+    """Accelerations (n,) that lead joints to a reference that has a position."""
+    assert goal.position is not None
+    rate = (0.0 if goal.velocity is None else goal.velocity) - at.velocity
+    wish: Array = velocity_gain * rate + position_gain * (goal.position - at.position)
+    return wish if goal.acceleration is None else wish + goal.acceleration

@@ -156,6 +156,7 @@ def sample(
     absolute: bool,
     J_m: Array,
     J_b: Array,
+    posture: Array,
     measured_velocity: Array,
     out: Array,
     gives: Array,
@@ -191,6 +192,7 @@ def sample(
             (``TOOL_GOAL``), and not what comes on top of the law.
         J_m: (a, n) Jacobian of tracked axes, of the joints; used by ``TOOL_GOAL``.
         J_b: (a, m) the same of the elastic joints.
+        posture: (n,) accelerations of the joints along what ``TOOL_GOAL`` leaves free; empty: there they are damped.
         measured_velocity: (n,) of the joints.
         out: (5, max(n, m)) gets joint accelerations and efforts; acceleration of the base, reaction, coupling momentum.
         gives: (n, m) gets what :func:`giving_way` says, where ``led`` by ``TORQUE``.
@@ -252,12 +254,18 @@ def sample(
             J -= product(product(J, row_space[:rank].T), row_space[:rank])
         small = gains[4] * math.sqrt(norm)
         back, space, restrictions = np.zeros((n, a)), np.empty((min(a, n), n)), np.empty(min(a, n))
-        _, tool_damping = invert_damped(J, small, small, back, space, restrictions)
+        tool_rank, tool_damping = invert_damped(J, small, small, back, space, restrictions)
         largest = max(largest, tool_damping)
         # Of the tracked axes at most n - rank(H_bm) can be served; the rest is singular by count, not by posture.
         served = min(max(n - (rank if projected else 0), 1), min(a, n))
         restricted = restrictions[served - 1] if served else 0.0
         acceleration += times(back, asked)
+        if posture.size:
+            extra = posture - acceleration
+            if projected:
+                extra -= times(row_space[:rank].T, times(row_space[:rank], extra))
+            extra -= times(space[:tool_rank].T, times(space[:tool_rank], extra))
+            acceleration += extra
 
     if led:
         effort = times(H_m, acceleration) + times(yielding_inertia(H_b, H_bm, H_m, rows), servo)

@@ -53,14 +53,14 @@ def references(model, rest, frame):
     return tool, JointReference(0, POSTURE, np.zeros(7))
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("task", "posture_gain"), [*((task, 0.0) for task in TASKS), ("tool_path", 9.0)])
 @pytest.mark.parametrize(
     ("law", "realisation"),
     [(law, realisation) for law in LAWS for realisation in REALISATIONS],
 )
-def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law, realisation, task):
+def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law, realisation, task, posture_gain):
     n, m, led = arm.n, arm.m, realisation == "joint_servo"
-    config = VibrationControllerConfig(law, task, realisation, 100.0, 20.0, damping_ratio=0.3)
+    config = VibrationControllerConfig(law, task, realisation, 100.0, 20.0, posture_gain, damping_ratio=0.3)
     selection = BaseSelection(arm, SOFT)
     for frame in (arm.base_frame, arm.world_frame) if task == "tool_path" else ("",):
         plant = linear_plant(arm, POSTURE, Sampling(0.002))
