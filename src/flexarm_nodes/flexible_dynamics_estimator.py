@@ -47,6 +47,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         Parameter("use_deflection", "bool", True, "correct by elastic joints of the base in the joint states"),
         Parameter("use_wrench", "bool", False, "correct by force/torque sensors"),
         Parameter("use_imu", "bool", False, "correct by IMUs"),
+        Parameter("contact_sensor", "string", "", "force/torque sensor behind the tool that says what touches it"),
         Parameter("subtract_friction", "bool", False, "efforts less the friction that the last joint reference names"),
         Parameter("effort_noise", "double", 0.1, "density of unknown joint efforts", "N*m/sqrt(Hz)", 0.0),
         Parameter("modal_noise", "double", 0.2, "density of modal accelerations", "sqrt(kg)*m/s^2/sqrt(Hz)", 0.0),
@@ -121,7 +122,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         for subscription in self._sensor_subscriptions:
             self.destroy_subscription(subscription)
         self._sensor_subscriptions = []
-        self._wrenches = tuple(wrenches) if config.use_wrench and config.correct else ()
+        self._wrenches = config.wrench_sensors(wrenches)
         self._imus = tuple(imus) if config.use_imu and config.correct else ()
         wanted: list[tuple[str, str, Any, Callable[[Any], Any]]] = [
             *((name, topics.wrench_topic(name), WrenchStamped, wrench_from_message) for name in self._wrenches),

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.contact import ContactInput
 from flexarm_core.flexible_dynamics.correction import correct, deviations
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
@@ -38,7 +39,7 @@ from flexarm_core.flexible_dynamics.measurements import (
     deflection_channels,
     strain_channels,
 )
-from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
 from flexarm_core.flexible_dynamics.vibration_damping import static_deflection
 from flexarm_core.types import Array, FlexibleSample, FlexibleState
 
@@ -84,7 +85,9 @@ class FlexibleEstimator:
         c = self._config
         density = np.repeat((c.effort_noise, c.base_noise, c.modal_noise), (self._n, self._m, self._N - self._m))
         self._disturbances = Disturbances(model, density, (c.push_force, c.push_torque), c.use_imu)
-        self._motion_sensors = MotionSensors(model, c.use_wrench, c.use_imu)
+        self._contact = ContactInput(model, c.contact_sensor) if c.contact_sensor else None
+        compared = set(c.wrench_sensors(model.description.force_torque_sensors)) - {c.contact_sensor}
+        self._motion_sensors = MotionSensors(model, sorted(compared), c.use_imu)
         self._variances = (
             np.repeat((c.force_noise**2, c.torque_noise**2), 3),
             np.repeat((c.acceleration_noise**2, c.gyro_noise**2), 3),
@@ -94,7 +97,7 @@ class FlexibleEstimator:
     def reset(self) -> None:
         """Forget all samples: weight alone bends the arm where the next one finds it, none of that is certain."""
         self._stamp: int | None = None
-        self._x, self._v = np.zeros(self._model.size), np.zeros(self._model.size)
+        self._x, self._v, self._a = np.zeros((3, self._model.size))
         self._P = self._initial_covariance()
         self._rejected: dict[str, int] = {}
         self._watch = FrozenWatch(
@@ -115,7 +118,9 @@ class FlexibleEstimator:
         if self._stamp is None:
             self._x[free] = static_deflection(model, sample.position)
         before = self._x[free]
-        state, P, left_out = np.concatenate((before, self._v[free])), self._P, []
+        state, P = np.concatenate((before, self._v[free])), self._P
+        left_out: list[str] = []
+        contact = self._touched(sample, left_out)
         prediction: _Prediction | None = None
         if self._stamp is not None:
             step = (sample.stamp - self._stamp) * 1e-9
@@ -123,7 +128,7 @@ class FlexibleEstimator:
                 P = self._initial_covariance()
                 left_out.append(f"prediction: no sample for {step:.3g} s")
             else:
-                prediction = self._predict(P, effort, step)
+                prediction = self._predict(P, effort, contact, step)
                 state, P = prediction.state, self._covariance(prediction)
         x, v = np.zeros(model.size), np.zeros(model.size)
         x[model.actuated], v[model.actuated] = sample.position, sample.velocity
@@ -132,7 +137,7 @@ class FlexibleEstimator:
         names: tuple[str, ...] = ()
         if self._config.correct:
             forces = prediction.forces if prediction else None
-            channels, reasons = self._channels(sample, x, v, effort, x[free] - before, forces)
+            channels, reasons = self._channels(sample, x, v, effort, contact, x[free] - before, forces)
             if prediction and self._pushed(channels, P):
                 P = self._covariance(prediction, pushed=True)
             channels = self._gated(channels, P, reasons)
@@ -145,8 +150,8 @@ class FlexibleEstimator:
         if not (np.isfinite(x).all() and np.isfinite(v).all() and np.isfinite(P).all()):
             x[free], v[free], P = 0.0, 0.0, self._initial_covariance()
             left_out.append("estimate: diverged, starts over")
-        acceleration = model.forward_dynamics(x, v, effort)
-        self._stamp, self._x, self._v, self._P = sample.stamp, x, v, P
+        acceleration = model.forward_dynamics(x, v, effort, contact)
+        self._stamp, self._x, self._v, self._a, self._P = sample.stamp, x, v, acceleration, P
         return FlexibleState(
             stamp=sample.stamp,
             deflection=x[model.elastic],
@@ -165,10 +170,23 @@ class FlexibleEstimator:
     def _initial_covariance(self) -> Array:
         return np.diag(2.0 * self._config.initial_energy / self._hardness)
 
-    def _predict(self, P: Array, effort: Array, t: float) -> _Prediction:
+    def _touched(self, sample: FlexibleSample, left_out: list[str]) -> Wrenches | None:
+        """What touches the arm, as far as it is known; why it is not is added to what was left out."""
+        if self._contact is None:
+            return None
+        name = self._config.contact_sensor
+        reading = sample.wrenches.get(name)
+        if reading is None or not np.isfinite(reading).all():
+            left_out.append(f"{name}: {'missing' if reading is None else 'not finite'}")
+            return None
+        x, v = self._x.copy(), self._v.copy()
+        x[self._model.actuated], v[self._model.actuated] = sample.position, sample.velocity
+        return self._contact.wrenches(reading, x, v, self._a)
+
+    def _predict(self, P: Array, effort: Array, contact: Wrenches | None, t: float) -> _Prediction:
         """State and covariance a tick of ``t`` seconds after the last estimate."""
         model, free, N = self._model, self._model.unmeasured, self._N
-        model.articulate(self._x, self._v, step=t)
+        model.articulate(self._x, self._v, contact, t)
         a = model.accelerate(effort)[free]
         columns = model.response(np.arange(model.size))[free]
         L = columns[:, free]
@@ -192,7 +210,14 @@ class FlexibleEstimator:
         return np.block([[prediction.P + cross @ prediction.influence.T, cross], [cross.T, np.diag(W)]])
 
     def _channels(
-        self, sample: FlexibleSample, x: Array, v: Array, effort: Array, step: Array, forces: Array | None
+        self,
+        sample: FlexibleSample,
+        x: Array,
+        v: Array,
+        effort: Array,
+        contact: Wrenches | None,
+        step: Array,
+        forces: Array | None,
     ) -> tuple[list[Channel], list[str]]:
         """Everything that the sample offers, and what is left out of it."""
         c, model, free = self._config, self._model, self._model.unmeasured
@@ -214,7 +239,7 @@ class FlexibleEstimator:
             channels, left_out = channels + found, left_out + reasons
         if c.use_wrench or c.use_imu:
             found, reasons = self._motion_sensors.channels(
-                (sample.wrenches, sample.imus), x, v, effort, self._variances, self._disturbances, forces
+                (sample.wrenches, sample.imus), x, v, effort, self._variances, self._disturbances, forces, contact
             )
             channels, left_out = channels + found, left_out + reasons
         return channels, left_out

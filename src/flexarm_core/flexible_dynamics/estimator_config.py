@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,8 @@ class EstimatorConfig:
         use_deflection: correct by measured elastic joints of the base.
         use_wrench: correct by force/torque sensors.
         use_imu: correct by IMUs.
+        contact_sensor: force/torque sensor behind the tool whose reading says what touches it; that is then a known
+            force, and the sensor corrects nothing. Empty: nothing touches the arm.
         effort_noise: spectral density of unknown hinge efforts [N*m/sqrt(Hz) | N/sqrt(Hz)].
         modal_noise: that of modal accelerations [sqrt(kg)*m/s^2/sqrt(Hz)].
         base_noise: that of accelerations of elastic joints [rad/s^2/sqrt(Hz) | m/s^2/sqrt(Hz)].
@@ -45,6 +48,7 @@ class EstimatorConfig:
     use_deflection: bool = True
     use_wrench: bool = False
     use_imu: bool = False
+    contact_sensor: str = ""
     effort_noise: float = 0.1
     modal_noise: float = 0.2
     base_noise: float = 0.003
@@ -64,6 +68,10 @@ class EstimatorConfig:
     gate_patience: int = 50
     frozen_samples: int = 20
     max_gap: float = 0.1
+
+    def wrench_sensors(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of an arm's force/torque sensors that are read."""
+        return tuple(name for name in names if name == self.contact_sensor or (self.correct and self.use_wrench))
 
     def __post_init__(self) -> None:
         positive = (

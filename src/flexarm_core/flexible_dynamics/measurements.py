@@ -7,20 +7,25 @@ and linearised by forward differences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.flexible_dynamics.bodies import make_bodies
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
-from flexarm_core.flexible_dynamics.imu import imu_reading
-from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.flexible_dynamics.tree import Mount
+from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
+from flexarm_core.flexible_dynamics.motion_readings import (
+    DIFFERENCE,
+    differentiate_motion,
+    feel_accelerations,
+    read_motion,
+    read_under_effort,
+)
 from flexarm_core.types import Array
 
-DIFFERENCE = 1e-6  # [sqrt(kg)*m | rad | m, and 1/s of them] step of the forward differences
 FROZEN_TRAVEL = 3.0  # standard deviations of its noise that a repeated reading must have been expected to change by
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 IMU = ("ax", "ay", "az", "wx", "wy", "wz")
@@ -120,12 +125,20 @@ def deflection_channels(
 class MotionSensors:
     """Force/torque sensors and IMUs at a hinge state and under an effort."""
 
-    def __init__(self, model: FlexibleModel, wrenches: bool, imus: bool) -> None:
-        """Predict these kinds of sensor of this robot."""
+    def __init__(self, model: FlexibleModel, wrenches: Iterable[str], imus: bool) -> None:
+        """Predict these force/torque sensors, and all IMUs or none."""
         self._model = model
-        self._wrenches = tuple(model.description.force_torque_sensors) if wrenches else ()
+        self._wrenches, self._imus = tuple(wrenches), tuple(model.description.imus) if imus else ()
         places = make_bodies(model.description, model.modal_data)[1]
-        self._imus = {name: places[imu.frame] for name, imu in model.description.imus.items()} if imus else {}
+        sensors = [model.body_of(model.description.force_torque_sensors[name].frame) for name in self._wrenches]
+        mounts = [places[model.description.imus[name].frame] for name in self._imus]
+        count, most = len(sensors) + len(mounts), max((mount.rotation.shape[1] for mount in mounts), default=0)
+        body = np.array([*sensors, *(mount.body for mount in mounts)], dtype=np.int64)
+        frame, influence = np.zeros((count, 5, 3)), np.zeros((count, 6, most))
+        for i, mount in enumerate(mounts, len(sensors)):
+            frame[i] = np.vstack((mount.node, mount.offset, mount.turn))
+            influence[i, :, : mount.rotation.shape[1]] = np.vstack((mount.translation, mount.rotation))
+        self._table: tuple[NDArray[Any], ...] = body, np.arange(count) < len(sensors), frame, influence
 
     def channels(
         self,
@@ -136,6 +149,7 @@ class MotionSensors:
         variances: tuple[Array, Array],
         disturbances: Disturbances,
         forces: Array | None,
+        contact: Wrenches | None,
     ) -> tuple[list[Channel], list[str]]:
         """A channel of each sensor that reads, and why the others cannot be used.
 
@@ -147,34 +161,35 @@ class MotionSensors:
             variances: (6,) of the wrenches' and of the IMUs' noise.
             disturbances: that the readings show too.
             forces: (h + K, d) that they are, per unit; None: there is no tick over which they could have acted.
+            contact: what touches the arm; None: nothing.
         """
         used: list[tuple[str, Array, tuple[str, ...], Array]] = []
+        rows: list[int] = []  # of the table
         left_out = []
-        for names, given, components, variance in (
-            (self._wrenches, readings[0], WRENCH, variances[0]),
-            (tuple(self._imus), readings[1], IMU, variances[1]),
+        for names, given, components, variance, first in (
+            (self._wrenches, readings[0], WRENCH, variances[0], 0),
+            (self._imus, readings[1], IMU, variances[1], len(self._wrenches)),
         ):
-            for name in names:
+            for row, name in enumerate(names, first):
                 reading = given.get(name)
                 if reading is None or not np.isfinite(reading).all():
                     left_out.append(f"{name}: {'missing' if reading is None else 'not finite'}")
                 else:
                     used.append((name, reading, components, variance))
+                    rows.append(row)
         if not used:
             return [], left_out
-        model, free, size = self._model, self._model.unmeasured, len(self._model.unmeasured)
-        wanted = [name for name, *_ in used]
-        acceleration = model.forward_dynamics(x, v, effort)
-        felt = None
-        if forces is not None:
-            felt = self._felt(wanted, x, v, acceleration, model.response(np.arange(model.size)) @ forces)
-        predicted = self._predict(wanted, x, v, acceleration)
-        jacobian = np.empty((len(used), 6, 2 * size))
-        for j in range(2 * size):
-            x2, v2 = x.copy(), v.copy()
-            (x2 if j < size else v2)[free[j % size]] += DIFFERENCE
-            there = self._predict(wanted, x2, v2, model.forward_dynamics(x2, v2, effort))
-            jacobian[:, :, j] = (there - predicted) / DIFFERENCE
+        model = self._model
+        table = self._table if len(rows) == len(self._table[0]) else tuple(part[rows] for part in self._table)
+        acceleration = model.forward_dynamics(x, v, effort, contact)
+        more = None if forces is None else model.response(np.arange(model.size)) @ forces
+        predicted, felt = np.empty((len(used), 6)), None
+        read_motion(*model.arrays, x, v, acceleration, *table, predicted)
+        if more is not None:
+            changes = np.empty((len(used), 6, model.size))
+            feel_accelerations(*model.arrays, x, v, acceleration, *table, predicted, changes)
+            felt = changes @ more
+        jacobian = self._jacobian(x, v, effort, table, predicted, contact)
         return [
             Channel(
                 name,
@@ -188,41 +203,26 @@ class MotionSensors:
             for i, (name, reading, components, variance) in enumerate(used)
         ], left_out
 
-    def _felt(self, names: list[str], x: Array, v: Array, acceleration: Array, more: Array) -> Array:
-        """(c, 6, d) by how much readings change with further accelerations (h + K, d): they are linear in them."""
-        still = self._predict(names, x, v, acceleration)
-        by_coordinate = np.empty((len(names), 6, len(x)))
-        for j, unit in enumerate(np.eye(len(x))):
-            by_coordinate[:, :, j] = self._predict(names, x, v, acceleration + unit) - still
-        felt: Array = by_coordinate @ more
-        return felt
-
-    def _predict(self, names: list[str], x: Array, v: Array, acceleration: Array) -> Array:
-        """(c, 6) what these sensors read at these accelerations."""
-        model = self._model
-        wrenches = model.sensor_wrenches(x, v, acceleration)
-        readings = np.empty((len(names), 6))
-        for i, name in enumerate(names):
-            if name in self._imus:
-                self._read_imu(self._imus[name], x, v, acceleration, readings[i])
-            else:
-                readings[i] = wrenches[name]
-        return readings
-
-    def _read_imu(self, place: Mount, x: Array, v: Array, acceleration: Array, reading: Array) -> None:
-        """Write what an IMU there reads; the bodies move as inverse dynamics has left them."""
-        model = self._model
-        if place.body < 0:
-            reading[:3], reading[3:] = place.turn.T @ model.tree.root, 0.0
-            return
-        first = model.tree.first_mode[place.body]
-        own = slice(first, first + place.rotation.shape[1])
-        imu_reading(
-            model.arrays[0],
-            model.arrays[2],
-            place.body,
-            np.vstack((place.node, place.offset, place.turn)),
-            np.vstack((place.translation, place.rotation)),
-            np.vstack((x[own], v[own], acceleration[own])),
-            reading,
-        )
+    def _jacobian(
+        self,
+        x: Array,
+        v: Array,
+        effort: Array,
+        table: tuple[NDArray[Any], ...],
+        predicted: Array,
+        contact: Wrenches | None,
+    ) -> Array:
+        """(c, 6, 2N) of the readings over ``[y; yd]``."""
+        model, free, size = self._model, self._model.unmeasured, len(self._model.unmeasured)
+        jacobian = np.empty((len(predicted), 6, 2 * size))
+        if contact is None:
+            differentiate_motion(*model.arrays, x, v, effort, free, *table, predicted, jacobian)
+            return jacobian
+        there = np.empty_like(predicted)
+        for j in range(2 * size):
+            x2, v2 = x.copy(), v.copy()
+            (x2 if j < size else v2)[free[j % size]] += DIFFERENCE
+            model.set_wrenches(x2, v2, contact)  # what touches the arm stays as the inertial frame sees it
+            read_under_effort(*model.arrays, x2, v2, effort, *table, there)
+            jacobian[:, :, j] = (there - predicted) / DIFFERENCE
+        return jacobian

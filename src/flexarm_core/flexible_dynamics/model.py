@@ -98,7 +98,6 @@ class FlexibleModel:
                 columns = [self.mode_names.index(name) for name in names]
                 self.strain_map[row, columns] = self.modal_data[gauge.link].strain[gauge.name]
         self._body_index = {body.name: i for i, body in enumerate(bodies)}
-        self._unit = np.zeros(self.size)
 
     # Forward dynamics -------------------------------------------------------------------------------------------------
 
@@ -146,12 +145,7 @@ class FlexibleModel:
         Valid after :meth:`articulate`; each column costs one residual sweep.
         """
         columns = np.empty((self.size, len(coordinates)))
-        for j, coordinate in enumerate(coordinates):
-            self._unit[coordinate] = 1.0
-            column = np.empty(self.size)
-            recursion.respond(self.tree, self._ws, self._unit, False, column)
-            self._unit[coordinate] = 0.0
-            columns[:, j] = column
+        recursion.respond_to_each(*self.arrays, np.asarray(coordinates, dtype=np.int64), columns)
         return columns
 
     def hinge_inertia(self) -> Array:
@@ -172,6 +166,10 @@ class FlexibleModel:
         recursion.hinge_forces(self.tree, x, v, np.zeros(len(self.hinge_names)), 0.0, self._ws.total)
         effort -= self._ws.total
         return effort
+
+    def body_of(self, link: str) -> int:
+        """Number of a link that is a body of its own."""
+        return self._body_index[link]
 
     def sensor_wrenches(
         self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
 from flexarm_core.flexible_dynamics.tree import (
@@ -228,6 +230,20 @@ def respond(tree: BodyTree, ws: Workspace, effort: Array, biased: bool, accelera
             acceleration[tree.first_mode[i] + m] = ws.nu[i, m] - s
         body = ws.a
         body[i, 0], body[i, 1], body[i, 2], body[i, 3], body[i, 4], body[i, 5] = a0, a1, a2, a3, a4, a5
+
+
+@kernel
+def respond_to_each(integers: Index, constants: Array, memory: Array, coordinates: Index, columns: Array) -> None:
+    """Linear responses to a unit force on each of ``c`` coordinates, (h + K, c) out, after :func:`articulate_at`."""
+    tree = view_tree(integers, constants)
+    ws = view_workspace(integers, memory)
+    unit, column = np.zeros(len(columns)), np.empty(len(columns))
+    for j in range(len(coordinates)):
+        unit[coordinates[j]] = 1.0
+        respond(tree, ws, unit, False, column)
+        unit[coordinates[j]] = 0.0
+        for i in range(len(columns)):
+            columns[i, j] = column[i]
 
 
 @inlined_kernel

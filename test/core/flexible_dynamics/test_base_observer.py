@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
@@ -193,18 +195,38 @@ def test_under_gravity_the_estimate_begins_with_what_weight_bends_and_keeps_to_i
     assert relative(rate, rates, SOFT) < 0.06
 
 
+def test_a_lasting_contact_that_the_sensor_at_the_tool_feels_is_not_taken_for_a_motion_of_the_base() -> None:
+    samples, true, rates = pushed_boom("tool0")
+    known, rate, states = observe(samples, use_wrench=True, effort_noise=3.0, contact_sensor="tool_ft_sensor")
+    assert not any(s.left_out for s in states)
+    assert relative(known, true, energy()) < 5e-3
+    assert relative(rate, rates, SOFT) < 1e-2
+    unknown, rate_unknown, _ = observe(samples, use_wrench=True, effort_noise=3.0)
+    assert relative(unknown, true, energy()) > 5.0 * relative(known, true, energy())
+    assert relative(rate_unknown, rates, SOFT) > 5.0 * relative(rate, rates, SOFT)
+
+
+def test_a_contact_sensor_that_does_not_read_is_said_and_one_that_does_not_exist_is_refused() -> None:
+    samples, *_ = pushed_boom("tool0")
+    silent = [replace(sample, wrenches={}) for sample in samples[:3]]
+    *_, states = observe(silent, contact_sensor="tool_ft_sensor")
+    assert all("tool_ft_sensor: missing" in state.left_out for state in states)
+    with pytest.raises(ConfigError, match="base_ft_sensor, tool_ft_sensor"):
+        observe(samples, contact_sensor="wrist")
+
+
 @pytest.mark.parametrize("name", ["boom_7r", "flexible_3r", "flexible_2r"])
 def test_an_imu_reads_the_motion_of_its_frame(name: str) -> None:
     """The compiled reading against the frame's motion in the inertial frame, on rigid links and on those that bend."""
     model, other = (FlexibleModel(robot(name), gravity=DOWN) for _ in range(2))
     imu, frame = next((imu, sensor.frame) for imu, sensor in model.description.imus.items())
-    sensors, draw = MotionSensors(model, False, True), np.random.default_rng(4)
+    sensors, draw = MotionSensors(model, (), True), np.random.default_rng(4)
     disturbances = Disturbances(model, np.zeros(model.size), (0.0, 0.0), False)
     for _ in range(20):
         x, v = 0.3 * draw.normal(size=model.size), draw.normal(size=model.size)
         effort = draw.normal(size=len(model.hinge_names))
         (channel,), _ = sensors.channels(
-            ({}, {imu: np.zeros(6)}), x, v, effort, (np.ones(6), np.ones(6)), disturbances, None
+            ({}, {imu: np.zeros(6)}), x, v, effort, (np.ones(6), np.ones(6)), disturbances, None, None
         )
         motion = other.frame_motion(frame, x, v, other.forward_dynamics(x, v, effort))
         force = motion.rotation.T @ (motion.acceleration[:3] - np.array(DOWN))
