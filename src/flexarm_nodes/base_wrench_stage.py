@@ -1,8 +1,7 @@
-"""BaseWrenchStage: estimator and controller of one arm as parameters ask for them, and what they made of a sample."""
+"""BaseWrenchStage: the stage of one arm as parameters ask for it, for the node and for a control loop."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from flexarm_core.base_wrench.controller import BaseWrenchController
 from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
+from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage as CoreStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference
 from flexarm_nodes.base_wrench_inputs import StampedSample
@@ -31,10 +31,8 @@ class BaseWrenchStage:
     Attributes:
         model: of the arm.
         controller: that answers references.
-        estimator: replaced by a new one when a calibration is taken.
+        core: stage of a pipeline; its estimator is a new one when a calibration is taken.
         table: that is looked up in; None: gravity comes from the model.
-        state: (position, filtered velocity, base) of the newest estimate; None before any.
-        estimate: the newest; None before any.
     """
 
     def __init__(self, values: dict[str, Any], model: ArmModel) -> None:
@@ -45,7 +43,15 @@ class BaseWrenchStage:
         """
         self.model, self.table = model, gravity_table(values, model)
         self.controller = BaseWrenchController(model, controller_config(values))
-        self.estimator = self._build_estimator(values)
+        estimator = self._build_estimator(values)
+        self.core = CoreStage(
+            estimator,
+            self.controller,
+            estimator.bodies.sensor,
+            base_motion=values["base_motion"],
+            base_bandwidth=values["acceleration_bandwidth"],
+            measured_effort=values["effort_source"] == "joint_states",
+        )
         self._values = values
         self.change(values)
         still, none = np.zeros(model.n), np.zeros(model.m)
@@ -69,16 +75,28 @@ class BaseWrenchStage:
         calibration_config(values, "bias")
         calibration_run_config(values, self.model)
         if any(values[name] != self._values[name] for name in CALIBRATED):
-            self.estimator = self._build_estimator(values)
+            self.core.estimator = self._build_estimator(values)
         self.controller.config, self._values = config, values
 
     def reset(self) -> None:
         """Forget earlier samples."""
-        self.estimator.reset()
-        self.controller.reset()
-        self.state: ArmState | None = None
-        self.estimate: BaseWrenchEstimate | None = None
+        self.core.reset()
         self._wrench: Array | None = None
+
+    @property
+    def estimator(self) -> BaseWrenchEstimator:
+        """That is asked."""
+        return self.core.estimator
+
+    @property
+    def state(self) -> ArmState | None:
+        """(position, filtered velocity, base) of the newest estimate; None before any."""
+        return self.core.state
+
+    @property
+    def estimate(self) -> BaseWrenchEstimate | None:
+        """The newest; None before any."""
+        return self.core.newest
 
     @property
     def sign(self) -> float:
@@ -98,15 +116,8 @@ class BaseWrenchStage:
         Raises:
             InputError: it is not usable.
         """
-        sample = stamped.sample
-        estimate = self.estimator.update(sample)
-        if stamped.left_out:
-            estimate = replace(estimate, left_out=stamped.left_out)
-        self.state = ArmState(
-            sample.stamp, sample.position, self.estimator.velocity, sample.deflection, sample.deflection_rate
-        )
-        self._wrench, self.estimate = sample.wrench, estimate
-        return estimate
+        self._wrench = stamped.sample.wrench
+        return self.core.estimate(stamped.sample, stamped.left_out)
 
     def control(self, reference: JointReference) -> JointReference:
         """Motor efforts that answer a reference of the newest estimate's stamp.
@@ -114,5 +125,4 @@ class BaseWrenchStage:
         Raises:
             InputError: the reference is not usable.
         """
-        assert self.state is not None and self.estimate is not None
-        return self.controller.update(self.state, reference, self.estimate, self.estimator.gravity_change)
+        return self.core.answer(reference)

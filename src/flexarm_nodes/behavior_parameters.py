@@ -18,6 +18,7 @@ from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import GIVEN_UP, METHODS, RedundancyConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.parameters import Parameter, ParameterTable
+from flexarm_nodes.stage_table import StageTable
 
 OUTPUTS = ("joints", "tool")
 NO_SENSOR = "none"
@@ -41,6 +42,7 @@ def _live(
 
 BEHAVIOR_PARAMETERS = (
     _live("behaviors", "string[]", [], "names of those that take part; of each, kind and settings are parameters too"),
+    Parameter("standby", "string[]", [], "names of those that take part only once they are added to behaviors"),
     Parameter("output", "string", "joints", "joint and Cartesian references, or the tool's alone", choices=OUTPUTS),
     # the law
     _live("inertia", "double[]", list(LAW.inertia), "M, diagonal or row by row", "kg, kg*m, kg*m^2"),
@@ -146,12 +148,17 @@ def tool_wrench(values: dict[str, Any], description: RobotDescription, chain: Ch
 # Behaviours -----------------------------------------------------------------------------------------------------------
 
 
-def declare_behaviors(table: ParameterTable, names: list[str]) -> None:
+def declare_behaviors(table: ParameterTable | StageTable, values: dict[str, Any]) -> None:
     """Declare ``<name>.kind`` and, of the kind that it says, ``<name>.<setting>`` for every name.
+
+    Args:
+        table: that gets them.
+        values: which name behaviours that take part, or may later.
 
     Raises:
         ConfigError: a name that cannot be one, or a kind that is unknown.
     """
+    names = list(dict.fromkeys((*values["behaviors"], *values["standby"])))
     for name in names:
         if not NAME.fullmatch(name):
             raise ConfigError(f"behaviors: '{name}' is no name for parameters: letters, digits and _ from a letter on")

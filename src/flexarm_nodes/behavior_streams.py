@@ -1,24 +1,14 @@
-"""Streams that behaviours follow: twists of an operator, references of a path."""
+"""Twists of an operator, for the behaviours that follow them."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from geometry_msgs.msg import TwistStamped
 
-from flexarm.msg import CartesianReference
-from flexarm_core.behavior_impedance.behavior import BehaviorSpec
-from flexarm_core.behavior_impedance.behaviors.path import Path
 from flexarm_core.behavior_impedance.behaviors.teleoperation import Teleoperation
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.errors import InputError
-from flexarm_core.robot.base_link import BaseLink
-from flexarm_core.types import Array
-from flexarm_nodes.conversions import cartesian_reference_from_message, stamp_to_nanoseconds
-
-ALL_AXES = np.ones(6, dtype=bool)
+from flexarm_nodes.conversions import stamp_to_nanoseconds
 
 
 def give_twist(message: TwistStamped, controller: BehaviorImpedanceController, newest: int) -> None:
@@ -53,49 +43,3 @@ def give_twist(message: TwistStamped, controller: BehaviorImpedanceController, n
     given = stamp_to_nanoseconds(message.header.stamp)
     for behavior in followers:
         behavior.give(min(given, newest) if given else newest, twist)
-
-
-def stream_followers(controller: BehaviorImpedanceController) -> Iterator[Path]:
-    """Behaviours of kind path that follow a stream."""
-    for active in controller.behaviors:
-        if isinstance(active.behavior, Path) and _of_stream(active.spec):
-            yield active.behavior
-
-
-def _of_stream(spec: BehaviorSpec) -> bool:
-    return spec.settings.get("source") == "stream"
-
-
-def give_reference(
-    message: CartesianReference,
-    controller: BehaviorImpedanceController,
-    base: BaseLink,
-    deflection: Array,
-    newest: int,
-) -> None:
-    """Give a reference to the path that follows a stream, in the base link's frame.
-
-    Twist and acceleration are turned into its axes; how the base link itself moves is not taken off. Which axes count
-    is said by the law's parameter, not by the reference.
-
-    Args:
-        message: the reference.
-        controller: whose behaviours get it.
-        base: where the base link is.
-        deflection: (m,) of the elastic joints under it [m | rad].
-        newest: stamp of the newest joint state [ns]; one beyond it is taken for it, as with twists.
-
-    Raises:
-        InputError: nobody follows a stream, another tool or frame, no pose, a jump; nothing changes.
-    """
-    followers = list(stream_followers(controller))
-    if not followers:
-        raise InputError("path reference: no behaviour of kind path with source 'stream' takes part")
-    reference = cartesian_reference_from_message(message, controller.arm.chain.tool_frame)
-    position, rotation, _ = base.reference(replace(reference, axes=ALL_AXES), deflection)
-    turn = rotation @ reference.rotation.T
-    twist, acceleration = (
-        (part.reshape(2, 3) @ turn.T).ravel() for part in (reference.velocity, reference.acceleration)
-    )
-    for behavior in followers:
-        behavior.give(min(reference.stamp, newest), position, rotation, twist, acceleration)

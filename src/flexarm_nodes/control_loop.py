@@ -6,6 +6,7 @@ of a stage are those of its node, under its name: ``rns_vibration_controller.law
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,17 +26,22 @@ from flexarm_core.types import Array, FlexibleSample
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.control_loop_behaviors import ControlLoopBehaviors
 from flexarm_nodes.control_loop_inputs import ControlLoopInputs
 from flexarm_nodes.control_loop_output import ControlLoopOutput
 from flexarm_nodes.conversions import doubles, joint_reference_to_message, stamp_to_nanoseconds
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.hardware_gate import SILENCE_CHECK_PERIOD
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
-from flexarm_nodes.stage_builders import BUILDERS, GATE_PARAMETERS, BuiltStage, build_gate
+from flexarm_nodes.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, BuiltStage, build_gate
 from flexarm_nodes.stage_parameters import commanded_order
+from flexarm_nodes.stage_table import StageTable
+from flexarm_nodes.tick_times import TickTimes
 
 GATE = "hardware_gate"
 USUAL = ["reference_generator", "rns_vibration_controller", GATE]
+ANSWER_ARRIVES = 0.1  # [s] in which a command has reached whoever waits for it, less than states are repeated after
+SAID_AFTER = 200  # ticks between two looks at how long they take
 SHARED = tuple(row.name for row in ARM_PARAMETERS)
 
 
@@ -55,13 +61,16 @@ class ControlLoop(ArmNode):
         """Declare the parameters of every stage; topics depend on which take part."""
         super().__init__("control_loop")
         for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
-            self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
+            live = name != GATE  # whose mode a loop cannot switch
+            self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
         self.create_subscription(JointState, topics.JOINT_STATES, self.guarded(self._on_joint_state), topics.NEWEST)
         self._commanded = self.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
         self._subscriptions_of_sensors: list[Any] = []
         self._output: ControlLoopOutput | None = None
+        self._behaviors: ControlLoopBehaviors | None = None
         self._commands: Any = None
         self._timer: Any = None
+        self._times, self._times_said = TickTimes(), {"ticks": "0"}
         self._silence = self.create_timer(SILENCE_CHECK_PERIOD, lambda: self.guarded(self._on_silence)(None))
 
     # Life -------------------------------------------------------------------------------------------------------------
@@ -74,14 +83,27 @@ class ControlLoop(ArmNode):
                 f"stages are {', '.join(names) or 'none'}; expected {GATE} as the last, before it any of"
                 f" {', '.join(BUILDERS)}"
             )
+        for name in names[:-1]:
+            if name in LATER_ROWS:
+                LATER_ROWS[name](StageTable(self.table, name), _of(name, values))
+        values = self.table.values()
         self._built: dict[str, BuiltStage] = {}
         for name in names[:-1]:
             self._built[name] = BUILDERS[name][1](_of(name, values), model)
         stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
         gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
         modes = FlexibleModel(model.description, model.tool_frame, gravity).mode_names
-        if self._output is not None:
-            self._output.close()
+        for part in (self._output, self._behaviors):
+            if part is not None:
+                part.close()
+        self._behaviors = next(
+            (
+                ControlLoopBehaviors(self, built.behaviors, _of(name, values), self._refuse, lambda: self._answered)
+                for name, built in self._built.items()
+                if built.behaviors is not None
+            ),
+            None,
+        )
         self._output = output = ControlLoopOutput(self, model, modes, stages)
         self._pipeline = Pipeline(stages, build_gate(gate_values, model), output.carry)
         self._model, self._order = model, commanded_order(gate_values, model)
@@ -110,6 +132,11 @@ class ControlLoop(ArmNode):
         self._inputs.reset()
         assert self._output is not None
         self._output.reset()
+        if self._behaviors is not None:
+            self._behaviors.reset()
+        self._times.reset()
+        self._sent = 0.0  # when the newest sample was answered [s]
+        self._came = 0.0  # when the joint state that waits came [s]
         self._pending: FlexibleSample | None = None
         self._answered: int | None = None  # stamp of the newest sample
         self._command: Array | None = None  # that answered it
@@ -120,18 +147,26 @@ class ControlLoop(ArmNode):
         self._pending = None
         self._timer.cancel()
         self._send(self._pipeline.gate.gate.rest_command())
+        self.get_logger().info(self._times.said())
 
     def change(self, values: dict[str, Any]) -> None:
         """Live parameters take effect with the next sample."""
         for name, built in self._built.items():
             built.change(_of(name, values))
+            if built.behaviors is not None and self._behaviors is not None:
+                self._behaviors.change(_of(name, values))
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
     def _on_joint_state(self, message: JointState) -> None:
+        came = time.perf_counter()
         stamp = stamp_to_nanoseconds(message.header.stamp)
         if stamp == self._answered:
-            self._send(self._command)  # the plant repeats a state that nobody seems to have heard
+            # The plant repeats a state that nobody seems to have heard. Commands have no stamp: one that is sent again
+            # while the first is on its way would be taken for the answer to the next state.
+            if came - self._sent > ANSWER_ARRIVES:
+                self._send(self._command)
+                self._sent = came
             return
         if self._pending is not None and stamp == self._pending.stamp:
             return  # likewise, but it still waits for its sensors
@@ -151,7 +186,7 @@ class ControlLoop(ArmNode):
             self._send(self._pipeline.refuse(stamp, str(error)))
             self._report({})
             return
-        self._pending = sample
+        self._pending, self._came = sample, came
         if self._inputs.complete(stamp):
             self._update()
         else:
@@ -182,10 +217,18 @@ class ControlLoop(ArmNode):
         tick: Tick = self._pipeline.tick(self._inputs.sample(joints))
         self._answered, self._command = tick.stamp, tick.command
         self._send(tick.command)
+        self._sent = time.perf_counter()
+        self._times.add(time.perf_counter() - self._came)
         assert self._output is not None
         self._output.publish(tick)
         left_out = [one.left_out for one in (tick.estimate, tick.flexible) if one is not None]
-        self._report(tick.refused, [name for names in left_out for name in names])
+        remarks = [f"left out: {', '.join(names)}" for names in left_out if names]
+        if tick.reaction is not None and tick.reaction.damping > 0.0:
+            remarks.append("near-singular: the inverse is damped")
+        if self._behaviors is not None:
+            level, said = self._behaviors.publish()
+            remarks += [said] if level != OK else []
+        self._report(tick.refused, remarks)
 
     def _on_silence(self, _: None) -> None:
         self._send(self._pipeline.gate.gate.on_silence(self._age(), SILENCE_CHECK_PERIOD))
@@ -202,9 +245,15 @@ class ControlLoop(ArmNode):
             sent = JointReferenceRecord(self._stamp, **{self._pipeline.gate.gate.config.command_mode: command})
             self._commanded.publish(joint_reference_to_message(sent, self._model.joint_names))
 
-    def _report(self, refused: dict[str, str], left_out: Sequence[str] = ()) -> None:
+    def _refuse(self, stamp: int, reason: str) -> None:
+        """Say why a message was refused."""
+        self.diagnostics.report(ERROR, reason, stamp)
+
+    def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
         status = self._pipeline.gate.gate.status
-        values = {"state": status.state.value, "stops": str(status.stops)}
+        if self._times.count % SAID_AFTER == 0:
+            self._times_said = self._times.values()
+        values = {"state": status.state.value, "stops": str(status.stops), **self._times_said}
         if status.state is GateState.STOPPING:
             self.diagnostics.report(ERROR, f"controlled stop: {status.reason}", self._stamp, values)
         elif refused:
@@ -212,8 +261,8 @@ class ControlLoop(ArmNode):
             self.diagnostics.report(ERROR, said, self._stamp, values)
         elif status.limited:
             self.diagnostics.report(WARN, f"limited {', '.join(status.limited)}", self._stamp, values)
-        elif left_out:
-            self.diagnostics.report(WARN, f"left out: {', '.join(left_out)}", self._stamp, values)
+        elif remarks:
+            self.diagnostics.report(WARN, "; ".join(remarks), self._stamp, values)
         else:
             self.diagnostics.report(OK, status.state.value, self._stamp, values)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from flexarm.msg import (
@@ -14,7 +16,9 @@ from flexarm.msg import (
     RedundancyState,
 )
 from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
+from flexarm_core.pipeline.behavior_stage import BehaviorStage
 from flexarm_core.pipeline.flexible_stages import FlexibleEstimatorStage
+from flexarm_core.pipeline.reactionless_stage import ReactionlessStage
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import JointMotion, ReferenceStage
 from flexarm_core.pipeline.stage import Stage
@@ -22,21 +26,28 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import VibrationStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
+from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode
 from flexarm_nodes.base_wrench_conversions import base_wrench_estimate_to_message
 from flexarm_nodes.conversions import (
     base_reaction_to_message,
-    cartesian_reference_from_message,
     cartesian_reference_to_message,
     joint_reference_to_message,
+    quaternion_to_rotation,
+    rotation_to_quaternion,
 )
 from flexarm_nodes.flexible_conversions import flexible_state_to_message
 from flexarm_nodes.path_conversions import redundancy_state_to_message
 
+Make = Callable[[Tick], Any]  # message of a tick; None: there is none to send
+
 
 class ControlLoopOutput:
-    """Publishers of the stages; nothing is made of what nobody listens to."""
+    """Publishers of the stages; nothing is made of what nobody listens to.
+
+    Of several stages that write the same reference the last keeps the topic; that of another is ``STAGE/TOPIC``.
+    """
 
     def __init__(self, node: ArmNode, model: ArmModel, modes: tuple[str, ...], stages: Sequence[Stage]) -> None:
         """Create the publishers.
@@ -48,19 +59,13 @@ class ControlLoopOutput:
             stages: of the pipeline, the gate left out.
         """
         self._node, self._model, self._modes = node, model, modes
-        self._publishers: dict[str, Any] = {}
-        self._joints: dict[str, Any] = {}  # by the name of the stage
         self._wrench = next((stage for stage in stages if isinstance(stage, BaseWrenchStage)), None)
-        self._solver = next((stage for stage in stages if isinstance(stage, RedundancyStage)), None)
+        self._senders: list[tuple[Any, Make]] = []
+        last = {topic: stage.name for stage in stages for topic, kind, _ in self._sent(stage) if kind in REFERENCES}
         for stage in stages:
-            for topic, kind in _reports(stage):
-                self._publishers[topic] = node.create_publisher(kind, topic, topics.CONTROL)
-        acting = [stage.name for stage in stages if _acts(stage)]
-        for name in acting:
-            topic = topics.JOINT_REFERENCE if name == acting[-1] else f"{name}/{topics.JOINT_REFERENCE}"
-            self._joints[name] = node.create_publisher(JointReference, topic, topics.CONTROL)
-        if topics.DESIRED_JOINT_REFERENCE in self._publishers:
-            self._joints[ReferenceStage.name] = self._publishers[topics.DESIRED_JOINT_REFERENCE]
+            for topic, kind, make in self._sent(stage):
+                name = topic if last.get(topic, stage.name) == stage.name else f"{stage.name}/{topic}"
+                self._senders.append((node.create_publisher(kind, name, topics.CONTROL), make))
         self.reset()
 
     def reset(self) -> None:
@@ -69,68 +74,81 @@ class ControlLoopOutput:
 
     def close(self) -> None:
         """Take the publishers away."""
-        for publisher in {*self._publishers.values(), *self._joints.values()}:
+        for publisher, _ in self._senders:
             self._node.destroy_publisher(publisher)
 
-    def carry(self, reference: CartesianReferenceRecord) -> CartesianReferenceRecord:
-        """Send a tool reference; what the message says is what the stages get, as where they are separate."""
-        message = cartesian_reference_to_message(reference, self._model.tool_frame)
-        self._publishers[topics.CARTESIAN_REFERENCE].publish(message)
-        return cartesian_reference_from_message(message, self._model.tool_frame)
+    @staticmethod
+    def carry(reference: CartesianReferenceRecord) -> CartesianReferenceRecord:
+        """A tool reference as a message says it: its quaternion differs from the rotation matrix in the last digits."""
+        return replace(reference, rotation=quaternion_to_rotation(rotation_to_quaternion(reference.rotation)))
 
     def publish(self, tick: Tick) -> None:
         """Send what the stages made of a sample."""
-        model = self._model
-        for name, joints in tick.given.items():
-            if self._joints[name].get_subscription_count():
-                self._joints[name].publish(joint_reference_to_message(joints, model.joint_names))
-        if tick.reaction is not None and (to := self._heard(topics.BASE_REACTION)):
-            to.publish(base_reaction_to_message(tick.reaction, model.base_frame, model.elastic_joint_names))
-        if tick.flexible is not None and (to := self._heard(topics.FLEXIBLE_STATE)):
-            names = tuple(joint.name for joint in model.description.elastic)
-            to.publish(flexible_state_to_message(tick.flexible, names, self._modes))
-        if tick.estimate is not None and self._wrench is not None and (to := self._heard(topics.BASE_WRENCH_ESTIMATE)):
-            frame = self._wrench.estimator.bodies.sensor_frame
-            to.publish(base_wrench_estimate_to_message(tick.estimate, model.joint_names, frame, self._weight))
+        for publisher, make in self._senders:
+            if publisher.get_subscription_count():
+                message = make(tick)
+                if message is not None:
+                    publisher.publish(message)
         if self._wrench is not None and self._wrench.controller is not None:
             self._weight = self._wrench.controller.weight
-        if self._solver is not None and (to := self._heard(topics.REDUNDANCY_STATE)):
-            status = self._solver.status
-            activity = RedundancyState.HOLDING if status is None else RedundancyState.STREAMING
-            to.publish(redundancy_state_to_message(tick.stamp, model.base_frame, activity, 0.0, status))
 
-    def _heard(self, topic: str) -> Any:
-        """Publisher of a topic to which somebody listens, else None."""
-        publisher = self._publishers.get(topic)
-        return publisher if publisher is not None and publisher.get_subscription_count() else None
+    def _sent(self, stage: Stage) -> Iterator[tuple[str, Any, Make]]:
+        """Topic, message type and message of all that a stage makes."""
+        joints, name = topics.JOINT_REFERENCE, stage.name
+        if isinstance(stage, ReferenceStage):
+            if isinstance(stage.motion, JointMotion):
+                joints = topics.DESIRED_JOINT_REFERENCE
+            else:
+                yield topics.CARTESIAN_REFERENCE, CartesianReference, partial(self._tool, name)
+                return
+        elif isinstance(stage, BehaviorStage):
+            yield topics.CARTESIAN_REFERENCE, CartesianReference, partial(self._tool, name)
+            if not stage.leads:
+                return
+        elif isinstance(stage, FlexibleEstimatorStage):
+            yield topics.FLEXIBLE_STATE, FlexibleState, self._flexible
+            return
+        elif isinstance(stage, RedundancyStage):
+            yield topics.REDUNDANCY_STATE, RedundancyState, partial(self._redundancy, stage)
+        elif isinstance(stage, VibrationStage):
+            yield topics.BASE_REACTION, BaseReaction, self._reaction
+        elif isinstance(stage, ReactionlessStage):
+            yield topics.BASE_REACTION, BaseReaction, self._reaction
+            yield topics.DESIRED_JOINT_REFERENCE, JointReference, lambda _: self._joint_message(stage.wanted)
+        elif isinstance(stage, BaseWrenchStage):
+            yield topics.BASE_WRENCH_ESTIMATE, BaseWrenchEstimate, partial(self._estimate, stage)
+            if stage.controller is None:
+                return
+        yield joints, JointReference, lambda tick: self._joint_message(tick.given.get(name))
+
+    def _joint_message(self, joints: JointReferenceRecord | None) -> Any:
+        return None if joints is None else joint_reference_to_message(joints, self._model.joint_names)
+
+    def _tool(self, stage: str, tick: Tick) -> Any:
+        tool = tick.given_tools.get(stage)
+        return None if tool is None else cartesian_reference_to_message(tool, self._model.tool_frame)
+
+    def _reaction(self, tick: Tick) -> Any:
+        if tick.reaction is None:
+            return None
+        return base_reaction_to_message(tick.reaction, self._model.base_frame, self._model.elastic_joint_names)
+
+    def _flexible(self, tick: Tick) -> Any:
+        if tick.flexible is None:
+            return None
+        names = tuple(joint.name for joint in self._model.description.elastic)
+        return flexible_state_to_message(tick.flexible, names, self._modes)
+
+    def _estimate(self, stage: BaseWrenchStage, tick: Tick) -> Any:
+        if tick.estimate is None:
+            return None
+        frame = stage.estimator.bodies.sensor_frame
+        return base_wrench_estimate_to_message(tick.estimate, self._model.joint_names, frame, self._weight)
+
+    def _redundancy(self, stage: RedundancyStage, tick: Tick) -> Any:
+        status = stage.status
+        activity = RedundancyState.HOLDING if status is None else RedundancyState.STREAMING
+        return redundancy_state_to_message(tick.stamp, self._model.base_frame, activity, 0.0, status)
 
 
-_REPORTS: dict[type, tuple[str, Any]] = {
-    FlexibleEstimatorStage: (topics.FLEXIBLE_STATE, FlexibleState),
-    RedundancyStage: (topics.REDUNDANCY_STATE, RedundancyState),
-    VibrationStage: (topics.BASE_REACTION, BaseReaction),
-    BaseWrenchStage: (topics.BASE_WRENCH_ESTIMATE, BaseWrenchEstimate),
-}
-
-
-def _reports(stage: Stage) -> Iterator[tuple[str, Any]]:
-    """Topics and message types of what a stage makes beside joint references that answer others."""
-    if isinstance(stage, ReferenceStage):
-        joints = isinstance(stage.motion, JointMotion)
-        yield (
-            (topics.DESIRED_JOINT_REFERENCE, JointReference)
-            if joints
-            else (
-                topics.CARTESIAN_REFERENCE,
-                CartesianReference,
-            )
-        )
-    elif type(stage) in _REPORTS:
-        yield _REPORTS[type(stage)]
-
-
-def _acts(stage: Stage) -> bool:
-    """Whether a stage answers with joint references, other than by making them up."""
-    if isinstance(stage, BaseWrenchStage):
-        return stage.controller is not None
-    return not isinstance(stage, (ReferenceStage, FlexibleEstimatorStage))
+REFERENCES = (CartesianReference, JointReference)

@@ -10,6 +10,7 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
+from flexarm_core.pipeline.reactionless_stage import ReactionlessStage, ReactionlessTask
 from flexarm_core.reaction_null_space.path_file import load_path
 from flexarm_core.reaction_null_space.path_motion import SPEED_LAWS, PathMotionConfig
 from flexarm_core.reaction_null_space.reactionless_path import ReactionlessPath
@@ -130,6 +131,26 @@ def traced_path(values: dict[str, Any], model: ArmModel, posture: Array) -> Reac
         FlexarmError: there is none.
     """
     return trace(model, posture, values["selection"], length=values["longest_path"])
+
+
+def reactionless_stage(values: dict[str, Any], model: ArmModel) -> ReactionlessStage:
+    """The law with its task, its path or posture where these are known already.
+
+    Raises:
+        FlexarmError: values that do not fit the arm, a path that is of no use, gains that are unstable.
+    """
+    follows = values["task"] == "path"
+    task = ReactionlessTask(
+        motion=motion_config(values) if follows else None,
+        path=known_path(values, model) if follows else None,
+        posture=None if follows else known_posture(values, model),
+        longest_path=values["longest_path"],
+        start_tolerance=values["start_tolerance"],
+        rate=values["rate"],
+        delay=values["delay"],
+        drive_bandwidth=values["drive_bandwidth"],
+    )
+    return ReactionlessStage(model, law_config(values), task, values["base_state_source"])
 
 
 def shown_paths(values: dict[str, Any], model: ArmModel) -> list[ReactionlessPath]:

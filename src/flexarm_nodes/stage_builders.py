@@ -15,28 +15,26 @@ from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.solver import RedundancySolver
-from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
 from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, FlexibleSensors
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.stage import Stage
-from flexarm_core.pipeline.vibration_stage import VibrationStage
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, FlexibleSample, JointReference
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_nodes.base_wrench_parameters import check_base_motion
-from flexarm_nodes.base_wrench_stage import BaseWrenchStage as BaseWrenchCore
+from flexarm_nodes.base_wrench_stage import BaseWrenchStage as ConfiguredBaseWrench
 from flexarm_nodes.base_wrench_torque_estimator import BaseWrenchTorqueEstimator
+from flexarm_nodes.behavior_parameters import BEHAVIOR_PARAMETERS, declare_behaviors
+from flexarm_nodes.behavior_setup import BehaviorSetup
 from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.hardware_gate import HardwareGateNode
 from flexarm_nodes.ik_parameters import motion_limits, redundancy_config
 from flexarm_nodes.ik_redundancy_solver import IkRedundancySolver
 from flexarm_nodes.parameters import Parameter
+from flexarm_nodes.reactionless_parameters import REACTIONLESS_PARAMETERS, law_config, reactionless_stage
 from flexarm_nodes.reference_generator import ReferenceGenerator
 from flexarm_nodes.rns_vibration_controller import RnsVibrationController
 from flexarm_nodes.stage_parameters import (
@@ -44,7 +42,9 @@ from flexarm_nodes.stage_parameters import (
     hardware_gate,
     reference_motion,
     vibration_config,
+    vibration_stage,
 )
+from flexarm_nodes.stage_table import StageTable
 
 Values = Mapping[str, Any]
 
@@ -57,11 +57,13 @@ class BuiltStage:
         stage: of a pipeline.
         change: takes changed live parameters, all or none; raises FlexarmError to refuse them.
         sensors: topics' sensors that it waits for, by kind: ``wrench``, ``imu``, ``strain``.
+        behaviors: of a stage that has some.
     """
 
     stage: Stage
     change: Callable[[Values], None]
     sensors: tuple[tuple[str, str], ...] = ()
+    behaviors: BehaviorSetup | None = None
 
 
 def _stays(values: Values) -> None:
@@ -73,15 +75,7 @@ def _reference(values: Values, model: ArmModel) -> BuiltStage:
 
 
 def _vibration(values: Values, model: ArmModel) -> BuiltStage:
-    selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
-    sampling = Sampling(
-        1.0 / values["rate"], values["delay"], drive=values["drive"], drive_bandwidth=values["drive_bandwidth"]
-    )
-    stage = VibrationStage(
-        VibrationController(model, vibration_config(values), selection),
-        sampling if values["check_gains"] else None,
-        values["base_state_source"],
-    )
+    stage = vibration_stage(values, model)
     return BuiltStage(stage, lambda changed: stage.change(vibration_config(changed)))
 
 
@@ -95,7 +89,7 @@ def _flexible_estimator(values: Values, model: ArmModel) -> BuiltStage:
     config = EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
     sensors = FlexibleSensors(
         strain=config.correct and config.use_strain and bool(robot.strain_gauges),
-        wrenches=tuple(robot.force_torque_sensors) if config.correct and config.use_wrench else (),
+        wrenches=config.wrench_sensors(robot.force_torque_sensors),
         imus=tuple(robot.imus) if config.correct and config.use_imu else (),
     )
     estimator, still = FlexibleEstimator(_flexible_model(values, model), config), np.zeros(model.n)
@@ -129,21 +123,23 @@ def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
 
 def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
     check_base_motion(values["base_motion"], model)
-    core = BaseWrenchCore(dict(values), model)
-    stage = BaseWrenchStage(
-        core.estimator,
-        core.controller if values["control"] else None,
-        core.estimator.bodies.sensor,
-        base_motion=values["base_motion"],
-        base_bandwidth=values["acceleration_bandwidth"],
-        measured_effort=values["effort_source"] == "joint_states",
+    setup = ConfiguredBaseWrench(dict(values), model)
+    if not values["control"]:
+        setup.core.controller = None  # references pass by it
+    return BuiltStage(setup.core, lambda changed: setup.change(dict(changed)), (("wrench", setup.core.sensor),))
+
+
+def _behaviors(values: Values, model: ArmModel) -> BuiltStage:
+    setup = BehaviorSetup(dict(values), model)
+    sensor = setup.wrenches.sensor
+    return BuiltStage(
+        setup.stage, lambda changed: setup.change(dict(changed)), (("wrench", sensor),) if sensor else (), setup
     )
 
-    def change(changed: Values) -> None:
-        core.change(dict(changed))
-        stage.estimator = core.estimator
 
-    return BuiltStage(stage, change, (("wrench", stage.sensor),))
+def _reactionless(values: Values, model: ArmModel) -> BuiltStage:
+    stage = reactionless_stage(dict(values), model)
+    return BuiltStage(stage, lambda changed: stage.change(law_config(dict(changed))))
 
 
 def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
@@ -173,9 +169,15 @@ def build_gate(values: Values, model: ArmModel) -> GateStage:
 BUILDERS: dict[str, tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], BuiltStage]]] = {
     "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, _flexible_estimator),
     "reference_generator": (ReferenceGenerator.PARAMETERS, _reference),
+    "behavior_impedance_controller": (BEHAVIOR_PARAMETERS, _behaviors),
     "ik_redundancy_solver": (IkRedundancySolver.PARAMETERS, _redundancy),
+    "reactionless_path_controller": (REACTIONLESS_PARAMETERS, _reactionless),
     "rns_vibration_controller": (RnsVibrationController.PARAMETERS, _vibration),
     "flexible_dynamics_controller": (FlexibleDynamicsController.PARAMETERS, _flexible_controller),
     "base_wrench_torque_estimator": (BaseWrenchTorqueEstimator.PARAMETERS, _base_wrench),
 }
 GATE_PARAMETERS = HardwareGateNode.PARAMETERS
+# of stages whose parameters depend on parameters: what declares the further ones, from the values of the others
+LATER_ROWS: dict[str, Callable[[StageTable, dict[str, Any]], None]] = {
+    "behavior_impedance_controller": declare_behaviors,
+}

@@ -15,8 +15,9 @@ from flexarm_tools.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring import check_wiring
 from flexarm_tools.wiring_chain import chained
 from flexarm_tools.wiring_scenario import wired_nodes
-from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES, ros2_control_ports
+from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES, node_ports, ros2_control_ports
 
+LOCKSTEP_WAIT = 1.0  # [s] wall time that a control loop waits for a sensor
 WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
 
 
@@ -86,6 +87,41 @@ def select_stages(scenario: Scenario, names: Sequence[str]) -> Scenario:
     return replace(scenario, nodes=tuple(nodes[name] for name in names), events=events)
 
 
+def in_one_process(scenario: Scenario) -> Scenario:
+    """The same scenario with all its stages in one node, ``control_loop``; nodes that are no stages stay beside it.
+
+    Parameters and events of a stage become those of the node, under the stage's name. The longest ``sensor_wait`` of a
+    stage is that of the node; in lockstep it is long enough to count for no load of the machine.
+
+    Raises:
+        ConfigError: two stages of one executable, or an event that is for a whole node.
+    """
+    stages = [node for node in scenario.nodes if node.package == "flexarm" and node.executable in STAGES]
+    by_name = {node.name: node.executable for node in stages}
+    executables = list(by_name.values())
+    if len(set(executables)) != len(executables):
+        raise ConfigError(f"one process holds a stage once; the scenario has {', '.join(executables)}")
+    parameters: dict[str, Any] = {"stages": executables}
+    waits = [node.parameters["sensor_wait"] for node in stages if "sensor_wait" in node.parameters]
+    waits += [LOCKSTEP_WAIT] if scenario.mode == "lockstep" else []
+    parameters |= {"sensor_wait": max(waits)} if waits else {}
+    for node in stages:
+        parameters |= {f"{node.executable}.{key}": value for key, value in node.parameters.items()}
+    remappings = _of_one_process(stages, parameters, scenario)
+    one = NodeSpec("flexarm", CONTROL_LOOP, CONTROL_LOOP, parameters, remappings)
+    events = []
+    for event in scenario.events:
+        if event.node not in by_name:
+            events.append(event)
+            continue
+        if event.transition or event.kill:
+            raise ConfigError(f"the event at {event.at:g} s ends stage '{event.node}' alone: it needs its own process")
+        changed = {f"{by_name[event.node]}.{key}": value for key, value in event.parameters.items()}
+        events.append(replace(event, node=CONTROL_LOOP, parameters=changed))
+    others = [node for node in scenario.nodes if node not in stages]
+    return replace(scenario, nodes=(one, *others), events=tuple(events))
+
+
 def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:
     """Nodes of the suite by the names of their executables, with default parameters.
 
@@ -152,6 +188,24 @@ def command_mode(scenario: Scenario) -> str:
     default = next(row.default for row in TABLES[GATE] if row.name == "command_mode")
     gates = [node for node in scenario.nodes if node.executable == GATE]
     return str(gates[0].parameters.get("command_mode", default)) if gates else str(default)
+
+
+def _of_one_process(stages: Sequence[NodeSpec], parameters: Mapping[str, Any], scenario: Scenario) -> dict[str, str]:
+    """Remappings of stages in one process; those of references from stage to stage have no meaning there."""
+    robot, found = scenario.robot, {}
+    whole = node_ports(CONTROL_LOOP, parameters, robot.description, robot.tool_frame)
+    assert whole is not None  # the table holds it
+    read, written = ({port.topic for port in ports} for ports in (whole.inputs, whole.outputs))
+    for node in stages:
+        own = node_ports(node.executable, node.parameters, robot.description, robot.tool_frame)
+        given = {output.topic for output in own.outputs} if own is not None else set()
+        for old, new in node.remappings.items():
+            inner = f"{node.executable}/{old}"
+            if inner in written:
+                found[inner] = new
+            elif old in read or (old in given and old in written):
+                found[old] = new
+    return found
 
 
 def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: bool) -> NodeSpec:

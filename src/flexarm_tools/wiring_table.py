@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from flexarm_core.behavior_impedance.tool_wrench import tool_sensors
+from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes import topics
@@ -32,6 +33,7 @@ STAGES = (
     "hardware_gate",
 )
 PLANT, GATE, CONTROL_LOOP = "simulated_plant", "hardware_gate", "control_loop"
+DRAWN = "behavior_impedance_controller"  # the stage whose markers a control loop sends
 
 
 Values = Mapping[str, Any]
@@ -130,13 +132,14 @@ def _redundancy(values: Values, description: RobotDescription, tool: str) -> Por
 
 def _vibration(values: Values, description: RobotDescription, tool: str) -> Ports:
     task, because = values["task"], f"task '{values['task']}'"
+    led = task == "tool_path" and values["posture_gain"] > 0.0 and values["posture"] == "desired_joint_reference"
     gives = frozenset({"acceleration", "effort"})
     return Ports(
         (
             STATES,
             _base_state(values),
             Input(topics.CARTESIAN_REFERENCE, TOOL, _needed(task == "tool_path"), because),
-            Input(topics.DESIRED_JOINT_REFERENCE, JOINTS, _needed(task == "joint_path"), because, BY_POSITION),
+            Input(topics.DESIRED_JOINT_REFERENCE, JOINTS, _needed(task == "joint_path" or led), because, BY_POSITION),
         ),
         (
             Output(
@@ -165,9 +168,11 @@ def _reactionless(values: Values, description: RobotDescription, tool: str) -> P
 
 def _flexible_estimator(values: Values, description: RobotDescription, tool: str) -> Ports:
     inputs = [STATES]
-    if values["correct"] and values["use_wrench"]:
-        names = description.force_torque_sensors
-        inputs += [Input(topics.wrench_topic(name), "WrenchStamped", because="use_wrench") for name in names]
+    for name in description.force_torque_sensors:
+        if name == values["contact_sensor"]:
+            inputs.append(Input(topics.wrench_topic(name), "WrenchStamped", because="contact_sensor"))
+        elif values["correct"] and values["use_wrench"]:
+            inputs.append(Input(topics.wrench_topic(name), "WrenchStamped", because="use_wrench"))
     if values["correct"] and values["use_imu"]:
         inputs += [Input(topics.imu_topic(name), "Imu", because="use_imu") for name in description.imus]
     if values["correct"] and values["use_strain"] and description.strain_gauges:
@@ -230,6 +235,22 @@ def _gate(values: Values, description: RobotDescription, tool: str) -> Ports:
     )
 
 
+def _state_markers(values: Values, description: RobotDescription, tool: str) -> Ports:
+    sensor = DeflectedArm(description, tool).base_sensor
+    wrench = [Input(topics.wrench_topic(sensor), "WrenchStamped", Use.HEARD)] if sensor else []
+    return Ports(
+        (
+            STATES,
+            Input(topics.FLEXIBLE_STATE, "FlexibleState", Use.HEARD),
+            Input(topics.TRUE_FLEXIBLE_STATE, "FlexibleState", Use.HEARD),
+            Input(topics.CARTESIAN_REFERENCE, TOOL, Use.IGNORED, "it is only drawn"),
+            Input(topics.BASE_REACTION, "BaseReaction", Use.HEARD),
+            *wrench,
+        ),
+        (_MARKERS,),
+    )
+
+
 def _plant(values: Values, description: RobotDescription, tool: str) -> Ports:
     outputs = [
         Output(topics.CLOCK, "Clock"),
@@ -258,7 +279,12 @@ def _control_loop(parameters: Values, description: RobotDescription, tool: str) 
         known = node_ports(name, own, description, tool)
         if known is not None:
             ports[name] = known
-    leading = [name for name in ports if name in STAGES[2:-1] and _leads(ports[name], topics.JOINT_REFERENCE)]
+    last = {  # stage that keeps a reference's topic: of several the last
+        output.topic: name
+        for name, each in ports.items()
+        for output in each.outputs
+        if output.kind in (JOINTS, TOOL) and output.role is not Role.SILENT
+    }
     inputs: dict[str, Input] = {}
     outputs: list[Output] = []
     given: set[str] = set()  # kinds of references, and estimates, of the stages before
@@ -270,17 +296,14 @@ def _control_loop(parameters: Values, description: RobotDescription, tool: str) 
             topic = f"~/{port.topic}" if between else port.topic  # nobody outside can give what goes between stages
             inputs[topic] = replace(port, topic=topic, because=f"stage {name}: {port.because}")
         for output in each.outputs:
-            if output.role is Role.SILENT or output == _MARKERS:
+            drawn = output == _MARKERS
+            if output.role is Role.SILENT or (drawn and name != DRAWN):
                 continue
-            role = output.role if name == GATE else Role.REPORTS
-            inner = output.topic == topics.JOINT_REFERENCE and name in leading[:-1]
-            outputs.append(replace(output, topic=f"{name}/{output.topic}" if inner else output.topic, role=role))
-            given |= {output.kind} if output.role is Role.LEADS or output.kind == "FlexibleState" else set()
+            inner = drawn or last.get(output.topic, name) != name
+            topic = f"{name}/{output.topic.removeprefix('~/')}" if inner else output.topic
+            outputs.append(replace(output, topic=topic, role=output.role if name == GATE else Role.REPORTS))
+            given |= {output.kind} if output.kind in (JOINTS, TOOL, "FlexibleState") else set()
     return Ports(tuple(inputs.values()), tuple(outputs))
-
-
-def _leads(ports: Ports, topic: str) -> bool:
-    return any(output.topic == topic and output.role is Role.LEADS for output in ports.outputs)
 
 
 _NODES: dict[str, Callable[[Values, RobotDescription, str], Ports]] = {
@@ -294,6 +317,7 @@ _NODES: dict[str, Callable[[Values, RobotDescription, str], Ports]] = {
     "flexible_dynamics_controller": _flexible_controller,
     "base_wrench_torque_estimator": _base_wrench,
     GATE: _gate,
+    "state_markers": _state_markers,
 }
 _MARKERS = Output(topics.MARKERS, "MarkerArray")
 

@@ -52,10 +52,10 @@ def test_the_weight_is_taken_off_where_the_base_link_is_tilted():
     _, R = robots.chain("arm_7r").pose(POSITION)
     weight = 0.4 * (Rotation.from_euler("xyz", TILT).as_matrix() @ R).T @ GRAVITY
     message = wrench_to_message(7, LINK, np.concatenate((weight, np.cross([0.0, 0.0, 0.06], weight))))
-    tilted.take(message)
+    tilted.take_message(message)
     assert np.allclose(tilted.external(7, POSITION, NONE), 0.0, atol=1e-9)
     upright = made(robots.find("arm_7r")[0])
-    upright.take(message)
+    upright.take_message(message)
     assert np.abs(upright.external(7, POSITION, NONE)).max() > 1.0
 
 
@@ -63,7 +63,7 @@ def test_the_reading_of_a_stamp_counts_else_the_newest_before_it_while_it_is_you
     assert wrenches.external(0, POSITION, NONE) is None
     forces = {}
     for stamp in (10_000_000, 20_000_000, 30_000_000):
-        wrenches.take(reading(stamp, (stamp * 1e-6, 0.0, 0.0)))
+        wrenches.take_message(reading(stamp, (stamp * 1e-6, 0.0, 0.0)))
         forces[stamp] = wrenches.external(stamp, POSITION, NONE)
     assert len({tuple(force) for force in forces.values()}) == 3
     for asked, used in ((20_000_000, 20_000_000), (29_000_000, 20_000_000), (80_000_000, 30_000_000), (1, 10_000_000)):
@@ -72,7 +72,7 @@ def test_the_reading_of_a_stamp_counts_else_the_newest_before_it_while_it_is_you
 
 
 def test_from_a_reading_that_was_refused_there_is_none_until_a_good_one_comes(wrenches):
-    wrenches.take(reading(1))
+    wrenches.take_message(reading(1))
     for bad, reason in (
         (
             reading(2, frame="tool0"),
@@ -82,7 +82,7 @@ def test_from_a_reading_that_was_refused_there_is_none_until_a_good_one_comes(wr
         (reading(4, (np.inf, 0.0, 0.0)), "is not finite"),
     ):
         with pytest.raises(InputError, match=reason):
-            wrenches.take(bad)
+            wrenches.take_message(bad)
         assert wrenches.external(10, POSITION, NONE) is None
-    wrenches.take(reading(5))
+    wrenches.take_message(reading(5))
     assert wrenches.external(10, POSITION, NONE) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_tools.composition import (
     compose_simulation,
     compose_stages,
+    in_one_process,
     plain_value,
     read_parameter_file,
     select_stages,
@@ -19,6 +21,7 @@ from flexarm_tools.composition import (
 )
 from flexarm_tools.launch_request import LaunchRequest, requested_robot, requested_scenario, xacro_arguments
 from flexarm_tools.packages import SourcePackages
+from flexarm_tools.scenario import EventSpec, NodeSpec
 from flexarm_tools.scenario_file import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,3 +133,47 @@ def test_arguments_of_the_robot_are_added_to_those_of_the_scenario():
 def test_a_request_that_cannot_be_met_says_what_is_valid(request_, said):
     with pytest.raises(ConfigError, match=said):
         requested_scenario(request_, PACKAGES)
+
+
+REMAPPED = {
+    **{"cartesian_reference": "from_the_generator", "base_reaction": "shaking"},
+    **{"joint_states": "states", "joint_reference": "quiet"},
+}
+
+
+def test_stages_of_a_scenario_become_one_process_with_their_parameters_and_events():
+    scenario = load_scenario(COMBINED, PACKAGES)
+    event = EventSpec(1.0, "rns_vibration_controller", {"vibration_damping": False}, "", False)
+    marker = NodeSpec("flexarm", "state_markers", "state_markers", {}, {})
+    nodes = [
+        replace(node, name="quiet", remappings=REMAPPED) if node.executable == "rns_vibration_controller" else node
+        for node in scenario.nodes
+    ]
+    changed = replace(scenario, nodes=(*nodes, marker), events=(replace(event, node="quiet"),))
+    one, beside = in_one_process(changed).nodes
+    assert beside is marker
+    assert one.executable == "control_loop"
+    assert one.parameters["stages"] == CHAIN.split()
+    assert one.parameters["rns_vibration_controller.position_gain"] == 400.0
+    outside = {"base_reaction": "shaking", "joint_states": "states"}
+    assert one.remappings == {**outside, "joint_reference": "quiet"}
+    behind = replace(nodes[1], name="behind", executable="base_wrench_torque_estimator", remappings={})
+    longer = replace(changed, nodes=(*nodes[:2], replace(behind, parameters={}), nodes[2]), events=())
+    (loop,) = in_one_process(longer).nodes  # where the reference goes from stage to stage
+    assert loop.remappings == {**outside, "rns_vibration_controller/joint_reference": "quiet"}
+    assert in_one_process(changed).events == (
+        replace(event, node="control_loop", parameters={"rns_vibration_controller.vibration_damping": False}),
+    )
+    loop = compose_simulation(in_one_process(scenario)).nodes[1].parameters
+    assert loop["sensor_wait"] >= 1.0  # lockstep
+    assert loop["hardware_gate.lockstep"] is True
+
+
+def test_what_cannot_be_had_in_one_process_is_refused():
+    scenario = load_scenario(COMBINED, PACKAGES)
+    twice = replace(scenario, nodes=(*scenario.nodes, replace(scenario.nodes[1], name="again")))
+    with pytest.raises(ConfigError, match="a stage once"):
+        in_one_process(twice)
+    killed = EventSpec(1.0, "rns_vibration_controller", {}, "", True)
+    with pytest.raises(ConfigError, match="its own process"):
+        in_one_process(replace(scenario, events=(killed,)))

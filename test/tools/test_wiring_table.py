@@ -48,6 +48,14 @@ BENT_LOOP = {
     "reference_generator.space": "joints",
     "reference_generator.joint_displacement": [0.0, 0.0],
 }
+WHOLE_LOOP = {
+    "stages": [
+        *("flexible_dynamics_estimator", "reference_generator", "behavior_impedance_controller"),
+        *("rns_vibration_controller", "flexible_dynamics_controller", "base_wrench_torque_estimator"),
+        "hardware_gate",
+    ],
+    **{f"behavior_impedance_controller.{name}": value for name, value in STREAM.items()},
+}
 CASES: list[tuple[str, Path, dict[str, Any]]] = [
     ("reference_generator", BOOM, {"base_state_source": "flexible_state"}),
     ("reference_generator", ARM, MOVE),
@@ -66,6 +74,10 @@ CASES: list[tuple[str, Path, dict[str, Any]]] = [
     ("hardware_gate", BOOM, {"command_mode": "velocity", "base_state_source": "none"}),
     ("control_loop", BOOM, LOOP),
     ("control_loop", BENDING, BENT_LOOP),
+    ("control_loop", BOOM, WHOLE_LOOP),
+    ("control_loop", BOOM, {"stages": ["reactionless_path_controller", "hardware_gate"]}),
+    ("state_markers", BOOM, {}),
+    ("state_markers", BENDING, {}),
     ("simulated_plant", ARM, SURFACE),
     ("simulated_plant", BENDING, {"command_mode": "position", "segments": 4}),
 ]

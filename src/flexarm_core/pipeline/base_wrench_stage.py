@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from flexarm_core.base_wrench.controller import BaseWrenchController
 from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
 from flexarm_core.base_wrench.motion_filter import MotionFilter
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.types import ArmState, Array, BaseWrenchSample
+from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference
 
 
 class BaseWrenchStage:
@@ -19,6 +20,8 @@ class BaseWrenchStage:
     Attributes:
         estimator: that is asked; may be replaced by one of other gravity parameters.
         controller: that answers references; None: it is only observed.
+        state: (position, filtered velocity, base) of the newest estimate; None before any.
+        newest: estimate; None before any.
     """
 
     name = "base_wrench_torque_estimator"
@@ -55,6 +58,8 @@ class BaseWrenchStage:
         self._base.reset()
         if self.controller is not None:
             self.controller.reset()
+        self.state: ArmState | None = None
+        self.newest: BaseWrenchEstimate | None = None
         none = np.zeros(self._elastic)
         self._last_base = none, none, none
         self._commanded: tuple[int, Array] | None = None  # stamp and effort of the last answer
@@ -78,16 +83,36 @@ class BaseWrenchStage:
         self._last_base, self._last = base, stamp
         position, velocity = tick.sample.position, tick.sample.velocity
         read = BaseWrenchSample(stamp, position, velocity, effort, None if left_out else wrench, *base)
-        estimate = self.estimator.update(read)
-        tick.estimate = replace(estimate, left_out=tuple(left_out)) if left_out else estimate
-        if wanted is None or self.controller is None:
+        tick.estimate = self.estimate(read, left_out)
+        if wanted is None:
             return
-        state = ArmState(stamp, position, self.estimator.velocity, base[0], base[1])
-        answer = self.controller.update(state, wanted, tick.estimate, self.estimator.gravity_change)
-        assert answer.effort is not None  # which is what it is for
+        answer = self.answer(wanted)
+        assert answer.effort is not None and self.controller is not None  # which is what it is for
         limit = self.controller.model.effort_limit
         self._commanded = stamp, np.clip(answer.effort, -limit, limit)
         tick.give_joints(self.name, answer)
+
+    def estimate(self, sample: BaseWrenchSample, left_out: Sequence[str] = ()) -> BaseWrenchEstimate:
+        """Estimate of a sample; ``left_out`` are ``name: reason`` of the readings that it lacks.
+
+        Raises:
+            InputError: it is not usable.
+        """
+        estimate = self.estimator.update(sample)
+        self.newest = replace(estimate, left_out=tuple(left_out)) if left_out else estimate
+        self.state = ArmState(
+            sample.stamp, sample.position, self.estimator.velocity, sample.deflection, sample.deflection_rate
+        )
+        return self.newest
+
+    def answer(self, reference: JointReference) -> JointReference:
+        """Motor efforts that answer a reference of the newest estimate's stamp.
+
+        Raises:
+            InputError: the reference is not usable.
+        """
+        assert self.state is not None and self.newest is not None and self.controller is not None
+        return self.controller.update(self.state, reference, self.newest, self.estimator.gravity_change)
 
     def _effort(self, tick: Tick) -> Array | None:
         """Effort (n,) that acted until this sample; None where that of a joint is not known."""

@@ -7,9 +7,10 @@ import numpy as np
 from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.solver import RedundancySolver, RedundancyStatus
 from flexarm_core.pipeline.tick import Tick
+from flexarm_core.pipeline.whole_reference import whole_reference
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
-from flexarm_core.types import Array, JointReference
+from flexarm_core.types import Array
 
 
 class RedundancyStage:
@@ -57,11 +58,8 @@ class RedundancyStage:
         if dt > 0.0:
             self._step(tick, dt)
         assert self._held is not None
-        still = np.zeros(len(self._held))
-        wholes = self._held.copy(), still.copy(), still
-        for whole, part in zip(wholes, (solver.position, solver.velocity, solver.acceleration), strict=True):
-            whole[self._place] = part
-        tick.give_joints(self.name, JointReference(tick.stamp, *wholes))
+        parts = solver.position, solver.velocity, solver.acceleration
+        tick.give_joints(self.name, whole_reference(tick.stamp, self._held, self._place, *parts))
 
     def _step(self, tick: Tick, dt: float) -> None:
         """Follow the reference of this sample, or brake."""

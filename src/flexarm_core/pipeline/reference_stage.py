@@ -47,4 +47,4 @@ class ReferenceStage:
         if not motion.begun:
             tool = self.model.tool_kinematics(tick.arm_state(self.source), motion.config.frame)
             motion.begin(tick.stamp, tool.position, tool.rotation)
-        tick.tool = motion.update(tick.stamp)
+        tick.give_tool(self.name, motion.update(tick.stamp))

@@ -36,6 +36,7 @@ class Tick:
         estimate: what the sensor under the base says of the joints.
         command: (n,) for the hardware, None where the gate gave none.
         given: joint reference of each stage that gave one, by its name.
+        given_tools: likewise tool references, as the stage made them.
         refused: why a stage did not take its input, by its name.
     """
 
@@ -49,6 +50,7 @@ class Tick:
     estimate: BaseWrenchEstimate | None = None
     command: Array | None = None
     given: dict[str, JointReference] = field(default_factory=dict)
+    given_tools: dict[str, CartesianReference] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -64,6 +66,10 @@ class Tick:
     def give_joints(self, stage: str, joints: JointReference) -> None:
         """Send a stage's joint reference on its way."""
         self.joints = self.given[stage] = joints
+
+    def give_tool(self, stage: str, tool: CartesianReference) -> None:
+        """Send a stage's tool reference on its way."""
+        self.tool = self.given_tools[stage] = tool
 
     def arm_state(self, source: str) -> ArmState:
         """Joints, and the base's deflection from a source.

@@ -1,0 +1,176 @@
+"""How fast the stages of a scenario answer in real time: in one process, and as processes of their own.
+
+``python benchmark/control_loop.py [SCENARIO] [--duration SECONDS]``; the machine should have nothing else to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from flexarm_nodes.parameter_docs import TABLES
+from flexarm_tools.composition import in_one_process
+from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metric_registry import MetricOptions
+from flexarm_tools.progress import Progress
+from flexarm_tools.recording import Recording
+from flexarm_tools.run_metrics import tick_latency_max, tick_latency_p50, tick_latency_p99
+from flexarm_tools.runner import run_scenario
+from flexarm_tools.scenario import Scenario
+from flexarm_tools.scenario_file import load_scenario
+
+ROOT = Path(__file__).resolve().parents[1]
+DEFAULT = ROOT / "config" / "boom_7r" / "scenarios" / "inspect_and_wipe.yaml"
+COMPOSED, SEPARATE = 500.0, 250.0  # [Hz]
+SAID = re.compile(r"(\d+) ticks: median ([\d.]+), 99 % within ([\d.]+), longest ([\d.]+) ms")
+CORES = os.cpu_count() or 1
+
+
+def in_real_time(scenario: Scenario, rate: float, duration: float) -> Scenario:
+    """The scenario against the wall clock: stages are told its rate, and wait for sensors as they do by default."""
+    nodes = []
+    for node in scenario.nodes:
+        parameters = {name: value for name, value in node.parameters.items() if name != "sensor_wait"}
+        if any(row.name == "rate" for row in TABLES.get(node.executable, ())):
+            parameters["rate"] = rate
+        nodes.append(replace(node, parameters=parameters))
+    events = tuple(event for event in scenario.events if event.at < duration)
+    pushes = tuple(push for push in scenario.pushes if push.start < duration)
+    return replace(
+        scenario, mode="real_time", rate=rate, duration=duration, nodes=tuple(nodes), events=events, pushes=pushes,
+        figures=(),
+    )  # fmt: skip
+
+
+class Watch(Progress):
+    """How fast simulation time passes, and what part of the machine each process of the run takes meanwhile."""
+
+    def __init__(self, title: str) -> None:
+        """Begin to look."""
+        super().__init__(title)
+        self._times: list[tuple[float, float]] = []
+        self._shares: list[tuple[float, dict[str, float]]] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def show(self, now: float, end: float) -> None:
+        """Simulation time ``now`` of ``end`` [s]."""
+        super().show(now, end)
+        self._times.append((time.monotonic(), now))
+
+    @property
+    def pace(self) -> float:
+        """Simulation time over wall time."""
+        (began, first), (ended, last) = self._times[0], self._times[-1]
+        return (last - first) / (ended - began)
+
+    def shares(self) -> dict[str, float]:
+        """CPU time over wall time of each process, 1 for a core, over the second half of the run."""
+        self._over.set()
+        self._thread.join()
+        ended = self._times[-1][0]
+        middle = 0.5 * (self._times[0][0] + ended)
+        (begin, before), *_, (end, after) = [sample for sample in self._shares if middle <= sample[0] <= ended]
+        return {name: (used - before[name]) / (end - begin) for name, used in after.items() if name in before}
+
+    def _look(self) -> None:
+        while not self._over.wait(0.5):
+            self._shares.append((time.monotonic(), cpu_times()))
+
+
+def cpu_times() -> dict[str, float]:
+    """CPU time [s] that each child of this process has taken, by the name of its executable, and this process."""
+    times, tick = {"runner": time.process_time()}, os.sysconf("SC_CLK_TCK")
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            after_name = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(after_name[1]) == os.getpid():
+                words = (folder / "cmdline").read_text().split("\0")
+                name = next((Path(word).name for word in words if "/lib/flexarm/" in word), words[0])
+                times[name] = (int(after_name[11]) + int(after_name[12])) / tick
+        except (OSError, IndexError):  # it has ended meanwhile
+            continue
+    return times
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run, and what was seen of it: ``said`` are lines of the control loop's log."""
+
+    recording: Recording
+    watch: Watch
+    said: str
+
+    def details(self) -> dict[str, bool | float | str]:
+        """What stands beside a figure."""
+        shares, options = self.watch.shares(), MetricOptions()
+        busy = ", ".join(f"{name} {100.0 * share:.0f} %" for name, share in sorted(shares.items()))
+        return {
+            "pace": self.watch.pace,  # 1: real time was held
+            "cpu_share": f"{100.0 * sum(shares.values()) / CORES:.0f} % of {CORES} cores: {busy}",
+            "end_to_end_p50": tick_latency_p50(self.recording, options).value,
+            "end_to_end_p99": tick_latency_p99(self.recording, options).value,
+            "end_to_end_max": tick_latency_max(self.recording, options).value,
+            "lost_samples": str(self.recording.lost_samples),
+            "commands_missed": str(int((~(self.recording.tick_latency > 0.0)).sum())),
+        }
+
+
+def measured(scenario: Scenario, title: str) -> Measured:
+    """Run it."""
+    watch = Watch(title)
+    with tempfile.TemporaryDirectory() as folder:
+        recording = run_scenario(scenario, watch, Path(folder))
+        watch.end("done")
+        log = Path(folder) / "control_loop.log"
+        return Measured(recording, watch, log.read_text() if log.is_file() else "")
+
+
+def composed(scenario: Scenario, duration: float, stops: list[int]) -> list[Figure]:
+    """All stages in one process: its own clock says how long a tick takes."""
+    run = measured(in_one_process(in_real_time(scenario, COMPOSED, duration)), f"control_loop, {COMPOSED:g} Hz")
+    stops.append(run.recording.watchdog_stops)
+    ticks, median, p99, longest = (float(value) for value in SAID.findall(run.said)[-1])
+    details = run.details() | {"ticks": f"{ticks:.0f}", "median": 1e-3 * median, "longest": 1e-3 * longest}
+    meaning = "control_loop at 500 Hz: joint state taken to command sent, 99th percentile"
+    return [Figure("loop_p99_composed", 1e-3 * p99, "s", parse_goal("<= 1.5e-3"), meaning, details=details)]
+
+
+def separate(scenario: Scenario, duration: float, stops: list[int]) -> list[Figure]:
+    """A process a stage: the recorder's clock says when a joint state and its command went by."""
+    run = measured(in_real_time(scenario, SEPARATE, duration), f"a process a stage, {SEPARATE:g} Hz")
+    stops.append(run.recording.watchdog_stops)
+    details = run.details()
+    p99 = details["end_to_end_p99"]
+    assert isinstance(p99, float)
+    meaning = "a process a stage at 250 Hz: joint state sent to its command sent, as seen from outside, 99th percentile"
+    return [Figure("loop_p99_separate", p99, "s", parse_goal("<= 4e-3"), meaning, details=details)]
+
+
+def watchdog(stops: list[int]) -> list[Figure]:
+    """Stops of the gate in both runs."""
+    meaning = "times that the gate stopped the arm, both runs"
+    return [Figure("watchdog_stops", float(sum(stops)), "1", parse_goal("== 0"), meaning)]
+
+
+if __name__ == "__main__":
+    from table import run
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenario", type=Path, nargs="?", default=DEFAULT)
+    parser.add_argument("--duration", type=float, default=60.0)
+    arguments = parser.parse_args()
+    scenario, stops = load_scenario(arguments.scenario), []
+    both = (partial(measure, scenario, arguments.duration, stops) for measure in (composed, separate))
+    sys.exit(run("control_loop", (*both, partial(watchdog, stops))))

@@ -1,0 +1,195 @@
+"""ReactionlessStage: joint velocities that damp the base and keep the arm on a reactionless path or at a posture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.reaction_null_space.commanded_reaction import commanded_reaction
+from flexarm_core.reaction_null_space.path_motion import PathMotion, PathMotionConfig
+from flexarm_core.reaction_null_space.reactionless_path import ReactionlessPath
+from flexarm_core.reaction_null_space.trace import trace
+from flexarm_core.reaction_null_space.velocity_gain_check import check_velocity_gains
+from flexarm_core.reaction_null_space.velocity_law import Along, VelocityLaw, VelocityLawConfig
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array, BaseReaction, JointReference
+
+CHECKED = 16  # postures of a path at which gains are checked
+
+
+@dataclass(frozen=True, slots=True)
+class ReactionlessTask:
+    """What the arm does beside damping its base, and for which loop gains are checked.
+
+    Attributes:
+        motion: along a path; None: a posture is held.
+        path: along which it moves; None: the one through the first posture that is measured.
+        posture: (n,) that is held, None: the first one that is measured [rad | m].
+        longest_path: at which tracing ends, each of the two ways [rad | m].
+        start_tolerance: largest distance from where the motion begins [rad | m].
+        rate: of samples [Hz].
+        delay: from measurement to command [s].
+        drive_bandwidth: of the drives' first-order lag [rad/s].
+    """
+
+    motion: PathMotionConfig | None = None
+    path: ReactionlessPath | None = None
+    posture: Array | None = None
+    longest_path: float = 50.0
+    start_tolerance: float = 0.05
+    rate: float = 1000.0
+    delay: float = 0.0
+    drive_bandwidth: float = 200.0
+
+
+class ReactionlessStage:
+    """State -> joint velocities and base reaction.
+
+    Attributes:
+        law: that answers samples.
+        source: where it takes the base's deflection from, one of ``BASE_STATES``.
+        path: that is followed, None: a posture is held, or it is not traced yet.
+        wanted: motion that the last sample is to follow, without what damps the base; None before any.
+        along: where on the path that is, None where there is none.
+    """
+
+    name = "reactionless_path_controller"
+
+    def __init__(
+        self, model: ArmModel, config: VelocityLawConfig, task: ReactionlessTask, source: str = "joint_states"
+    ) -> None:
+        """Set up a law for a task.
+
+        Raises:
+            ConfigError: gains that are unstable on the path or at the posture, where these are known.
+            FlexarmError: a motion that the path does not allow.
+        """
+        self._model, self._task, self.source = model, task, source
+        if task.motion is not None and task.path is not None:
+            PathMotion(task.path, task.motion)  # refuses here what would be refused at the first sample
+        self.law = VelocityLaw(model, self._own(config))
+        self.reset()
+        if self._checked:
+            self._check(self.law.config)
+
+    def reset(self) -> None:
+        """Begin anew at the first sample."""
+        task = self._task
+        self.law.reset()
+        self.path: ReactionlessPath | None = task.path
+        self.wanted: JointReference | None = None
+        self.along: Along | None = None
+        self._begun: int | None = None
+        self._motion: PathMotion | None = None
+        self._time = 0.0
+        self._last: tuple[int, Array] | None = None
+        held = [] if task.posture is None else [task.posture]
+        self._checked: list[Array] = held if self.path is None else _spread(self.path)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the motion is at its end."""
+        return self._motion is not None and self._motion.finished(self._time)
+
+    def change(self, config: VelocityLawConfig) -> None:
+        """Other gains from the next sample on.
+
+        Raises:
+            ConfigError: unstable where the arm moves; nothing has changed then.
+        """
+        config = self._own(config)
+        self._check(config)
+        self.law.config = config
+
+    def update(self, tick: Tick) -> None:
+        """One sample.
+
+        Raises:
+            InputError: it is not usable, or the arm cannot set out from where it is.
+        """
+        tick.take_joints()
+        try:
+            joints, tick.reaction = self.answer(tick.arm_state(self.source))
+        except InputError:
+            raise
+        except FlexarmError as error:  # no path through this posture, or gains that are unstable there
+            raise InputError(str(error)) from error
+        tick.give_joints(self.name, joints)
+
+    def answer(self, state: ArmState) -> tuple[JointReference, BaseReaction]:
+        """Joint positions and velocities for a sample, and what they do to the base.
+
+        Raises:
+            InputError: it is not usable, or too far from where the path begins.
+            FlexarmError: there is no path through the first posture, or gains are unstable there.
+        """
+        if self._begun is None:
+            self._begin(state)
+            self._begun = state.stamp
+        self._time = (state.stamp - self._begun) * 1e-9
+        self.along = along = None if self._motion is None else self._motion.at(self._time)
+        command = self.law.update(state, along)
+        self.wanted = self._wanted(command, along)
+        return command, self._reaction(state, command)
+
+    def _own(self, config: VelocityLawConfig) -> VelocityLawConfig:
+        """The same for what the path was traced for."""
+        path = self._task.path
+        return config if path is None else replace(config, selection=path.field.selection)
+
+    def _check(self, config: VelocityLawConfig) -> None:
+        task = self._task
+        delay = round(task.delay * task.rate)
+        bandwidth, period = task.drive_bandwidth, 1.0 / task.rate
+        check_velocity_gains(self._model, self._checked, config, drive_bandwidth=bandwidth, period=period, delay=delay)
+
+    def _begin(self, state: ArmState) -> None:
+        """Lay the motion, or the posture, at the first sample."""
+        task = self._task
+        self._model.check_state(state)
+        if task.motion is None:
+            held = state.position if task.posture is None else task.posture
+            self._checked = [held]
+            self._check(self.law.config)
+            self.law.hold(held)
+            return
+        if self.path is None:
+            selection = self.law.config.selection
+            path = trace(self._model, state.position, selection, length=task.longest_path)
+            self._checked = _spread(path)
+            self._check(self.law.config)
+            self.path = path
+        path = self.path
+        motion = PathMotion(path, task.motion, path.nearest(state.position)[0])
+        distance = float(np.linalg.norm(path.field.difference(path.position(motion.begin), state.position)))
+        if distance > task.start_tolerance:
+            raise InputError(
+                f"the arm is {distance:.3g} from where the path begins, {path.position(motion.begin)}: at most"
+                f" {task.start_tolerance:g} are accepted"
+            )
+        self.law.follow(path)
+        self._motion = motion
+
+    def _wanted(self, command: JointReference, along: Along | None) -> JointReference:
+        if self.path is None or along is None:
+            still = np.zeros(self._model.n)
+            return JointReference(command.stamp, command.position, still, still)
+        motion = self.path.read(along.s, along.rate, along.acceleration)
+        return JointReference(command.stamp, motion.position, motion.velocity, motion.acceleration)
+
+    def _reaction(self, state: ArmState, command: JointReference) -> BaseReaction:
+        coupling, velocity = self.law.coupling, command.velocity
+        assert coupling is not None and velocity is not None  # of a law that was updated
+        acceleration = np.zeros(self._model.n)
+        if self._last is not None and state.stamp > self._last[0]:
+            acceleration = (velocity - self._last[1]) / ((state.stamp - self._last[0]) * 1e-9)
+        self._last = (state.stamp, velocity)
+        return commanded_reaction(self._model, state, acceleration, coupling, self.law.config.vibration_gain > 0.0)
+
+
+def _spread(path: ReactionlessPath) -> list[Array]:
+    """Postures all along a path."""
+    return [path.position(s) for s in np.linspace(path.start, path.end, CHECKED)]
