@@ -19,6 +19,7 @@ from flexarm_nodes.reactionless_path_controller import ReactionlessPathControlle
 from flexarm_nodes.reference_generator import ReferenceGenerator
 from flexarm_nodes.rns_vibration_controller import RnsVibrationController
 from flexarm_nodes.simulated_plant import SimulatedPlant
+from flexarm_nodes.state_markers import StateMarkers
 
 TABLES = {
     "every node": ARM_PARAMETERS,
@@ -34,6 +35,7 @@ TABLES = {
     "flexible_dynamics_controller": FlexibleDynamicsController.PARAMETERS,
     "base_wrench_torque_estimator": BaseWrenchTorqueEstimator.PARAMETERS,
     "hardware_gate": HardwareGateNode.PARAMETERS,
+    "state_markers": StateMarkers.PARAMETERS,
     "control_loop (beside those of its stages, under their names)": ControlLoop.PARAMETERS,
 }
 HEAD = """# Parameters

@@ -143,7 +143,7 @@ def motion_data(recording: Recording) -> dict[str, Any]:
         "step": step.tolist(),
         "frames": base64.b64encode(codes.astype("<u2").tobytes()).decode("ascii"),
         "in_root": recording.reference_frame == recording.root_frame,
-        "unit": " and ".join(dict.fromkeys(recording.elastic_units)) or "m",
+        "units": list(recording.elastic_units),
         "timeline_of": label,
         "timeline_unit": unit,
         "timeline": [
@@ -154,15 +154,21 @@ def motion_data(recording: Recording) -> dict[str, Any]:
 
 
 def _timeline(recording: Recording) -> tuple[str, str, Array]:
-    """What the timeline shows: the base deflection; where that is rigid, the largest mode or the fastest joint."""
+    """What the timeline shows: how far the base is out, by lengths where it also turns.
+
+    Where the base is rigid: the largest mode, or the fastest joint.
+    """
     if not recording.elastic_names and np.isfinite(recording.modal_position).any():
         mode = dominant_mode([recording])
         return f"Mode {mode}", "m·√kg", recording.modal_position[:, recording.modes.index(mode)]
     if not recording.elastic_names and np.isfinite(recording.reference_velocity).any():
         units = " and ".join(f"{unit}/s" for unit in dict.fromkeys(recording.joint_units))
         return "Fastest joint", units, np.max(np.abs(recording.reference_velocity), axis=1)
-    curve = recording.deflection[:, 0] if recording.deflection.shape[1] == 1 else recording.base_motion
-    return "Base deflection", " and ".join(dict.fromkeys(recording.elastic_units)) or "m", curve
+    unit = "m" if "m" in recording.elastic_units or not recording.elastic_units else recording.elastic_units[0]
+    those = recording.deflection[:, [each == unit for each in recording.elastic_units]]
+    with np.errstate(over="ignore"):  # a run that diverged
+        curve = those[:, 0] if those.shape[1] == 1 else np.linalg.norm(those, axis=1)
+    return "Base deflection", unit, curve
 
 
 def frame_indices(time: Array) -> NDArray[np.intp]:

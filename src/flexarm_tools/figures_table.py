@@ -10,10 +10,12 @@ import numpy as np
 from flexarm_tools.figures import Figure
 from flexarm_tools.svg_plot import engineering, superscript
 
+UNFOLDED = 8  # figures without a goal that are shown at once
+
 
 def verdict(figures: Sequence[Figure]) -> str:
     """How many goals hold, as a badge; nothing where there is no goal."""
-    goals = [figure for figure in figures if figure.goal is not None or not figure.holds]
+    goals = [figure for figure in figures if _judged(figure)]
     failed = sum(not figure.holds for figure in goals)
     if not goals:
         return ""
@@ -30,13 +32,26 @@ def figures_section(figures: Sequence[Figure]) -> list[str]:
 
 
 def figures_table(figures: Sequence[Figure]) -> str:
-    """Figures with their goals and whether they hold."""
+    """Figures with their goals and whether they hold, then those without a goal: folded where they are many."""
     if not figures:
         return ""
+    goals = [figure for figure in figures if _judged(figure)]
+    others = [figure for figure in figures if not _judged(figure)]
+    if not goals or len(others) <= UNFOLDED:
+        return f'<div class="card figures">{_table((*goals, *others))}</div>'
+    folded = f"<summary>{len(others)} more figures, measured without a goal</summary>{_table(others)}"
+    return f'<div class="card figures">{_table(goals)}<details class="more">{folded}</details></div>'
+
+
+def _judged(figure: Figure) -> bool:
+    return figure.goal is not None or not figure.holds
+
+
+def _table(figures: Sequence[Figure]) -> str:
     rows = []
     for figure in figures:
         mark = '<span class="none">measured</span>'
-        if figure.goal is not None or not figure.holds:
+        if _judged(figure):
             word, kind = ("holds", "good") if figure.holds else ("fails", "bad")
             mark = f'<span class="mark {kind}">{word}</span>'
         what = f'<span class="name">{escape(figure.name)}</span><span class="meaning">{_inline(figure.meaning)}</span>'
@@ -45,7 +60,7 @@ def figures_table(figures: Sequence[Figure]) -> str:
             f'<td class="goal">{_goal(figure)}</td><td class="holds">{mark}</td></tr>'
         )
     head = "<thead><tr><th>Figure</th><th>Measured</th><th>Goal</th><th></th></tr></thead>"
-    return f'<div class="card figures"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
+    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
 def _value(figure: Figure) -> str:

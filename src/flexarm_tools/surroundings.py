@@ -1,4 +1,4 @@
-"""What stands around a robot in a scenario, as shapes: surfaces of the plant, obstacles of behaviours."""
+"""What stands around a robot, as shapes: surfaces of the simulated plant, obstacles of behaviours."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from flexarm_tools.scenario import Scenario
 
 SURFACE, OBSTACLE = (0.72, 0.68, 0.60, 1.0), (0.75, 0.35, 0.30, 1.0)
 PLATE = (0.5, 0.5, 0.01)  # [m] what is drawn of a plane, below it
+BEHAVIORS = "behavior_impedance_controller"
 OBSTACLES = ("names", "kinds", "positions", "rpys", "sizes")
 
 
@@ -25,15 +26,19 @@ def surrounded(scenario: Scenario) -> RobotDescription:
     description = scenario.true_robot.description
     links = dict(description.links)
     for link, shapes in (
-        (description.root, tuple(_surfaces(scenario.plant))),
-        (description.base_frame, tuple(_obstacles(scenario))),
+        (description.root, tuple(surface_shapes(scenario.plant))),
+        (
+            description.base_frame,
+            tuple(shape for node in scenario.nodes for shape in obstacle_shapes(node.parameters)),
+        ),
     ):
         links[link] = replace(links[link], shapes=links[link].shapes + shapes)
     return replace(description, links=links)
 
 
-def _surfaces(plant: Mapping[str, Any]) -> Iterator[Shape]:
-    kinds, count = plant.get("surfaces.kinds", ()), len(plant.get("surfaces.names", ()))
+def surface_shapes(plant: Mapping[str, Any]) -> Iterator[Shape]:
+    """Surfaces of the simulated plant in the root link, from its parameters."""
+    kinds, count = plant.get("surfaces.kinds") or (), len(plant.get("surfaces.names") or ())
     positions, rpys, halves = (
         np.reshape(plant.get(f"surfaces.{name}") or np.zeros(3 * count), (-1, 3))
         for name in ("positions", "rpys", "half_extents")
@@ -46,11 +51,12 @@ def _surfaces(plant: Mapping[str, Any]) -> Iterator[Shape]:
             yield _box(tuple(2.0 * half), position, rotation, SURFACE)
 
 
-def _obstacles(scenario: Scenario) -> Iterator[Shape]:
-    for node in scenario.nodes:
-        for name in node.parameters.get("behaviors", ()):  # type: ignore[union-attr]
-            if node.parameters.get(f"{name}.kind") == "obstacles":
-                lists: list[Any] = [node.parameters.get(f"{name}.{what}", []) for what in OBSTACLES]
+def obstacle_shapes(parameters: Mapping[str, Any]) -> Iterator[Shape]:
+    """Obstacles of a node's behaviours, or of those of a stage in its process, in the base link."""
+    for before in ("", f"{BEHAVIORS}."):
+        for name in parameters.get(f"{before}behaviors") or ():
+            if parameters.get(f"{before}{name}.kind") == "obstacles":
+                lists: list[Any] = [parameters.get(f"{before}{name}.{what}") or [] for what in OBSTACLES]
                 try:
                     yield from (_shape(obstacle) for obstacle in obstacles_from_lists(*lists))
                 except ConfigError:  # the node says so, and better

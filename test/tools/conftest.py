@@ -54,7 +54,7 @@ class FlexarmSources(SourcePackages):
             "control_loop",
             "hardware_gate",
             *("ik_redundancy_solver", "reactionless_path_controller", "reference_generator"),
-            *("rns_vibration_controller", "simulated_plant"),
+            *("rns_vibration_controller", "simulated_plant", "state_markers"),
         )
         return known if package == "flexarm" else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 from flexarm_tools.animation import (
@@ -24,6 +26,9 @@ from flexarm_tools.animation import (
     quantise,
     robot_data,
 )
+from flexarm_tools.recording import Recording
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("robot", ["planar_3r_text", "trep_text"])
@@ -111,3 +116,15 @@ def test_a_view_looks_along_the_normal_of_the_plane_of_motion_and_holds_everythi
         transforms = link_transforms(description, {"joint1": q, "joint2": q, "joint3": q})
         seen = (transforms["tool0"][:3, 3] - view.center) @ view.axes
         assert np.all(np.abs(seen[:2]) <= view.size / 2 + 0.11)
+
+
+def test_a_base_that_shifts_and_turns_is_measured_in_each_unit_by_itself():
+    description = parse_robot_description(load_robot_description(ROOT / "urdf" / "boom_7r.urdf.xacro"))
+    time = np.arange(500) / 500.0
+    deflection = np.zeros((500, 6))
+    deflection[:, 1], deflection[:, 2], deflection[:, 3] = 0.003 * np.sin(time), 0.004 * np.sin(time), 5.0
+    recording = Recording.blank(description, time, 0.5, position=np.zeros((500, 7)), deflection=deflection)
+    data = motion_data(recording)
+    assert data["units"] == ["m", "m", "m", "rad", "rad", "rad"]
+    assert (data["timeline_of"], data["timeline_unit"]) == ("Base deflection", "m")
+    assert max(data["timeline"][1]) == pytest.approx(0.005 * np.sin(time[-1]), rel=1e-4)  # no radians among metres

@@ -12,14 +12,34 @@ import pytest
 import yaml
 
 from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 
 pytest.importorskip("viser", reason="viser is not installed")
 
 from flexarm_tools.view.command import add_view_arguments, run_view
 from flexarm_tools.view.page import ViewPage
-from flexarm_tools.view.run_files import find_runs, run_robot
+from flexarm_tools.view.run_files import find_runs, run_robot, run_surroundings
 from flexarm_tools.view.run_signals import run_signals
 from flexarm_tools.view.run_view import RunView
+
+WALL = {
+    "surfaces.names": ["wall"],
+    "surfaces.kinds": ["box"],
+    "surfaces.positions": [0.8, 0.0, 0.3],
+    "surfaces.rpys": [0.0, 0.0, 0.0],
+    "surfaces.half_extents": [0.1, 0.2, 0.3],
+}
+AVOID = "behavior_impedance_controller.avoid"
+BALL = {
+    "behavior_impedance_controller.behaviors": ["reach", "avoid"],
+    "behavior_impedance_controller.reach.kind": "attractor",
+    f"{AVOID}.kind": "obstacles",
+    f"{AVOID}.names": ["ball"],
+    f"{AVOID}.kinds": ["sphere"],
+    f"{AVOID}.positions": [0.5, 0.1, 0.0],
+    f"{AVOID}.rpys": [0.0, 0.0, 0.0],
+    f"{AVOID}.sizes": [0.25, 0.0, 0.0],
+}
 
 
 @pytest.fixture
@@ -39,8 +59,10 @@ def folder(tmp_path, record, planar_3r_text) -> Path:
     (tmp_path / "recordings" / "worse.npz").write_bytes(b"nothing")
     logs = tmp_path / "logs" / "good"
     logs.mkdir(parents=True)
-    text = {"simulated_plant": {"ros__parameters": {"robot_description": planar_3r_text, "tool_frame": "tool0"}}}
+    text = {"simulated_plant": {"ros__parameters": {"robot_description": planar_3r_text, "tool_frame": "tool0"} | WALL}}
     (logs / "simulated_plant.yaml").write_text(yaml.safe_dump(text))
+    (logs / "control_loop.yaml").write_text(yaml.safe_dump({"control_loop": {"ros__parameters": BALL}}))
+    (logs / "broken.yaml").write_text("- nothing")
     return tmp_path
 
 
@@ -55,6 +77,30 @@ def test_a_folder_and_a_file_are_found_and_the_robot_is_the_one_that_was_simulat
         find_runs(folder / "logs")
 
 
+def test_surfaces_and_obstacles_of_a_run_stand_where_its_parameter_files_have_them(folder, page):
+    runs = find_runs(folder)
+    description, tool = run_robot(runs["good"], None, {})
+    around = run_surroundings(runs["good"], description)
+    (wall,), (ball,) = around[description.root], around[description.base_frame]
+    assert (wall.kind, wall.size, ball.kind, ball.size) == ("box", (0.2, 0.4, 0.6), "sphere", (0.25,))
+    np.testing.assert_allclose(wall.transform_shape_to_link[:3, 3], [0.8, 0.0, 0.3])
+    np.testing.assert_allclose(ball.transform_shape_to_link[:3, 3], [0.5, 0.1, 0.0])
+    page.set_robot(description, tool)
+    page.show(ArmSample(0.0, {}, {"base_x": 0.01}))
+    page.surround(around)
+    assert page.frames is not None
+    names = list(page.server.scene._handle_from_node_name)
+    assert [name for name in names if name.endswith("/around/0")] == [
+        f"/attached/{link}/around/0" for link in (description.root, description.base_frame)
+    ]
+    moved = page.server.scene._handle_from_node_name[f"/attached/{description.base_frame}"]
+    np.testing.assert_allclose(moved.position, [0.01 * page.factor, 0.0, 0.0], atol=1e-6)  # it swings with the base
+    assert run_surroundings(folder / "recordings" / "worse.npz", description) == {
+        description.root: [],
+        description.base_frame: [],
+    }
+
+
 def test_plots_are_of_what_is_known_only(record):
     titles = [spec.title for spec, _ in run_signals(record(lambda t: 0.004 * np.sin(9.0 * t), 1.0))]
     assert titles == ["Base deflection"]
@@ -66,7 +112,7 @@ def test_plots_are_of_what_is_known_only(record):
 def test_a_run_plays_over_and_over_and_a_file_that_is_none_gets_a_message(folder, page):
     view = RunView(page, find_runs(folder), None, {})
     view.step()
-    assert page.shape is not None and page.factor > 1.0
+    assert page.arm is not None and page.factor > 1.0
     assert view.now == 0.0
     view.toggle()
     time.sleep(0.1)

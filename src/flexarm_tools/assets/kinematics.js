@@ -41,11 +41,13 @@ class Motion {
     return values;
   }
 
-  /** Signed deflection of a base with one direction, else its size; NaN for a rigid base. */
+  /** Deflection of the base as [value, unit] by unit: signed where it has one such direction, else its size. */
   deflection(values) {
     const elastic = values.slice(this.data.joints, this.movable);
-    if (!elastic.length) return NaN;
-    return elastic.length === 1 ? elastic[0] : Math.hypot(...elastic);
+    return [...new Set(this.data.units)].map((unit) => {
+      const those = elastic.filter((_, i) => this.data.units[i] === unit);
+      return [those.length === 1 ? those[0] : Math.hypot(...those), unit];
+    });
   }
 
   reference(values) {

@@ -197,8 +197,8 @@ class Player {
       const { motion } = this.shown[i];
       stage.view.draw(this.time, this.exaggeration, this.theme);
       const values = motion.at(this.time);
-      setReadout(stage.base, motion.deflection(values), motion.data.unit);
-      setReadout(stage.error, motion.error(values), "m");
+      setReadout(stage.base, motion.deflection(values));
+      setReadout(stage.error, [[motion.error(values), "m"]]);
     });
     this.drawTimeline();
   }
@@ -255,15 +255,17 @@ function readout(label) {
   return element("span", { className: "readout" }, [`${label} `, element("b", {})]);
 }
 
-function setReadout(node, value, unit) {
-  node.hidden = !Number.isFinite(value);
-  if (!node.hidden) node.lastChild.textContent = withPrefix(value, unit);
+/** Shows [value, unit] pairs, those that are known. */
+function setReadout(node, pairs) {
+  const known = pairs.filter(([value]) => Number.isFinite(value));
+  node.hidden = !known.length;
+  node.lastChild.textContent = known.map(([value, unit]) => withPrefix(value, unit)).join(", ");
 }
 
 /** `-4.3 µm`: three digits and a prefix, which only a single unit can take. */
 function withPrefix(value, unit) {
   const size = Math.abs(value);
-  if (unit.includes(" ")) return `${value.toFixed(4).replace("-", "−")} (${unit})`;
+  if (unit.includes(" ")) return `${value.toPrecision(3).replace("-", "−")} (${unit})`;
   if (size < 5e-13) return `0 ${unit}`;
   const [factor, prefix] = [[1, ""], [1e3, "m"], [1e6, "µ"], [1e9, "n"], [1e12, "p"]].find(([f]) => size * f >= 0.9995) || [1e12, "p"];
   const digits = Math.max(0, 2 - Math.floor(Math.log10(size * factor * 1.0005)));

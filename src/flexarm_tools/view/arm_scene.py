@@ -1,40 +1,47 @@
-"""ArmScene: the arm in the browser's 3D view, with trails, reference and the force on the base."""
+"""ArmScene: the arm in the browser's 3D view, with what stands around it, trails, reference and forces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import viser
-from scipy.spatial.transform import Rotation
 
+from flexarm_core.flexible_dynamics.arm_sample import ArmSample
+from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
+from flexarm_core.robot.description import Shape
 from flexarm_core.types import Array
-from flexarm_tools.view.arm_shape import ArmShape
-from flexarm_tools.view.sample import ViewSample
-from flexarm_tools.view.solids import Solid
+from flexarm_tools.view.link_frames import LinkFrames, move_frame
+from flexarm_tools.view.solids import Solid, shape_solid
+from flexarm_tools.view.vector_arrow import VectorArrow
 
-ACTUAL, WANTED, FORCE = (31, 119, 180), (230, 130, 20), (200, 40, 60)
-GHOST_OPACITY = 0.22
-LONGEST_ARROW = 0.35  # of the largest force so far, as a part of the robot's size
+ACTUAL, WANTED = (31, 119, 180), (230, 130, 20)
+FORCE, TORQUE, CONTACT = (200, 40, 60), (150, 75, 190), (20, 140, 90)
+GHOST_OPACITY, AROUND_OPACITY = 0.22, 0.55
 
 
 class ArmScene:
-    """Everything that is drawn of one robot."""
+    """Everything that is drawn of one robot.
 
-    def __init__(self, server: viser.ViserServer, shape: ArmShape, solids: dict[str, list[Solid]]) -> None:
+    Attributes:
+        frames: of links, for what others attach to them.
+    """
+
+    def __init__(self, server: viser.ViserServer, arm: DeflectedArm, solids: dict[str, list[Solid]]) -> None:
         """Put a robot into an empty scene.
 
         Args:
             server: of the page.
-            shape: where its links are.
+            arm: where its links are.
             solids: what they look like.
         """
-        self._server, self._shape = server, shape
+        self._server, self._arm = server, arm
+        self.frames = LinkFrames(server)
+        self._around: list[viser.MeshHandle] = []
         self._solids = solids
         self._frames: dict[str, viser.FrameHandle] = {}
         self._ghosts: dict[str, viser.FrameHandle] = {}
         self._bent: list[tuple[str, Solid, viser.MeshHandle]] = []
-        self._strongest = 0.0
         self._size = 1.0
         for link, found in solids.items():
             self._frames[link] = server.scene.add_frame(f"/arm/{link}", show_axes=False)
@@ -54,15 +61,18 @@ class ArmScene:
                     cast_shadow=False,
                     receive_shadow=False,
                 )
-                if link in shape.flexible_links:
+                if link in arm.flexible_links:
                     self._bent.append((link, solid, mesh))
         self._ghost = server.scene.add_frame("/undeflected", show_axes=False)
-        self._arrow = server.scene.add_arrows("/base_force", np.zeros((1, 2, 3)), FORCE, visible=False)
+        self._force, self._torque, self._contact = (
+            VectorArrow(server, name, color)
+            for name, color in (("base_force", FORCE), ("base_torque", TORQUE), ("contact_force", CONTACT))
+        )
         self._dot = server.scene.add_icosphere("/reference", radius=1.0, color=WANTED, visible=False)
 
-    def look(self, sample: ViewSample) -> None:
+    def look(self, sample: ArmSample) -> None:
         """Turn every viewer's eye to the arm and lay a floor under it."""
-        placed = self._shape.place(sample, 0.0)
+        placed = self._arm.place(sample, 0.0)
         points = [pose[:3, 3] for pose in placed.values()]
         for link, found in self._solids.items():
             points += [p for solid in found for p in solid.vertices @ placed[link][:3, :3].T + placed[link][:3, 3]]
@@ -78,26 +88,54 @@ class ArmScene:
         for client in self._server.get_clients().values():
             client.camera.position, client.camera.look_at = eye, middle
 
-    def show(self, sample: ViewSample, factor: float, *, ghost: bool, force: bool) -> None:
+    def surround(self, shapes: Mapping[str, Sequence[Shape]]) -> None:
+        """Draw what stands around the robot, by link, in the place of what was drawn before."""
+        for handle in self._around:
+            handle.remove()
+        self._around.clear()
+        for link, found in shapes.items():
+            for i, shape in enumerate(found):
+                solid = shape_solid(shape)
+                color = tuple(round(255 * channel) for channel in solid.color)
+                self._around.append(
+                    self._server.scene.add_mesh_simple(
+                        f"{self.frames.path(link)}/around/{i}",
+                        solid.vertices,
+                        solid.faces,
+                        color=color,
+                        opacity=AROUND_OPACITY,
+                        flat_shading=True,
+                        cast_shadow=False,
+                    )
+                )
+
+    def show(self, sample: ArmSample, factor: float, *, ghost: bool, forces: bool) -> None:
         """Draw one instant.
 
         Args:
             sample: the instant.
             factor: exaggeration of what bends.
             ghost: whether the undeflected arm is drawn too.
-            force: whether the force on the base is drawn.
+            forces: whether forces on base and tool are drawn.
         """
-        placed, still = self._shape.place(sample, factor), self._shape.place(sample, 0.0)
+        placed, still = self._arm.place(sample, factor), self._arm.place(sample, 0.0)
         with self._server.atomic():
             for link, frame in self._frames.items():
-                _move(frame, placed[link])
+                move_frame(frame, placed[link])
                 if ghost:
-                    _move(self._ghosts[link], still[link])
+                    move_frame(self._ghosts[link], still[link])
+            self.frames.move(placed)
             for link, solid, mesh in self._bent:
-                mesh.vertices = self._shape.bend(link, solid.vertices, sample, factor).astype(np.float32)
+                mesh.vertices = self._arm.bend(link, solid.vertices, sample, factor).astype(np.float32)
             _show(self._ghost, ghost)
-            self._show_arrow(sample, placed, force)
-            self._show_reference(self._shape.reference(sample, factor))
+            base, tool = placed[self._arm.wrench_frame], placed[self._arm.tool_frame]
+            for arrow, begin, vector in (
+                (self._force, base[:3, 3], base[:3, :3] @ sample.base_wrench[:3]),
+                (self._torque, base[:3, 3], base[:3, :3] @ sample.base_wrench[3:]),
+                (self._contact, tool[:3, 3], sample.contact_force),
+            ):
+                arrow.show(begin, vector, self._size, forces)
+            self._show_reference(self._arm.reference(sample, factor))
 
     def trail(self, actual: Sequence[Array], wanted: Sequence[Array]) -> None:
         """Draw where the tool was and where it should have been, (N, 3) each in the root link [m]."""
@@ -110,23 +148,6 @@ class ArmScene:
                 f"/trail/{name}", pieces, color, thickness=thickness, thickness_units="screen", visible=len(pieces) > 0
             )
 
-    def _show_arrow(self, sample: ViewSample, placed: dict[str, Array], wanted: bool) -> None:
-        sensors = list(self._shape.description.force_torque_sensors.values())
-        known = bool(sensors) and bool(np.isfinite(sample.base_force).all())
-        self._strongest = max(self._strongest, float(np.linalg.norm(sample.base_force))) if known else self._strongest
-        arrow = np.zeros((1, 2, 3))
-        if known and self._strongest > 0.0:
-            frame = placed[sensors[0].frame]
-            arrow[0, 0] = frame[:3, 3]
-            length = LONGEST_ARROW * self._size / self._strongest
-            arrow[0, 1] = frame[:3, 3] + length * (frame[:3, :3] @ sample.base_force)
-        long = float(np.linalg.norm(arrow[0, 1] - arrow[0, 0]))
-        radius = 0.006 * self._size
-        self._arrow.points = arrow.astype(np.float32)
-        self._arrow.shaft_radius, self._arrow.head_radius = radius, 2.2 * radius
-        self._arrow.head_length = min(6.0 * radius, long)
-        _show(self._arrow, wanted and long > 1e-3 * self._size)
-
     def _show_reference(self, point: Array) -> None:
         known = bool(np.isfinite(point).all())
         if known:
@@ -137,8 +158,3 @@ class ArmScene:
 def _show(node: viser.SceneNodeHandle, wanted: bool) -> None:
     if node.visible != wanted:
         node.visible = wanted
-
-
-def _move(frame: viser.FrameHandle, pose: Array) -> None:
-    x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat()
-    frame.position, frame.wxyz = pose[:3, 3], np.array([w, x, y, z])

@@ -13,6 +13,8 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
 from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import HistoryPolicy, QoSProfile
 
 from flexarm.srv import ApplyPush
 from flexarm_core.errors import FlexarmError
@@ -23,6 +25,7 @@ SCAN_PERIOD = 1.0  # [s] between two looks at which nodes there are
 PATIENCE = 3.0  # [s] for an answer
 DESCRIPTIONS = ("plant_description", "robot_description")  # parameters, the first that is not empty counts
 PLANT = "simulated_plant"
+MARKERS, STATE_MARKERS = "visualization_msgs/msg/MarkerArray", "state_markers"
 
 
 class LiveGraph(Graph):
@@ -32,6 +35,8 @@ class LiveGraph(Graph):
         nodes: live parameters by full name of the node; replaced as a whole.
         description: of the robot, from a parameter of the plant, else of any node; empty where nobody says.
         tool_frame: likewise, empty where nobody says.
+        parameters: of each node by name, as they were when it appeared; replaced as a whole.
+        marker_topics: with the quality of service of each, without those that draw the arm once more.
     """
 
     def __init__(self, node: Node, context: Context, say: Callable[[str], None]) -> None:
@@ -51,6 +56,8 @@ class LiveGraph(Graph):
         self._ending = False
         self.nodes: dict[str, tuple[LiveParameter, ...]] = {}
         self.description = self.tool_frame = ""
+        self.parameters: dict[str, dict[str, Any]] = {}
+        self.marker_topics: dict[str, QoSProfile] = {}
         self._thread = threading.Thread(target=self._work, name="flexarm_view_graph", daemon=True)
         self._thread.start()
 
@@ -136,6 +143,21 @@ class LiveGraph(Graph):
                 kept[name] = found
         if kept != self.nodes:
             self.nodes = kept
+            self.parameters = {name: values for name, values in self.parameters.items() if name in kept}
+        self.marker_topics = self._find_markers()
+
+    def _find_markers(self) -> dict[str, QoSProfile]:
+        found = {}
+        for topic, kinds in self._node.get_topic_names_and_types():
+            publishers = self._node.get_publishers_info_by_topic(topic) if MARKERS in kinds else []
+            if publishers and all(publisher.node_name != STATE_MARKERS for publisher in publishers):
+                found[topic] = QoSProfile(
+                    reliability=publishers[0].qos_profile.reliability,
+                    durability=publishers[0].qos_profile.durability,
+                    history=HistoryPolicy.KEEP_LAST,
+                    depth=1,
+                )
+        return found
 
     def _read(self, name: str) -> tuple[LiveParameter, ...] | None:
         listed = self._question(ListParameters, f"{name}/list_parameters", ListParameters.Request(), 0.0)
@@ -149,6 +171,8 @@ class LiveGraph(Graph):
         if described is None or values is None or not len(names) == len(described.descriptors) == len(values.values):
             return None
         said = {key: value.string_value for key, value in zip(names, values.values, strict=True)}
+        pythons = map(parameter_value_to_python, values.values)
+        self.parameters = {**self.parameters, name: dict(zip(names, pythons, strict=True))}
         text = next((said[key] for key in DESCRIPTIONS if said.get(key)), "")
         if text and (not self.description or name == f"/{PLANT}"):
             self.description, self.tool_frame = text, said.get("tool_frame", "")

@@ -7,42 +7,29 @@ The page must not disturb control. So nothing is called back for each sample: su
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from visualization_msgs.msg import MarkerArray
 
-from flexarm.msg import (
-    BaseReaction,
-    BaseWrenchEstimate,
-    CartesianReference,
-    FlexibleState,
-    JointReference,
-    SimulationStatus,
-)
+from flexarm.msg import BaseWrenchEstimate, JointReference, SimulationStatus
 from flexarm_nodes import topics
+from flexarm_nodes.arm_samples import GLANCE, SEEN
 
-GLANCE = QoSProfile(
-    reliability=ReliabilityPolicy.BEST_EFFORT,
-    durability=DurabilityPolicy.VOLATILE,
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1,
-)
 SEVERAL = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=50)
 GLANCED: dict[str, Any] = {
-    topics.JOINT_STATES: JointState,
-    topics.FLEXIBLE_STATE: FlexibleState,
-    topics.TRUE_FLEXIBLE_STATE: FlexibleState,
+    **SEEN,
     topics.TRUE_TOOL_POSE: PoseStamped,
     topics.TRUE_JOINT_FRICTION: JointState,
+    topics.TRUE_CONTACT_WRENCH: WrenchStamped,
     topics.BASE_WRENCH_ESTIMATE: BaseWrenchEstimate,
-    topics.BASE_REACTION: BaseReaction,
-    topics.CARTESIAN_REFERENCE: CartesianReference,
     topics.JOINT_REFERENCE: JointReference,
     topics.SIMULATION_STATUS: SimulationStatus,
 }
@@ -62,6 +49,7 @@ class LiveInputs:
         self._description = self._subscribe(String, topics.ROBOT_DESCRIPTION, topics.LATCHED)
         self._diagnostics = self._subscribe(DiagnosticArray, topics.DIAGNOSTICS, SEVERAL)
         self._newest: dict[str, tuple[Any, float]] = {}
+        self._markers: dict[str, tuple[QoSProfile, Subscription]] = {}
         self.wrenches: tuple[str, ...] = ()
 
     def listen_to_wrenches(self, names: tuple[str, ...]) -> None:
@@ -71,6 +59,19 @@ class LiveInputs:
             self._newest.pop(topic, None)
         self.wrenches = names
         self._glanced |= {topic: self._subscribe(WrenchStamped, topic, GLANCE) for topic in names}
+
+    def listen_to_markers(self, wanted: Mapping[str, QoSProfile]) -> None:
+        """Take these topics of markers, and no others."""
+        for topic in [topic for topic, (quality, _) in self._markers.items() if wanted.get(topic) != quality]:
+            self._node.destroy_subscription(self._markers.pop(topic)[1])
+        for topic, quality in wanted.items():
+            if topic not in self._markers:
+                self._markers[topic] = (quality, self._subscribe(MarkerArray, topic, quality))
+
+    def markers(self) -> dict[str, MarkerArray]:
+        """Newest markers of each topic that came since the last time."""
+        came = {topic: _messages(subscription) for topic, (_, subscription) in self._markers.items()}
+        return {topic: messages[-1] for topic, messages in came.items() if messages}
 
     def take(self) -> None:
         """Take what has come since the last time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -12,19 +13,21 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.context import Context
 
 from flexarm_core.errors import FlexarmError
+from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 from flexarm_nodes import topics
 from flexarm_nodes.conversions import stamp_to_nanoseconds
 from flexarm_tools.graph import GraphError
+from flexarm_tools.surroundings import BEHAVIORS, obstacle_shapes, surface_shapes
 from flexarm_tools.view.live_graph import PLANT, LiveGraph
 from flexarm_tools.view.live_inputs import LiveInputs
 from flexarm_tools.view.live_signals import LiveSignals, live_sample
+from flexarm_tools.view.marker_scene import MarkerScene
 from flexarm_tools.view.page import ViewPage
 from flexarm_tools.view.parameter_controls import ParameterControls
 from flexarm_tools.view.plots import PlotColumn
-from flexarm_tools.view.sample import ViewSample
 
 KEPT = 20.0  # [s] of simulation time that plots and trails show
 MOST_SAMPLES = 600  # of them
@@ -62,6 +65,8 @@ class LiveView:
                 self._force_entry = gui.add_vector3("Force [N]", (0.0, 50.0, 0.0), step=1.0)
                 self._duration = gui.add_number("Duration [s]", 0.1, min=0.001, step=0.01)
                 self._push = gui.add_button("Push", disabled=True)
+            hint = "what nodes draw for RViz: forces and obstacles of behaviours, reactionless paths, joint torques"
+            self._wants_markers = gui.add_checkbox("Markers of nodes", True, hint=hint)
         with page.parameters:
             gui.add_button("Read again").on_click(lambda _: self.graph.read_again())
         self._controls = ParameterControls(gui, page.parameters, self.graph.change, page.say)
@@ -71,10 +76,12 @@ class LiveView:
         self._told = ""
         self._tried: tuple[str, str] = ("", "")
         self._description: RobotDescription | None = None
+        self._markers: MarkerScene | None = None
+        self._around: dict[str, dict[str, Any]] | None = None
         self._signals: LiveSignals | None = None
         self._plots: PlotColumn | None = None
-        self.samples: deque[ViewSample] = deque(maxlen=MOST_SAMPLES)
-        self.sample: ViewSample | None = None
+        self.samples: deque[ArmSample] = deque(maxlen=MOST_SAMPLES)
+        self.sample: ArmSample | None = None
         self._values: deque[tuple[float, dict[str, Array]]] = deque(maxlen=MOST_SAMPLES)
         self._drawn = 0.0
 
@@ -88,10 +95,10 @@ class LiveView:
         for button in (self._pause, self._push):
             if button.disabled == simulated:
                 button.disabled = not simulated
-        if self._description is None:
+        if self._description is None or self.page.arm is None:
             self.page.alarm(self._waits_for("a robot description", topics.ROBOT_DESCRIPTION))
             return
-        sample = live_sample(self._inputs, self._description)
+        sample = live_sample(self._inputs, self.page.arm)
         if sample is None:
             self.page.alarm(self._waits_for("the joints", topics.JOINT_STATES))
             return
@@ -99,6 +106,7 @@ class LiveView:
         self._warn(sample, self._description)
         self._keep(sample)
         self.page.show(sample)
+        self._show_around(self._description)
         if time.monotonic() - self._drawn > PLOT_PERIOD:
             self._drawn = time.monotonic()
             self._draw_plots()
@@ -133,7 +141,10 @@ class LiveView:
         except FlexarmError as error:
             self.page.say(f"robot description: {error}")
             return
-        self._description = description
+        self._description, self._around = description, None
+        assert self.page.frames is not None
+        self._markers = MarkerScene(self.page.server, self.page.frames)
+        self._inputs.listen_to_markers({})  # and anew: markers that are sent once are wanted again
         sensors = description.force_torque_sensors
         self._inputs.listen_to_wrenches(tuple(topics.wrench_topic(name) for name in sensors))
         self._link.options = tuple(name for name in description.links if name != description.root)
@@ -145,7 +156,7 @@ class LiveView:
         nodes = ", ".join(name.lstrip("/") for name in self.graph.nodes) or "none"
         return f"Waiting for {what}: topic {topic} is silent. Nodes seen: {nodes}."
 
-    def _warn(self, sample: ViewSample, description: RobotDescription) -> None:
+    def _warn(self, sample: ArmSample, description: RobotDescription) -> None:
         state = self._inputs.newest(topics.JOINT_STATES, SILENT_AFTER)
         lacking = [name for name in description.actuated if name not in sample.position]
         if state is None and self._resume_at is None:
@@ -155,6 +166,26 @@ class LiveView:
         else:
             self.page.alarm("")
 
+    def _show_around(self, description: RobotDescription) -> None:
+        """Surfaces and obstacles that nodes' parameters name, and what nodes draw themselves."""
+        parameters = self.graph.parameters
+        if parameters is not self._around:
+            self._around = parameters
+            # a node of behaviours sends its obstacles as markers, and knows those that change
+            silent = [values for name, values in parameters.items() if name != f"/{BEHAVIORS}"]
+            self.page.surround(
+                {
+                    description.root: list(surface_shapes(parameters.get(f"/{PLANT}", {}))),
+                    description.base_frame: [shape for values in silent for shape in obstacle_shapes(values)],
+                }
+            )
+        if self._markers is not None:
+            wanted = self.graph.marker_topics if self._wants_markers.value else {}
+            self._inputs.listen_to_markers(wanted)
+            for topic, message in self._inputs.markers().items():
+                self._markers.take(topic, message)
+            self._markers.keep(wanted)
+
     # Drawing ----------------------------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
@@ -162,14 +193,14 @@ class LiveView:
         self._values.clear()
         self._signals = None
 
-    def _keep(self, sample: ViewSample) -> None:
+    def _keep(self, sample: ArmSample) -> None:
         """Add a sample that is new; a time that jumped back is another run."""
         if self.samples and sample.time < self.samples[-1].time - 1e-9:
             self._forget()
         if self.samples and sample.time - self.samples[-1].time < KEPT / MOST_SAMPLES:
             return
-        if self._signals is None and self.page.shape is not None:
-            self._signals, self._plots = LiveSignals(self.page.shape, self._inputs), None
+        if self._signals is None and self.page.arm is not None:
+            self._signals, self._plots = LiveSignals(self.page.arm, self._inputs), None
             self.page.look(sample)
         if self._signals is None:
             return

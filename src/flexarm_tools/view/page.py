@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import viser
 
 from flexarm_core.errors import InputError
-from flexarm_core.robot.description import RobotDescription
+from flexarm_core.flexible_dynamics.arm_sample import ArmSample
+from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
+from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.types import Array
 from flexarm_tools.view.arm_scene import ArmScene
-from flexarm_tools.view.arm_shape import ArmShape
+from flexarm_tools.view.link_frames import LinkFrames
 from flexarm_tools.view.plots import PlotColumn, PlotSpec
-from flexarm_tools.view.sample import ViewSample
 from flexarm_tools.view.solids import link_solids
 
 START_FACTOR, MOST = 10, 1000  # exaggeration before anything is known, and the slider's end then
@@ -32,7 +33,7 @@ class ViewPage:
         server: of the page.
         controls: tab for what is particular to a view.
         parameters: tab for parameters of nodes.
-        shape: the robot that is drawn, None before there is one.
+        arm: the robot that is drawn, None before there is one.
         messages: newest first.
         alarmed: what keeps the page from being up to date, empty where nothing does.
     """
@@ -67,7 +68,8 @@ class ViewPage:
             hint = "times that the base's deflection and the bending of links are drawn as large as they are"
             self._factor = gui.add_slider("Exaggeration", 0, MOST, 1, START_FACTOR, hint=hint)
             self._ghost = gui.add_checkbox("Undeflected arm", True)
-            self._force = gui.add_checkbox("Force on the base", True)
+            hint = "force (red) and torque (violet) of the arm on its base, force of surfaces on the tool (green)"
+            self._forces = gui.add_checkbox("Forces", True, hint=hint)
             self._trail = gui.add_checkbox("Trail of the tool", True)
         tabs = gui.add_tab_group()
         self.controls = tabs.add_tab("Run")
@@ -78,7 +80,7 @@ class ViewPage:
         self.messages: deque[str] = deque(maxlen=KEPT_MESSAGES)
         self._said: dict[str, float] = {}
         self._scene: ArmScene | None = None
-        self.shape: ArmShape | None = None
+        self.arm: DeflectedArm | None = None
         self._plots: PlotColumn | None = None
 
     @property
@@ -130,10 +132,20 @@ class ViewPage:
         Raises:
             RobotDescriptionError: it cannot be drawn.
         """
-        shape = ArmShape(description, tool_frame)
+        arm = DeflectedArm(description, tool_frame)
         solids = link_solids(description, self.say)
         self._empty_scene()
-        self.shape, self._scene = shape, ArmScene(self.server, shape, solids)
+        self.arm, self._scene = arm, ArmScene(self.server, arm, solids)
+
+    def surround(self, shapes: Mapping[str, Sequence[Shape]]) -> None:
+        """Draw these shapes of links around the robot, in the place of those before."""
+        if self._scene is not None:
+            self._scene.surround(shapes)
+
+    @property
+    def frames(self) -> LinkFrames | None:
+        """Frames of the links that are drawn, None before there is a robot."""
+        return None if self._scene is None else self._scene.frames
 
     def set_plots(self, specs: Sequence[PlotSpec], span: tuple[float, float]) -> PlotColumn:
         """Show these plots instead of those before, with a time axis from and to [s]."""
@@ -142,25 +154,25 @@ class ViewPage:
         self._plots = PlotColumn(self.server.gui, specs, self._plots_tab, span)
         return self._plots
 
-    def look(self, sample: ViewSample) -> None:
+    def look(self, sample: ArmSample) -> None:
         """Turn the viewers' eyes to the arm."""
         if self._scene is not None:
             self._scene.look(sample)
 
-    def show(self, sample: ViewSample) -> None:
+    def show(self, sample: ArmSample) -> None:
         """Draw one instant."""
         if self._scene is None:
             return
-        self._scene.show(sample, self.factor, ghost=self._ghost.value, force=self._force.value)
+        self._scene.show(sample, self.factor, ghost=self._ghost.value, forces=self._forces.value)
 
-    def show_trail(self, samples: Sequence[ViewSample]) -> None:
+    def show_trail(self, samples: Sequence[ArmSample]) -> None:
         """Draw where tool and reference were at these instants, as exaggerated as the arm."""
-        if self._scene is None or self.shape is None:
+        if self._scene is None or self.arm is None:
             return
-        shape, factor = self.shape, self.factor
+        arm, factor = self.arm, self.factor
         chosen = samples if self._trail.value else ()
-        actual: list[Array] = [shape.tool(sample, factor) for sample in chosen]
-        self._scene.trail(actual, [shape.reference(sample, factor) for sample in chosen])
+        actual: list[Array] = [arm.tool(sample, factor) for sample in chosen]
+        self._scene.trail(actual, [arm.reference(sample, factor) for sample in chosen])
 
     @property
     def trail_settings(self) -> tuple[float, bool]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from flexarm_core.errors import InputError
-from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.scenario import PLANT
+from flexarm_tools.surroundings import obstacle_shapes, surface_shapes
+
+MALFORMED = (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError)
 
 
 def find_runs(path: Path) -> dict[str, Path]:
@@ -43,10 +47,38 @@ def run_robot(file: Path, robot: Path | None, arguments: Mapping[str, str]) -> t
     """
     if robot is not None:
         return parse_robot_description(load_robot_description(robot, dict(arguments))), ""
-    kept = file.parent.parent / "logs" / file.stem / f"{PLANT}.yaml"
+    kept = _kept(file) / f"{PLANT}.yaml"
     try:
-        values = yaml.safe_load(kept.read_text(encoding="utf-8"))[PLANT]["ros__parameters"]
+        values = _parameters(kept)
         text = values.get("plant_description") or values["robot_description"]
-    except (OSError, yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError) as error:
+    except (OSError, *MALFORMED) as error:
         raise InputError(f"'{kept}' does not say what robot moved in '{file}': give it with --robot") from error
     return parse_robot_description(text), str(values.get("tool_frame", ""))
+
+
+def run_surroundings(file: Path, description: RobotDescription) -> dict[str, list[Shape]]:
+    """Surfaces and obstacles by link, as the parameter files say that are kept beside a recording; else none."""
+    surfaces: list[Shape] = []
+    obstacles: list[Shape] = []
+    for kept in sorted(_kept(file).glob("*.yaml")):
+        try:
+            values = _parameters(kept)
+            surfaces += surface_shapes(values)
+            obstacles += obstacle_shapes(values)
+        except (OSError, *MALFORMED):  # whoever it is, it stands around no robot
+            continue
+    return {description.root: surfaces, description.base_frame: obstacles}
+
+
+def _kept(file: Path) -> Path:
+    """Folder of the parameter files of a run's nodes."""
+    return file.parent.parent / "logs" / file.stem
+
+
+def _parameters(file: Path) -> dict[str, Any]:
+    """Parameters of the node that a parameter file is for."""
+    (node,) = yaml.safe_load(file.read_text(encoding="utf-8")).values()
+    values = node["ros__parameters"]
+    if not isinstance(values, dict):
+        raise TypeError("ros__parameters is no mapping")
+    return values

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.types import Array
 from flexarm_tools.recording import Recording
 from flexarm_tools.svg_plot import engineering, within_reason
 from flexarm_tools.view.plots import PlotSpec
-from flexarm_tools.view.sample import ViewSample
 
 
 def run_signals(recording: Recording) -> list[tuple[PlotSpec, Array]]:
@@ -41,7 +41,7 @@ def run_signals(recording: Recording) -> list[tuple[PlotSpec, Array]]:
     return found
 
 
-def run_sample(recording: Recording, tick: int) -> ViewSample:
+def run_sample(recording: Recording, tick: int) -> ArmSample:
     """One instant of a run."""
     rows = (
         dict(zip(names, within_reason(values[tick]).tolist(), strict=True))
@@ -52,12 +52,13 @@ def run_sample(recording: Recording, tick: int) -> ViewSample:
         )
     )
     position, deflection, modes = ({k: v for k, v in row.items() if np.isfinite(v)} for row in rows)
-    return ViewSample(
+    return ArmSample(
         float(recording.time[tick]),
         position,
         deflection,
         modes,
         within_reason(recording.reference_position[tick]),
         recording.reference_frame != recording.root_frame,
-        within_reason(recording.base_wrench[tick, :3]),
+        within_reason(recording.base_wrench[tick]),
+        within_reason(recording.contact_wrench[tick, :3]),
     )

@@ -12,7 +12,7 @@ from flexarm_core.errors import FlexarmError, InputError
 from flexarm_tools.recording import Recording, load_recording
 from flexarm_tools.view.page import TRAIL_POINTS, ViewPage
 from flexarm_tools.view.plots import PlotColumn
-from flexarm_tools.view.run_files import run_robot
+from flexarm_tools.view.run_files import run_robot, run_surroundings
 from flexarm_tools.view.run_signals import run_sample, run_signals
 
 SPEEDS = ("1/20", "1/5", "1/2", "1", "2", "5")
@@ -121,6 +121,7 @@ class RunView:
                     f"robot '{description.name}' has no joint {', '.join(sorted(lacking))} of run '{name}'"
                 )
             self._page.set_robot(description, tool)
+            self._page.surround(run_surroundings(self._runs[name], description))
         except FlexarmError as error:
             self._page.alarm(str(error))
             return
@@ -137,7 +138,7 @@ class RunView:
         first = run_sample(recording, 0)
         self._page.look(first)
         deflection = recording.deflection[np.isfinite(recording.deflection)]
-        if deflection.size and self._page.shape is not None:
-            placed = [pose[:3, 3] for pose in self._page.shape.place(first, 0.0).values()]
+        if deflection.size and self._page.arm is not None:
+            placed = [pose[:3, 3] for pose in self._page.arm.place(first, 0.0).values()]
             size = float(np.linalg.norm(np.ptp(placed, axis=0)))
             self._page.choose_factor(float(np.abs(deflection).max()), size)

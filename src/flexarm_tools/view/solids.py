@@ -42,9 +42,7 @@ def link_solids(description: RobotDescription, complain: Callable[[str], None]) 
         description: the robot.
         complain: is told of every mesh that cannot be had.
     """
-    solids: dict[str, list[Solid]] = {name: [] for name in description.links}
-    for name, link in description.links.items():
-        solids[name] += [_solid(_primitive(shape.kind, shape.size), shape) for shape in link.shapes]
+    solids = {name: [shape_solid(shape) for shape in link.shapes] for name, link in description.links.items()}
     root = ElementTree.fromstring(description.text)
     for element in root.findall("link"):
         name = element.get("name", "")
@@ -67,7 +65,9 @@ def _primitive(kind: str, size: tuple[float, ...]) -> trimesh.Trimesh:
     return trimesh.creation.icosphere(subdivisions=2, radius=size[0])
 
 
-def _solid(mesh: trimesh.Trimesh, shape: Shape) -> Solid:
+def shape_solid(shape: Shape) -> Solid:
+    """Triangles of a primitive shape."""
+    mesh = _primitive(shape.kind, shape.size)
     mesh.apply_transform(shape.transform_shape_to_link)
     red, green, blue, _ = shape.rgba
     return Solid(np.array(mesh.vertices), np.array(mesh.faces), (red, green, blue))
@@ -103,7 +103,7 @@ def _collision_primitives(link: ElementTree.Element) -> list[Solid]:
             shape = element.find(f"geometry/{kind}")
             if shape is not None:
                 size = tuple(value for name in names for value in _numbers(shape.get(name), ()))
-                found.append(_solid(_primitive(kind, size), Shape(kind, size, _origin(element), (*GREY, 1.0))))
+                found.append(shape_solid(Shape(kind, size, _origin(element), (*GREY, 1.0))))
     return found
 
 

@@ -1,4 +1,4 @@
-"""ViewSample: one instant of an arm, as the page draws it."""
+"""ArmSample: one instant of an arm, as it is drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flexarm_core.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class ViewSample:
+class ArmSample:
     """One instant; what is not known is left out of the dictionaries, or NaN.
 
     Attributes:
@@ -20,7 +20,9 @@ class ViewSample:
         modes: of flexible links, ``link/mode`` [sqrt(kg)*m].
         reference: (3,) where the tool should be, in the root link or the base link [m].
         reference_in_base: whether the reference is in the base link, which swings.
-        base_force: (3,) exerted by the robot on its base, in axes of the force/torque sensor there [N].
+        base_wrench: (6,) exerted by the arm on its base, ``[f; n]`` in axes and at the origin of the frame of the
+            force/torque sensor under the arm, of the base link where there is no such sensor [N, N*m].
+        contact_force: (3,) of surfaces on the tool, in axes of the root link [N].
     """
 
     time: float
@@ -29,4 +31,5 @@ class ViewSample:
     modes: dict[str, float] = field(default_factory=dict)
     reference: Array = field(default_factory=lambda: np.full(3, np.nan))
     reference_in_base: bool = False
-    base_force: Array = field(default_factory=lambda: np.full(3, np.nan))
+    base_wrench: Array = field(default_factory=lambda: np.full(6, np.nan))
+    contact_force: Array = field(default_factory=lambda: np.full(3, np.nan))
