@@ -1,35 +1,47 @@
 """An arm under ros2_control: controller manager, controllers in order, then the stages with the gate.
 
 `ros2 launch flexarm bringup.launch.py robot:=arm_7r hardware:=my_driver/Arm stages:="..." parameters_file:=mine.yaml`;
-with `hardware:=mock` everything runs but the arm.
+with `hardware:=mock` everything runs but the arm, with `hardware:=topic` flexarm's simulated plant is the arm.
 """
 
+import shutil
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 from launch.actions import (
     DeclareLaunchArgument,
+    EmitEvent,
     IncludeLaunchDescription,
     LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
 )
-from launch.event_handlers import OnProcessExit
+from launch.event_handlers import OnProcessExit, OnShutdown
+from launch.events.matchers import matches_action
 from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch_ros.actions import Node
+from launch_ros.actions import LifecycleNode, Node
+from launch_ros.event_handlers import OnStateTransition
+from launch_ros.events.lifecycle import ChangeState
+from lifecycle_msgs.msg import Transition
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.composition import command_mode
+from flexarm_nodes import topics
+from flexarm_tools.composition import command_mode, compose_simulation, write_parameter_file
 from flexarm_tools.graph import GraphError
-from flexarm_tools.launch_request import LaunchRequest, requested_scenario
+from flexarm_tools.launch_request import ENDLESS, LaunchRequest, requested_scenario, xacro_arguments
+from flexarm_tools.scenario import Scenario
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 HERE = Path(__file__).absolute().parent
 SIMULATED = ("gazebo", "mujoco")  # backends that publish /clock
 WITHOUT_WRENCHES = ("gazebo", "topic")  # backends that give wrenches and rates on topics of their own
 WRENCHES = ("force_torque_sensor_broadcaster/", "imu_sensor_broadcaster/")
+UPDATE_RATE = 100.0  # [Hz] of a controller manager that is not told one
+HARDWARE_TOPICS = (topics.JOINT_COMMANDS, topics.JOINT_STATES)  # that joint_state_topic_hardware_interface speaks
 CONTROL_NODES = {"mujoco": "mujoco_ros2_control"}  # packages with a ros2_control_node of their own
 
 
@@ -57,10 +69,16 @@ def generate_launch_description() -> LaunchDescription:
                 description="false: one runs already, as a driver's launch file or Gazebo starts it",
             ),
             DeclareLaunchArgument(
+                "simulate",
+                default_value="true",
+                choices=["true", "false"],
+                description="with hardware:=topic: flexarm's simulated plant is the arm; false: somebody else is",
+            ),
+            DeclareLaunchArgument(
                 "use_sim_time",
                 default_value="",
                 choices=["", "true", "false"],
-                description="time comes from /clock; empty: with gazebo and mujoco",
+                description="time comes from /clock; empty: with gazebo, mujoco and the simulated plant",
             ),
             DeclareLaunchArgument(
                 "rviz", default_value="false", choices=["true", "false"], description="start RViz too"
@@ -82,27 +100,77 @@ def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     path = Path(said["controllers_file"] or _own_controllers_file(scenario.robot.path))
     if not path.is_file():
         raise ConfigError(f"controllers_file '{path}' does not exist: give the one of this robot")
-    by_clock = said["use_sim_time"] or str(hardware in SIMULATED).lower()
+    simulated = hardware == "topic" and said["simulate"] == "true"
+    by_clock = said["use_sim_time"] or str(simulated or hardware in SIMULATED).lower()
+    asked_for = said["scenario"] or float(said["rate"]) > 0.0
+    rate = scenario.rate if asked_for else float(_manager_parameters(path).get("update_rate", UPDATE_RATE))
+    given_topics = xacro_arguments(said.get("robot_arguments", ""))
     if scenario.robot.path.suffix == ".xacro":
         given = f"hardware:={hardware} controllers_file:={path}"
         if hardware == "mock":  # which refuses effort controllers where it moves joints by itself
             given += f" calculate_dynamics:={str(mode != 'effort').lower()}"
         said["robot_arguments"] = f"{given} {said.get('robot_arguments', '')}".strip()
     said["use_sim_time"] = by_clock
-    if not said["scenario"] and float(said["rate"]) == 0.0:
-        said["rate"] = str(_manager_parameters(path).get("update_rate", 0))
-    entities: list[LaunchDescriptionEntity] = [_included("visualize.launch.py")]
+    said["rate"] = str(rate)
+    control: list[LaunchDescriptionEntity] = []
     if said["start_controller_manager"] == "true":
-        entities += _controller_manager(path, hardware, by_clock == "true")
-    stages = [LogInfo(msg=f"flexarm: forward_{mode}_controller is active"), _included("stages.launch.py")]
-    return [*entities, *_spawned_in_order(_groups(path, hardware, mode), said["controller_manager"], path, stages)]
+        control += _controller_manager(path, hardware, rate, by_clock == "true")
+    stages = [LogInfo(msg=f"flexarm: {topics.command_controller(mode)} is active"), _included("stages.launch.py")]
+    control += _spawned_in_order(_groups(path, hardware, mode), said["controller_manager"], path, stages)
+    if simulated:
+        control = _simulated_arm(scenario, rate, given_topics, control)
+    return [_included("visualize.launch.py"), *control]
 
 
-def _controller_manager(path: Path, hardware: str, by_clock: bool) -> list[LaunchDescriptionEntity]:
+def _simulated_arm(
+    scenario: Scenario, rate: float, given: dict[str, str], then: list[LaunchDescriptionEntity]
+) -> list[LaunchDescriptionEntity]:
+    """The simulated plant behind the topics of the hardware interface; what comes next needs its clock and its states.
+
+    The plant stands still until the first command, so that the arm does not fall while controllers are spawned.
+    """
+    plant = compose_simulation(replace(scenario, mode="real_time", rate=rate)).nodes[0]
+    led = {"command_source": "joint_commands", "clock_rate": rate, "run_until": ENDLESS}
+    plant = replace(plant, parameters=plant.parameters | led)
+    folder = Path(tempfile.mkdtemp(prefix="flexarm-launch-"))
+    node = LifecycleNode(
+        package=plant.package,
+        executable=plant.executable,
+        name=plant.name,
+        namespace="",
+        parameters=[str(write_parameter_file(plant, folder))],
+        remappings=[(topic, given.get(f"{topic}_topic", f"/plant/{topic}")) for topic in HARDWARE_TOPICS],
+        output="both",
+    )
+    configure, activate = (
+        EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition))
+        for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
+    )
+    refused = OpaqueFunction(function=end_all, args=["the simulated plant cannot run: its message above says why"])
+    died = OpaqueFunction(function=end_all, args=["the simulated plant died"])
+    handlers = [
+        OnStateTransition(target_lifecycle_node=node, start_state=begin, goal_state=end, entities=entities)
+        for begin, end, entities in (
+            ("configuring", "inactive", [activate]),
+            ("activating", "active", then),
+            ("configuring", "unconfigured", [refused]),
+            ("activating", "inactive", [refused]),
+        )
+    ]
+    return [
+        *(RegisterEventHandler(handler) for handler in handlers),
+        RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[died])),
+        RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))),
+        node,
+        configure,
+    ]
+
+
+def _controller_manager(path: Path, hardware: str, rate: float, by_clock: bool) -> list[LaunchDescriptionEntity]:
     node = Node(
         package=CONTROL_NODES.get(hardware, "controller_manager"),
         executable="ros2_control_node",
-        parameters=[str(path), {"use_sim_time": by_clock}],
+        parameters=[str(path), {"use_sim_time": by_clock, "update_rate": round(rate)}],
         output="both",
     )
     end = OpaqueFunction(function=end_all, args=["the controller manager died"])
@@ -122,7 +190,7 @@ def _groups(path: Path, hardware: str, mode: str) -> list[tuple[str, list[str], 
     that a change of mode has only to switch.
     """
     types = _controller_types(path)
-    command = f"forward_{mode}_controller"
+    command = topics.command_controller(mode)
     if command not in types:
         raise ConfigError(f"{path} has no {command}, which the gate commands; controllers: {', '.join(types)}")
     broadcasters = [name for name, kind in types.items() if "broadcaster" in kind]

@@ -2,12 +2,13 @@
 
 Included by simulation.launch.py and bringup.launch.py; of use alone where ros2_control runs already. They give, beside
 the arguments: `plant` (true: start the simulated plant too), its `mode` and `duration`, `use_sim_time`, and
-`controller_manager` (name of the one at which the gate's command controller is deactivated should the gate die; empty:
-none runs).
+`controller_manager` (name of the one whom the gate asks for its command controller, and at which that is deactivated
+should the gate die; empty: none runs).
 """
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -30,11 +31,12 @@ from launch_ros.ros_adapters import get_ros_node
 from lifecycle_msgs.msg import Transition
 
 from flexarm.srv import AdvanceSimulation
+from flexarm_nodes.topics import command_controller
 from flexarm_tools.composition import Composition, compose_simulation, compose_stages, write_parameter_file
 from flexarm_tools.graph import GraphError
 from flexarm_tools.launch_request import LaunchRequest, requested_scenario
 from flexarm_tools.scenario import PLANT, NodeSpec
-from flexarm_tools.wiring_table import GATE, STAGES
+from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 STEPS = (
@@ -89,7 +91,8 @@ def start_stages(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     composition = compose_simulation(scenario) if simulated else compose_stages(scenario, by_clock)
     folder = Path(tempfile.mkdtemp(prefix="flexarm-launch-"))
     level = _said(context, "log_level")
-    nodes = {node.name: _lifecycle_node(node, folder, level) for node in composition.nodes}
+    manager = _fixed(context, "controller_manager")
+    nodes = {node.name: _lifecycle_node(_managed(node, manager), folder, level) for node in composition.nodes}
     bring_up, begin = _bring_up(list(reversed(nodes.values())), _when_active(context, simulated, scenario.duration))
     left_out = f", but not its {len(scenario.events)} events" if scenario.events else ""
     return [
@@ -106,6 +109,14 @@ def end_all(context: LaunchContext, reason: str) -> None:
     """End everything with an exit status that says that something was wrong."""
     if not context.is_shutdown:
         raise GraphError(reason)
+
+
+def _managed(node: NodeSpec, manager: str) -> NodeSpec:
+    """The node, told of the controller manager where it has the gate."""
+    names = {GATE: "controller_manager", CONTROL_LOOP: f"{GATE}.controller_manager"}
+    if not manager or node.executable not in names:
+        return node
+    return replace(node, parameters={names[node.executable]: manager} | node.parameters)
 
 
 def _lifecycle_node(node: NodeSpec, folder: Path, level: str) -> LifecycleNode:
@@ -211,7 +222,7 @@ def _when_it_dies(
         if executables[name] == PLANT or (executables[name] == GATE and not manager):
             return [end]
         if executables[name] == GATE:
-            controller = f"forward_{composition.command_mode}_controller"
+            controller = command_controller(composition.command_mode)
             unspawner = Node(
                 package="controller_manager",
                 executable="unspawner",

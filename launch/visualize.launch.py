@@ -1,4 +1,4 @@
-"""What shows an arm: robot_state_publisher, and RViz with flexarm's displays. Nothing here moves it."""
+"""What shows an arm: robot_state_publisher, state_markers, and RViz with flexarm's displays. Nothing here moves it."""
 
 from pathlib import Path
 
@@ -45,7 +45,10 @@ def generate_launch_description() -> LaunchDescription:
                 description="joint_state_publisher_gui: move the picture by hand, where nothing else runs",
             ),
             DeclareLaunchArgument(
-                "rviz", default_value="true", choices=["true", "false"], description="false: only robot_state_publisher"
+                "rviz", default_value="true", choices=["true", "false"], description="false: only what RViz listens to"
+            ),
+            DeclareLaunchArgument(
+                "exaggeration", default_value="10.0", description="times that deflection is drawn as large in RViz"
             ),
             OpaqueFunction(function=show),
         ]
@@ -65,6 +68,22 @@ def show(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             package="robot_state_publisher",
             executable="robot_state_publisher",
             parameters=[clock, {"robot_description": ParameterValue(text, value_type=str)}],
+            output="both",
+            respawn=True,
+            respawn_delay=RESPAWN_DELAY,
+        ),
+        Node(
+            package="flexarm",
+            executable="state_markers",
+            parameters=[
+                clock,
+                {
+                    "robot_description": ParameterValue(text, value_type=str),
+                    "tool_frame": robot.tool_frame,
+                    "exaggeration": ParameterValue(LaunchConfiguration("exaggeration"), value_type=float),
+                    "autostart": True,
+                },
+            ],
             output="both",
             respawn=True,
             respawn_delay=RESPAWN_DELAY,

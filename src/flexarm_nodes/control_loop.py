@@ -13,28 +13,24 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
-from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.hardware_gate.gate import GateState
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
-from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.control_loop_behaviors import ControlLoopBehaviors
 from flexarm_nodes.control_loop_inputs import ControlLoopInputs
 from flexarm_nodes.control_loop_output import ControlLoopOutput
-from flexarm_nodes.conversions import doubles, joint_reference_to_message, stamp_to_nanoseconds
-from flexarm_nodes.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.conversions import stamp_to_nanoseconds
+from flexarm_nodes.diagnostics import ERROR, OK
+from flexarm_nodes.gate_output import GateOutput
 from flexarm_nodes.hardware_gate import SILENCE_CHECK_PERIOD
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, BuiltStage, build_gate
-from flexarm_nodes.stage_parameters import commanded_order
 from flexarm_nodes.stage_table import StageTable
 from flexarm_nodes.tick_times import TickTimes
 
@@ -64,11 +60,10 @@ class ControlLoop(ArmNode):
             live = name != GATE  # whose mode a loop cannot switch
             self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
         self.create_subscription(JointState, topics.JOINT_STATES, self.guarded(self._on_joint_state), topics.NEWEST)
-        self._commanded = self.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
+        self._commands = GateOutput(self, lambda: self._report({}))
         self._subscriptions_of_sensors: list[Any] = []
         self._output: ControlLoopOutput | None = None
         self._behaviors: ControlLoopBehaviors | None = None
-        self._commands: Any = None
         self._timer: Any = None
         self._times, self._times_said = TickTimes(), {"ticks": "0"}
         self._silence = self.create_timer(SILENCE_CHECK_PERIOD, lambda: self.guarded(self._on_silence)(None))
@@ -106,28 +101,31 @@ class ControlLoop(ArmNode):
         )
         self._output = output = ControlLoopOutput(self, model, modes, stages)
         self._pipeline = Pipeline(stages, build_gate(gate_values, model), output.carry)
-        self._model, self._order = model, commanded_order(gate_values, model)
+        self._model = model
+        self._commands.open(self._pipeline.gate.gate, gate_values)
         self._inputs = ControlLoopInputs(model, [sensor for built in self._built.values() for sensor in built.sensors])
-        self._listen(values["sensor_wait"], gate_values["command_mode"])
-        self.start()
+        self._listen(values["sensor_wait"])
+        self._forget()
 
-    def _listen(self, wait: float, mode: str) -> None:
+    def _listen(self, wait: float) -> None:
         for subscription in self._subscriptions_of_sensors:
             self.destroy_subscription(subscription)
         self._subscriptions_of_sensors = [
             self.create_subscription(kind, topic, self.guarded(self._on_reading(sensor)), topics.NEWEST)
             for topic, kind, sensor in self._inputs.subscriptions()
         ]
-        for old, destroy in ((self._timer, self.destroy_timer), (self._commands, self.destroy_publisher)):
-            if old is not None:
-                destroy(old)
-        self._commands = self.create_publisher(Float64MultiArray, topics.command_topic(mode), topics.CONTROL)
+        if self._timer is not None:
+            self.destroy_timer(self._timer)
         waited = self.guarded(self._on_waited)
         self._timer = self.create_timer(wait, lambda: waited(None), clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()
 
     def start(self) -> None:
-        """Forget earlier samples."""
+        """Forget earlier samples, and wait for the controller that takes commands."""
+        self._forget()
+        self._commands.start()
+
+    def _forget(self) -> None:
         self._pipeline.reset()
         self._inputs.reset()
         assert self._output is not None
@@ -146,11 +144,12 @@ class ControlLoop(ArmNode):
         """Send what holds the arm without control: gravity effort, or no velocity."""
         self._pending = None
         self._timer.cancel()
-        self._send(self._pipeline.gate.gate.rest_command())
+        self._commands.stop()
         self.get_logger().info(self._times.said())
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample."""
+        """Live parameters take effect with the next sample, another command mode once its controller is active."""
+        self._commands.change_mode(values[f"{GATE}.command_mode"])
         for name, built in self._built.items():
             built.change(_of(name, values))
             if built.behaviors is not None and self._behaviors is not None:
@@ -238,33 +237,17 @@ class ControlLoop(ArmNode):
         return (self.get_clock().now().nanoseconds - self._stamp) * 1e-9
 
     def _send(self, command: Array | None) -> None:
-        if command is None:
-            return
-        self._commands.publish(Float64MultiArray(data=doubles(command[self._order])))
-        if self._commanded.get_subscription_count() > 0:
-            sent = JointReferenceRecord(self._stamp, **{self._pipeline.gate.gate.config.command_mode: command})
-            self._commanded.publish(joint_reference_to_message(sent, self._model.joint_names))
+        self._commands.send(command, self._stamp)
 
     def _refuse(self, stamp: int, reason: str) -> None:
         """Say why a message was refused."""
         self.diagnostics.report(ERROR, reason, stamp)
 
     def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
-        status = self._pipeline.gate.gate.status
         if self._times.count % SAID_AFTER == 0:
             self._times_said = self._times.values()
-        values = {"state": status.state.value, "stops": str(status.stops), **self._times_said}
-        if status.state is GateState.STOPPING:
-            self.diagnostics.report(ERROR, f"controlled stop: {status.reason}", self._stamp, values)
-        elif refused:
-            said = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-            self.diagnostics.report(ERROR, said, self._stamp, values)
-        elif status.limited:
-            self.diagnostics.report(WARN, f"limited {', '.join(status.limited)}", self._stamp, values)
-        elif remarks:
-            self.diagnostics.report(WARN, "; ".join(remarks), self._stamp, values)
-        else:
-            self.diagnostics.report(OK, status.state.value, self._stamp, values)
+        said = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        self._commands.report(self._stamp, said, "; ".join(remarks), self._times_said)
 
 
 def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -5,26 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.gate import COMMAND_MODES, GateState
+from flexarm_core.hardware_gate.gate import COMMAND_MODES
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
-from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
-from flexarm_nodes.conversions import (
-    doubles,
-    joint_reference_from_message,
-    joint_reference_to_message,
-    stamp_to_nanoseconds,
-)
-from flexarm_nodes.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.conversions import joint_reference_from_message, stamp_to_nanoseconds
+from flexarm_nodes.gate_output import GateOutput
 from flexarm_nodes.parameters import Parameter
-from flexarm_nodes.stage_parameters import commanded_order, hardware_gate
+from flexarm_nodes.stage_parameters import hardware_gate
 
 SILENCE_CHECK_PERIOD = 0.01  # [s] wall time between two looks at the age of the newest state
 
@@ -33,7 +26,20 @@ class HardwareGateNode(ArmNode):
     """Joint references and measured states in, commands within every limit out."""
 
     PARAMETERS = (
-        Parameter("command_mode", "string", "effort", "interface that is commanded", choices=COMMAND_MODES),
+        Parameter(
+            "command_mode",
+            "string",
+            "effort",
+            "interface that is commanded; live only with a controller_manager",
+            choices=COMMAND_MODES,
+            live=True,
+        ),
+        Parameter(
+            "controller_manager",
+            "string",
+            "",
+            "name of the controller manager that is to have the command controller active; empty: not asked",
+        ),
         Parameter("joints", "string[]", [""], "order of the command controller's joints; empty: as described"),
         Parameter("rate", "double", 1000.0, "nominal rate of commands", "Hz", 1.0, 1e5),
         Parameter("lockstep", "bool", False, "each state is answered by exactly one command"),
@@ -66,7 +72,7 @@ class HardwareGateNode(ArmNode):
     )
 
     def __init__(self) -> None:
-        """Create the node's inputs; the command topic depends on the mode."""
+        """Create the node's inputs; where commands go depends on the mode."""
         super().__init__("hardware_gate")
         for message_type, topic, callback in (
             (JointState, topics.JOINT_STATES, self._on_joint_state),
@@ -74,26 +80,29 @@ class HardwareGateNode(ArmNode):
             (JointReference, topics.JOINT_REFERENCE, self._on_joint_reference),
         ):
             self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
-        self._commanded = self.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
+        self._output = GateOutput(self, self._report)
         self._silence = self.create_timer(SILENCE_CHECK_PERIOD, lambda: self.guarded(self._on_silence)(None))
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> gate."""
-        self._order = commanded_order(values, model)
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
         self._gate = hardware_gate(values, model)
-        topic = topics.command_topic(values["command_mode"])
-        self._commands = self.create_publisher(Float64MultiArray, topic, topics.CONTROL)
+        self._output.open(self._gate, values)
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Command by another mode, once its controller is active."""
+        self._output.change_mode(values["command_mode"])
 
     def start(self) -> None:
-        """Wait for the first reference."""
+        """Wait for the first reference, and for the controller that takes commands."""
         self._gate.reset()
         self._stamp = 0
+        self._output.start()
 
     def stop(self) -> None:
         """Send what holds the arm without control: gravity effort, or no velocity."""
-        self._publish(self._gate.rest_command())
+        self._output.stop()
 
     def _on_joint_state(self, message: JointState) -> None:
         self._take(self._reader.joint_state, message)
@@ -134,21 +143,10 @@ class HardwareGateNode(ArmNode):
             raise InputError(f"joint state is {age:.3f} s old when it arrives{hint}")
 
     def _publish(self, command: Array | None) -> None:
-        if command is not None:
-            self._commands.publish(Float64MultiArray(data=doubles(command[self._order])))
-            if self._commanded.get_subscription_count() > 0:
-                sent = JointReferenceRecord(self._stamp, **{self._gate.config.command_mode: command})
-                self._commanded.publish(joint_reference_to_message(sent, self._model.joint_names))
+        self._output.send(command, self._stamp)
 
     def _report(self) -> None:
-        status = self._gate.status
-        values = {"state": status.state.value, "stops": str(status.stops)}
-        if status.state is GateState.STOPPING:
-            self.diagnostics.report(ERROR, f"controlled stop: {status.reason}", self._stamp, values)
-        elif status.limited:
-            self.diagnostics.report(WARN, f"limited {', '.join(status.limited)}", self._stamp, values)
-        else:
-            self.diagnostics.report(OK, status.state.value, self._stamp, values)
+        self._output.report(self._stamp)
 
 
 def main() -> None:

@@ -32,6 +32,7 @@ SIGNALS = (
     ("strain", "strain gauges", ""),
     ("imu", "inertial measurement units", "m/s^2, rad/s"),
 )
+COMMANDS, JOINT_COMMANDS = "commands", "joint_commands"  # sources of commands
 INITIAL = tuple(
     f"initial_{name}"
     for name in ("position", "velocity", "deflection", "deflection_rate", "modal_position", "modal_rate")
@@ -87,6 +88,14 @@ PLANT_PARAMETERS = (
     Parameter("hard_stops", "bool", False, "joints stop at their position limits (mujoco)"),
     Parameter("segments", "int", 20, "rigid segments of each flexible link (mujoco); bound max_step", "", 2, 200),
     Parameter("command_mode", "string", "effort", "what the drives take", choices=MODES),
+    Parameter(
+        "command_source",
+        "string",
+        COMMANDS,
+        "commands: of the command controller; joint_commands: of joint_state_topic_hardware_interface",
+        choices=(COMMANDS, JOINT_COMMANDS),
+    ),
+    Parameter("run_until", "double", 0.0, "time to which it runs when it is activated; further on demand", "s", 0.0),
     Parameter("drive_bandwidth", "double", 200.0, "of the drives' servo in velocity and position mode", "rad/s", 1e-3),
     Parameter("clip_effort", "bool", True, "drives cut efforts at the limits of the robot description"),
     Parameter("initial_position", "double[]", [], "actuated joints; empty: zero", "rad | m"),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from rclpy.experimental import EventsExecutor
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from flexarm.msg import FlexibleState, SimulationStatus, StrainState
+from flexarm.msg import SimulationStatus, StrainState
 from flexarm.srv import AdvanceSimulation, ApplyPush
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
@@ -22,14 +23,14 @@ from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.conversions import (
     joint_readings_to_message,
     nanoseconds_to_stamp,
-    pose_to_message,
-    true_friction_to_message,
-    true_joints_to_message,
     wrench_to_message,
 )
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.flexible_conversions import imu_to_message, strain_to_message, true_flexible_state_to_message
+from flexarm_nodes.flexible_conversions import imu_to_message, strain_to_message
+from flexarm_nodes.ground_truth_output import GroundTruthOutput
+from flexarm_nodes.joint_commands import JointCommandReader
 from flexarm_nodes.plant_parameters import (
+    JOINT_COMMANDS,
     PLANT_PARAMETERS,
     plant_config,
     plant_description,
@@ -42,7 +43,7 @@ from flexarm_sim.plant import Plant
 from flexarm_sim.pushes import Push
 
 QUIET_TIME = 0.05  # [s] wall time without a command after which no late one is expected
-REPEAT_STATE_AFTER = 0.25  # [s] wall time: a peer that was discovered late gets the state again
+REPEAT_STATE_AFTER = 0.25  # [s] wall time: a peer that was discovered late gets state and sensors again
 
 
 class SimulatedPlant(ArmNode):
@@ -56,16 +57,13 @@ class SimulatedPlant(ArmNode):
         self._time_publisher = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
         self._joint_states = self.create_publisher(JointState, topics.JOINT_STATES, topics.CONTROL)
         self._status = self.create_publisher(SimulationStatus, topics.SIMULATION_STATUS, topics.EVERY_SAMPLE)
-        self._true_joints = self.create_publisher(JointState, topics.TRUE_JOINT_STATES, topics.EVERY_SAMPLE)
-        self._true_pose = self.create_publisher(PoseStamped, topics.TRUE_TOOL_POSE, topics.EVERY_SAMPLE)
-        self._true_pose_in_base = self.create_publisher(PoseStamped, topics.TRUE_TOOL_POSE_IN_BASE, topics.EVERY_SAMPLE)
+        self._truth = GroundTruthOutput(self)
         self.create_service(AdvanceSimulation, topics.ADVANCE_SIMULATION, self._on_advance)
         self.create_service(ApplyPush, topics.APPLY_PUSH, self._on_push)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> plant; only the model's description is used: plant and controller are different engines."""
         description = plant_description(values, model.description)
-        self._frames = (model.world_frame, model.base_frame)
         surfaces = plant_surfaces(values)
         friction = plant_friction(values, len(description.actuated))
         backend = make_backend(
@@ -84,7 +82,7 @@ class SimulatedPlant(ArmNode):
         self._plant = Plant(description, backend, config)
         self._period = config.period_ns
         self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"]
-        self._start_timeout = values["start_timeout"]
+        self._start_timeout, self._run_until = values["start_timeout"], round(values["run_until"] * 1e9)
         self._clock_period = round(1e9 / values["clock_rate"])
         self._sensor_frames = {
             name: sensor.frame for name, sensor in (description.force_torque_sensors | description.imus).items()
@@ -99,20 +97,23 @@ class SimulatedPlant(ArmNode):
         self._bends = bool(self._plant.modes)
         if backend.strain_gauges:
             self._strain = self.create_publisher(StrainState, topics.STRAIN, topics.CONTROL)
-        if self._bends or self._plant.elastic_joint_names:
-            self._true_flexible = self.create_publisher(FlexibleState, topics.TRUE_FLEXIBLE_STATE, topics.EVERY_SAMPLE)
-        self._touches = bool(surfaces)
-        if surfaces:
-            self._true_contact = self.create_publisher(WrenchStamped, topics.TRUE_CONTACT_WRENCH, topics.EVERY_SAMPLE)
         self._rubs = friction is not None
-        if friction:
-            self._true_friction = self.create_publisher(JointState, topics.TRUE_JOINT_FRICTION, topics.EVERY_SAMPLE)
-        self.create_subscription(
-            Float64MultiArray,
-            topics.command_topic(values["command_mode"]),
-            self.guarded(self._on_command),
-            topics.NEWEST,
-        )
+        frames = (model.world_frame, model.base_frame)
+        self._truth.open(self._plant, frames, touches=bool(surfaces), rubs=self._rubs)
+        self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
+
+    def _listen(self, mode: str, by_joint_commands: bool) -> None:
+        """Take commands where a command controller sends them, or where ros2_control's hardware interface does."""
+        self._by_joint_commands = by_joint_commands
+        if by_joint_commands and self._lockstep:
+            raise ConfigError("lockstep is not possible with joint_commands: who sends them does not wait for a state")
+        self._read_command = JointCommandReader(self._plant.joint_names, mode)
+        if by_joint_commands:
+            on_commands = self.guarded(self._on_joint_commands)
+            self.create_subscription(JointState, topics.JOINT_COMMANDS, on_commands, topics.NEWEST)
+        else:
+            on_command = self.guarded(self._on_command)
+            self.create_subscription(Float64MultiArray, topics.command_topic(mode), on_command, topics.NEWEST)
 
     def change(self, values: dict[str, Any]) -> None:
         """Surfaces get softer, harder, rougher or smoother and joints rub otherwise from this stamp on."""
@@ -123,10 +124,16 @@ class SimulatedPlant(ArmNode):
         if friction:
             self._plant.change_friction(friction)
 
+    @property
+    def _now(self) -> int:
+        """Simulation time [ns]: of what moved, and before that of what waited for the first joint command."""
+        return self._waited + self._plant.stamp
+
     def start(self) -> None:
-        """Back to time 0, paused."""
+        """Back to time 0, paused unless it is to run by itself."""
         self._plant.reset()
-        self._until = 0
+        self._waits, self._waited = self._by_joint_commands, 0
+        self._until = self._run_until
         self._tick = 0
         self._next_clock = 0
         self._command: Array | None = None
@@ -136,7 +143,7 @@ class SimulatedPlant(ArmNode):
 
     def spin_some(self, executor: EventsExecutor) -> None:
         """One tick while there is simulation time to run, else wait for a request."""
-        if not self.active or self._plant.stamp >= self._until:
+        if not self.active or self._now >= self._until:
             self._deadline = 0.0
             super().spin_some(executor)
             return
@@ -144,10 +151,10 @@ class SimulatedPlant(ArmNode):
             self._run_tick(executor)
         except FlexarmError as error:
             self._until = 0
-            self.diagnostics.report(ERROR, f"simulation stopped: {error}", self._plant.stamp)
+            self.diagnostics.report(ERROR, f"simulation stopped: {error}", self._now)
 
     def _run_tick(self, executor: EventsExecutor) -> None:
-        measurement = self._plant.measure()
+        measurement = replace(self._plant.measure(), stamp=self._now)
         self._command = None
         published = time.perf_counter()
         expected = self._publish(measurement)
@@ -157,9 +164,13 @@ class SimulatedPlant(ArmNode):
             self._wait_for_the_clock(executor, published)
         if not self.active:
             return
-        self._missed += self._command is None
+        self._waits = self._waits and self._command is None
+        self._missed += self._command is None and not self._waits
         self._publish_status(measurement.stamp)
-        self._plant.advance(self._command)
+        if self._waits:
+            self._waited += self._period
+        else:
+            self._plant.advance(self._command)
         self._tick += 1
 
     def _wait_for_answer(self, executor: EventsExecutor, measurement: Measurement, published: float) -> None:
@@ -176,8 +187,7 @@ class SimulatedPlant(ArmNode):
                 return
             if now >= repeat:
                 repeat = now + REPEAT_STATE_AFTER
-                if self._bends:
-                    self._publish_sensors(measurement)
+                self._publish_sensors(measurement)  # who has heard the joint state may wait for one of them
                 self._joint_states.publish(joint_readings_to_message(measurement))
             executor.spin_once(timeout_sec=min(deadline, repeat) - now)
         self._answered = True
@@ -205,7 +215,7 @@ class SimulatedPlant(ArmNode):
             while command is self._command and (left := quiet - time.perf_counter()) > 0.0:
                 executor.spin_once(timeout_sec=left)
         self._alone = False
-        self.diagnostics.report(OK, "commands are back", self._plant.stamp)
+        self.diagnostics.report(OK, "commands are back", self._now)
 
     def _publish(self, measurement: Measurement) -> bool:
         """Publish what the sensors say, then the truth; return whether a joint state went out.
@@ -213,7 +223,7 @@ class SimulatedPlant(ArmNode):
         The joint state goes first: while the controllers work on it, the rest goes out. Where links bend, it goes after
         the other sensors: who answers it needs their readings of the same stamp.
         """
-        stamp, state = measurement.stamp, self._plant.state()
+        stamp = measurement.stamp
         if self._bends:
             self._publish_sensors(measurement)
         message = joint_readings_to_message(measurement)
@@ -224,25 +234,7 @@ class SimulatedPlant(ArmNode):
             self._next_clock = stamp + self._clock_period
         if not self._bends:
             self._publish_sensors(measurement)
-        world, base = self._frames
-        self._true_joints.publish(
-            true_joints_to_message(stamp, self._plant.joint_names, self._plant.elastic_joint_names, state)
-        )
-        self._true_pose.publish(
-            pose_to_message(stamp, world, state.tool_position_in_world, state.tool_rotation_in_world)
-        )
-        self._true_pose_in_base.publish(
-            pose_to_message(stamp, base, state.tool_position_in_base, state.tool_rotation_in_base)
-        )
-        if self._bends or self._plant.elastic_joint_names:
-            self._true_flexible.publish(
-                true_flexible_state_to_message(stamp, self._plant.elastic_joint_names, self._plant.modes, state)
-            )
-        if self._touches:
-            contact = np.sum(list(state.contacts.values()), axis=0)
-            self._true_contact.publish(wrench_to_message(stamp, world, contact))
-        if self._rubs:
-            self._true_friction.publish(true_friction_to_message(stamp, self._plant.joint_names, state.friction))
+        self._truth.publish(stamp, self._plant.state())
         return bool(message.name)
 
     def _publish_sensors(self, measurement: Measurement) -> None:
@@ -276,13 +268,22 @@ class SimulatedPlant(ArmNode):
             raise InputError(f"command refused: {command}; expected {len(self._plant.joint_names)} finite numbers")
         self._command = command
 
+    def _on_joint_commands(self, message: JointState) -> None:
+        try:
+            command = self._read_command(message)
+        except InputError as error:
+            self._refused += 1
+            raise InputError(f"command refused: {error}") from error
+        if command is not None:
+            self._command = command
+
     def _on_advance(
         self, request: AdvanceSimulation.Request, response: AdvanceSimulation.Response
     ) -> AdvanceSimulation.Response:
         if not self.active:
             response.message = "the plant is not active"
-        elif not np.isfinite(request.until) or request.until * 1e9 < self._plant.stamp - 0.5:
-            response.message = f"until {request.until} s lies before the present {self._plant.stamp * 1e-9} s"
+        elif not np.isfinite(request.until) or request.until * 1e9 < self._now - 0.5:
+            response.message = f"until {request.until} s lies before the present {self._now * 1e-9} s"
         else:
             self._until = round(request.until * 1e9)
             response.success = True
@@ -296,7 +297,7 @@ class SimulatedPlant(ArmNode):
         try:
             force, torque = ((v.x, v.y, v.z) for v in (request.force, request.torque))
             self._plant.push(Push(request.link, start, request.duration, force, torque, request.shape or "half_sine"))
-            response.success, response.start = True, start
+            response.success, response.start = True, self._now * 1e-9
         except FlexarmError as error:
             response.message = str(error)
         return response

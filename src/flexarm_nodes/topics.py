@@ -3,6 +3,7 @@
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 JOINT_STATES = "joint_states"
+JOINT_COMMANDS = "joint_commands"
 ROBOT_DESCRIPTION = "robot_description"
 FLEXIBLE_STATE = "flexible_state"
 CARTESIAN_REFERENCE = "cartesian_reference"
@@ -56,9 +57,14 @@ CHANGES = _reliable(100)
 EVERY_SAMPLE = _reliable(10000)
 
 
+def command_controller(mode: str) -> str:
+    """Usual name of ros2_control's forward command controller for ``effort``, ``velocity`` or ``position``."""
+    return f"forward_{mode}_controller"
+
+
 def command_topic(mode: str) -> str:
-    """Command topic of ros2_control's forward command controller for ``effort``, ``velocity`` or ``position``."""
-    return f"forward_{mode}_controller/commands"
+    """Command topic of that controller."""
+    return f"{command_controller(mode)}/commands"
 
 
 def wrench_topic(sensor: str) -> str:

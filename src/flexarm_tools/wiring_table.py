@@ -267,7 +267,9 @@ def _plant(values: Values, description: RobotDescription, tool: str) -> Ports:
         outputs.append(Output(topics.TRUE_CONTACT_WRENCH, "WrenchStamped"))
     if any(value for name, value in values.items() if name.startswith("friction.")):
         outputs.append(Output(topics.TRUE_JOINT_FRICTION, "JointState"))
-    return Ports((_commands(values["command_mode"]),), tuple(outputs))
+    by_joints = Input(topics.JOINT_COMMANDS, "JointState", because="command_source 'joint_commands'")
+    commands = by_joints if values["command_source"] == "joint_commands" else _commands(values["command_mode"])
+    return Ports((commands,), tuple(outputs))
 
 
 def _control_loop(parameters: Values, description: RobotDescription, tool: str) -> Ports:

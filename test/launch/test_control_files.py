@@ -114,7 +114,7 @@ def test_rviz_shows_topics_that_are_published_with_a_quality_that_fits():
         if topic:
             by_topic[topic["Value"]] = topic["Durability Policy"]
     nodes = {"behavior_impedance_controller", "rns_vibration_controller", "reactionless_path_controller"}
-    nodes.add("base_wrench_torque_estimator")
+    nodes |= {"base_wrench_torque_estimator", "state_markers"}
     assert {f"/{name}/markers" for name in nodes} <= set(by_topic)
     latched = {topic for topic, durability in by_topic.items() if durability == "Transient Local"}
     assert latched == {

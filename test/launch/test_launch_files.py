@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from live import own_domain
+from launched import FILES, ROOT
 
 pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
 
@@ -19,21 +15,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 from launch import LaunchContext
 
-ROOT = Path(__file__).resolve().parents[2]
-FILES = {path.name: path for path in sorted((ROOT / "launch").glob("*.launch.py"))}
 PLAIN = ROOT / "config/planar_3r/scenarios/real_time.yaml"
-PATIENCE = 120.0  # [s] wall time; a crowded machine starts five Python processes slowly
-SERVE = """
-import sys
-from launch import LaunchDescription, LaunchService
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-arguments = [tuple(word.split(":=", 1)) for word in sys.argv[2:]]
-service = LaunchService(noninteractive=True)
-source = PythonLaunchDescriptionSource(sys.argv[1])
-service.include_launch_description(LaunchDescription([IncludeLaunchDescription(source, launch_arguments=arguments)]))
-sys.exit(service.run())
-"""
 STUB = """#!/usr/bin/env python3
 import signal, sys, time
 print("STUB", sys.argv[0].rsplit("/", 1)[-1], *sys.argv[1:], flush=True)
@@ -43,69 +25,6 @@ signal.signal(signal.SIGINT, end)
 while STAYS:
     time.sleep(0.1)
 """
-
-
-class Launched:
-    """A launch file in a process of its own."""
-
-    def __init__(self, folder: Path, file: str, *arguments: str, prefix: str = "") -> None:
-        self._log = folder / "launch.log"
-        environment = os.environ | {"ROS_LOG_DIR": str(folder / "ros"), "PYTHONUNBUFFERED": "1"}
-        environment["AMENT_PREFIX_PATH"] = prefix + environment["AMENT_PREFIX_PATH"]
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", SERVE, str(FILES[file]), *arguments],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                start_new_session=True,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            )
-
-    @property
-    def said(self) -> str:
-        return self._log.read_text(errors="replace")
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline and self._process.poll() is None, self.said
-            time.sleep(0.1)
-
-    def wait_until_it_says(self, text: str) -> None:
-        self.wait_for(lambda: text in self.said)
-
-    def pid(self, executable: str) -> int:
-        line = next(line for line in self.said.splitlines() if f"[{executable}-" in line and "started with pid" in line)
-        return int(line.rpartition("[")[2].rstrip("]"))
-
-    def interrupt(self) -> int:
-        self._process.send_signal(signal.SIGINT)
-        return self.ended()
-
-    def ended(self) -> int:
-        return self._process.wait(PATIENCE)
-
-    def end(self) -> None:
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-
-
-@pytest.fixture
-def launch(tmp_path) -> Iterator[Callable[..., Launched]]:
-    begun: list[Launched] = []
-
-    def begin(file: str, *arguments: str, prefix: str = "") -> Launched:
-        begun.append(Launched(tmp_path, file, *arguments, prefix=prefix))
-        return begun[-1]
-
-    with own_domain():
-        try:
-            yield begin
-        finally:
-            for each in begun:
-                each.end()
 
 
 @pytest.fixture

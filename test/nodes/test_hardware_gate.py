@@ -11,8 +11,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import JointReference
-from flexarm_nodes import topics
+from flexarm_nodes import controller_switch, topics
 from flexarm_nodes.conversions import doubles
+from flexarm_tools.graph import GraphError
 
 COMMANDS = topics.command_topic("effort")
 OK, ERROR = 0, 2
@@ -177,3 +178,13 @@ def test_repeated_and_overtaken_states_do_no_harm(gate):
     gate.states.publish(joint_state(4))
     assert answer(gate, joint_state(6), reference(6)) == [1.0, 2.0, 3.0]
     assert not [message for level, message in gate.said("hardware_gate") if level == ERROR]
+
+
+@pytest.mark.skipif(controller_switch.AVAILABLE, reason="controller_manager_msgs is installed: see test/launch")
+def test_without_ros2_control_the_gate_commands_as_it_does_without_a_controller_manager(live, shared):
+    start(live, {**shared, "lockstep": True, "use_sim_time": True, "controller_manager": "/controller_manager"})
+    assert answer(live, joint_state(1), reference(1)) == [1.0, 2.0, 3.0]
+    with pytest.raises(GraphError, match="command_mode changes only while the node is not configured, or is active"):
+        live.graph.set_parameters("hardware_gate", {"command_mode": "velocity"})
+    assert answer(live, joint_state(2), reference(2)) == [1.0, 2.0, 3.0]
+    live.wait_for_diagnostic("hardware_gate", "running")

@@ -254,3 +254,34 @@ def test_a_bad_configuration_is_refused_with_its_reason(live, shared, parameters
     with pytest.raises(GraphError, match="refused to configure"):
         live.graph.transition("simulated_plant", "configure")
     live.wait_for_diagnostic("simulated_plant", said)
+
+
+def test_behind_a_hardware_interface_time_runs_and_the_arm_stands_still_until_the_first_command(live, shared):
+    parameters = {**shared, "initial_position": [float(q) for q in START], "gravity": [0.0, -9.81, 0.0]}
+    parameters |= {"command_source": "joint_commands", "lockstep": False, "run_until": 1e9}
+    live.start("simulated_plant", parameters)
+    live.listen(topics.JOINT_STATES, JointState)
+    live.listen(topics.SIMULATION_STATUS, SimulationStatus)
+    commands = live.publisher(topics.JOINT_COMMANDS, JointState)
+    states = live.received[topics.JOINT_STATES]
+    live.until(lambda: len(states) > 50, "states")
+    nan = float("nan")
+    names = ["joint2", "base_x", "joint1", "joint3"]  # base_x is measured only: it has no value
+    commands.publish(JointState(name=names, position=[nan] * 3, effort=[nan] * 3))
+    live.spin(0.2)
+    stamps = [stamp_to_nanoseconds(state.header.stamp) for state in states]
+    assert len(set(stamps)) == len(stamps) and stamps == sorted(stamps)
+    assert all(list(state.position[:3]) == list(START) for state in states)
+    assert live.received[topics.SIMULATION_STATUS][-1].missed_commands == 0
+    commands.publish(JointState(name=names, position=[nan] * 3, effort=[2.0, 1.0, 3.0]))
+    live.until(lambda: list(states[-1].effort[:3]) == [1.0, 2.0, 3.0], "the commanded effort")
+    live.until(lambda: list(states[-1].position[:3]) != list(START), "a motion")
+    commands.publish(JointState(name=names[:2], effort=[1.0]))
+    live.wait_for_diagnostic("simulated_plant", "command refused: joint command names joint2 of")
+
+
+def test_who_sends_joint_commands_does_not_wait_for_states_so_lockstep_is_refused(live, shared):
+    live.start("simulated_plant", {**shared, "command_source": "joint_commands"}, transitions=())
+    with pytest.raises(GraphError):
+        live.graph.transition("simulated_plant", "configure")
+    live.wait_for_diagnostic("simulated_plant", "lockstep is not possible with joint_commands")

@@ -11,18 +11,22 @@ friction takes, ``f``, never reaches the links: ``qdd = FD(q, qd, effort - f)`` 
 A stop decelerates every joint at its limit and then holds it; without fresh measurements the effort goes to the last
 known gravity effort at the rate limit. A stop keeps nothing of ``f``: friction then only adds to the deceleration.
 
+Where commands reach nobody, or the drives are to take commands of another kind, :meth:`HardwareGate.interrupt` begins
+a stop that good input does not end; :meth:`HardwareGate.resume` goes on from where the arm is by then.
+
 In lockstep every state is answered by exactly one command, made from the reference that carries the state's own stamp.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.hardware_gate.braking import Braking
 from flexarm_core.hardware_gate.limits import JointLimits, acceleration_bounds, is_allowed
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference
@@ -95,12 +99,14 @@ class HardwareGate:
     def __init__(self, model: ArmModel, limits: JointLimits, config: HardwareGateConfig) -> None:
         """Bind the gate to an arm."""
         self.model, self.limits, self.config = model, limits, config
+        self._braking = Braking(limits.acceleration, config.hold_frequency, config.period)
         self.reset()
 
     def reset(self) -> None:
         """Forget everything but the settings."""
         self._state = GateState.WAITING
         self._reason = ""
+        self._interrupted = self._silent = False
         self._limited: tuple[str, ...] = ()
         self._stops = 0
         self._good = 0
@@ -111,7 +117,7 @@ class HardwareGate:
         self._early: JointReference | None = None
         self._command: Array | None = None
         self._rate = np.zeros(self.model.n)
-        self._hold: Array | None = None
+        self._braking.reset()
 
     @property
     def status(self) -> GateStatus:
@@ -134,6 +140,9 @@ class HardwareGate:
         self._measured = state
         if self._first_stamp is None:
             self._first_stamp = state.stamp
+        if self._interrupted:
+            brakes = self._state is GateState.STOPPING and not self._silent
+            return self._answer(state.stamp, self._braking_command(state)) if brakes else None
         if gap > self.config.state_timeout:
             self._stop(f"no joint state for {gap:.3f} s")
         newest = self._reference_stamp if self._reference_stamp is not None else self._first_stamp
@@ -158,7 +167,7 @@ class HardwareGate:
 
     def on_silence(self, age: float, dt: float) -> Array | None:
         """No state has come for ``age`` [s], asked every ``dt`` [s]: stop without measurements once it is too long."""
-        if self._measured is None or age <= self.config.state_timeout:
+        if self._measured is None or self._silent or age <= self.config.state_timeout:
             return None
         self._stop(f"no joint state for {age:.3f} s")
         return self._remember(self._blind_command(dt))
@@ -169,7 +178,8 @@ class HardwareGate:
         Raises:
             InputError: the reference is not usable; call :meth:`on_unusable_reference` with the message.
         """
-        self._wanted(reference)
+        if not self._interrupted:  # else it may be meant for the commands that were, or for those that will be
+            self._wanted(reference)
         self._reference_stamp = reference.stamp
         if self._measured is None or reference.stamp > self._measured.stamp:
             self._early = reference  # topics are not ordered among each other: its state is still on the way
@@ -177,6 +187,8 @@ class HardwareGate:
         return self._use(reference, self._measured)
 
     def _use(self, reference: JointReference, state: ArmState) -> Array | None:
+        if self._interrupted:
+            return None
         age = (state.stamp - reference.stamp) * 1e-9
         if age > self.config.reference_timeout:
             raise InputError(f"joint reference is {age:.3f} s older than the newest joint state")
@@ -187,7 +199,7 @@ class HardwareGate:
         if self._state is GateState.STOPPING and self._good < self.config.recovery_samples:
             return self._answer(state.stamp, self._braking_command(state))
         if self._state is not GateState.RUNNING:
-            self._state, self._reason, self._good, self._hold = GateState.RUNNING, "", 0, None
+            self._state, self._reason, self._good = GateState.RUNNING, "", 0
         return self._answer(state.stamp, self._limited_command(self._wanted(reference), reference.friction, state))
 
     def on_unusable_reference(self, reason: str) -> Array | None:
@@ -197,9 +209,46 @@ class HardwareGate:
             return None
         return self._answer(self._measured.stamp, self._braking_command(self._measured))
 
+    def interrupt(self, reason: str, *, silent: bool) -> None:
+        """Begin a stop that good input does not end; a gate that still waits for a first reference goes on waiting.
+
+        Args:
+            reason: for the status.
+            silent: whether nothing is commanded meanwhile, as nobody takes it; else the arm is braked and held.
+        """
+        if self._state is not GateState.WAITING:
+            self._stop(reason)
+        self._reason = reason
+        self._interrupted, self._silent = True, silent
+
+    def resume(self, command_mode: str = "") -> Array | None:
+        """End an interruption; the stop itself ends as every other, by good references.
+
+        What was commanded before is forgotten: set points go on from the measured position and velocity, efforts from
+        what brakes the arm and bears its weight. So nothing jumps, wherever the arm was moved meanwhile.
+
+        Args:
+            command_mode: of the commands from now on, empty: as before.
+
+        Returns:
+            The command (n,) that brakes and holds the arm, or None where nothing has been measured yet.
+
+        Raises:
+            ConfigError: the mode is unknown.
+        """
+        self.config = replace(self.config, command_mode=command_mode or self.config.command_mode)
+        self._interrupted = self._silent = False
+        self._command = self._early = self._answered = self._first_stamp = None
+        self._good = 0
+        if self._measured is None:
+            return None
+        self._rate = self._measured.velocity.copy()
+        self._braking.reset()
+        return self._remember(self._braking_command(self._measured))
+
     def rest_command(self) -> Array | None:
         """What to send when control ends: gravity effort of the last known posture, zero velocity, or nothing."""
-        if self._measured is None or self.config.command_mode == "position":
+        if self._measured is None or self._silent or self.config.command_mode == "position":
             return None
         if self.config.command_mode == "velocity":
             return np.zeros(self.model.n)
@@ -228,10 +277,12 @@ class HardwareGate:
             self._stops += 1
             self._state = GateState.STOPPING
             self._reason = reason
-            self._hold = None
+            self._braking.reset()
         self._good = 0
 
     def _answer(self, stamp: int, command: Array) -> Array | None:
+        if self._silent:
+            return None
         if self.config.lockstep and self._answered is not None and stamp <= self._answered:
             return None
         self._answered = stamp
@@ -306,25 +357,15 @@ class HardwareGate:
 
     def _braking_command(self, state: ArmState) -> Array:
         """Decelerate at the limit, then hold where the joints came to rest."""
-        mode, dt, w = self.config.command_mode, self.config.period, self.config.hold_frequency
-        A = self.limits.acceleration
+        mode, dt = self.config.command_mode, self.config.period
         self._limited = ()
         if mode == "velocity":
-            rate = self._rate - np.clip(self._rate, -A * dt, A * dt)
-            return np.clip(rate, -self.limits.velocity, self.limits.velocity)
+            return np.clip(self._braking.rate(self._rate), -self.limits.velocity, self.limits.velocity)
         if mode == "position":
             start = self._command if self._command is not None else state.position
-            return start + (self._rate - np.clip(self._rate, -A * dt, A * dt)) * dt
-        if self._hold is None and np.all(np.abs(state.velocity) <= A / w):
-            # From here the critically damped servo decelerates by w v at most: within the limit.
-            self._hold = state.position + state.velocity / w
-        if self._hold is None:
-            wanted = -2.0 * w * state.velocity
-        else:
-            wanted = w**2 * (self._hold - state.position) - 2.0 * w * state.velocity
-        acceleration = np.clip(wanted, -A, A)
-        blocks = self.model.blocks(state)
-        return self._bounded_effort(self.model.inverse_dynamics(blocks, state, acceleration), dt)
+            return start + self._braking.rate(self._rate) * dt
+        acceleration = self._braking.acceleration(state)
+        return self._bounded_effort(self.model.inverse_dynamics(self.model.blocks(state), state, acceleration), dt)
 
     def _blind_command(self, dt: float) -> Array:
         """Without measurements: effort to the last known gravity effort, velocity to zero, position to its stop."""
@@ -334,6 +375,5 @@ class HardwareGate:
         if mode == "effort":
             return self._bounded_effort(self.model.gravity_effort(self._measured), dt)
         if mode == "velocity":
-            A = self.limits.acceleration
-            return self._rate - np.clip(self._rate, -A * dt, A * dt)
+            return self._braking.rate(self._rate)
         return self._braking_command(self._measured)

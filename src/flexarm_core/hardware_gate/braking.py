@@ -1,0 +1,42 @@
+"""Braking: how a stop decelerates every joint at its limit, and then holds it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.types import ArmState, Array
+
+
+class Braking:
+    """The law of one stop: of efforts by a servo, of set points by a ramp."""
+
+    def __init__(self, acceleration: Array, frequency: float, period: float) -> None:
+        """Brake at most this hard.
+
+        Args:
+            acceleration: (n,) deceleration of each joint [rad/s^2 | m/s^2].
+            frequency: bandwidth of the servo that brakes and holds [rad/s].
+            period: between two commands [s].
+        """
+        self._most, self._frequency, self._period = acceleration, frequency, period
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin another stop."""
+        self._hold: Array | None = None
+
+    def acceleration(self, state: ArmState) -> Array:
+        """Acceleration (n,) of the servo: ``-2 w v`` until the joints are slow, then also towards where they rest."""
+        w, most = self._frequency, self._most
+        if self._hold is None and np.all(np.abs(state.velocity) <= most / w):
+            # From here the critically damped servo decelerates by w v at most: within the limit.
+            self._hold = state.position + state.velocity / w
+        wanted = -2.0 * w * state.velocity
+        if self._hold is not None:
+            wanted += w**2 * (self._hold - state.position)
+        return np.clip(wanted, -most, most)
+
+    def rate(self, rate: Array) -> Array:
+        """Rate (n,) of the set point after a period: nearer to zero, at the limit."""
+        most = self._most * self._period
+        return rate - np.clip(rate, -most, most)

@@ -1,0 +1,158 @@
+"""GateOutput: the way of a gate's commands to ros2_control, and what the gate is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from std_msgs.msg import Float64MultiArray
+
+from flexarm.msg import JointReference
+from flexarm_core.errors import ConfigError
+from flexarm_core.hardware_gate.gate import GateState, HardwareGate
+from flexarm_core.types import Array
+from flexarm_core.types import JointReference as JointReferenceRecord
+from flexarm_nodes import topics
+from flexarm_nodes.arm_node import ArmNode
+from flexarm_nodes.controller_switch import AVAILABLE, CommandController, ControllerSwitch
+from flexarm_nodes.conversions import doubles, joint_reference_to_message
+from flexarm_nodes.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.stage_parameters import commanded_order
+
+
+class GateOutput:
+    """Publishes commands to the controller that takes them; the gate keeps silent while none does.
+
+    Without a controller manager commands go to the usual controller's topic, whoever listens.
+    """
+
+    def __init__(self, node: ArmNode, on_change: Callable[[], None]) -> None:
+        """Serve a node.
+
+        Args:
+            node: that publishes.
+            on_change: called when the controller took up its work or left it, for the node's report.
+        """
+        self._node, self._on_change = node, on_change
+        self._commanded = node.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
+        self._publishers: dict[str, Any] = {}
+        self._switch: ControllerSwitch | None = None
+        self._running = self._taken = False
+
+    def open(self, gate: HardwareGate, values: Mapping[str, Any]) -> None:
+        """Take the commands of a gate.
+
+        Args:
+            gate: that is told whether its commands arrive.
+            values: parameters of the gate: ``command_mode``, ``joints``, ``controller_manager``.
+
+        Raises:
+            ConfigError: ``joints`` is no order of the arm's.
+        """
+        self._gate, self._names = gate, gate.model.joint_names
+        self._mode, self._stamp = values["command_mode"], 0
+        self._order = commanded_order(values, gate.model)
+        self.close()
+        self._commands = self._publisher(topics.command_topic(self._mode))
+        manager = values["controller_manager"]
+        if manager and not AVAILABLE:
+            self._node.get_logger().warning(
+                "controller_manager_msgs is not installed: whether a controller takes the commands is not known"
+            )
+        elif manager:
+            self._namespace = "".join(manager.rpartition("/")[:2])
+            self._switch = ControllerSwitch(self._node, manager, self._names, self._on_controller)
+
+    def close(self) -> None:
+        """Take publishers and questions away."""
+        if self._switch is not None:
+            self._switch.close()
+        for publisher in self._publishers.values():
+            self._node.destroy_publisher(publisher)
+        self._switch, self._publishers = None, {}
+
+    def start(self) -> None:
+        """Begin a run; where there is a controller manager, commands begin when it has the controller active."""
+        self._running, self._taken, self._stamp = True, False, 0
+        if self._switch is not None:
+            self._gate.interrupt("no command controller is active", silent=True)
+            self._switch.begin(self._mode)
+
+    def stop(self) -> None:
+        """End a run: send what holds the arm without control; the controller stays active."""
+        self._running = False
+        self.send(self._gate.rest_command(), self._stamp)
+        if self._switch is not None:
+            self._switch.end()
+
+    def change_mode(self, mode: str) -> None:
+        """Command by another mode: the arm is braked and held as before until the controller of that mode is active.
+
+        Raises:
+            ConfigError: nobody can make that controller active.
+        """
+        if mode == self._mode:
+            return
+        if self._switch is None or not self._running:
+            raise ConfigError(
+                "command_mode changes only while the node is not configured, or is active and has a controller_manager"
+            )
+        self._mode, self._taken = mode, False
+        self._gate.interrupt(f"command mode changes to {mode}", silent=False)
+        self._switch.begin(mode)
+
+    def send(self, command: Array | None, stamp: int) -> None:
+        """Publish a command (n,), if there is one, which answers a state of this stamp [ns]."""
+        self._stamp = stamp
+        if command is None:
+            return
+        self._commands.publish(Float64MultiArray(data=doubles(command[self._order])))
+        if self._commanded.get_subscription_count() > 0:
+            sent = JointReferenceRecord(stamp, **{self._gate.config.command_mode: command})
+            self._commanded.publish(joint_reference_to_message(sent, self._names))
+
+    def report(
+        self, stamp: int, error: str = "", warning: str = "", more: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Say on /diagnostics what the gate does.
+
+        Args:
+            stamp: of the newest state [ns].
+            error: what is wrong beside a stop, empty for nothing.
+            warning: what is not as it should be, likewise.
+            more: values that the node adds.
+        """
+        status, diagnostics = self._gate.status, self._node.diagnostics
+        values = {"state": status.state.value, "stops": str(status.stops), "command_mode": self._mode, **more}
+        trouble = ""
+        if self._switch is not None:
+            found, trouble = self._switch.controller, self._switch.trouble
+            values["controller"] = f"{found.name}: {'active' if found.active else 'inactive'}" if found else "none"
+        limited = f"limited {', '.join(status.limited)}" if status.limited else ""
+        if status.state is GateState.STOPPING:
+            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble) if part))
+            diagnostics.report(ERROR, f"controlled stop: {why}", stamp, values)
+        elif error:
+            diagnostics.report(ERROR, error, stamp, values)
+        elif trouble or limited or warning:
+            diagnostics.report(WARN, trouble or limited or warning, stamp, values)
+        else:
+            diagnostics.report(OK, status.state.value, stamp, values)
+
+    def _on_controller(self, found: CommandController) -> None:
+        """The controller is found, became active, or is active no more."""
+        publisher = self._publisher(f"{self._namespace}{found.name}/commands")  # before it listens to it
+        if found.active:
+            self._commands, self._order = publisher, [self._names.index(name) for name in found.joints]
+            self.send(self._gate.resume(self._mode), self._stamp)
+        elif self._taken:
+            self._gate.interrupt(f"{found.name} was deactivated", silent=True)
+        self._taken = found.active
+        self._on_change()
+
+    def _publisher(self, topic: str) -> Any:
+        name = self._node.resolve_topic_name(topic)
+        if name not in self._publishers:
+            self._publishers[name] = self._node.create_publisher(Float64MultiArray, topic, topics.CONTROL)
+        return self._publishers[name]

@@ -1,0 +1,150 @@
+"""Interruptions of a gate: nobody takes its commands, or the drives are to take commands of another kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.hardware_gate.gate import GateState, HardwareGate, HardwareGateConfig
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, JointReference
+
+PERIOD, ACCELERATION = 0.002, 4.0
+TICK = 2_000_000  # [ns]
+START = np.radians([60.0, -60.0, -60.0])
+ELSEWHERE = np.radians([20.0, -30.0, 10.0])
+
+
+@pytest.fixture
+def gate(planar_3r) -> HardwareGate:
+    return make(planar_3r, "effort")
+
+
+def make(model: ArmModel, mode: str) -> HardwareGate:
+    limits = JointLimits(
+        lower=model.lower,
+        upper=model.upper,
+        velocity=np.full(model.n, 1.0),
+        acceleration=np.full(model.n, ACCELERATION),
+        effort=model.effort_limit,
+        effort_rate=np.full(model.n, np.inf),
+    )
+    return HardwareGate(model, limits, HardwareGateConfig(command_mode=mode, period=PERIOD, recovery_samples=3))
+
+
+def state(tick: int, position=START, velocity=(0.0, 0.0, 0.0)) -> ArmState:
+    return ArmState(tick * TICK, np.array(position), np.array(velocity, dtype=float), np.zeros(1), np.zeros(1))
+
+
+def reference(tick: int) -> JointReference:
+    return JointReference(
+        tick * TICK, position=START + 0.001, velocity=np.full(3, 0.1), effort=np.array([0.1, 0.2, 0.3])
+    )
+
+
+def answers(gate: HardwareGate, measured: ArmState) -> list:
+    given = (gate.on_state(measured), gate.on_reference(reference(measured.stamp // TICK)))
+    return [command for command in given if command is not None]
+
+
+def run(gate: HardwareGate) -> None:
+    assert len(answers(gate, state(1))) == 1
+    assert gate.status.state is GateState.RUNNING
+
+
+def test_while_nobody_takes_commands_none_is_given_whatever_comes(gate):
+    run(gate)
+    gate.interrupt("controller deactivated", silent=True)
+    for tick in range(2, 60):
+        assert answers(gate, state(tick)) == []
+    assert gate.on_unusable_state(60 * TICK, "bad") is None
+    assert gate.on_unusable_reference("bad") is None
+    assert gate.on_silence(1.0, 0.01) is None
+    assert gate.rest_command() is None
+    assert gate.status.state is GateState.STOPPING and gate.status.stops == 1
+    assert gate.status.reason == "controller deactivated"
+
+
+def test_an_arm_that_was_moved_meanwhile_is_held_where_it_is_and_then_led_again(gate):
+    run(gate)
+    gate.interrupt("controller deactivated", silent=True)
+    answers(gate, state(2, ELSEWHERE))
+    held = gate.resume()
+    model = gate.model
+    still = state(2, ELSEWHERE)
+    assert np.allclose(held, model.inverse_dynamics(model.blocks(still), still, np.zeros(3)), atol=1e-9)
+    commands = [answers(gate, state(tick, ELSEWHERE))[-1] for tick in range(3, 7)]
+    assert np.allclose(commands[:2], held)
+    assert gate.status.state is GateState.RUNNING
+    assert np.array_equal(commands[-1], [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("mode", ["position", "velocity"])
+def test_set_points_go_on_from_what_is_measured_within_the_limits(planar_3r, mode):
+    gate = make(planar_3r, mode)
+    run(gate)
+    gate.interrupt("controller deactivated", silent=True)
+    speed = np.array([0.5, -0.2, 0.0])
+    answers(gate, state(2, ELSEWHERE, speed))
+    commands = [gate.resume()]
+    for tick in range(3, 30):
+        commands += answers(gate, state(tick, ELSEWHERE, speed))
+    slower = speed - np.clip(speed, -ACCELERATION * PERIOD, ACCELERATION * PERIOD)
+    if mode == "position":
+        assert np.allclose(commands[0], ELSEWHERE + PERIOD * slower)
+        rates = np.diff([ELSEWHERE, *commands], axis=0) / PERIOD
+    else:
+        rates = np.array(commands)
+    assert np.allclose(rates[0], slower)
+    assert np.all(np.abs(np.diff(rates, axis=0)) <= ACCELERATION * PERIOD + 1e-9)
+
+
+def test_the_arm_is_braked_as_before_until_the_drives_take_the_other_kind_of_command(gate):
+    run(gate)
+    gate.interrupt("command mode changes to velocity", silent=False)
+    fast = (0.5, 0.0, 0.0)
+    commands = [answers(gate, state(tick, velocity=fast)) for tick in range(2, 20)]
+    assert all(len(each) == 1 for each in commands)
+    model, moving = gate.model, state(2, velocity=fast)
+    slowed = model.forward_dynamics(moving, commands[0][0])
+    assert np.isclose(slowed[0], -ACCELERATION)
+    assert gate.status.state is GateState.STOPPING
+    assert np.allclose(gate.resume("velocity"), [0.5 - ACCELERATION * PERIOD, 0.0, 0.0])
+    for tick in range(20, 24):
+        command = answers(gate, state(tick))[-1]
+    assert gate.status.state is GateState.RUNNING and np.all(np.abs(command - 0.1) < 0.5)
+
+
+def test_a_gate_that_was_never_led_waits_on_and_holds_the_arm_once_commands_are_taken(gate):
+    gate.interrupt("no command controller is active", silent=True)
+    assert gate.on_state(state(1)) is None
+    assert gate.status.state is GateState.WAITING and gate.status.stops == 0
+    gate.on_state(state(200))
+    assert gate.resume() is not None
+    assert gate.on_state(state(201)) is None and gate.status.state is GateState.WAITING
+    commands = [gate.on_state(state(tick)) for tick in range(202, 250)]
+    assert commands[-1] is not None and gate.status.reason == "no joint reference for 0.082 s"
+
+
+def test_without_a_measurement_there_is_nothing_to_hold(gate):
+    gate.interrupt("no command controller is active", silent=True)
+    assert gate.resume() is None
+    run(gate)
+
+
+def test_an_unknown_mode_is_refused(gate):
+    gate.interrupt("change", silent=False)
+    with pytest.raises(ConfigError, match="command_mode 'torque' is unknown; valid: effort, velocity, position"):
+        gate.resume("torque")
+
+
+def test_references_of_either_mode_are_let_pass_while_modes_change(gate):
+    run(gate)
+    gate.interrupt("command mode changes to velocity", silent=False)
+    only_velocity = replace(reference(2), effort=None, position=None)
+    assert gate.on_reference(only_velocity) is None
+    assert gate.status.stops == 1
