@@ -95,7 +95,7 @@ class Scenario:
 
     Attributes:
         path: the file.
-        source: its text.
+        source: its text; of a file with a base the whole as YAML that has none.
         title: heading of the report.
         description: paragraph of the report.
         robot: the robot, as every node is told.

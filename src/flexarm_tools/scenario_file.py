@@ -18,6 +18,7 @@ from flexarm_tools.figures import FigureSpec, Goal, parse_goal
 from flexarm_tools.metrics import METRICS, OPTIONS, MetricOptions, deflection_unit
 from flexarm_tools.packages import AmentPackages, Packages, resolve
 from flexarm_tools.scenario import PLANT, EventSpec, NodeSpec, PushSpec, RobotSpec, Scenario
+from flexarm_tools.scenario_base import lay_over_base
 from flexarm_tools.schema import EVENTS, FIGURES, NODES, PLANT_ROBOT, PUSHES, ROBOT, SCENARIO, Key, Kind, Table
 from flexarm_tools.section import Section, Vector
 from flexarm_tools.yaml_document import Document, join, nearest, raise_problems
@@ -46,6 +47,7 @@ def load_scenario(path: str | Path, packages: Packages | None = None) -> Scenari
 
 def read_scenario(document: Document, packages: Packages) -> Scenario | None:
     """Scenario of an open file; None where a problem was found, which the document then holds."""
+    lay_over_base(document, packages)
     if document.root is None:
         return None
     root = Section(document, document.root, SCENARIO, "")

@@ -93,6 +93,7 @@ class Table:
 SCENARIO = Table(
     "",
     (
+        Key("base", Kind.TEXT, "scenario file that this one varies, see [base](#base)", default="none"),
         Key("title", Kind.TEXT, "heading of the report"),
         Key("description", Kind.TEXT, "what the run shows; a paragraph of the report", default="empty"),
         Key("robot", Kind.SECTION, "the robot, see [robot](#robot)"),
@@ -159,6 +160,19 @@ NODES = Table(
         Key("name", Kind.TEXT, "node name, unique in the run", default="the executable's name"),
         Key("parameters", Kind.PARAMETERS, "ROS parameters of the node", default="none"),
         Key("remappings", Kind.TEXT_MAPPING, "ROS names, from: to", default="none"),
+    ),
+)
+
+NODES_OVER_BASE = Table(
+    "nodes",
+    (
+        Key(
+            "before",
+            Kind.TEXT,
+            "the node's place: before the node of this executable or name",
+            default="as it is; last",
+        ),
+        Key("remove", Kind.BOOLEAN, "`true`: leave the base's node out", default="false"),
     ),
 )
 
@@ -244,6 +258,7 @@ TABLES = {
     "robot": ROBOT,
     "plant_robot": PLANT_ROBOT,
     "nodes": NODES,
+    "base": NODES_OVER_BASE,
     "pushes": PUSHES,
     "events": EVENTS,
     "figures": FIGURES,

@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -19,6 +19,7 @@ Parameters = Mapping[str, ParameterValue]
 
 DEGREES = "!degrees"
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+_ITEM = re.compile(r"nodes\[(\d+)\]")
 _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "text"}
 
 
@@ -31,20 +32,32 @@ class Problem:
         line: counted from 1.
         key: path of the key, as ``events[1].at``; empty for the file as a whole.
         message: what is wrong, what is valid, what to do.
+        variant: file that was read when this one, its base, was found wrong; the same problem is told once.
     """
 
     path: Path
     line: int
     key: str
     message: str
+    variant: Path | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         """``file:line: key: message``."""
-        return f"{self.path}:{self.line}: {self.key + ': ' if self.key else ''}{self.message}"
+        origin = f" (base of {self.variant})" if self.variant else ""
+        return f"{self.path}:{self.line}: {self.key + ': ' if self.key else ''}{self.message}{origin}"
 
 
 class Document:
-    """A composed YAML file and the problems found in it so far."""
+    """A composed YAML file, or several of which each is laid over the next, and the problems found so far.
+
+    Attributes:
+        path: the file.
+        text: what it says; of several files the YAML that says the same alone.
+        root: None where it cannot be used.
+        problems: each at the file, line and key where the value stands.
+        indices: where several files were laid over each other: for every item of the list ``nodes`` its index in each
+            file that says something about it.
+    """
 
     def __init__(self, path: Path, kind: str) -> None:
         """Read a file; syntax errors become problems, and ``root`` is then None.
@@ -59,13 +72,16 @@ class Document:
         self.path = path
         self.problems: list[Problem] = []
         self.root: yaml.Node | None = None
+        self.indices: list[dict[Path, int]] = []
         try:
             self.text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = "does not exist" if not path.exists() else f"cannot be read: {error}"
             raise ConfigError(f"{kind} file '{path}' {reason}") from error
         try:
-            self.root = yaml.compose(self.text, Loader=yaml.SafeLoader)
+            loader = yaml.SafeLoader(self.text)
+            loader.name = str(path)  # stands in every mark: a node knows its file
+            self.root = loader.get_single_node()
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             self._add(mark.line + 1 if mark else 1, "", f"not valid YAML: {error.problem or error.context}")
@@ -79,11 +95,16 @@ class Document:
                 self.root = None
 
     def problem(self, node: yaml.Node, key: str, message: str) -> None:
-        """Note a problem at a node."""
-        self._add(node.start_mark.line + 1, key, message)
+        """Note a problem at a node, which may come from another file that this one was laid over."""
+        path = Path(node.start_mark.name)
+        item = _ITEM.match(key)
+        if item and self.indices:
+            key = f"nodes[{self.indices[int(item[1])][path]}]{key[item.end() :]}"
+        self._add(node.start_mark.line + 1, key, message, path)
 
-    def _add(self, line: int, key: str, message: str) -> None:
-        found = Problem(self.path, line, key, message)
+    def _add(self, line: int, key: str, message: str, path: Path | None = None) -> None:
+        base = path is not None and path != self.path
+        found = Problem(path or self.path, line, key, message, self.path if base else None)
         if found not in self.problems:  # an alias is read wherever it is used
             self.problems.append(found)
 
@@ -210,7 +231,7 @@ def nearest(wrong: str, valid: Iterable[str]) -> str:
 
 def raise_problems(problems: Iterable[Problem], kind: str) -> None:
     """Raise ConfigError with every problem, file by file in order of lines, if there is any."""
-    found = sorted(problems, key=lambda problem: (str(problem.path), problem.line))
+    found = sorted(dict.fromkeys(problems), key=lambda problem: (str(problem.path), problem.line))
     if found:
         head = f"{len(found)} problem{'s' if len(found) > 1 else ''} in the {kind}:"
         raise ConfigError("\n  ".join([head, *map(str, found)]))

@@ -162,7 +162,7 @@ def test_a_modal_data_file_that_is_missing_is_said_before_the_run(load, tmp_path
 @pytest.mark.parametrize(
     ("old", "new", "line", "key", "message"),
     [
-        ("title: A run", "titel: A run", 1, "titel", "unknown key 'titel'; did you mean 'title'? valid keys: title"),
+        ("title: A run", "titel: A run", 1, "titel", "unknown key 'titel'; did you mean 'title'? valid keys: base"),
         ("title: A run", "title:", 1, "title", "has no value"),
         ("rate: 1000.0", "rate: fast", 5, "rate", "expected number > 0 [Hz], got 'fast'"),
         ("rate: 1000.0", "rate: .nan", 5, "rate", "expected number > 0 [Hz]"),
@@ -232,7 +232,7 @@ def test_all_mistakes_are_reported_at_once_in_order_of_lines(load):
     [
         ("title: [1, 2\nrate: 3\n", 2, "not valid YAML"),
         ("", 1, "the file is empty: expected a scenario"),
-        ("- a\n- b\n", 1, "expected a mapping with the keys title, description, robot"),
+        ("- a\n- b\n", 1, "expected a mapping with the keys base, title, description, robot"),
         ("title: a\n---\ntitle: b\n", 2, "not valid YAML: but found another document"),
         ("title: &a [*a]\n", 1, "an alias contains itself"),
         ("title: x\n<<: {rate: 1}\n", 2, "merge keys (<<) are not supported"),

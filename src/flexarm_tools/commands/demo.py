@@ -11,7 +11,7 @@ HELP = "run one of the suite's own studies"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", nargs="?", default="planar", metavar="NAME")
+    parser.add_argument("name", nargs="?", default="inspect", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="list the names and end")
     add_run_arguments(parser)
 
