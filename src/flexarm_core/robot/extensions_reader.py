@@ -21,6 +21,7 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
 
 Element = ElementTree.Element
+LINK_PARTS = ("beam", "modal_data", "strain_gauge")
 BEAM_ATTRIBUTES = (
     *("length", "EIy", "EIz", "GJ", "EA", "rho_A", "rho_Ip"),
     *("modes_y", "modes_z", "modes_torsion", "modes_axial"),
@@ -139,6 +140,10 @@ def read_flexible_links(
             )
         if name in flexible:
             raise RobotDescriptionError(f"<flexibility>: flexible link '{name}' is described twice")
+        unknown = next((part.tag for part in tag if part.tag not in LINK_PARTS), None)
+        if unknown is not None:
+            parts = ", ".join(f"<{part}>" for part in LINK_PARTS)
+            raise RobotDescriptionError(f"flexible link '{name}' has no part <{unknown}>; it has: {parts}")
         beams, files = tag.findall("beam"), tag.findall("modal_data")
         if len(beams) + len(files) != 1:
             raise RobotDescriptionError(f"flexible link '{name}' needs exactly one of <beam> and <modal_data>")
