@@ -18,11 +18,9 @@ from flexarm_core.flexible_dynamics.bodies import make_bodies
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
 from flexarm_core.flexible_dynamics.motion_readings import (
-    DIFFERENCE,
     differentiate_motion,
     feel_accelerations,
     read_motion,
-    read_under_effort,
 )
 from flexarm_core.types import Array
 
@@ -189,7 +187,8 @@ class MotionSensors:
             changes = np.empty((len(used), 6, model.size))
             feel_accelerations(*model.arrays, x, v, acceleration, *table, predicted, changes)
             felt = changes @ more
-        jacobian = self._jacobian(x, v, effort, table, predicted, contact)
+        jacobian = np.empty((len(used), 6, 2 * len(model.unmeasured)))
+        differentiate_motion(*model.arrays, x, v, effort, model.unmeasured, *table, predicted, jacobian)
         return [
             Channel(
                 name,
@@ -202,27 +201,3 @@ class MotionSensors:
             )
             for i, (name, reading, components, variance) in enumerate(used)
         ], left_out
-
-    def _jacobian(
-        self,
-        x: Array,
-        v: Array,
-        effort: Array,
-        table: tuple[NDArray[Any], ...],
-        predicted: Array,
-        contact: Wrenches | None,
-    ) -> Array:
-        """(c, 6, 2N) of the readings over ``[y; yd]``."""
-        model, free, size = self._model, self._model.unmeasured, len(self._model.unmeasured)
-        jacobian = np.empty((len(predicted), 6, 2 * size))
-        if contact is None:
-            differentiate_motion(*model.arrays, x, v, effort, free, *table, predicted, jacobian)
-            return jacobian
-        there = np.empty_like(predicted)
-        for j in range(2 * size):
-            x2, v2 = x.copy(), v.copy()
-            (x2 if j < size else v2)[free[j % size]] += DIFFERENCE
-            model.set_wrenches(x2, v2, contact)  # what touches the arm stays as the inertial frame sees it
-            read_under_effort(*model.arrays, x2, v2, effort, *table, there)
-            jacobian[:, :, j] = (there - predicted) / DIFFERENCE
-        return jacobian

@@ -14,6 +14,7 @@ import numpy as np
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics import dense, kinematics, recursion
 from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
+from flexarm_core.flexible_dynamics.external_wrenches import add_wrench, body_pose
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.flexible_dynamics.tree import Index, Mount, build_memory, build_tree, view_tree, view_workspace
@@ -265,11 +266,8 @@ class FlexibleModel:
         return FrameMotion(position + rotation @ rho, rotation @ E @ mount.turn, turn @ twist, turn @ classical)
 
     def _body_pose(self, body: int) -> tuple[Array, Array]:
-        position, rotation = np.zeros(3), np.eye(3)
-        while body >= 0:
-            position = self._ws.rho[body] + self._ws.R[body] @ position
-            rotation = self._ws.R[body] @ rotation
-            body = int(self.tree.parent[body])
+        position, rotation = np.empty(3), np.empty((3, 3))
+        body_pose(*self.arrays, body, position, rotation)
         return position, rotation
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -298,19 +296,10 @@ class FlexibleModel:
         """An external wrench at a mount -> wrench at its body's origin and modal forces ``B^T w``."""
         if mount.body < 0:
             return
-        i = mount.body
-        k, e = self.tree.modes[i], self.tree.first_mode[i] - len(self.hinge_names)
-        _, rotation = self._body_pose(i)
-        force, moment = rotation.T @ wrench[:3], rotation.T @ wrench[3:]
-        E, Jl = np.eye(3), np.eye(3)
-        eta = x[self.modal[e : e + k]]
-        kinematics.exponential(mount.rotation @ eta, E, Jl)
-        c = E @ mount.offset
-        rho = mount.node + mount.translation @ eta + c
-        self._ws.force[e : e + k] += mount.translation.T @ force + (Jl @ mount.rotation).T @ (
-            moment + np.cross(c, force)
-        )
-        self._ws.wrench[i] += np.concatenate((force, moment + np.cross(rho, force)))
+        e = self.tree.first_mode[mount.body] - len(self.hinge_names)
+        eta = x[self.modal[e : e + self.tree.modes[mount.body]]]
+        place, influence = np.vstack((mount.node, mount.offset)), np.vstack((mount.translation, mount.rotation))
+        add_wrench(*self.arrays, mount.body, place, influence, eta, e, np.asarray(wrench, dtype=float))
 
     def _on_diagonal(self, hinges: Array, modes: Array) -> Array:
         total = np.zeros((self.size, self.size))

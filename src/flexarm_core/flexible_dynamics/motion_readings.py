@@ -94,7 +94,8 @@ def differentiate_motion(
 ) -> None:
     """Forward differences (c, 6, 2N) out, over the coordinates ``free`` (N,) and their rates, under efforts (h,).
 
-    Nothing touches the arm; ``readings`` (c, 6) are those at the state itself.
+    ``readings`` (c, 6) are those at the state itself. What touches the arm turns with the body that it touches, as the
+    sensor does that tells of it.
     """
     there, size = np.empty_like(readings), len(free)
     for j in range(2 * size):

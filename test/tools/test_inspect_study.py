@@ -1,0 +1,69 @@
+"""The study that `make demo` runs: what it asks for, and that each variant switches off what it says and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flexarm_tools.composition import in_one_process
+from flexarm_tools.study import load_study
+from flexarm_tools.wiring_scenario import wired_nodes
+
+FOLDER = Path(__file__).resolve().parents[2] / "config" / "boom_7r"
+GOALS = {
+    "deflection_ratio_all_off": "<= 0.05",
+    "wipe_force_error": "<= 0.05",
+    "path_rms_free": "<= 3e-3",
+    "friction_ratio": "<= 0.2",
+}
+STAGES = (
+    "flexible_dynamics_estimator",
+    "behavior_impedance_controller",
+    "ik_redundancy_solver",
+    "rns_vibration_controller",
+    "base_wrench_torque_estimator",
+    "hardware_gate",
+)
+
+
+@pytest.fixture(scope="module")
+def study(packages):
+    return load_study(FOLDER / "demo_inspect.yaml", packages)
+
+
+def parameters(scenario):
+    return {node.executable: dict(node.parameters) for node in scenario.nodes}
+
+
+def test_every_figure_that_the_suite_is_held_to_is_asked_for_with_its_goal(study):
+    asked = {spec.name: spec.goal.text for spec in study.figures if spec.goal}
+    assert GOALS.items() <= asked.items()
+
+
+def test_all_five_abilities_take_part(study):
+    assert tuple(node.executable for node in study.scenarios["all_on"].nodes) == STAGES
+
+
+@pytest.mark.parametrize(
+    ("run", "changed"),
+    [
+        ("null_space_off", {"rns_vibration_controller"}),
+        ("torque_loop_off", {"base_wrench_torque_estimator"}),
+        ("estimator_off", {"flexible_dynamics_estimator", "rns_vibration_controller", "base_wrench_torque_estimator"}),
+        ("redundancy_off", {"ik_redundancy_solver", "rns_vibration_controller"}),
+        ("behaviors_off", {"behavior_impedance_controller", "reference_generator"}),
+    ],
+)
+def test_a_variant_changes_its_stage_and_nothing_else(study, run, changed):
+    on, off = study.scenarios["all_on"], study.scenarios[run]
+    before, after = parameters(on), parameters(off)
+    assert {name for name in before | after if before.get(name) != after.get(name)} == changed
+    assert (off.plant, off.pushes, off.rate, off.gravity) == (on.plant, on.pushes, on.rate, on.gravity)
+    assert (off.robot.path, off.robot.arguments) == (on.robot.path, on.robot.arguments)
+
+
+def test_every_run_is_wired_and_could_run_in_one_process(study):
+    for scenario in study.scenarios.values():
+        assert wired_nodes(scenario)
+        assert wired_nodes(in_one_process(scenario))
