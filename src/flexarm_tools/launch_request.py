@@ -9,7 +9,7 @@ from pathlib import Path
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools.composition import command_mode, read_parameter_file, select_stages, stage_nodes
+from flexarm_tools.composition import command_mode, in_one_process, read_parameter_file, select_stages, stage_nodes
 from flexarm_tools.packages import AmentPackages, Packages, resolve
 from flexarm_tools.scenario import PLANT, RobotSpec, Scenario
 from flexarm_tools.scenario_file import load_scenario
@@ -77,7 +77,8 @@ def requested_scenario(request: LaunchRequest, packages: Packages | None = None)
     if request.gravity:
         x, y, z = _three(request.gravity)
         scenario = replace(scenario, gravity=(x, y, z))
-    return replace(scenario, mode=request.mode or scenario.mode)
+    scenario = replace(scenario, mode=request.mode or scenario.mode)
+    return in_one_process(scenario) if scenario.composed else scenario
 
 
 def requested_robot(request: LaunchRequest, packages: Packages | None = None) -> RobotSpec:
@@ -149,6 +150,7 @@ def _by_name(request: LaunchRequest, names: Sequence[str], packages: Packages) -
         plant_robot=None,
         gravity=(0.0, 0.0, -9.81),
         mode="real_time",
+        composed=False,
         rate=500.0,
         duration=ENDLESS,
         plant={},

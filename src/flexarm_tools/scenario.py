@@ -102,6 +102,7 @@ class Scenario:
         plant_robot: what the plant is instead, None where it is that robot.
         gravity: (3,) in axes of the root link [m/s^2].
         mode: ``lockstep`` or ``real_time``.
+        composed: whether all stages run in one process.
         rate: control rate [Hz].
         duration: a whole number of ticks [s].
         plant: parameters of ``simulated_plant``.
@@ -119,6 +120,7 @@ class Scenario:
     plant_robot: RobotSpec | None
     gravity: Vector
     mode: str
+    composed: bool
     rate: float
     duration: float
     plant: dict[str, ParameterValue]

@@ -65,6 +65,7 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
         "description": root.text("description"),
         "gravity": root.vector("gravity", STANDARD_GRAVITY),
         "mode": root.text("mode", "lockstep"),
+        "composed": root.boolean("composed", False),
         "plant": root.parameters("plant"),
     }
     if robot is None or document.problems:

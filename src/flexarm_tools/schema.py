@@ -117,6 +117,12 @@ SCENARIO = Table(
             default="lockstep",
             choices=MODES,
         ),
+        Key(
+            "composed",
+            Kind.BOOLEAN,
+            "all stages in one process, `control_loop`: the same results, sooner; see [one process](control_loop.md)",
+            default="false",
+        ),
         Key("rate", Kind.NUMBER, "control rate; one tick is 1 / rate", "Hz", above=0.0, default="1000"),
         Key("duration", Kind.NUMBER, "length of the run, a whole number of ticks", "s", above=0.0),
         Key("plant", Kind.PARAMETERS, "parameters of the node `simulated_plant`", default="none"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_tools.composition import in_one_process
 from flexarm_tools.figures import Figure, compute_figures, write_figures
 from flexarm_tools.packages import AmentPackages
 from flexarm_tools.progress import Progress
@@ -91,7 +92,8 @@ def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool) -> 
     scenario = replace(scenario, mode=mode or scenario.mode)
     progress = Progress(scenario.title)
     listened = folder / "recordings" / f"{name}.mcap" if mcap else None
-    recording = run_scenario(scenario, progress, folder / "logs" / name, listened)
+    started = in_one_process(scenario) if scenario.composed else scenario
+    recording = run_scenario(started, progress, folder / "logs" / name, listened)
     progress.end(f"{recording.ticks} ticks")
     for count, what in ((recording.lockstep_timeouts, "lockstep time-outs"), (recording.lost_samples, "lost samples")):
         if count:

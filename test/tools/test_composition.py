@@ -177,3 +177,10 @@ def test_what_cannot_be_had_in_one_process_is_refused():
     killed = EventSpec(1.0, "rns_vibration_controller", {}, "", True)
     with pytest.raises(ConfigError, match="its own process"):
         in_one_process(replace(scenario, events=(killed,)))
+
+
+def test_a_composed_scenario_is_launched_as_one_process():
+    file = ROOT / "config" / "boom_7r" / "scenarios" / "inspect_all_off.yaml"
+    (loop,) = requested_scenario(LaunchRequest(scenario=str(file)), PACKAGES).nodes
+    assert loop.executable == "control_loop"
+    assert loop.parameters["stages"][0] == "behavior_impedance_controller"

@@ -50,6 +50,11 @@ def test_gravity_points_down_unless_it_is_given(load):
     assert load(("gravity: [0.0, 0.0, 0.0]\n", "")).gravity == (0.0, 0.0, -9.81)
 
 
+def test_stages_are_processes_unless_the_file_says_otherwise(load):
+    assert load().composed is False
+    assert load(("duration: 6.0", "duration: 6.0\ncomposed: true")).composed is True
+
+
 def test_nested_parameters_get_dotted_names(load):
     scenario = load(("{displacement: [-0.3, 0.0, 0.0]}", "{a: {b: {c: 1}, d: x}}"))
     assert scenario.nodes[0].parameters == {"a.b.c": 1, "a.d": "x"}
