@@ -24,7 +24,7 @@ from flexarm_core.types import CartesianReference as CartesianReferenceRecord
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
-from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, ArmStateReader
+from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
 from flexarm_nodes.conversions import (
     base_reaction_to_message,
     cartesian_reference_from_message,
@@ -84,7 +84,13 @@ class RnsVibrationController(ArmNode):
         Parameter(
             "tool_threshold", "double", 0.02, "sigma(Jbar) / |J| below which it is damped", "", 1e-6, 0.999, live=True
         ),
-        Parameter("base_state_source", "string", "joint_states", "where x_b comes from", choices=BASE_STATE_SOURCES),
+        Parameter(
+            "base_state_source",
+            "string",
+            "joint_states",
+            "where x_b comes from; none: the base counts as still",
+            choices=(*BASE_STATE_SOURCES, NO_BASE_STATE),
+        ),
         Parameter("check_gains", "bool", True, "refuse gains that are unstable where the arm is first seen"),
         Parameter("rate", "double", 1000.0, "check_gains: nominal rate of samples", "Hz", 10.0, 1e5),
         Parameter("delay", "double", 0.0, "check_gains: from the sensors to the motors", "s", 0.0, 1.0),
