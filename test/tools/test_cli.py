@@ -101,7 +101,8 @@ def test_a_bad_node_parameter_ends_the_run_with_its_reason(tmp_path):
 def test_an_unknown_demo_lists_those_there_are():
     done = flexarm("demo", "ballet")
     assert done.returncode == 2
-    assert "there is no demo 'ballet'; demos: boom, flexible_slew, friction, inspect, planar, singular_path, trep" in done.stderr
+    known = "boom, flexible_slew, friction, inspect, planar, singular_path, trep"
+    assert f"there is no demo 'ballet'; demos: {known}" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -1,4 +1,4 @@
-"""The study that `make demo` runs: what it asks for, and that each variant switches off what it says and nothing else."""
+"""The study that `make demo` runs: what it asks for, and that a variant switches off what it says and nothing else."""
 
 from __future__ import annotations
 
