@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
@@ -17,7 +18,7 @@ from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import FlexibleSample
+from flexarm_core.types import Array, FlexibleSample
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.conversions import joint_reference_from_message, stamp_to_nanoseconds
@@ -31,6 +32,7 @@ from flexarm_nodes.flexible_conversions import (
 )
 from flexarm_nodes.parameters import Parameter
 
+KEPT = 4  # joint references
 LOST_AFTER = 10  # joint states in a row without a sensor after which none waits for it
 
 
@@ -113,7 +115,9 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._estimator.reset()
         self._pending: FlexibleSample | None = None
         self._answer: FlexibleState | None = None
-        self._friction = np.zeros(len(self._actuated))
+        self._frictions: deque[tuple[int, Array]] = deque(maxlen=KEPT)  # with the stamps of their references
+        self._answered: int | None = None  # stamp of the newest sample
+        self._unreferred = LOST_AFTER  # samples in a row without one: none is waited for before the first has come
         self._readings: dict[str, tuple[int, Any]] = {}
         self._missed = dict.fromkeys(self._expected, 0)
 
@@ -154,9 +158,12 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._update_if_complete()
 
     def _on_joint_reference(self, message: JointReference) -> None:
-        """What friction takes of the efforts from this sample on: it does not reach what the model is of."""
-        friction = joint_reference_from_message(message, self._actuated).friction
-        self._friction = np.zeros(len(self._actuated)) if friction is None else friction
+        """What friction takes of the efforts from its sample on: it does not reach what the model is of."""
+        reference = joint_reference_from_message(message, self._actuated)
+        still = np.zeros(len(self._actuated))
+        self._frictions.append((reference.stamp, still if reference.friction is None else reference.friction))
+        self._unreferred = 0
+        self._update_if_complete()
 
     def _on_waited(self, _: None) -> None:
         self._timer.cancel()
@@ -164,10 +171,21 @@ class FlexibleDynamicsEstimator(ArmNode):
             self._update()
 
     def _update_if_complete(self) -> None:
-        if self._pending is not None and all(
-            name in self._present(self._pending.stamp) or self._missed[name] >= LOST_AFTER for name in self._expected
-        ):
+        if self._pending is None or not (self._is_referred or self._unreferred >= LOST_AFTER):
+            return
+        present = self._present(self._pending.stamp)
+        if all(name in present or self._missed[name] >= LOST_AFTER for name in self._expected):
             self._update()
+
+    @property
+    def _is_referred(self) -> bool:
+        """Whether the joint reference of the sample before has come, whose efforts act until this one."""
+        return self._answered is None or any(stamp >= self._answered for stamp, _ in self._frictions)
+
+    def _friction(self, stamp: int) -> Array:
+        """What friction took (n,) until a stamp: by the newest reference before it."""
+        before = [friction for referred, friction in self._frictions if referred < stamp]
+        return before[-1] if before else np.zeros(len(self._actuated))
 
     def _present(self, stamp: int) -> dict[str, Any]:
         """Readings of a stamp, by sensor."""
@@ -180,12 +198,14 @@ class FlexibleDynamicsEstimator(ArmNode):
         if sample is None:
             return
         present = self._present(sample.stamp)
+        self._unreferred = 0 if self._is_referred else self._unreferred + 1
+        self._answered = sample.stamp
         for name in self._expected:
             self._missed[name] = 0 if name in present else self._missed[name] + 1
         state = self._estimator.update(
             replace(
                 sample,
-                effort=sample.effort - self._friction,
+                effort=sample.effort - self._friction(sample.stamp),
                 strain=present.get(topics.STRAIN, {}),
                 wrenches={name: present[name] for name in self._wrenches if name in present},
                 imus={name: present[name] for name in self._imus if name in present},

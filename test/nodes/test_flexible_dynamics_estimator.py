@@ -102,13 +102,38 @@ def test_friction_that_the_last_reference_names_is_taken_off_the_efforts(live):
     core = FlexibleEstimator(FlexibleModel(values["robot_description"], gravity=(0.0, 0.0, 0.0)), EstimatorConfig())
     for tick, friction in ((1, None), (2, [0.4, -0.2]), (3, [0.1, 0.3])):
         if friction is not None:
-            references.publish(JointReference(names=["shoulder", "elbow"], effort=[1.0, -0.5], friction=friction))
+            reference = JointReference(names=["shoulder", "elbow"], effort=[1.0, -0.5], friction=friction)
+            reference.header.stamp = strain(tick - 1).header.stamp
+            references.publish(reference)
             live.spin(0.2)
         answer = ask(live, tick)
         gauges = dict(zip(GAUGES, strain(tick).strain, strict=True))
         effort = np.array((1.0, -0.5)) - (0.0 if friction is None else np.array(friction))
         sample = FlexibleSample(tick * TICK, np.array((0.1, 0.5)), np.array((0.2, -0.3)), effort, strain=gauges)
         assert np.array_equal(answer.modal_acceleration, core.update(sample).modal_acceleration)
+
+
+def test_a_sample_waits_for_the_reference_of_the_one_before_whose_friction_acted(live):
+    start(live, parameters(subtract_friction=True, sensor_wait=5.0))
+    references = live.publisher(topics.JOINT_REFERENCE, JointReference)
+    live.settle()
+
+    def refer(tick):
+        reference = JointReference(names=["shoulder", "elbow"], effort=[1.0, -0.5], friction=[0.4, -0.2])
+        reference.header.stamp = strain(tick).header.stamp
+        references.publish(reference)
+
+    ask(live, 1)
+    refer(1)
+    live.spin(0.2)
+    ask(live, 2)
+    count = len(live.received[topics.FLEXIBLE_STATE])
+    live.strains.publish(strain(3))
+    live.joints.publish(joints(3))
+    live.spin(0.3)
+    assert len(live.received[topics.FLEXIBLE_STATE]) == count
+    refer(2)
+    live.until(lambda: len(live.received[topics.FLEXIBLE_STATE]) > count, "an estimate")
 
 
 def test_a_frozen_gauge_is_named_in_the_diagnostics(live):
