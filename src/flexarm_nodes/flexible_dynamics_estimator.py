@@ -198,7 +198,8 @@ class FlexibleDynamicsEstimator(ArmNode):
         if sample is None:
             return
         present = self._present(sample.stamp)
-        self._unreferred = 0 if self._is_referred else self._unreferred + 1
+        if not self._is_referred:
+            self._unreferred += 1
         self._answered = sample.stamp
         for name in self._expected:
             self._missed[name] = 0 if name in present else self._missed[name] + 1
