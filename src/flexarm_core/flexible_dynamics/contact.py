@@ -7,10 +7,8 @@ filter that is not told of it bends the arm in its place, and under a lasting co
 
 from __future__ import annotations
 
-import numpy as np
-
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
+from flexarm_core.flexible_dynamics.model import BodyWrench, FlexibleModel
 from flexarm_core.types import Array
 
 
@@ -30,10 +28,10 @@ class ContactInput:
         sensors = model.description.force_torque_sensors
         if sensor not in sensors:
             raise ConfigError(f"contact_sensor '{sensor}' does not exist; force/torque sensors: {', '.join(sensors)}")
-        self._model, self._sensor, self._link = model, sensor, sensors[sensor].frame
+        self._model, self._body = model, model.body_of(sensors[sensor].frame)
 
-    def wrenches(self, reading: Array, x: Array, v: Array, acceleration: Array) -> Wrenches:
-        """What touches the arm (6,) ``[f; n]``, axes of the inertial frame, by the link at whose origin it acts.
+    def wrench(self, reading: Array, x: Array, v: Array, acceleration: Array) -> BodyWrench:
+        """What touches the arm, on the body that the sensor carries.
 
         Args:
             reading: (6,) of the sensor, finite.
@@ -41,6 +39,4 @@ class ContactInput:
             v: (h + K,) their rates.
             acceleration: (h + K,) under which the mass beyond the sensor moves.
         """
-        touch = reading - self._model.sensor_wrenches(x, v, acceleration)[self._sensor]
-        rotation = self._model.frame_motion(self._link, x, v).rotation
-        return {self._link: np.concatenate((rotation @ touch[:3], rotation @ touch[3:]))}
+        return BodyWrench(self._body, reading + self._model.hinge_wrenches(x, v, acceleration)[self._body])

@@ -44,9 +44,16 @@ def inverse_dynamics(
         effort: (h + K,) out; springs and dampers of the modes are part of it, those of the hinges are not.
         wrench: (N, 6) out: what passes through each hinge from the parent to the body, at the body's origin and axes.
     """
-    load_at(integers, constants, memory, x, v)
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
+    move_bodies(tree, ws, x, v)
+    load_bodies(tree, ws, x, v)
+    inverse_sweep(tree, ws, acceleration, effort, wrench)
+
+
+@kernel
+def inverse_sweep(tree: BodyTree, ws: Workspace, acceleration: Array, effort: Array, wrench: Array) -> None:
+    """:func:`inverse_dynamics` of bodies that have been moved and loaded; it is affine in the accelerations."""
     count = len(tree.parent)
     for i in range(count):
         a = ws.a[i]

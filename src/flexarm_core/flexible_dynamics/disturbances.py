@@ -39,11 +39,11 @@ class Disturbances:
         self._n, self._N = len(model.actuated), len(model.unmeasured)
         still = np.zeros(model.size)
         base = model.description.base_frame
-        onto = np.zeros((model.size, 6))  # J^T at the undeflected base: deflections are small
-        for coordinate in model.unmeasured:
+        onto = np.zeros((self._N, 6))  # J^T at the undeflected base: deflections are small
+        for row, coordinate in enumerate(model.unmeasured):
             rate = np.zeros(model.size)
             rate[coordinate] = 1.0
-            onto[coordinate] = model.frame_motion(base, still, rate).velocity
+            onto[row] = model.frame_motion(base, still, rate).velocity
         carried = bool(np.abs(onto).max() > PLACE) and any(push)
         sides = 0 if not carried else 2 if inboard else 1
         self._onto = np.tile(onto, sides)
@@ -51,18 +51,25 @@ class Disturbances:
         self._direct = self._through_sensors(base) if carried else {}
         self.size = self._n + self._N + 6 * sides
 
-    def forces(self, mobility: Array) -> Array:
-        """``G`` (h + K, d): forces on all coordinates per unit disturbance.
+    def accelerations(self, columns: Array) -> Array:
+        """Accelerations ``(M^-1 G)_yy`` (N, d) of the unmeasured coordinates over the tick, per unit disturbance.
 
         Args:
-            mobility: (N, N) of the unmeasured coordinates over the tick.
+            columns: (h + K, N) of the inverse mass matrix over the tick, those of the unmeasured coordinates.
         """
-        model, n, N = self._model, self._n, self._N
-        G = np.zeros((model.size, self.size))
-        G[model.actuated, np.arange(n)] = 1.0
-        G[model.unmeasured, n : n + N] = np.linalg.inv(mobility)
-        G[:, n + N :] = self._onto
-        return G
+        model = self._model
+        return np.hstack((columns[model.actuated].T, np.eye(self._N), columns[model.unmeasured].T @ self._onto))
+
+    def shown(self, by_forces: Array, mobility: Array) -> Array:
+        """What readings show of a unit disturbance, (c, d), through the accelerations that it causes.
+
+        Args:
+            by_forces: (c, h + K) by how much they change with a unit force on each coordinate.
+            mobility: (N, N) ``L`` of the unmeasured coordinates over the tick.
+        """
+        model = self._model
+        free = by_forces[:, model.unmeasured]
+        return np.hstack((by_forces[:, model.actuated], np.linalg.solve(mobility, free.T).T, free @ self._onto))
 
     def variance(self, t: float, pushed: bool) -> Array:
         """(d,) of each, its mean over a tick of ``t`` seconds: white noise of density q has variance q^2 / t."""

@@ -24,12 +24,13 @@ deviations off; after ``gate_patience`` such ticks in a row it is believed again
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.contact import ContactInput
-from flexarm_core.flexible_dynamics.correction import correct, deviations
+from flexarm_core.flexible_dynamics.correction import Correction
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.measurements import (
@@ -39,7 +40,7 @@ from flexarm_core.flexible_dynamics.measurements import (
     deflection_channels,
     strain_channels,
 )
-from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
+from flexarm_core.flexible_dynamics.model import BodyWrench, FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import static_deflection
 from flexarm_core.types import Array, FlexibleSample, FlexibleState
 
@@ -51,14 +52,14 @@ class _Prediction:
     Attributes:
         state: (2N,) ``[y; yd]``.
         P: (2N, 2N) its covariance but for the disturbances of the tick.
-        forces: (h + K, d) on all coordinates per unit of these.
-        influence: (2N, d) of these on the state.
+        mobility: (N, N) ``L``.
+        influence: (2N, d) of the disturbances on the state.
         step: length of the tick [s].
     """
 
     state: Array
     P: Array
-    forces: Array
+    mobility: Array
     influence: Array
     step: float
 
@@ -132,20 +133,27 @@ class FlexibleEstimator:
                 state, P = prediction.state, self._covariance(prediction)
         x, v = np.zeros(model.size), np.zeros(model.size)
         x[model.actuated], v[model.actuated] = sample.position, sample.velocity
-        x[free], v[free] = np.split(state, 2)
+        x[free], v[free] = state[: self._N], state[self._N :]
         innovation, variance = np.zeros(0), np.zeros(0)
         names: tuple[str, ...] = ()
         if self._config.correct:
-            forces = prediction.forces if prediction else None
-            channels, reasons = self._channels(sample, x, v, effort, contact, x[free] - before, forces)
-            if prediction and self._pushed(channels, P):
-                P = self._covariance(prediction, pushed=True)
-            channels = self._gated(channels, P, reasons)
-            left_out += reasons
+            mobility = prediction.mobility if prediction else None
+            channels, reasons = self._channels(sample, x, v, effort, contact, x[free] - before, mobility)
             if channels:
-                state, P, innovation, variance = correct(state, P, channels)
-                x[free], v[free] = np.split(state, 2)
-                names = tuple(" ".join((c.name, part)).strip() for c in channels for part in c.components)
+                correction = Correction(channels, len(P))
+                deviations = correction.deviations(P)
+                if prediction and self._pushed(channels, deviations):
+                    P = self._covariance(prediction, pushed=True)
+                    deviations = correction.deviations(P)
+                kept = self._gated(channels, deviations, reasons)
+                if not all(kept):
+                    correction.keep(kept)
+                if any(kept):
+                    state, P, variance = correction.correct(state, P)
+                    x[free], v[free] = state[: self._N], state[self._N :]
+                    innovation = correction.innovation
+                    names = tuple(chain.from_iterable(c.labels for c, keep in zip(channels, kept, strict=True) if keep))
+            left_out += reasons
         P = P[: 2 * self._N, : 2 * self._N]
         if not (np.isfinite(x).all() and np.isfinite(v).all() and np.isfinite(P).all()):
             x[free], v[free], P = 0.0, 0.0, self._initial_covariance()
@@ -170,7 +178,7 @@ class FlexibleEstimator:
     def _initial_covariance(self) -> Array:
         return np.diag(2.0 * self._config.initial_energy / self._hardness)
 
-    def _touched(self, sample: FlexibleSample, left_out: list[str]) -> Wrenches | None:
+    def _touched(self, sample: FlexibleSample, left_out: list[str]) -> BodyWrench | None:
         """What touches the arm, as far as it is known; why it is not is added to what was left out."""
         if self._contact is None:
             return None
@@ -181,33 +189,35 @@ class FlexibleEstimator:
             return None
         x, v = self._x.copy(), self._v.copy()
         x[self._model.actuated], v[self._model.actuated] = sample.position, sample.velocity
-        return self._contact.wrenches(reading, x, v, self._a)
+        return self._contact.wrench(reading, x, v, self._a)
 
-    def _predict(self, P: Array, effort: Array, contact: Wrenches | None, t: float) -> _Prediction:
+    def _predict(self, P: Array, effort: Array, contact: BodyWrench | None, t: float) -> _Prediction:
         """State and covariance a tick of ``t`` seconds after the last estimate."""
         model, free, N = self._model, self._model.unmeasured, self._N
         model.articulate(self._x, self._v, contact, t)
         a = model.accelerate(effort)[free]
-        columns = model.response(np.arange(model.size))[free]
-        L = columns[:, free]
+        columns = model.response(free)
+        L = columns[free]
         y, yd = self._x[free], self._v[free]
         state = np.concatenate((y + t * yd + 0.5 * t * t * a, yd + t * a))
         by_y, by_yd = -L @ self._K, -L @ (0.5 * t * self._K + self._C)
-        F = np.eye(2 * N)
-        F[:N, :N] += 0.5 * t * t * by_y
-        F[:N, N:] += t * np.eye(N) + 0.5 * t * t * by_yd
-        F[N:, :N] += t * by_y
-        F[N:, N:] += t * by_yd
-        forces = self._disturbances.forces(L)
-        accelerations = columns @ forces
+        F = np.empty((2 * N, 2 * N))
+        F[:N, :N], F[:N, N:], F[N:, :N], F[N:, N:] = 0.5 * t * t * by_y, 0.5 * t * t * by_yd, t * by_y, t * by_yd
+        F.flat[:: 2 * N + 1] += 1.0
+        F[:N].flat[N :: 2 * N + 1] += t
+        accelerations = self._disturbances.accelerations(columns)
         influence = np.vstack((0.5 * t * t * accelerations, t * accelerations))
-        return _Prediction(state, F @ P @ F.T, forces, influence, t)
+        return _Prediction(state, F @ P @ F.T, L, influence, t)
 
     def _covariance(self, prediction: _Prediction, pushed: bool = False) -> Array:
         """(2N + d, 2N + d) of state and disturbances ``[y; yd; d]`` at the end of the tick."""
         W = self._disturbances.variance(prediction.step, pushed)
-        cross = prediction.influence * W
-        return np.block([[prediction.P + cross @ prediction.influence.T, cross], [cross.T, np.diag(W)]])
+        cross, known = prediction.influence * W, 2 * self._N
+        P = np.zeros((known + len(W), known + len(W)))
+        P[:known, :known] = prediction.P + cross @ prediction.influence.T
+        P[:known, known:], P[known:, :known] = cross, cross.T
+        P.flat[known * (len(P) + 1) :: len(P) + 1] = W
+        return P
 
     def _channels(
         self,
@@ -215,9 +225,9 @@ class FlexibleEstimator:
         x: Array,
         v: Array,
         effort: Array,
-        contact: Wrenches | None,
+        contact: BodyWrench | None,
         step: Array,
-        forces: Array | None,
+        mobility: Array | None,
     ) -> tuple[list[Channel], list[str]]:
         """Everything that the sample offers, and what is left out of it."""
         c, model, free = self._config, self._model, self._model.unmeasured
@@ -239,26 +249,28 @@ class FlexibleEstimator:
             channels, left_out = channels + found, left_out + reasons
         if c.use_wrench or c.use_imu:
             found, reasons = self._motion_sensors.channels(
-                (sample.wrenches, sample.imus), x, v, effort, self._variances, self._disturbances, forces, contact
+                (sample.wrenches, sample.imus), x, v, effort, self._variances, self._disturbances, mobility, contact
             )
             channels, left_out = channels + found, left_out + reasons
         return channels, left_out
 
-    def _pushed(self, channels: list[Channel], P: Array) -> bool:
+    def _pushed(self, channels: list[Channel], deviations: Array) -> bool:
         """Whether a sensor of the base says what only a push explains."""
-        return any(channel.of_base and deviations(channel, P) > self._config.push_gate for channel in channels)
+        gate = self._config.push_gate
+        return any(c.of_base and deviation > gate for c, deviation in zip(channels, deviations, strict=True))
 
-    def _gated(self, channels: list[Channel], P: Array, left_out: list[str]) -> list[Channel]:
-        """The channels whose innovation is credible, or has been incredible for too long."""
-        kept, rejected = [], {}
-        for channel in channels:
-            name = f"{channel.name} {channel.components[0]}".strip()
-            if deviations(channel, P) > self._config.gate:
+    def _gated(self, channels: list[Channel], deviations: Array, left_out: list[str]) -> list[bool]:
+        """Which channels' innovation is credible, or has been incredible for too long."""
+        kept: list[bool] = []
+        rejected: dict[str, int] = {}
+        for channel, deviation in zip(channels, deviations, strict=True):
+            kept.append(True)
+            if deviation > self._config.gate:
+                name = channel.labels[0]
                 rejected[name] = self._rejected.get(name, 0) + 1
-                if rejected[name] <= self._config.gate_patience:
+                kept[-1] = rejected[name] > self._config.gate_patience
+                if not kept[-1]:
                     left_out.append(f"{channel.name}: outlier")
-                    continue
-            kept.append(channel)
         self._rejected = rejected
         return kept
 

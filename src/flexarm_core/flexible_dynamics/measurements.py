@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,7 @@ from numpy.typing import NDArray
 from flexarm_core.flexible_dynamics.bodies import make_bodies
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
-from flexarm_core.flexible_dynamics.motion_readings import (
-    differentiate_motion,
-    feel_accelerations,
-    read_motion,
-)
+from flexarm_core.flexible_dynamics.motion_readings import linearise_motion
 from flexarm_core.types import Array
 
 FROZEN_TRAVEL = 3.0  # standard deviations of its noise that a repeated reading must have been expected to change by
@@ -50,6 +47,16 @@ class Channel:
     variance: Array
     feedthrough: Array | None = None
     of_base: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """(c) names of its numbers, the sensor's included."""
+        return _labels(self.name, self.components)
+
+
+@cache
+def _labels(name: str, components: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{name} {component}".strip() for component in components)
 
 
 class FrozenWatch:
@@ -146,7 +153,7 @@ class MotionSensors:
         effort: Array,
         variances: tuple[Array, Array],
         disturbances: Disturbances,
-        forces: Array | None,
+        mobility: Array | None,
         contact: Wrenches | None,
     ) -> tuple[list[Channel], list[str]]:
         """A channel of each sensor that reads, and why the others cannot be used.
@@ -158,7 +165,7 @@ class MotionSensors:
             effort: (h,) efforts that act.
             variances: (6,) of the wrenches' and of the IMUs' noise.
             disturbances: that the readings show too.
-            forces: (h + K, d) that they are, per unit; None: there is no tick over which they could have acted.
+            mobility: (N, N) of the unmeasured coordinates over the tick in which these acted; None: there is none.
             contact: what touches the arm; None: nothing.
         """
         used: list[tuple[str, Array, tuple[str, ...], Array]] = []
@@ -179,16 +186,12 @@ class MotionSensors:
             return [], left_out
         model = self._model
         table = self._table if len(rows) == len(self._table[0]) else tuple(part[rows] for part in self._table)
-        acceleration = model.forward_dynamics(x, v, effort, contact)
-        more = None if forces is None else model.response(np.arange(model.size)) @ forces
-        predicted, felt = np.empty((len(used), 6)), None
-        read_motion(*model.arrays, x, v, acceleration, *table, predicted)
-        if more is not None:
-            changes = np.empty((len(used), 6, model.size))
-            feel_accelerations(*model.arrays, x, v, acceleration, *table, predicted, changes)
-            felt = changes @ more
-        jacobian = np.empty((len(used), 6, 2 * len(model.unmeasured)))
-        differentiate_motion(*model.arrays, x, v, effort, model.unmeasured, *table, predicted, jacobian)
+        predicted, jacobian = np.empty((len(used), 6)), np.empty((len(used), 6, 2 * len(model.unmeasured)))
+        shown, felt = np.empty((len(used), 6, model.size)), None
+        model.set_wrenches(x, v, contact)
+        linearise_motion(*model.arrays, x, v, effort, model.unmeasured, *table, predicted, shown, jacobian)
+        if mobility is not None:
+            felt = disturbances.shown(shown.reshape(-1, model.size), mobility).reshape(*predicted.shape, -1)
         return [
             Channel(
                 name,

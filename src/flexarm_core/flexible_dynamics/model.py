@@ -22,7 +22,22 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 
-Wrenches = Mapping[str | tuple[str, int], Array]
+
+@dataclass(frozen=True, slots=True)
+class BodyWrench:
+    """An external wrench on one body, at its origin and in its axes: it turns with the body.
+
+    Attributes:
+        body: number of the body.
+        wrench: (6,) ``[f; n]`` [N, N*m].
+    """
+
+    body: int
+    wrench: Array
+
+
+# external ones, (6,) [f; n] in axes of the inertial frame, by link or by (link, node)
+Wrenches = Mapping[str | tuple[str, int], Array] | BodyWrench
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +125,7 @@ class FlexibleModel:
             v: (h + K,) rates.
             effort: (h,) hinge efforts; springs, dampers and friction come on top.
             wrenches: external ones, (6,) ``[f; n]`` in axes of the inertial frame, by link (at its origin) or by
-                ``(link, node)`` of a flexible link.
+                ``(link, node)`` of a flexible link; or one that turns with its body.
 
         Raises:
             InputError: a wrench on what does not exist.
@@ -160,10 +175,7 @@ class FlexibleModel:
 
         The modal forces are zero exactly where the accelerations are those of a free deformation.
         """
-        self.set_wrenches(x, v, wrenches)
-        effort = np.empty(self.size)
-        self._hinge_wrench = np.empty((len(self.tree.parent), 6))
-        dense.inverse_dynamics(*self.arrays, x, v, acceleration, effort, self._hinge_wrench)
+        effort, _ = self._newton_euler(x, v, acceleration, wrenches)
         recursion.hinge_forces(self.tree, x, v, np.zeros(len(self.hinge_names)), 0.0, self._ws.total)
         effort -= self._ws.total
         return effort
@@ -176,11 +188,22 @@ class FlexibleModel:
         self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None
     ) -> dict[str, Array]:
         """What force/torque sensors read: (6,) ``[f; n]`` of the outboard on the inboard side, in the sensor frame."""
-        self.inverse_dynamics(x, v, acceleration, wrenches)
+        through = self.hinge_wrenches(x, v, acceleration, wrenches)
         return {
-            name: -self._hinge_wrench[self._body_index[sensor.frame]]
+            name: -through[self._body_index[sensor.frame]]
             for name, sensor in self.description.force_torque_sensors.items()
         }
+
+    def hinge_wrenches(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> Array:
+        """(bodies, 6) ``[f; n]`` of the parent's side on each body, at its origin and in its axes."""
+        return self._newton_euler(x, v, acceleration, wrenches)[1]
+
+    def _newton_euler(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
+        """Forces (h + K,) without springs and dampers of the hinges, and the wrenches through them (bodies, 6)."""
+        self.set_wrenches(x, v, wrenches)
+        effort, through = np.empty(self.size), np.empty((len(self.tree.parent), 6))
+        dense.inverse_dynamics(*self.arrays, x, v, acceleration, effort, through)
+        return effort, through
 
     def mass_matrix(self, x: Array) -> Array:
         """Dense mass matrix (h + K, h + K)."""
@@ -286,7 +309,9 @@ class FlexibleModel:
     def set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None) -> None:
         """Put external wrenches into the memory of the compiled kernels, in axes of the bodies at this state."""
         self._ws.wrench[:], self._ws.force[:], self._ws.step[0] = 0.0, 0.0, 0.0
-        if wrenches:
+        if isinstance(wrenches, BodyWrench):
+            self._ws.wrench[wrenches.body] = wrenches.wrench
+        elif wrenches:
             places = [(self._place(where), wrench) for where, wrench in wrenches.items()]
             dense.load_at(*self.arrays, x, v)
             for mount, wrench in places:
