@@ -1,6 +1,8 @@
 """How fast the stages of a scenario answer in real time: in one process, and as processes of their own.
 
-``python benchmark/control_loop.py [SCENARIO] [--duration SECONDS]``; the machine should have nothing else to do.
+``python benchmark/control_loop.py [SCENARIO] [--duration SECONDS] [--priority N]``; the machine should have nothing else
+to do. Stages, plant and listener ask for real-time priority, as controller_manager does on a robot; where this user
+may not have it they are told so and go on without.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from flexarm_nodes.parameter_docs import TABLES
+from flexarm_nodes.real_time import ask_for_priority
 from flexarm_tools.composition import in_one_process
 from flexarm_tools.figures import Figure, parse_goal
 from flexarm_tools.metric_registry import MetricOptions
@@ -32,6 +35,8 @@ DEFAULT = ROOT / "config" / "boom_7r" / "scenarios" / "inspect_and_wipe.yaml"
 COMPOSED, SEPARATE = 500.0, 250.0  # [Hz]
 SAID = re.compile(r"(\d+) ticks: median ([\d.]+), 99 % within ([\d.]+), longest ([\d.]+) ms")
 CORES = os.cpu_count() or 1
+PRIORITY = 50  # of the stages, controller_manager's default
+AHEAD = 10  # the plant, which stands for hardware, goes before them, and whoever looks at the clock before both
 
 
 def in_real_time(scenario: Scenario, rate: float, duration: float) -> Scenario:
@@ -50,12 +55,20 @@ def in_real_time(scenario: Scenario, rate: float, duration: float) -> Scenario:
     )  # fmt: skip
 
 
+def with_priority(scenario: Scenario, priority: int) -> Scenario:
+    """The scenario whose nodes ask for priority, the plant for more."""
+    nodes = (replace(node, parameters=node.parameters | {"thread_priority": priority}) for node in scenario.nodes)
+    plant = scenario.plant | {"thread_priority": priority + AHEAD if priority else 0}
+    return replace(scenario, nodes=tuple(nodes), plant=plant)
+
+
 class Watch(Progress):
     """How fast simulation time passes, and what part of the machine each process of the run takes meanwhile."""
 
-    def __init__(self, title: str) -> None:
-        """Begin to look."""
+    def __init__(self, title: str, priority: int) -> None:
+        """Begin to look, at this priority from the first tick on."""
         super().__init__(title)
+        self.priority, self.refused = priority, ""
         self._times: list[tuple[float, float]] = []
         self._shares: list[tuple[float, dict[str, float]]] = []
         self._over = threading.Event()
@@ -64,6 +77,8 @@ class Watch(Progress):
 
     def show(self, now: float, end: float) -> None:
         """Simulation time ``now`` of ``end`` [s]."""
+        if not self._times:
+            self.refused = ask_for_priority(self.priority)
         super().show(now, end)
         self._times.append((time.monotonic(), now))
 
@@ -123,23 +138,25 @@ class Measured:
             "end_to_end_p99": tick_latency_p99(self.recording, options).value,
             "end_to_end_max": tick_latency_max(self.recording, options).value,
             "lost_samples": str(self.recording.lost_samples),
+            "priority": self.watch.refused or "SCHED_FIFO" if self.watch.priority else "ordinary",
             "commands_missed": str(int((~(self.recording.tick_latency > 0.0)).sum())),
         }
 
 
-def measured(scenario: Scenario, title: str) -> Measured:
+def measured(scenario: Scenario, title: str, priority: int) -> Measured:
     """Run it."""
-    watch = Watch(title)
+    watch = Watch(title, priority + 2 * AHEAD if priority else 0)
     with tempfile.TemporaryDirectory() as folder:
-        recording = run_scenario(scenario, watch, Path(folder))
+        recording = run_scenario(scenario, watch, Path(folder), only_times=True)
         watch.end("done")
         log = Path(folder) / "control_loop.log"
         return Measured(recording, watch, log.read_text() if log.is_file() else "")
 
 
-def composed(scenario: Scenario, duration: float, stops: list[int]) -> list[Figure]:
+def composed(scenario: Scenario, duration: float, priority: int, stops: list[int]) -> list[Figure]:
     """All stages in one process: its own clock says how long a tick takes."""
-    run = measured(in_one_process(in_real_time(scenario, COMPOSED, duration)), f"control_loop, {COMPOSED:g} Hz")
+    scenario = with_priority(in_one_process(in_real_time(scenario, COMPOSED, duration)), priority)
+    run = measured(scenario, f"control_loop, {COMPOSED:g} Hz", priority)
     stops.append(run.recording.watchdog_stops)
     ticks, median, p99, longest = (float(value) for value in SAID.findall(run.said)[-1])
     details = run.details() | {"ticks": f"{ticks:.0f}", "median": 1e-3 * median, "longest": 1e-3 * longest}
@@ -147,9 +164,10 @@ def composed(scenario: Scenario, duration: float, stops: list[int]) -> list[Figu
     return [Figure("loop_p99_composed", 1e-3 * p99, "s", parse_goal("<= 1.5e-3"), meaning, details=details)]
 
 
-def separate(scenario: Scenario, duration: float, stops: list[int]) -> list[Figure]:
+def separate(scenario: Scenario, duration: float, priority: int, stops: list[int]) -> list[Figure]:
     """A process a stage: the recorder's clock says when a joint state and its command went by."""
-    run = measured(in_real_time(scenario, SEPARATE, duration), f"a process a stage, {SEPARATE:g} Hz")
+    scenario = with_priority(in_real_time(scenario, SEPARATE, duration), priority)
+    run = measured(scenario, f"a process a stage, {SEPARATE:g} Hz", priority)
     stops.append(run.recording.watchdog_stops)
     details = run.details()
     p99 = details["end_to_end_p99"]
@@ -170,7 +188,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenario", type=Path, nargs="?", default=DEFAULT)
     parser.add_argument("--duration", type=float, default=60.0)
+    parser.add_argument("--priority", type=int, default=PRIORITY, help="SCHED_FIFO priority of the stages, 0: ordinary")
     arguments = parser.parse_args()
     scenario, stops = load_scenario(arguments.scenario), []
-    both = (partial(measure, scenario, arguments.duration, stops) for measure in (composed, separate))
+    asked = arguments.duration, arguments.priority, stops
+    both = (partial(measure, scenario, *asked) for measure in (composed, separate))
     sys.exit(run("control_loop", (*both, partial(watchdog, stops))))

@@ -19,8 +19,9 @@ from std_msgs.msg import String
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes.diagnostics import ERROR, OK, Diagnostics
+from flexarm_nodes.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, ParameterTable
+from flexarm_nodes.real_time import ask_for_priority
 from flexarm_nodes.topics import DIAGNOSTICS, LATCHED, ROBOT_DESCRIPTION
 
 LAST_WORDS = 1.0  # [s] that a node waits at its end for its last messages to arrive
@@ -92,8 +93,9 @@ class ArmNode(LifecycleNode):
         self.start()
         gc.collect()
         gc.freeze()  # what lives since start-up need not be walked again: shorter pauses in the tick
+        refused = ask_for_priority(self.table.values()["thread_priority"])
         self.active = True
-        self.diagnostics.report(OK, "active", 0)
+        self.diagnostics.report(WARN if refused else OK, refused or "active", 0)
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -47,6 +47,7 @@ ARM_PARAMETERS = (
     Parameter("robot_description", "string", "", "URDF text; empty: taken from the robot_description topic"),
     Parameter("tool_frame", "string", "", "link used as tool; empty: tool0, or the only tip link"),
     Parameter("gravity", "double[]", [0.0, 0.0, -9.81], "gravity in the root link's frame", "m/s^2"),
+    Parameter("thread_priority", "int", 0, "SCHED_FIFO priority asked for at activation, 0: none", "", 0, 99),
 )
 
 

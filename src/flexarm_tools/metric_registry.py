@@ -22,7 +22,9 @@ JOINTS = Key("joints", Kind.TEXTS, "elastic joints that count; all of one unit",
 DIRECTION = Key("direction", Kind.VECTOR, "what counts or is left out, in axes of the root link", "1", "[0, 0, 1]")
 WANTED = Key("wanted", Kind.NUMBER, "force that should act", "N", above=0.0)
 RESOLUTION = Key("resolution", Kind.NUMBER, "step of the joints' encoders", "rad or m", above=0.0)
-OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED, RESOLUTION)
+JOINT = Key("joint", Kind.TEXT, "actuated joint that counts")
+POSITION = Key("position", Kind.NUMBER, "where it should be", "rad or m", "0")
+OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED, RESOLUTION, JOINT, POSITION)
 WINDOW = (AFTER, BEFORE)
 MOMENTA = {"m": "kg*m/s", "rad": "kg*m^2/s"}  # units of momentum by that of the elastic joint
 
@@ -41,6 +43,8 @@ class MetricOptions:
         direction: (3,) along which a force counts, or a distance does not; of any length but zero.
         wanted: force that should act [N], None = not given.
         resolution: step of the joints' encoders [rad | m], None = not given.
+        joint: actuated joint that counts, empty = not given.
+        position: where it should be [rad | m].
     """
 
     after: float = 0.0
@@ -52,6 +56,8 @@ class MetricOptions:
     direction: tuple[float, float, float] = (0.0, 0.0, 1.0)
     wanted: float | None = None
     resolution: float | None = None
+    joint: str = ""
+    position: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

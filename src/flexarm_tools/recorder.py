@@ -63,13 +63,14 @@ class Outcome:
 class Recorder:
     """Subscribes to everything a Recording needs."""
 
-    def __init__(self, node: Node, model: ArmModel, real_time: bool) -> None:
+    def __init__(self, node: Node, model: ArmModel, real_time: bool, only_times: bool = False) -> None:
         """Subscribe; the graph need not be there yet.
 
         Args:
             node: gets the subscriptions.
             model: of the robot that moves.
             real_time: whether the time from a joint state to its command is worth recording.
+            only_times: nothing else is, but for what nodes report: listening costs whoever speaks.
         """
         self._model = model
         self._raw: dict[str, list[bytes]] = defaultdict(list)
@@ -92,13 +93,14 @@ class Recorder:
         if self._wrench:
             self._types |= {self._wrench: WrenchStamped, topics.BASE_WRENCH_ESTIMATE: BaseWrenchEstimate}
         self._rows = MessageRows(model, self._wrench)
+        self._only_times = only_times
         if self._rows.modes:
             self._types[topics.TRUE_FLEXIBLE_STATE] = FlexibleState
         if self._rows.modes or model.m:
             self._types[topics.FLEXIBLE_STATE] = FlexibleState
         if model.description.strain_gauges:
             self._types[topics.STRAIN] = StrainState
-        for topic, message_type in self._types.items():
+        for topic, message_type in () if only_times else self._types.items():
             node.create_subscription(message_type, topic, self._raw[topic].append, topics.EVERY_SAMPLE, raw=True)
         node.create_subscription(SimulationStatus, topics.SIMULATION_STATUS, self._on_status, topics.EVERY_SAMPLE)
         node.create_subscription(DiagnosticArray, topics.DIAGNOSTICS, self._on_diagnostics, topics.EVERY_SAMPLE)
@@ -114,7 +116,7 @@ class Recorder:
 
     def complete(self, ticks: int) -> bool:
         """Whether every tick's ground truth has arrived."""
-        awaited = [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE]
+        awaited = [] if self._only_times else [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE]
         awaited += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
@@ -127,7 +129,8 @@ class Recorder:
         ticks, period = outcome.ticks, round(outcome.period * 1e9)
         known: dict[str, Any] = {}
         lost = np.zeros(ticks, dtype=bool)
-        truth = [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE, topics.TRUE_TOOL_POSE_IN_BASE]
+        always = [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE, topics.TRUE_TOOL_POSE_IN_BASE]
+        truth = [] if self._only_times else always
         truth += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         for topic in truth:
             lost |= ~self._fill(known, topic, ticks, period)

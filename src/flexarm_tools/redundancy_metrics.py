@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_tools.metric_registry import LAST, WINDOW, Measurement, MetricOptions, final, metric, peak, window
+from flexarm_tools.metric_registry import (
+    JOINT,
+    LAST,
+    POSITION,
+    WINDOW,
+    Measurement,
+    MetricOptions,
+    final,
+    metric,
+    peak,
+    window,
+)
 from flexarm_tools.recording import Recording
 
 STANDS = 1e-4  # [rad/s | m/s] of the fastest joint
@@ -58,3 +69,10 @@ def peak_reference_acceleration(recording: Recording, options: MetricOptions) ->
 def joint_return(recording: Recording, options: MetricOptions) -> Measurement:
     """Largest distance of any joint in the final window from where it was at the begin."""
     return peak(np.abs(recording.position[final(recording, options)] - recording.position[0]))
+
+
+@metric("joint", JOINT, POSITION, LAST)
+def joint_distance(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest distance of a joint in the final window from where it should be."""
+    moved = recording.position[:, recording.joint_names.index(options.joint)]
+    return peak(np.abs(moved[final(recording, options)] - options.position))

@@ -44,7 +44,9 @@ class InterruptedRunError(FlexarmError):
 class Runner:
     """One run of one scenario."""
 
-    def __init__(self, scenario: Scenario, folder: Path, progress: Progress, mcap: Path | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, folder: Path, progress: Progress, mcap: Path | None = None, only_times: bool = False
+    ) -> None:
         """Prepare a run.
 
         Args:
@@ -52,8 +54,9 @@ class Runner:
             folder: takes parameter files and logs.
             progress: where it says how far it is.
             mcap: file that takes every message of the graph; one of an earlier run is replaced. None: none is written.
+            only_times: of the run, only how soon commands come is recorded.
         """
-        self._scenario, self._mode, self._mcap = scenario, scenario.mode, mcap
+        self._scenario, self._mode, self._mcap, self._only_times = scenario, scenario.mode, mcap, only_times
         self._folder, self._progress = folder, progress
         robot = scenario.true_robot
         self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
@@ -80,7 +83,7 @@ class Runner:
             executor.add_node(node)
             try:
                 self._refuse_company(running_nodes(node, executor))
-                recorder = Recorder(node, self._model, self._mode == "real_time")
+                recorder = Recorder(node, self._model, self._mode == "real_time", self._only_times)
                 graph = Graph(node, executor, self._check_processes)
                 self._listen(graph, node)
                 self._start(nodes)
@@ -240,7 +243,11 @@ class Runner:
 
 
 def run_scenario(
-    scenario: Scenario, progress: Progress, keep_logs: Path | None = None, mcap: Path | None = None
+    scenario: Scenario,
+    progress: Progress,
+    keep_logs: Path | None = None,
+    mcap: Path | None = None,
+    only_times: bool = False,
 ) -> Recording:
     """Run a scenario and return its recording.
 
@@ -249,13 +256,14 @@ def run_scenario(
         progress: where it says how far it is.
         keep_logs: folder that gets parameter files and logs of the nodes; None: they are deleted after a good run.
         mcap: file that takes every message of the graph; None: none is written.
+        only_times: in real time, nothing but how soon commands come, and what nodes report, is recorded.
 
     Raises:
         FlexarmError: the run did not come to its end.
     """
     folder = Path(tempfile.mkdtemp(prefix="flexarm-"))
     try:
-        return Runner(scenario, folder, progress, mcap).run()
+        return Runner(scenario, folder, progress, mcap, only_times).run()
     finally:
         if keep_logs is not None:
             shutil.copytree(folder, keep_logs, dirs_exist_ok=True)

@@ -258,6 +258,10 @@ def _read_figure(
         section.problem("last", "is missing: the base of this robot is rigid and has no natural period to go by")
     if not any(settings.direction):
         section.problem("direction", "expected three numbers of which at least one is not 0")
+    if settings.joint and robot is not None and settings.joint not in robot.description.actuated:
+        names = robot.description.actuated
+        message = f"joint '{settings.joint}' does not exist; {nearest(settings.joint, names)}joints: {', '.join(names)}"
+        section.problem("joint", message)
     if wanted.unit == "deflection" or settings.joints:
         _check_joints(section, robot, settings)
     return FigureSpec(name, metric, settings, read_goal(section))
@@ -266,6 +270,8 @@ def _read_figure(
 def _read_option(section: Section, option: Key) -> object:
     if option.kind is Kind.TEXTS:
         return section.texts(option.name)
+    if option.kind is Kind.TEXT:
+        return section.text(option.name)
     if option.kind is Kind.VECTOR:
         return section.vector(option.name)
     return section.number(option.name)

@@ -71,3 +71,13 @@ def test_joints_return_to_where_they_began(resolved):
     position[500:1000] += 0.4
     position[-100:, 1] += 1e-3
     assert measure("joint_return", resolved(position=position), last=0.1) == pytest.approx(1e-3)
+
+
+def test_the_distance_of_a_joint_is_from_where_it_should_be_at_the_end(resolved):
+    position = np.tile([0.3, -0.2], (TICKS, 1))
+    position[-100:, 1] = -0.05
+    recording = resolved(position=position)
+    name = recording.joint_names[1]
+    assert measure("joint_distance", recording, joint=name, last=0.05) == pytest.approx(0.05)
+    assert measure("joint_distance", recording, joint=name, position=-0.2, last=0.05) == pytest.approx(0.15)
+    assert measure("joint_distance", recording, joint=name, last=0.5) == pytest.approx(0.2)
