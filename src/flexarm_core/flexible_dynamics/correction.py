@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from flexarm_core.flexible_dynamics.covariance import deviate, shrink
 from flexarm_core.flexible_dynamics.measurements import Channel
 from flexarm_core.types import Array
 
@@ -34,40 +34,35 @@ class Correction:
         self.innovation = np.concatenate([channel.innovation for channel in channels])
         self._R = np.concatenate([channel.variance for channel in channels])
         self._H = np.zeros((len(self._R), size))
-        self._first, row = [], 0
+        first, row = [], 0
         for channel in channels:
             end, known = row + len(channel.innovation), channel.jacobian.shape[1]
             self._H[row:end, :known] = channel.jacobian
             if channel.feedthrough is not None:
                 self._H[row:end, known:] = channel.feedthrough
-            self._first.append(row)
+            first.append(row)
             row = end
+        self._first, self._HP = np.array(first), np.empty_like(self._H)
 
     def deviations(self, P: Array) -> Array:
-        """Largest innovation of each channel, in standard deviations."""
-        variance = ((self._H @ P) * self._H).sum(axis=1) + self._R
-        return np.maximum.reduceat(np.abs(self.innovation) / np.sqrt(variance), self._first)
+        """Largest innovation of each channel, in standard deviations, at a covariance: that of the correction."""
+        deviations = np.empty(len(self._first))
+        deviate(self._H, self._R, self.innovation, self._first, P, self._HP, deviations)
+        self._P = P
+        return deviations
 
     def keep(self, kept: Sequence[bool]) -> None:
         """Go on with some of the channels."""
-        lengths = np.diff([*self._first, len(self._R)])
-        rows: NDArray[np.bool_] = np.repeat(kept, lengths)
-        self.innovation, self._R, self._H = self.innovation[rows], self._R[rows], self._H[rows]
-        self._first = list(np.cumsum([0, *lengths[list(kept)]])[:-1])
+        rows = np.repeat(kept, np.diff([*self._first, len(self._R)]))
+        self.innovation, self._R = self.innovation[rows], self._R[rows]
+        self._H, self._HP = self._H[rows], self._HP[rows]
 
-    def correct(self, state: Array, P: Array) -> tuple[Array, Array, Array]:
-        """Corrected state and its covariance, and the variance (r,) of the innovation.
+    def correct(self, state: Array) -> tuple[Array, Array, Array]:
+        """Corrected state (2N,) and its covariance, and the variance (r,) of the innovation.
 
-        Args:
-            state: (2N,) predicted.
-            P: of the size that was told; the disturbances of the tick are forgotten.
+        After :meth:`deviations`; the disturbances of the tick are forgotten.
         """
-        H, R = self._H, self._R
-        HP = H @ P
-        S = HP @ H.T
-        S.flat[:: len(S) + 1] += R
-        gain = np.linalg.solve(S, HP).T[: len(state)]
-        rest = -gain @ H
-        rest.flat[:: len(P) + 1] += 1.0
-        P = rest @ P @ rest.T + (gain * R) @ gain.T
-        return state + gain @ self.innovation, 0.5 * (P + P.T), S.diagonal().copy()
+        state, known = state.copy(), len(state)
+        P, variance = np.empty((known, known)), np.empty(len(self._R))
+        shrink(self._H, self._R, self._HP, self.innovation, self._P, state, P, variance)
+        return state, P, variance

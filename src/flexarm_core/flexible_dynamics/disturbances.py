@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.flexible_dynamics.covariance import show_disturbances
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
 
@@ -24,6 +25,7 @@ class Disturbances:
 
     Attributes:
         size: d, their number.
+        onto: (N, p) forces on the unmeasured coordinates per unit of the pushes, the last of the disturbances.
     """
 
     def __init__(self, model: FlexibleModel, density: Array, push: tuple[float, float], inboard: bool) -> None:
@@ -46,19 +48,10 @@ class Disturbances:
             onto[row] = model.frame_motion(base, still, rate).velocity
         carried = bool(np.abs(onto).max() > PLACE) and any(push)
         sides = 0 if not carried else 2 if inboard else 1
-        self._onto = np.tile(onto, sides)
+        self.onto = np.tile(onto, sides)
         self._push = np.tile(np.repeat(push, 3), sides)
         self._direct = self._through_sensors(base) if carried else {}
         self.size = self._n + self._N + 6 * sides
-
-    def accelerations(self, columns: Array) -> Array:
-        """Accelerations ``(M^-1 G)_yy`` (N, d) of the unmeasured coordinates over the tick, per unit disturbance.
-
-        Args:
-            columns: (h + K, N) of the inverse mass matrix over the tick, those of the unmeasured coordinates.
-        """
-        model = self._model
-        return np.hstack((columns[model.actuated].T, np.eye(self._N), columns[model.unmeasured].T @ self._onto))
 
     def shown(self, by_forces: Array, mobility: Array) -> Array:
         """What readings show of a unit disturbance, (c, d), through the accelerations that it causes.
@@ -67,9 +60,9 @@ class Disturbances:
             by_forces: (c, h + K) by how much they change with a unit force on each coordinate.
             mobility: (N, N) ``L`` of the unmeasured coordinates over the tick.
         """
-        model = self._model
-        free = by_forces[:, model.unmeasured]
-        return np.hstack((by_forces[:, model.actuated], np.linalg.solve(mobility, free.T).T, free @ self._onto))
+        model, shown = self._model, np.empty((len(by_forces), self.size))
+        show_disturbances(by_forces, model.unmeasured, model.actuated, self.onto, mobility, shown)
+        return shown
 
     def variance(self, t: float, pushed: bool) -> Array:
         """(d,) of each, its mean over a tick of ``t`` seconds: white noise of density q has variance q^2 / t."""

@@ -31,6 +31,7 @@ import numpy as np
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.contact import ContactInput
 from flexarm_core.flexible_dynamics.correction import Correction
+from flexarm_core.flexible_dynamics.covariance import join, propagate
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.measurements import (
@@ -149,7 +150,7 @@ class FlexibleEstimator:
                 if not all(kept):
                     correction.keep(kept)
                 if any(kept):
-                    state, P, variance = correction.correct(state, P)
+                    state, P, variance = correction.correct(state)
                     x[free], v[free] = state[: self._N], state[self._N :]
                     innovation = correction.innovation
                     names = tuple(chain.from_iterable(c.labels for c, keep in zip(channels, kept, strict=True) if keep))
@@ -194,29 +195,20 @@ class FlexibleEstimator:
     def _predict(self, P: Array, effort: Array, contact: BodyWrench | None, t: float) -> _Prediction:
         """State and covariance a tick of ``t`` seconds after the last estimate."""
         model, free, N = self._model, self._model.unmeasured, self._N
-        model.articulate(self._x, self._v, contact, t)
-        a = model.accelerate(effort)[free]
-        columns = model.response(free)
-        L = columns[free]
-        y, yd = self._x[free], self._v[free]
-        state = np.concatenate((y + t * yd + 0.5 * t * t * a, yd + t * a))
-        by_y, by_yd = -L @ self._K, -L @ (0.5 * t * self._K + self._C)
-        F = np.empty((2 * N, 2 * N))
-        F[:N, :N], F[:N, N:], F[N:, :N], F[N:, N:] = 0.5 * t * t * by_y, 0.5 * t * t * by_yd, t * by_y, t * by_yd
-        F.flat[:: 2 * N + 1] += 1.0
-        F[:N].flat[N :: 2 * N + 1] += t
-        accelerations = self._disturbances.accelerations(columns)
-        influence = np.vstack((0.5 * t * t * accelerations, t * accelerations))
-        return _Prediction(state, F @ P @ F.T, L, influence, t)
+        model.set_wrenches(self._x, self._v, contact, t)
+        state, moved, mobility = np.empty(2 * N), np.empty((2 * N, 2 * N)), np.empty((N, N))
+        influence = np.empty((2 * N, self._disturbances.size))
+        propagate(
+            *model.arrays, self._x, self._v, effort, free, model.actuated, self._K, self._C, self._disturbances.onto, P,
+            state, moved, mobility, influence,
+        )  # fmt: skip
+        return _Prediction(state, moved, mobility, influence, t)
 
     def _covariance(self, prediction: _Prediction, pushed: bool = False) -> Array:
         """(2N + d, 2N + d) of state and disturbances ``[y; yd; d]`` at the end of the tick."""
         W = self._disturbances.variance(prediction.step, pushed)
-        cross, known = prediction.influence * W, 2 * self._N
-        P = np.zeros((known + len(W), known + len(W)))
-        P[:known, :known] = prediction.P + cross @ prediction.influence.T
-        P[:known, known:], P[known:, :known] = cross, cross.T
-        P.flat[known * (len(P) + 1) :: len(P) + 1] = W
+        P = np.empty((2 * self._N + len(W), 2 * self._N + len(W)))
+        join(prediction.P, prediction.influence, W, P)
         return P
 
     def _channels(

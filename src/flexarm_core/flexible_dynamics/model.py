@@ -144,8 +144,7 @@ class FlexibleModel:
                 springs and dampers integrated by the trapezoidal rule, stable for any stiffness:
                 ``(M + t/2 C + t^2/4 K) a = T - bias - K (x + t/2 v) - C v``.
         """
-        self.set_wrenches(x, v, wrenches)
-        self._ws.step[0] = step
+        self.set_wrenches(x, v, wrenches, step)
         recursion.articulate_at(*self.arrays, x, v)
         self._x, self._v = x, v
 
@@ -306,8 +305,8 @@ class FlexibleModel:
             raise InputError(f"link '{link}' has no node {where[1]}")
         return node_place(self._places[link], data, where[1])
 
-    def set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None) -> None:
-        """Put external wrenches into the memory of the compiled kernels, in axes of the bodies at this state."""
+    def set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None, step: float = 0.0) -> None:
+        """Put external wrenches, in axes of the bodies at this state, and the step into the kernels' memory."""
         self._ws.wrench[:], self._ws.force[:], self._ws.step[0] = 0.0, 0.0, 0.0
         if isinstance(wrenches, BodyWrench):
             self._ws.wrench[wrenches.body] = wrenches.wrench
@@ -316,6 +315,7 @@ class FlexibleModel:
             dense.load_at(*self.arrays, x, v)
             for mount, wrench in places:
                 self._add_wrench(mount, x, wrench)
+        self._ws.step[0] = step
 
     def _add_wrench(self, mount: Mount, x: Array, wrench: Array) -> None:
         """An external wrench at a mount -> wrench at its body's origin and modal forces ``B^T w``."""
