@@ -155,7 +155,7 @@ class FlexibleEstimator:
                     innovation = correction.innovation
                     names = tuple(chain.from_iterable(c.labels for c, keep in zip(channels, kept, strict=True) if keep))
             left_out += reasons
-        P = P[: 2 * self._N, : 2 * self._N]
+        P = np.ascontiguousarray(P[: 2 * self._N, : 2 * self._N])  # one type for the compiled code
         if not (np.isfinite(x).all() and np.isfinite(v).all() and np.isfinite(P).all()):
             x[free], v[free], P = 0.0, 0.0, self._initial_covariance()
             left_out.append("estimate: diverged, starts over")

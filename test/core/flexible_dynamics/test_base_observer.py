@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.covariance import deviate, join, propagate, shrink
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.measurements import MotionSensors
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.motion_readings import linearise_motion
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -213,6 +215,20 @@ def test_a_contact_sensor_that_does_not_read_is_said_and_one_that_does_not_exist
     assert all("tool_ft_sensor: missing" in state.left_out for state in states)
     with pytest.raises(ConfigError, match="base_ft_sensor, tool_ft_sensor"):
         observe(samples, contact_sensor="wrist")
+
+
+def test_nothing_is_compiled_anew_where_readings_are_missing_or_refused() -> None:
+    samples, *_ = pushed_boom("tool0")
+    estimator = FlexibleEstimator(FlexibleModel(robot()), EstimatorConfig(use_wrench=True, use_imu=True, gate=1e-3))
+    kernels = (propagate, join, deviate, shrink, linearise_motion)
+    estimator.update(samples[0])
+    estimator.update(samples[1])
+    known = [len(kernel.signatures) for kernel in kernels]
+    for k, sample in enumerate(samples[2:8]):
+        kept: dict[str, object] = {"wrenches": {}} if k % 2 else {}
+        kept |= {"imus": {}} if k // 2 % 2 else {}
+        estimator.update(replace(sample, **kept))  # type: ignore[arg-type]
+    assert [len(kernel.signatures) for kernel in kernels] == known
 
 
 @pytest.mark.parametrize("name", ["boom_7r", "flexible_3r", "flexible_2r"])
