@@ -14,14 +14,19 @@ import numpy as np
 from flexarm_core.base_wrench.gravity_regressor import GravityRegressor
 from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.link_heights import LinkHeights
+from flexarm_core.base_wrench.motion_filter import MotionFilter
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
+from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig
 from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.tool_wrench import ToolWrench
 from flexarm_core.behavior_impedance.warm_up import load_compiled
 from flexarm_core.flexible_dynamics import integration, recursion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.hardware_gate.gate import HardwareGate, HardwareGateConfig
+from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
@@ -29,6 +34,7 @@ from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep
 from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
+from flexarm_core.pipeline import whole_reference
 from flexarm_core.reaction_null_space.base_selection import BaseSelection, servo_inertia
 from flexarm_core.reaction_null_space.null_space import damped_inverse
 from flexarm_core.reaction_null_space.vibration_controller import (
@@ -56,6 +62,7 @@ TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base">
   <ros2_control name="two_links" type="system">
     <joint name="first"><command_interface name="effort"/></joint>
     <joint name="second"><command_interface name="effort"/></joint>
+    <sensor name="tool_ft_sensor"><state_interface name="force.x"/><param name="frame_id">outer</param></sensor>
     <sensor name="base_ft_sensor"><state_interface name="force.x"/><param name="frame_id">base</param></sensor>
   </ros2_control>
   <flexibility>
@@ -130,12 +137,27 @@ def compile_impedance() -> None:
 
 def compile_base_wrench() -> None:
     """Call every compiled function of the base wrench once."""
-    description = parse_robot_description(TWO_LINKS)
+    description, two = parse_robot_description(TWO_LINKS), np.zeros(2)
     bodies = build_sensed_bodies(description)
     LinkHeights(description, bodies, 0.0)
     dynamics, gravity = SensorDynamics(bodies), (0.0, 0.0, -9.81)
-    GravityTable.from_model(dynamics).wrench(np.zeros(2))
+    GravityTable.from_model(dynamics).wrench(two)
     GravityRegressor(bodies, gravity).matrices(np.zeros((1, 2)))
+    motion, loop = MotionFilter([True, True], 1.0, 1.0), TorqueLoop(np.ones(2), TorqueLoopConfig())
+    for stamp in (0, 1_000_000):
+        motion.update(stamp, two, two)
+        loop.update(two, 1e-3)
+
+
+def compile_pipeline() -> None:
+    """Build what calls its compiled functions then: gate, tool wrench, references of all joints."""
+    model = ArmModel(ON_A_SPRING)
+    one = np.ones(model.n)
+    HardwareGate(model, JointLimits(-one, one, one, one, one, one), HardwareGateConfig())
+    still, none = np.zeros(model.n), np.zeros(model.m)
+    model.wrench_on_base(ArmState(0, still, still, none, none), still, none)
+    ToolWrench(model.description, build_chain(model.description), "tool_ft_sensor")
+    whole_reference.load_compiled()
 
 
 def compile_reaction_null_space() -> None:
@@ -173,6 +195,7 @@ def main() -> None:
     compile_redundancy()
     compile_impedance()
     compile_base_wrench()
+    compile_pipeline()
     compile_reaction_null_space()
     print(f"compiled in {time.perf_counter() - began:.1f} s, {removed} stale files removed")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -32,6 +34,18 @@ def nanoseconds_to_stamp(nanoseconds: int) -> Time:
     return Time(sec=seconds, nanosec=rest)
 
 
+def write_header(message: Any, stamp: int, frame: str = "") -> None:
+    """Put a stamp [ns] and a frame into the header that a new message has."""
+    header = message.header
+    header.stamp.sec, header.stamp.nanosec = divmod(stamp, 1_000_000_000)
+    header.frame_id = frame
+
+
+def write_vectors(first: Vector3, second: Vector3, spatial: Array) -> None:
+    """Write six numbers into two vectors."""
+    first.x, first.y, first.z, second.x, second.y, second.z = np.asarray(spatial, dtype=float).tolist()
+
+
 def doubles(values: Array) -> array:
     """A float64[] field from a vector, without a Python loop."""
     return array("d", np.ascontiguousarray(values, dtype=float).tobytes())
@@ -44,7 +58,7 @@ def quaternion_to_rotation(quaternion: Quaternion) -> Array:
         InputError: its norm is not 1 within 1e-3.
     """
     x, y, z, w = quaternion.x, quaternion.y, quaternion.z, quaternion.w
-    norm = np.sqrt(x * x + y * y + z * z + w * w)
+    norm = math.sqrt(x * x + y * y + z * z + w * w)
     if not abs(norm - 1.0) < 1e-3:
         raise InputError(f"orientation is no unit quaternion: norm {norm:.6g}")
     x, y, z, w = x / norm, y / norm, z / norm, w / norm
@@ -59,24 +73,34 @@ def quaternion_to_rotation(quaternion: Quaternion) -> Array:
 
 def rotation_to_quaternion(rotation: Array) -> Quaternion:
     """Unit quaternion of a rotation matrix (3, 3), from its largest component (Shepperd 1978)."""
-    r = rotation
-    squares = np.array(
-        [
-            1 + r[0, 0] - r[1, 1] - r[2, 2],
-            1 - r[0, 0] + r[1, 1] - r[2, 2],
-            1 - r[0, 0] - r[1, 1] + r[2, 2],
-            1 + r[0, 0] + r[1, 1] + r[2, 2],
-        ]
-    )
-    largest = int(np.argmax(squares))
-    rows = (
-        (squares[0], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[2, 1] - r[1, 2]),
-        (r[0, 1] + r[1, 0], squares[1], r[1, 2] + r[2, 1], r[0, 2] - r[2, 0]),
-        (r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], squares[2], r[1, 0] - r[0, 1]),
-        (r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], squares[3]),
-    )
-    x, y, z, w = np.array(rows[largest]) / (2.0 * np.sqrt(squares[largest]))
-    return Quaternion(x=float(x), y=float(y), z=float(z), w=float(w))
+    x, y, z, w = _quaternion(rotation)
+    return Quaternion(x=x, y=y, z=z, w=w)
+
+
+def _quaternion(rotation: Array) -> tuple[float, float, float, float]:
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.asarray(rotation, dtype=float).tolist()
+    squares = (1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz, 1 + xx + yy + zz)
+    largest = squares.index(max(squares))
+    scale = 2.0 * math.sqrt(squares[largest])
+    x, y, z, w = (
+        (squares[0], xy + yx, xz + zx, zy - yz),
+        (xy + yx, squares[1], yz + zy, xz - zx),
+        (xz + zx, yz + zy, squares[2], yx - xy),
+        (zy - yz, xz - zx, yx - xy, squares[3]),
+    )[largest]
+    return x / scale, y / scale, z / scale, w / scale
+
+
+def check_finite(field: str, values: Array, names: Sequence[str]) -> None:
+    """Refuse values (k,) of a field of a joint state that are not finite.
+
+    Raises:
+        InputError: names the joints whose values are not.
+    """
+    given = values.tolist()
+    if not all(map(math.isfinite, given)):
+        bad = [name for name, value in zip(names, given, strict=True) if not math.isfinite(value)]
+        raise InputError(f"joint state {field} of {', '.join(bad)} is not finite")
 
 
 class JointStateSelector:
@@ -103,10 +127,7 @@ class JointStateSelector:
                 raise InputError(f"joint state has {len(message.name)} names and {value.size} {field} values")
         position, velocity = position[self._index], velocity[self._index]
         for field, value in (("position", position), ("velocity", velocity)):
-            finite = np.isfinite(value)
-            if not finite.all():
-                bad = [name for name, good in zip(self._names, finite, strict=True) if not good]
-                raise InputError(f"joint state {field} of {', '.join(bad)} is not finite")
+            check_finite(field, value, self._names)
         return position, velocity
 
     def _learn(self, names: Sequence[str]) -> None:
@@ -125,7 +146,7 @@ class JointStateSelector:
 def joint_reference_to_message(reference: JointReference, names: Sequence[str]) -> JointReferenceMessage:
     """JointReference record to message."""
     message = JointReferenceMessage(names=list(names))
-    message.header.stamp = nanoseconds_to_stamp(reference.stamp)
+    write_header(message, reference.stamp)
     for field in _JOINT_REFERENCE_FIELDS:
         value = getattr(reference, field)
         if value is not None:
@@ -161,13 +182,12 @@ def joint_reference_from_message(message: JointReferenceMessage, names: Sequence
 def cartesian_reference_to_message(reference: CartesianReference, tool_frame: str) -> CartesianReferenceMessage:
     """CartesianReference record to message."""
     message = CartesianReferenceMessage(tool_frame=tool_frame, axes=[bool(axis) for axis in reference.axes])
-    message.header.stamp = nanoseconds_to_stamp(reference.stamp)
-    message.header.frame_id = reference.frame
+    write_header(message, reference.stamp, reference.frame)
     point = message.pose.position
-    point.x, point.y, point.z = (float(value) for value in reference.position)
+    point.x, point.y, point.z = np.asarray(reference.position, dtype=float).tolist()
     message.pose.orientation = rotation_to_quaternion(reference.rotation)
-    message.twist.linear, message.twist.angular = _vectors(reference.velocity)
-    message.accel.linear, message.accel.angular = _vectors(reference.acceleration)
+    write_vectors(message.twist.linear, message.twist.angular, reference.velocity)
+    write_vectors(message.accel.linear, message.accel.angular, reference.acceleration)
     return message
 
 
@@ -196,9 +216,8 @@ def base_reaction_to_message(
 ) -> BaseReactionMessage:
     """BaseReaction record to message."""
     message = BaseReactionMessage(elastic_joints=list(elastic_joints), rank=reaction.rank)
-    message.header.stamp = nanoseconds_to_stamp(reaction.stamp)
-    message.header.frame_id = base_frame
-    message.wrench.force, message.wrench.torque = _vectors(reaction.wrench_on_base_in_base)
+    write_header(message, reaction.stamp, base_frame)
+    write_vectors(message.wrench.force, message.wrench.torque, reaction.wrench_on_base_in_base)
     message.reaction = doubles(reaction.reaction)
     message.coupling_momentum = doubles(reaction.coupling_momentum)
     message.coupling_singular_values = doubles(reaction.coupling_singular_values)
@@ -209,11 +228,6 @@ def base_reaction_to_message(
     return message
 
 
-def _vectors(spatial: Array) -> tuple[Vector3, Vector3]:
-    x, y, z, rx, ry, rz = (float(value) for value in spatial)
-    return Vector3(x=x, y=y, z=z), Vector3(x=rx, y=ry, z=rz)
-
-
 def _spatial(linear: Vector3, angular: Vector3) -> Array:
     return np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
 
@@ -221,50 +235,54 @@ def _spatial(linear: Vector3, angular: Vector3) -> Array:
 def joint_readings_to_message(measurement: Measurement) -> JointState:
     """JointState as joint_state_broadcaster sends it: actuated joints and, as state-only joints, the elastic ones."""
     message = JointState()
-    message.header.stamp = nanoseconds_to_stamp(measurement.stamp)
+    write_header(message, measurement.stamp)
+    write_joint_readings(message, measurement)
+    return message
+
+
+def write_joint_readings(message: JointState, measurement: Measurement) -> None:
+    """Write what joints report into a JointState; nothing, where none does."""
     readings = [reading for reading in (measurement.joints, measurement.elastic) if reading is not None]
     message.name = [name for reading in readings for name in reading.names]
-    if readings:
-        message.position = doubles(np.concatenate([reading.position for reading in readings]))
-        message.velocity = doubles(np.concatenate([reading.velocity for reading in readings]))
-        efforts = [np.full(len(r.names), np.nan) if r.effort is None else r.effort for r in readings]
-        message.effort = doubles(np.concatenate(efforts))
-    return message
+    message.position = _joined([reading.position for reading in readings])
+    message.velocity = _joined([reading.velocity for reading in readings])
+    message.effort = _joined([np.full(len(r.names), np.nan) if r.effort is None else r.effort for r in readings])
 
 
-def true_joints_to_message(
-    stamp: int, joints: Sequence[str], elastic_joints: Sequence[str], state: PlantState
-) -> JointState:
-    """JointState of the ground truth; elastic joints carry no motor effort."""
-    message = JointState(name=[*joints, *elastic_joints])
-    message.header.stamp = nanoseconds_to_stamp(stamp)
-    message.position = doubles(np.concatenate((state.position, state.deflection)))
-    message.velocity = doubles(np.concatenate((state.velocity, state.deflection_rate)))
-    message.effort = doubles(np.concatenate((state.effort, np.zeros(len(elastic_joints)))))
-    return message
+def write_true_joints(message: JointState, state: PlantState) -> None:
+    """Write the ground truth into a JointState of actuated and elastic joints; these carry no motor effort."""
+    message.position = _joined((state.position, state.deflection))
+    message.velocity = _joined((state.velocity, state.deflection_rate))
+    message.effort = _joined((state.effort, np.zeros(len(state.deflection))))
 
 
-def true_friction_to_message(stamp: int, joints: Sequence[str], friction: Array) -> JointState:
-    """JointState whose efforts are what friction takes from the motors, (n,) [N*m | N]."""
-    message = JointState(name=list(joints))
-    message.header.stamp = nanoseconds_to_stamp(stamp)
-    message.effort = doubles(friction)
-    return message
-
-
-def pose_to_message(stamp: int, frame: str, position: Array, rotation: Array) -> PoseStamped:
-    """PoseStamped of a position (3,) and a rotation (3, 3) in a frame."""
-    message = PoseStamped()
-    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
-    point = message.pose.position
-    point.x, point.y, point.z = (float(value) for value in position)
-    message.pose.orientation = rotation_to_quaternion(rotation)
-    return message
+def write_pose(message: PoseStamped, position: Array, rotation: Array) -> None:
+    """Write a position (3,) and a rotation (3, 3) into a PoseStamped."""
+    point, turn = message.pose.position, message.pose.orientation
+    point.x, point.y, point.z = np.asarray(position, dtype=float).tolist()
+    turn.x, turn.y, turn.z, turn.w = _quaternion(rotation)
 
 
 def wrench_to_message(stamp: int, frame: str, wrench: Array) -> WrenchStamped:
     """WrenchStamped of ``[f; n]`` in a frame."""
     message = WrenchStamped()
-    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
-    message.wrench.force, message.wrench.torque = _vectors(wrench)
+    write_header(message, stamp, frame)
+    write_wrench(message, wrench)
     return message
+
+
+def new_wrench(frame: str) -> WrenchStamped:
+    """WrenchStamped in a frame."""
+    message = WrenchStamped()
+    message.header.frame_id = frame
+    return message
+
+
+def write_wrench(message: WrenchStamped, wrench: Array) -> None:
+    """Write ``[f; n]`` into a WrenchStamped."""
+    write_vectors(message.wrench.force, message.wrench.torque, wrench)
+
+
+def _joined(parts: Sequence[Array]) -> array:
+    """A float64[] field from several vectors."""
+    return array("d", b"".join([np.asarray(part, dtype=float).tobytes() for part in parts]))

@@ -5,45 +5,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from geometry_msgs.msg import Vector3, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
 from flexarm.msg import FlexibleState, StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array, FlexibleSample
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
-from flexarm_nodes.conversions import JointStateSelector, doubles, nanoseconds_to_stamp, stamp_to_nanoseconds
+from flexarm_nodes.conversions import (
+    JointStateSelector,
+    check_finite,
+    doubles,
+    stamp_to_nanoseconds,
+    write_header,
+    write_vectors,
+)
 from flexarm_sim.backend import PlantState
 from flexarm_sim.strain import StrainReading
 
 
-def strain_to_message(stamp: int, reading: StrainReading) -> StrainState:
-    """StrainState of the gauges that are reported."""
-    message = StrainState(names=list(reading.names), strain=doubles(reading.strain))
-    message.header.stamp = nanoseconds_to_stamp(stamp)
-    return message
+def write_strain(message: StrainState, reading: StrainReading) -> None:
+    """Write the gauges that are reported into a StrainState."""
+    message.names, message.strain = list(reading.names), doubles(reading.strain)
 
 
-def imu_to_message(stamp: int, frame: str, reading: Array) -> Imu:
-    """Imu of ``[specific force; angular velocity]`` (6,) in a frame; its orientation is said to be unknown (-1)."""
+def new_imu(frame: str) -> Imu:
+    """Imu in a frame; its orientation is said to be unknown (-1)."""
     message = Imu()
-    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
-    fx, fy, fz, wx, wy, wz = (float(value) for value in reading)
-    message.linear_acceleration = Vector3(x=fx, y=fy, z=fz)
-    message.angular_velocity = Vector3(x=wx, y=wy, z=wz)
+    message.header.frame_id = frame
     message.orientation_covariance[0] = -1.0  # as sensor_msgs/Imu asks for where there is no estimate
     return message
 
 
-def true_flexible_state_to_message(
-    stamp: int, elastic_joints: Sequence[str], modes: Sequence[str], state: PlantState
-) -> FlexibleState:
-    """FlexibleState of the ground truth, without accelerations."""
-    message = FlexibleState(elastic_joints=list(elastic_joints), modes=list(modes))
-    message.header.stamp = nanoseconds_to_stamp(stamp)
+def write_imu(message: Imu, reading: Array) -> None:
+    """Write ``[specific force; angular velocity]`` (6,) into an Imu."""
+    write_vectors(message.linear_acceleration, message.angular_velocity, reading)
+
+
+def write_true_flexible_state(message: FlexibleState, state: PlantState) -> None:
+    """Write the ground truth into a FlexibleState, without accelerations."""
     message.deflection, message.deflection_rate = doubles(state.deflection), doubles(state.deflection_rate)
     message.modal_position, message.modal_rate = doubles(state.modal_position), doubles(state.modal_rate)
-    return message
 
 
 def flexible_state_from_message(
@@ -115,6 +117,7 @@ class FlexibleSampleReader:
         """Read these actuated joints and, where they are reported, these elastic joints."""
         self._joints, self._elastic = tuple(joints), tuple(elastic_joints)
         self._select = JointStateSelector(self._joints)
+        self._seen: list[str] | None = None
 
     def __call__(self, message: JointState) -> FlexibleSample:
         """The sample; elastic joints that are not reported read NaN, and None where none is.
@@ -123,22 +126,29 @@ class FlexibleSampleReader:
             InputError: an actuated joint is missing, or its position, velocity or effort is, or is not finite.
         """
         position, velocity = self._select(message)
-        place = {name: i for i, name in enumerate(message.name)}
-        if len(message.effort) != len(place):
+        if len(message.effort) != len(message.name):
             raise InputError(
-                f"joint state has {len(place)} names and {len(message.effort)} effort values; the estimate needs the"
-                " effort that acted: let the joint state broadcaster report effort"
+                f"joint state has {len(message.name)} names and {len(message.effort)} effort values; the estimate needs"
+                " the effort that acted: let the joint state broadcaster report effort"
             )
-        effort = np.array([message.effort[place[name]] for name in self._joints])
-        if not np.isfinite(effort).all():
-            bad = [name for name, value in zip(self._joints, effort, strict=True) if not np.isfinite(value)]
-            raise InputError(f"joint state effort of {', '.join(bad)} is not finite")
+        if message.name != self._seen:
+            self._learn(message.name)
+        effort = np.array(message.effort)[self._index]
+        check_finite("effort", effort, self._joints)
         deflection = deflection_rate = None
-        if any(name in place for name in self._elastic):
-            deflection = np.array([message.position[place[j]] if j in place else np.nan for j in self._elastic])
-            deflection_rate = np.array([message.velocity[place[j]] if j in place else np.nan for j in self._elastic])
+        if self._reported.any():
+            deflection = np.where(self._reported, np.array(message.position)[self._elastic_index], np.nan)
+            deflection_rate = np.where(self._reported, np.array(message.velocity)[self._elastic_index], np.nan)
         stamp = stamp_to_nanoseconds(message.header.stamp)
         return FlexibleSample(stamp, position, velocity, effort, deflection, deflection_rate)
+
+    def _learn(self, names: Sequence[str]) -> None:
+        """Where the joints are in messages with these names; 0 for elastic joints that are not reported."""
+        place = {name: i for i, name in enumerate(names)}
+        self._index = np.array([place[name] for name in self._joints], dtype=int)
+        self._reported = np.array([name in place for name in self._elastic], dtype=bool)
+        self._elastic_index = np.array([place.get(name, 0) for name in self._elastic], dtype=int)
+        self._seen = list(names)
 
 
 def flexible_state_to_message(
@@ -146,7 +156,7 @@ def flexible_state_to_message(
 ) -> FlexibleState:
     """FlexibleState record to message."""
     message = FlexibleState(elastic_joints=list(elastic_joints), modes=list(modes))
-    message.header.stamp = nanoseconds_to_stamp(state.stamp)
+    write_header(message, state.stamp)
     for field in (
         "deflection", "deflection_rate", "deflection_acceleration", "modal_position", "modal_rate",
         "modal_acceleration", "innovation", "covariance_diagonal",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.node import Node
@@ -9,13 +12,9 @@ from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState
 from flexarm_nodes import topics
-from flexarm_nodes.conversions import (
-    pose_to_message,
-    true_friction_to_message,
-    true_joints_to_message,
-    wrench_to_message,
-)
-from flexarm_nodes.flexible_conversions import true_flexible_state_to_message
+from flexarm_nodes.conversions import doubles, new_wrench, write_pose, write_true_joints, write_wrench
+from flexarm_nodes.flexible_conversions import write_true_flexible_state
+from flexarm_nodes.sample_publisher import SamplePublisher
 from flexarm_sim.backend import PlantState
 from flexarm_sim.plant import Plant
 
@@ -26,9 +25,9 @@ class GroundTruthOutput:
     def __init__(self, node: Node) -> None:
         """Create the publishers that every plant has."""
         self._node = node
-        self._joints = node.create_publisher(JointState, topics.TRUE_JOINT_STATES, topics.EVERY_SAMPLE)
-        self._pose = node.create_publisher(PoseStamped, topics.TRUE_TOOL_POSE, topics.EVERY_SAMPLE)
-        self._pose_in_base = node.create_publisher(PoseStamped, topics.TRUE_TOOL_POSE_IN_BASE, topics.EVERY_SAMPLE)
+        self._joints = self._create(JointState(), topics.TRUE_JOINT_STATES, write_true_joints)
+        self._pose = self._create(PoseStamped(), topics.TRUE_TOOL_POSE, _write_pose_in_world)
+        self._pose_in_base = self._create(PoseStamped(), topics.TRUE_TOOL_POSE_IN_BASE, _write_pose_in_base)
 
     def open(self, plant: Plant, frames: tuple[str, str], *, touches: bool, rubs: bool) -> None:
         """Create those that depend on the plant.
@@ -39,27 +38,40 @@ class GroundTruthOutput:
             touches: whether there are surfaces.
             rubs: whether joints have friction.
         """
-        node, self._frames = self._node, frames
-        self._names, self._elastic, self._modes = plant.joint_names, plant.elastic_joint_names, plant.modes
-        self._touches, self._rubs = touches, rubs
-        if self._modes or self._elastic:
-            self._flexible = node.create_publisher(FlexibleState, topics.TRUE_FLEXIBLE_STATE, topics.EVERY_SAMPLE)
+        self._plant = plant
+        joints, elastic, modes = list(plant.joint_names), list(plant.elastic_joint_names), list(plant.modes)
+        self._joints.message.name = joints + elastic
+        self._pose.message.header.frame_id, self._pose_in_base.message.header.frame_id = frames
+        self._senders = [self._joints, self._pose, self._pose_in_base]
+        if modes or elastic:
+            bent = FlexibleState(elastic_joints=elastic, modes=modes)
+            self._senders.append(self._create(bent, topics.TRUE_FLEXIBLE_STATE, write_true_flexible_state))
         if touches:
-            self._contact = node.create_publisher(WrenchStamped, topics.TRUE_CONTACT_WRENCH, topics.EVERY_SAMPLE)
+            self._senders.append(self._create(new_wrench(frames[0]), topics.TRUE_CONTACT_WRENCH, _write_contact))
         if rubs:
-            self._friction = node.create_publisher(JointState, topics.TRUE_JOINT_FRICTION, topics.EVERY_SAMPLE)
+            self._senders.append(self._create(JointState(name=joints), topics.TRUE_JOINT_FRICTION, _write_friction))
 
-    def publish(self, stamp: int, state: PlantState) -> None:
-        """Publish the truth at a stamp [ns]."""
-        world, base = self._frames
-        self._joints.publish(true_joints_to_message(stamp, self._names, self._elastic, state))
-        self._pose.publish(pose_to_message(stamp, world, state.tool_position_in_world, state.tool_rotation_in_world))
-        self._pose_in_base.publish(
-            pose_to_message(stamp, base, state.tool_position_in_base, state.tool_rotation_in_base)
-        )
-        if self._modes or self._elastic:
-            self._flexible.publish(true_flexible_state_to_message(stamp, self._elastic, self._modes, state))
-        if self._touches:
-            self._contact.publish(wrench_to_message(stamp, world, np.sum(list(state.contacts.values()), axis=0)))
-        if self._rubs:
-            self._friction.publish(true_friction_to_message(stamp, self._names, state.friction))
+    def publish(self, stamp: int) -> None:
+        """Publish the truth at a stamp [ns], as far as anybody listens."""
+        for sender in self._senders:
+            if sender.heard:
+                sender.publish(stamp, self._plant.state())
+
+    def _create(self, message: Any, topic: str, write: Callable[[Any, PlantState], None]) -> SamplePublisher:
+        return SamplePublisher(self._node, message, topic, topics.EVERY_SAMPLE, write)
+
+
+def _write_pose_in_world(message: PoseStamped, state: PlantState) -> None:
+    write_pose(message, state.tool_position_in_world, state.tool_rotation_in_world)
+
+
+def _write_pose_in_base(message: PoseStamped, state: PlantState) -> None:
+    write_pose(message, state.tool_position_in_base, state.tool_rotation_in_base)
+
+
+def _write_contact(message: WrenchStamped, state: PlantState) -> None:
+    write_wrench(message, np.sum(list(state.contacts.values()), axis=0))
+
+
+def _write_friction(message: JointState, state: PlantState) -> None:
+    message.effort = doubles(state.friction)

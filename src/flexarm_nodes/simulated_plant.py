@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
 from rclpy.experimental import EventsExecutor
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import SimulationStatus, StrainState
@@ -20,13 +20,9 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
-from flexarm_nodes.conversions import (
-    joint_readings_to_message,
-    nanoseconds_to_stamp,
-    wrench_to_message,
-)
+from flexarm_nodes.conversions import nanoseconds_to_stamp, new_wrench, write_joint_readings, write_wrench
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.flexible_conversions import imu_to_message, strain_to_message
+from flexarm_nodes.flexible_conversions import new_imu, write_imu, write_strain
 from flexarm_nodes.ground_truth_output import GroundTruthOutput
 from flexarm_nodes.joint_commands import JointCommandReader
 from flexarm_nodes.plant_parameters import (
@@ -37,6 +33,7 @@ from flexarm_nodes.plant_parameters import (
     plant_friction,
     plant_surfaces,
 )
+from flexarm_nodes.sample_publisher import SamplePublisher
 from flexarm_sim.backends import make_backend
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
@@ -55,8 +52,10 @@ class SimulatedPlant(ArmNode):
         """Create what does not depend on the robot."""
         super().__init__("simulated_plant")
         self._time_publisher = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
-        self._joint_states = self.create_publisher(JointState, topics.JOINT_STATES, topics.CONTROL)
-        self._status = self.create_publisher(SimulationStatus, topics.SIMULATION_STATUS, topics.EVERY_SAMPLE)
+        self._joint_states = self._create_sensor(JointState(), topics.JOINT_STATES, write_joint_readings)
+        self._status = SamplePublisher(
+            self, SimulationStatus(), topics.SIMULATION_STATUS, topics.EVERY_SAMPLE, self._write_status
+        )
         self._truth = GroundTruthOutput(self)
         self.create_service(AdvanceSimulation, topics.ADVANCE_SIMULATION, self._on_advance)
         self.create_service(ApplyPush, topics.APPLY_PUSH, self._on_push)
@@ -84,23 +83,24 @@ class SimulatedPlant(ArmNode):
         self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"]
         self._start_timeout, self._run_until = values["start_timeout"], round(values["run_until"] * 1e9)
         self._clock_period = round(1e9 / values["clock_rate"])
-        self._sensor_frames = {
-            name: sensor.frame for name, sensor in (description.force_torque_sensors | description.imus).items()
-        }
         self._wrenches = {
-            name: self.create_publisher(WrenchStamped, topics.wrench_topic(name), topics.CONTROL)
-            for name in description.force_torque_sensors
+            name: self._create_sensor(new_wrench(sensor.frame), topics.wrench_topic(name), write_wrench)
+            for name, sensor in description.force_torque_sensors.items()
         }
         self._imus = {
-            name: self.create_publisher(Imu, topics.imu_topic(name), topics.CONTROL) for name in description.imus
+            name: self._create_sensor(new_imu(sensor.frame), topics.imu_topic(name), write_imu)
+            for name, sensor in description.imus.items()
         }
         self._bends = bool(self._plant.modes)
         if backend.strain_gauges:
-            self._strain = self.create_publisher(StrainState, topics.STRAIN, topics.CONTROL)
+            self._strain = self._create_sensor(StrainState(), topics.STRAIN, write_strain)
         self._rubs = friction is not None
         frames = (model.world_frame, model.base_frame)
         self._truth.open(self._plant, frames, touches=bool(surfaces), rubs=self._rubs)
         self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
+
+    def _create_sensor(self, message: Any, topic: str, write: Callable[..., None]) -> SamplePublisher:
+        return SamplePublisher(self, message, topic, topics.CONTROL, write)
 
     def _listen(self, mode: str, by_joint_commands: bool) -> None:
         """Take commands where a command controller sends them, or where ros2_control's hardware interface does."""
@@ -166,7 +166,8 @@ class SimulatedPlant(ArmNode):
             return
         self._waits = self._waits and self._command is None
         self._missed += self._command is None and not self._waits
-        self._publish_status(measurement.stamp)
+        if self._status.heard:
+            self._status.publish(measurement.stamp)
         if self._waits:
             self._waited += self._period
         else:
@@ -188,7 +189,7 @@ class SimulatedPlant(ArmNode):
             if now >= repeat:
                 repeat = now + REPEAT_STATE_AFTER
                 self._publish_sensors(measurement)  # who has heard the joint state may wait for one of them
-                self._joint_states.publish(joint_readings_to_message(measurement))
+                self._joint_states.publish(measurement.stamp, measurement)
             executor.spin_once(timeout_sec=min(deadline, repeat) - now)
         self._answered = True
 
@@ -226,40 +227,31 @@ class SimulatedPlant(ArmNode):
         stamp = measurement.stamp
         if self._bends:
             self._publish_sensors(measurement)
-        message = joint_readings_to_message(measurement)
-        if message.name:
-            self._joint_states.publish(message)
+        reported = measurement.joints is not None or measurement.elastic is not None
+        if reported:
+            self._joint_states.publish(stamp, measurement)
         if stamp >= self._next_clock:
             self._time_publisher.publish(Clock(clock=nanoseconds_to_stamp(stamp)))
             self._next_clock = stamp + self._clock_period
         if not self._bends:
             self._publish_sensors(measurement)
-        self._truth.publish(stamp, self._plant.state())
-        return bool(message.name)
+        self._truth.publish(stamp)
+        return reported
 
     def _publish_sensors(self, measurement: Measurement) -> None:
         """All but the joint state."""
         stamp = measurement.stamp
-        for name, wrench in measurement.wrenches.items():
-            if wrench is not None:
-                self._wrenches[name].publish(wrench_to_message(stamp, self._sensor_frames[name], wrench))
-        if measurement.strain is not None:
-            self._strain.publish(strain_to_message(stamp, measurement.strain))
-        for name, reading in measurement.imus.items():
-            if reading is not None:
-                self._imus[name].publish(imu_to_message(stamp, self._sensor_frames[name], reading))
+        for senders, readings in ((self._wrenches, measurement.wrenches), (self._imus, measurement.imus)):
+            for name, reading in readings.items():
+                if reading is not None and senders[name].heard:
+                    senders[name].publish(stamp, reading)
+        if measurement.strain is not None and self._strain.heard:
+            self._strain.publish(stamp, measurement.strain)
 
-    def _publish_status(self, stamp: int) -> None:
-        status = SimulationStatus(
-            tick=self._tick,
-            until=self._until * 1e-9,
-            lockstep=self._lockstep,
-            lockstep_timeouts=self._timeouts,
-            missed_commands=self._missed,
-            refused_commands=self._refused,
-        )
-        status.header.stamp = nanoseconds_to_stamp(stamp)
-        self._status.publish(status)
+    def _write_status(self, status: SimulationStatus) -> None:
+        status.tick, status.until, status.lockstep = self._tick, self._until * 1e-9, self._lockstep
+        status.lockstep_timeouts, status.missed_commands = self._timeouts, self._missed
+        status.refused_commands = self._refused
 
     def _on_command(self, message: Float64MultiArray) -> None:
         command = np.array(message.data)

@@ -77,6 +77,31 @@ class PlantState:
     friction: Array = field(default_factory=lambda: np.zeros(0))
 
 
+@dataclass(frozen=True, slots=True)
+class SensedState:
+    """What sensors feel of a ``PlantState``, under the same names: it is read in every tick, the rest on demand.
+
+    Attributes:
+        position: (n,) actuated joints [rad | m].
+        velocity: (n,) [rad/s | m/s].
+        effort: (n,) motor effort held now [N*m | N].
+        deflection: (m,) elastic joints, x_b [m | rad].
+        deflection_rate: (m,) xd_b [m/s | rad/s].
+        wrenches: by force/torque sensor, (6,) ``[f; n]`` [N, N*m].
+        strain: (g,) at the strain gauges [1].
+        imus: by IMU, (6,) ``[specific force; angular velocity]`` [m/s^2, rad/s].
+    """
+
+    position: Array
+    velocity: Array
+    effort: Array
+    deflection: Array
+    deflection_rate: Array
+    wrenches: dict[str, Array]
+    strain: Array
+    imus: dict[str, Array]
+
+
 class Backend(Protocol):
     """A simulated robot on its elastic base, with links that may bend."""
 
@@ -175,6 +200,10 @@ class Backend(Protocol):
 
     def state(self) -> PlantState:
         """Ground truth now, with the accelerations and wrenches that the held effort causes at this very state."""
+        ...
+
+    def sensed(self) -> SensedState | PlantState:
+        """Of the same ground truth, what sensors feel."""
         ...
 
     def joint_dynamics(self) -> tuple[Array, Array]:

@@ -10,14 +10,70 @@ slopes, which would drown the stretch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import mujoco
 import numpy as np
 
+from flexarm_core.compiled import kernel
+from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 from flexarm_sim.beam_chain import BeamChain
+from flexarm_sim.friction_kernel import Index
 from flexarm_sim.mjcf_beam import hinge_joint, piece_body
+
+LARGEST_PHASE = 2.5  # [rad] of the fastest oscillation in one step; RK4 is stable below 2.83
+
+
+@kernel
+def project_chain(
+    state: tuple[Array, ...], places: tuple[int, int, Index, Index], shape: tuple[Array, ...], modes: Array
+) -> None:
+    """Modal position and rate of one chain.
+
+    Args:
+        state: MuJoCo's position (b, 3) and axes (b, 9) of the bodies in the world, centre of mass (b, 3) of what each
+            carries, ``[w; v]`` (b, 6) of each at that of its root, and coordinates and their rates.
+        places: the link's body, the root of its tree, body of each of N nodes, and (c,) coordinates of the chain.
+        shape: (N, 3) each node in axes of its body, rotation (3, 3) of the beam in its link, (N, 2) undeformed nodes
+            across the beam, (k, 4 N) projection, and (k, c) what of it is linear in the coordinates.
+        modes: (2, k) position and rate, written.
+    """
+    xpos, xmat, centers, cvel, qpos, qvel = state
+    link, root, bodies, coordinates = places
+    offsets, turn, rest, projection, summed = shape
+    nodes, center, drift = len(bodies), centers[root], cvel[link]
+    for k in range(len(summed)):
+        modes[0, k] = modes[1, k] = 0.0
+        for c in range(len(coordinates)):
+            modes[0, k] += summed[k, c] * qpos[coordinates[c]]
+            modes[1, k] += summed[k, c] * qvel[coordinates[c]]
+    for n in range(nodes):
+        body = bodies[n]
+        axes, moving, offset = xmat[body], cvel[body], offsets[n]
+        px = xpos[body, 0] + axes[0] * offset[0] + axes[1] * offset[1] + axes[2] * offset[2]
+        py = xpos[body, 1] + axes[3] * offset[0] + axes[4] * offset[1] + axes[5] * offset[2]
+        pz = xpos[body, 2] + axes[6] * offset[0] + axes[7] * offset[1] + axes[8] * offset[2]
+        # how fast the node moves beyond what the link carries along
+        x, y, z = px - center[0], py - center[1], pz - center[2]
+        wx, wy, wz = moving[0] - drift[0], moving[1] - drift[1], moving[2] - drift[2]
+        vx = moving[3] - drift[3] + wy * z - wz * y
+        vy = moving[4] - drift[4] + wz * x - wx * z
+        vz = moving[5] - drift[5] + wx * y - wy * x
+        x, y, z = px - xpos[link, 0], py - xpos[link, 1], pz - xpos[link, 2]
+        for side in range(2):
+            # turned into the world, the beam's y and z; the undeformed nodes lie on its x
+            ax = ay = az = 0.0
+            for i in range(3):
+                ax += xmat[link, i] * turn[i, side + 1]
+                ay += xmat[link, 3 + i] * turn[i, side + 1]
+                az += xmat[link, 6 + i] * turn[i, side + 1]
+            displacement = x * ax + y * ay + z * az - rest[n, side]
+            rate = vx * ax + vy * ay + vz * az
+            for k in range(len(summed)):
+                modes[0, k] += projection[k, side * nodes + n] * displacement
+                modes[1, k] += projection[k, side * nodes + n] * rate
 
 
 class ChainReader:
@@ -39,33 +95,27 @@ class ChainReader:
             ],
             dtype=np.intp,
         )
-        self._linear = chain.node_map.copy()
-        self._linear[: 2 * len(chain.nodes)] = 0.0  # bending is measured, not summed
+        linear = chain.node_map.copy()
+        linear[: 2 * len(chain.nodes)] = 0.0  # bending is measured, not summed
+        self._summed = chain.projection @ linear
+        self._rest = chain.nodes @ chain.turn[:, 1:]
+        self._modes = np.zeros((2, len(chain.modes)))
 
-    def modes(self, data: mujoco.MjData) -> tuple[Array, Array]:
-        """Modal position and rate (k,) of a state whose kinematics are up to date."""
-        link, bodies = self._link, self._bodies
-        axes, origin = data.xmat[link].reshape(3, 3), data.xpos[link]
-        arms = np.einsum("nab,nb->na", data.xmat[bodies].reshape(-1, 3, 3), self._offsets)
-        points = data.xpos[bodies] + arms
-        center = data.subtree_com[self._root]
-        turning, moving = data.cvel[bodies, :3], data.cvel[bodies, 3:]
-        spin, drift = data.cvel[link, :3], data.cvel[link, 3:]
-        velocity = moving + np.cross(turning, points - center)
-        carried = drift + np.cross(spin, points - center)
-        # axes @ turn are the beam's axes in the world; the undeformed nodes lie on its x axis
-        across = (axes @ self._chain.turn)[:, 1:]
-        displacement = ((points - origin) @ across - self._chain.nodes @ self._chain.turn[:, 1:]).T.ravel()
-        rate = ((velocity - carried) @ across).T.ravel()
-        position = self._linear @ data.qpos[self.coordinates]
-        speed = self._linear @ data.qvel[self.coordinates]
-        position[: len(displacement)], speed[: len(rate)] = displacement, rate
-        return self._chain.projection @ position, self._chain.projection @ speed
+    def modes(self, data: mujoco.MjData) -> Array:
+        """Modal position and rate (2, k) of a state whose kinematics are up to date; valid until the next call."""
+        chain = self._chain
+        project_chain(
+            (data.xpos, data.xmat, data.subtree_com, data.cvel, data.qpos, data.qvel),
+            (self._link, self._root, self._bodies, self.coordinates),
+            (self._offsets, chain.turn, self._rest, chain.projection, self._summed),
+            self._modes,
+        )
+        return self._modes
 
-    def strain(self, data: mujoco.MjData) -> dict[str, float]:
-        """Strain of each gauge."""
-        values = self._chain.strain_map @ data.qpos[self.coordinates]
-        return dict(zip(self._chain.gauges, values.tolist(), strict=True))
+    def strain(self, data: mujoco.MjData) -> Array:
+        """Strain of each gauge on this chain."""
+        strain: Array = self._chain.strain_map @ data.qpos[self.coordinates]
+        return strain
 
     def set_modes(self, data: mujoco.MjData, position: Array, rate: Array) -> None:
         """Bend the chain: coordinates and their rates from modal ones (k,)."""
@@ -87,18 +137,25 @@ class ChainReaders:
         self.modes = tuple(f"{link}/{mode}" for link, chain in chains.items() for mode in chain.modes)
         self.strain_gauges = gauges
         self._readers = [ChainReader(chain, model) for chain in chains.values()]
+        self._gauges = [
+            np.array([gauges.index(name) for name in chain.gauges], dtype=np.intp) for chain in chains.values()
+        ]
         sizes = [len(chain.modes) for chain in chains.values()]
         self._ends = np.cumsum(sizes)[:-1]
 
-    def read(self, data: mujoco.MjData) -> tuple[Array, Array, Array]:
-        """Modal position (k,), modal rate (k,) and strain (g,)."""
+    def read(self, data: mujoco.MjData) -> tuple[Array, Array]:
+        """Modal position and rate (k,) of a state whose kinematics are up to date."""
         if not self._readers:
-            return np.zeros(0), np.zeros(0), np.zeros(0)
-        positions, rates = zip(*(reader.modes(data) for reader in self._readers), strict=True)
-        strain: dict[str, float] = {}
-        for reader in self._readers:
-            strain |= reader.strain(data)
-        return np.concatenate(positions), np.concatenate(rates), np.array([strain[name] for name in self.strain_gauges])
+            return np.zeros(0), np.zeros(0)
+        position, rate = np.concatenate([reader.modes(data) for reader in self._readers], axis=1)
+        return position, rate
+
+    def strain(self, data: mujoco.MjData) -> Array:
+        """Strain (g,)."""
+        strain = np.empty(len(self.strain_gauges))
+        for reader, gauges in zip(self._readers, self._gauges, strict=True):
+            strain[gauges] = reader.strain(data)
+        return strain
 
     def set_modes(self, data: mujoco.MjData, position: Array, rate: Array) -> None:
         """Bend every chain; modal position and rate are (k,)."""
@@ -116,3 +173,17 @@ def highest_frequency(model: mujoco.MjModel) -> float:
     inverse, root = np.empty((model.nv, model.nv)), np.sqrt(model.jnt_stiffness)
     mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
     return float(np.sqrt(np.linalg.eigvalsh(root[:, None] * inverse * root)[-1]))
+
+
+def check_step(model: mujoco.MjModel, max_step: float, segments: int) -> None:
+    """Refuse a step that is too long for the chains.
+
+    Raises:
+        ConfigError: says which is not.
+    """
+    largest = LARGEST_PHASE / highest_frequency(model)
+    if max_step > largest:
+        raise ConfigError(
+            f"max_step {max_step} s is too long for flexible links of {segments} segments: give at most"
+            f" {math.floor(largest * 1e7) * 1e-7:.3g} s, or fewer segments (their number squared counts)"
+        )

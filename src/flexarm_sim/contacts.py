@@ -103,14 +103,15 @@ class Contacts:
         wrenches = {name: np.zeros(6) for name in self._surfaces}
         for index in range(data.ncon if wrenches else 0):
             contact = data.contact[index]
-            first, second = contact.geom
+            first, second = contact.geom.tolist()
             mujoco.mj_contactForce(self._model, data, index, self._force)
             force = contact.frame.reshape(3, 3).T @ self._force[:3]  # of the first geom on the second
             if first == self._tip:
                 force, first = -force, second
-            wrench = wrenches[self._names[int(first)]]
+            wrench = wrenches[self._names[first]]
             wrench[:3] += force
-            wrench[3:] += np.cross(contact.pos - data.geom_xpos[self._tip], force)
+            (x, y, z), (fx, fy, fz) = (contact.pos - data.geom_xpos[self._tip]).tolist(), force.tolist()
+            wrench[3:] += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx)
         return wrenches
 
     def _check_step(self, surface: Surface) -> None:

@@ -66,7 +66,7 @@ class FlexibleBackend:
             )
         self._x, self._v = np.zeros(model.size), np.zeros(model.size)
         self._applied = np.zeros(len(model.hinge_names))
-        self._friction = FrictionState(friction, len(model.actuated)) if friction else None
+        self._friction = FrictionState(friction, np.arange(len(model.actuated))) if friction else None
         self._work = np.zeros((6, model.size))
         self.reset()
 
@@ -171,6 +171,10 @@ class FlexibleBackend:
         if self._state is None:
             self._state = self._read_state()
         return self._state
+
+    def sensed(self) -> PlantState:
+        """What sensors feel now; see ``Backend.sensed``."""
+        return self.state()
 
     def joint_dynamics(self) -> tuple[Array, Array]:
         """Inertia and bias of the actuated joints with everything elastic free; see ``Backend.joint_dynamics``."""

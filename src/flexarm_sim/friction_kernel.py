@@ -16,26 +16,61 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
+
+Index = NDArray[np.intp]
 
 PASSES = 3  # over the level of friction, which depends on the speed
 RETURN = 1.0 / 3.0  # share of its distance from the place where it sticks that a joint goes back in a step
 
 
 @kernel
-def friction_step(table: Array, mobility: Array, motion: Array, work: Array, h: float) -> None:
+def friction_step(
+    joints: Index,
+    table: Array,
+    response: Array,
+    position: Array,
+    velocity: Array,
+    acceleration: Array,
+    motion: Array,
+    work: Array,
+    h: float,
+    still: bool,
+) -> None:
     """Friction effort over one step.
 
     Args:
+        joints: (n,) coordinates of the joints among ``c``.
         table: (7, n) of ``JointFriction.table``.
-        mobility: (n, n) accelerations of the joints per effort, all else free [1/(kg*m^2) | 1/kg]; changed.
+        response: (n, c) accelerations per effort on each joint, all else free [1/(kg*m^2) | 1/kg].
+        position: (c,) at the begin of the step [rad | m].
+        velocity: (c,) [rad/s | m/s].
+        acceleration: (c,) without this friction [rad/s^2 | m/s^2].
         motion: (7, n) position, velocity, acceleration without friction; place where the joint sticks, 1 where it does
-            and dry effort, all of the step before; and friction effort [N*m | N]. The last four are written, and the
-            acceleration is changed.
-        work: (n + 8, n).
+            and dry effort, all of the step before; and friction effort [N*m | N]. All are written.
+        work: (2 n + 8, n).
         h: length of the step [s].
+        still: whether a joint that sticks is taken to be at its place, and at rest.
     """
+    n = len(joints)
+    mobility = work[n + 8 :]
+    for i in range(n):
+        held = still and motion[4, i] > 0.0
+        motion[0, i] = motion[3, i] if held else position[joints[i]]
+        motion[1, i] = 0.0 if held else velocity[joints[i]]
+        motion[2, i] = acceleration[joints[i]]
+        for j in range(n):
+            mobility[i, j] = response[i, joints[j]]
+    solve_friction(table, mobility, motion, work, h)
+
+
+@kernel
+def solve_friction(table: Array, mobility: Array, motion: Array, work: Array, h: float) -> None:
+    """Friction effort of a ``motion``; the arguments are those of ``friction_step``, mobility (n, n) is changed."""
     n = len(mobility)
     position, velocity, free, place, stuck, dry = motion[0], motion[1], motion[2], motion[3], motion[4], motion[5]
     low, high, offset, wanted, end = work[n], work[n + 1], work[n + 2], work[n + 3], work[n + 4]

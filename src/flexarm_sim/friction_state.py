@@ -6,7 +6,7 @@ import numpy as np
 
 from flexarm_core.types import Array
 from flexarm_sim.friction import JointFriction
-from flexarm_sim.friction_kernel import friction_step
+from flexarm_sim.friction_kernel import Index, friction_step
 
 INSTANT = 1e-9  # [s] a step in which no speed changes
 
@@ -19,20 +19,20 @@ class FrictionState:
     ``friction_kernel``: the effort brakes or holds, and never drives.
     """
 
-    def __init__(self, friction: JointFriction, joints: int) -> None:
+    def __init__(self, friction: JointFriction, joints: Index) -> None:
         """Begin with every joint free to slide.
 
         Args:
             friction: of the joints.
-            joints: how many there are, n.
+            joints: (n,) the coordinates of the robot, of which there are c, that are joints which rub.
 
         Raises:
             ConfigError: values that do not fit.
         """
+        n = len(joints)
         self._joints = joints
         self.change(friction)
-        self._motion, self._trial = np.zeros((7, joints)), np.zeros((7, joints))
-        self._work, self._mobility = np.zeros((joints + 8, joints)), np.zeros((joints, joints))
+        self._motion, self._trial, self._work = np.zeros((7, n)), np.zeros((7, n)), np.zeros((2 * n + 8, n))
 
     def change(self, friction: JointFriction) -> None:
         """Take other values; what sticks may slide now.
@@ -40,38 +40,36 @@ class FrictionState:
         Raises:
             ConfigError: values that do not fit; nothing is changed then.
         """
-        self._table = friction.table(self._joints)
+        self._table = friction.table(len(self._joints))
 
     def reset(self) -> None:
         """Forget what stuck."""
         self._motion[:] = 0.0
 
-    def step(self, position: Array, velocity: Array, acceleration: Array, mobility: Array, h: float) -> Array:
+    def step(self, position: Array, velocity: Array, acceleration: Array, response: Array, h: float) -> Array:
         """Friction over the step that is made now.
 
         Args:
-            position: (n,) at its begin [rad | m].
-            velocity: (n,) [rad/s | m/s].
-            acceleration: (n,) that the joints have without this friction [rad/s^2 | m/s^2].
-            mobility: (n, n) acceleration per effort on the joints, all else free [1/(kg*m^2) | 1/kg].
+            position: (c,) of all coordinates at its begin [rad | m].
+            velocity: (c,) [rad/s | m/s].
+            acceleration: (c,) that they have without this friction [rad/s^2 | m/s^2].
+            response: (n, c) acceleration per effort on each joint, all else free [1/(kg*m^2) | 1/kg].
             h: its length [s].
 
         Returns:
             (n,) effort on the joints [N*m | N], valid until the next call; against the motion.
         """
-        return self._solve(self._motion, position, velocity, acceleration, mobility, h)
-
-    def look(self, position: Array, velocity: Array, acceleration: Array, mobility: Array) -> Array:
-        """Friction at this very instant; nothing sticks or slides by it. Arguments and result as of :meth:`step`."""
-        self._trial[:] = self._motion
-        sticks = self._motion[4] > 0.0
-        position, velocity = np.where(sticks, self._motion[3], position), np.where(sticks, 0.0, velocity)
-        return self._solve(self._trial, position, velocity, acceleration, mobility, INSTANT)
-
-    def _solve(
-        self, motion: Array, position: Array, velocity: Array, acceleration: Array, mobility: Array, h: float
-    ) -> Array:
-        motion[0], motion[1], motion[2] = position, velocity, acceleration
-        self._mobility[:] = mobility
-        friction_step(self._table, self._mobility, motion, self._work, h)
+        motion = self._motion
+        friction_step(
+            self._joints, self._table, response, position, velocity, acceleration, motion, self._work, h, False
+        )
         return motion[6]
+
+    def look(self, position: Array, velocity: Array, acceleration: Array, response: Array) -> Array:
+        """Friction at this very instant; nothing sticks or slides by it. Arguments and result as of :meth:`step`."""
+        trial = self._trial
+        trial[:] = self._motion
+        friction_step(
+            self._joints, self._table, response, position, velocity, acceleration, trial, self._work, INSTANT, True
+        )
+        return trial[6]

@@ -90,8 +90,9 @@ def build_mjcf(
         model, "option", timestep=number_text(timestep), integrator="RK4", gravity=number_text(*gravity)
     )
     check_surfaces(surfaces, tip_radius)
-    # a plant that silently starts over after a divergence would hide it
-    ElementTree.SubElement(option, "flag", contact="enable" if surfaces else "disable", autoreset="disable")
+    # a plant that silently starts over after a divergence would hide it; what touches is one island
+    flags = {"contact": "enable", "island": "disable"} if surfaces else {"contact": "disable"}
+    ElementTree.SubElement(option, "flag", flags, autoreset="disable")
     world = ElementTree.SubElement(model, "worldbody")
     chains = chains or {}
     bodies = _add_bodies(description, world, hard_stops, chains)

@@ -14,6 +14,7 @@ from flexarm_sim.mjcf_text import number_text, quaternion
 from flexarm_sim.surfaces import Surface
 
 TIP = "contact/tip"
+ACCURACY = 1e-14  # [m/s^2] to which the solver finds accelerations, in the norm of the inertia
 FRICTION_RATIO = 1e8  # how much harder a contact holds across the normal than along it, where it sticks
 
 
@@ -47,7 +48,10 @@ def add_surfaces(
     assert option is not None, "options come before surfaces"
     option.set("cone", "elliptic")  # the only one in which friction is the same in every direction
     option.set("impratio", number_text(FRICTION_RATIO))
-    option.set("tolerance", "0")  # contact forces to the last digit: they are what is measured
+    # Contact forces are measured, so they are wanted to the last digits; but with no tolerance at all the solver goes
+    # on in round-off, up to a hundred times as long.
+    option.set("tolerance", number_text(ACCURACY**2))  # of the cost, which is quadratic
+    option.set("ls_tolerance", number_text(1.0 / ACCURACY))  # times tolerance: of the slope in its line searches
     tip = ElementTree.SubElement(tool, "body", name=TIP)
     ElementTree.SubElement(tip, "inertial", pos="0 0 0", mass="0", diaginertia="0 0 0")
     apart = {"mass": "0", "contype": "0", "conaffinity": "0"}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import mujoco
 import numpy as np
@@ -13,26 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
-from flexarm_sim.backend import PlantDivergedError, PlantState
+from flexarm_sim.backend import PlantState, SensedState
 from flexarm_sim.beam_chain import make_chains
-from flexarm_sim.chain_reader import ChainReaders, highest_frequency
+from flexarm_sim.chain_reader import ChainReaders, check_step
 from flexarm_sim.contacts import Contacts
 from flexarm_sim.friction import JointFriction
 from flexarm_sim.friction_state import FrictionState
 from flexarm_sim.mjcf import TOOL_SITE, build_mjcf, link_body, wrench_body
+from flexarm_sim.mujoco_steps import MujocoSteps, set_callbacks
 from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector, is_number
 
-LARGEST_PHASE = 2.5  # [rad] of the fastest oscillation in one step; RK4 is stable below 2.83
-_DIVERGENCE = [
-    int(kind)
-    for kind in (
-        mujoco.mjtWarning.mjWARN_BADQPOS,
-        mujoco.mjtWarning.mjWARN_BADQVEL,
-        mujoco.mjtWarning.mjWARN_BADQACC,
-        mujoco.mjtWarning.mjWARN_BADCTRL,
-    )
-]
+SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 
 
 class MujocoBackend:
@@ -77,7 +68,7 @@ class MujocoBackend:
         """
         if not (is_number(max_step) and max_step > 0.0):
             raise ConfigError(f"max_step is {max_step}, expected a positive number [s]")
-        _route_warnings()
+        set_callbacks()
         chains = make_chains(description, segments)
         text = build_mjcf(
             description,
@@ -94,18 +85,16 @@ class MujocoBackend:
         except ValueError as error:
             raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
         if chains:
-            self._check_step(max_step, segments)
+            check_step(self._model, max_step, segments)
         self._contacts = Contacts(surfaces, description, self._model, max_step)
         self._data = mujoco.MjData(self._model)
-        self._warnings = self._data.warning.number  # a view: MuJoCo counts in it
         self._max_step = max_step
         self._joint_names = description.actuated
         self._elastic_joint_names = tuple(joint.name for joint in description.elastic)
         self._arm = self._indices(self._joint_names)
         self._elastic = self._indices(self._elastic_joint_names)
-        self._friction = FrictionState(friction, len(self._arm)) if friction else None
-        self._units, self._solved = np.zeros((2, len(self._arm), self._model.nv))
-        self._units[np.arange(len(self._arm)), self._arm] = 1.0
+        self._friction = FrictionState(friction, self._arm) if friction else None
+        self._steps = MujocoSteps(self._model, self._data, self._arm, self._friction, max_step)
         self._wrench_rows = {link: self._body(wrench_body(description, link)) for link in description.links}
         self._tool = self._site(TOOL_SITE)
         self._base = self._body(link_body(description, description.base_frame))
@@ -113,8 +102,9 @@ class MujocoBackend:
         self._sensor_slices = self._find_sensors("force", description.force_torque_sensors)
         self._imu_slices = self._find_sensors("accelerometer", description.imus)
         self._twist = np.zeros(6)
+        self._sensed: SensedState | None = None
         self._state: PlantState | None = None
-        self._fresh = False
+        self._fresh = False  # whether accelerations and sensors are those of the present
         self.reset()
 
     @property
@@ -167,7 +157,8 @@ class MujocoBackend:
         self._chains.set_modes(data, values[5], values[6])
         if self._friction:
             self._friction.reset()
-        self._state, self._fresh = None, False
+        self._steps.forget()
+        self._changed()
 
     def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
         """Let a wrench act on a link from now on; see ``Backend.set_external_wrench``."""
@@ -175,18 +166,19 @@ class MujocoBackend:
             raise InputError(f"external wrench: link '{link}' does not exist; links: {', '.join(self._wrench_rows)}")
         wrench = checked_vector(f"external wrench on '{link}'", wrench_in_world, 6)
         self._data.xfrc_applied[self._wrench_rows[link]] = wrench
-        self._state, self._fresh = None, False
+        self._changed()
 
     def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
         """Take the stiffness, damping and friction of all surfaces; see ``Backend.change_surfaces``."""
         self._contacts.change(surfaces)
+        self._steps.forget()
 
     def change_friction(self, friction: JointFriction) -> None:
         """Take other friction of the joints; see ``Backend.change_friction``."""
         if not self._friction:
             raise ConfigError("the plant was made without friction in the joints: begin with zeros to change it later")
         self._friction.change(friction)
-        self._state, self._fresh = None, False
+        self._changed()
 
     def step(self, effort: ArrayLike, duration: float) -> None:
         """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
@@ -194,22 +186,21 @@ class MujocoBackend:
         if not (is_number(duration) and duration > 0.0):
             raise InputError(f"duration is {duration}, expected a positive time [s]")
         steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # a round-off must not add a step
-        self._model.opt.timestep = duration / steps
         self._data.ctrl[:] = applied
-        if self._friction:
-            for _ in range(steps):
-                self._rub(self._friction.step, self._model.opt.timestep)
-                mujoco.mj_step(self._model, self._data)
-        else:
-            mujoco.mj_step(self._model, self._data, steps)
-        self._state, self._fresh = None, False
-        self._check_finite(self._data.qpos)
+        self._changed()
+        self._steps.advance(steps, duration / steps)
 
     def state(self) -> PlantState:
         """Ground truth now; see ``Backend.state``."""
         if self._state is None:
             self._state = self._read_state()
         return self._state
+
+    def sensed(self) -> SensedState:
+        """What sensors feel now; see ``Backend.sensed``."""
+        if self._sensed is None:
+            self._sensed = self._read_sensed()
+        return self._sensed
 
     def joint_dynamics(self) -> tuple[Array, Array]:
         """Inertia and bias of the actuated joints on the free elastic base; see ``Backend.joint_dynamics``.
@@ -226,48 +217,48 @@ class MujocoBackend:
         inertia = np.linalg.inv(solved[:-1, arm])
         return inertia, inertia @ solved[-1, arm]
 
+    def _changed(self) -> None:
+        """What was read belongs to the past."""
+        self._sensed, self._state, self._fresh = None, None, False
+
     def _refresh(self) -> None:
         """Bring accelerations and sensors up to the present state and effort: a step leaves those of its beginning."""
         if not self._fresh:
-            if self._friction:
-                self._rub(self._friction.look)
-            mujoco.mj_forward(self._model, self._data)
-            self._check_finite(self._data.qacc)
+            self._steps.look()
             self._fresh = True
 
-    def _rub(self, solve: Callable[..., Array], *step: float) -> None:
-        """Let friction act: it needs the acceleration without it."""
-        model, data, arm = self._model, self._data, self._arm
-        data.qfrc_applied[arm] = 0.0
-        mujoco.mj_forward(model, data)
-        mujoco.mj_solveM(model, data, self._solved, self._units)
-        data.qfrc_applied[arm] = solve(data.qpos[arm], data.qvel[arm], data.qacc[arm], self._solved[:, arm], *step)
-
-    def _check_finite(self, values: Array) -> None:
-        if self._warnings[_DIVERGENCE].any() or not np.isfinite(values).all():
-            raise PlantDivergedError(
-                f"the simulated plant diverged at {self._data.time:.6g} s: lower the effort or the gains, or give"
-                f" a max_step below {self._max_step} s if a spring is stiff; then reset"
-            )
-
-    def _read_state(self) -> PlantState:
+    def _read_sensed(self) -> SensedState:
         self._refresh()
         data, arm, elastic = self._data, self._arm, self._elastic
+        position, velocity, sensors = data.qpos, data.qvel, data.sensordata
+        return SensedState(
+            position=position[arm],
+            velocity=velocity[arm],
+            effort=data.ctrl.copy(),
+            deflection=position[elastic],
+            deflection_rate=velocity[elastic],
+            # compared with Newton-Euler: MuJoCo's pair is what the parent exerts on the child, hence the minus
+            wrenches={name: -sensors[part] for name, part in self._sensor_slices.items()},
+            strain=self._chains.strain(data),
+            imus={name: sensors[part].copy() for name, part in self._imu_slices.items()},
+        )
+
+    def _read_state(self) -> PlantState:
+        sensed, data, arm = self.sensed(), self._data, self._arm
         position, rotation = data.site_xpos[self._tool].copy(), data.site_xmat[self._tool].reshape(3, 3).copy()
         rotation_base = data.xmat[self._base].reshape(3, 3)
-        modal_position, modal_rate, strain = self._chains.read(data)
-        mujoco.mj_objectVelocity(self._model, data, mujoco.mjtObj.mjOBJ_SITE, self._tool, self._twist, 0)
+        modal_position, modal_rate = self._chains.read(data)
+        mujoco.mj_objectVelocity(self._model, data, SITE, self._tool, self._twist, 0)
         return PlantState(
             time=float(data.time),
-            position=data.qpos[arm],
-            velocity=data.qvel[arm],
+            position=sensed.position,
+            velocity=sensed.velocity,
             acceleration=data.qacc[arm],
-            effort=data.ctrl.copy(),
-            deflection=data.qpos[elastic],
-            deflection_rate=data.qvel[elastic],
-            deflection_acceleration=data.qacc[elastic],
-            # compared with Newton-Euler: MuJoCo's pair is what the parent exerts on the child, hence the minus
-            wrenches={name: -data.sensordata[part] for name, part in self._sensor_slices.items()},
+            effort=sensed.effort,
+            deflection=sensed.deflection,
+            deflection_rate=sensed.deflection_rate,
+            deflection_acceleration=data.qacc[self._elastic],
+            wrenches=sensed.wrenches,
             tool_position_in_world=position,
             tool_rotation_in_world=rotation,
             tool_position_in_base=rotation_base.T @ (position - data.xpos[self._base]),
@@ -275,8 +266,8 @@ class MujocoBackend:
             tool_twist_in_world=self._twist[[3, 4, 5, 0, 1, 2]],  # MuJoCo puts the angular part first
             modal_position=modal_position,
             modal_rate=modal_rate,
-            strain=strain,
-            imus={name: data.sensordata[part].copy() for name, part in self._imu_slices.items()},
+            strain=sensed.strain,
+            imus=sensed.imus,
             contacts=self._contacts.read(data),
             friction=-data.qfrc_applied[arm],
         )
@@ -298,17 +289,3 @@ class MujocoBackend:
             start = int(self._model.sensor(f"{first}/{name}").adr[0])
             slices[name] = slice(start, start + 6)
         return slices
-
-    def _check_step(self, max_step: float, segments: int) -> None:
-        largest = LARGEST_PHASE / highest_frequency(self._model)
-        if max_step > largest:
-            raise ConfigError(
-                f"max_step {max_step} s is too long for flexible links of {segments} segments: give at most"
-                f" {math.floor(largest * 1e7) * 1e-7:.3g} s, or fewer segments (their number squared counts)"
-            )
-
-
-def _route_warnings() -> None:
-    """Send MuJoCo's warnings to Python's log: by default it writes a file MUJOCO_LOG.TXT into the working directory."""
-    if mujoco.get_mju_user_warning() is None:
-        mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)

@@ -110,6 +110,7 @@ class Plant:
             for name in description.force_torque_sensors
         }
         gauges = backend.strain_gauges
+        self._bends = bool(gauges)
         self._strain = StrainGauges(
             gauges, self._sensor("strain", len(gauges), suite.strain), self._config.strain_faults
         )
@@ -152,10 +153,9 @@ class Plant:
         backend.reset(**initial)
         position = backend.state().position
         self._stamp = 0
-        self._pushes = {
-            link: tuple(push for push in config.pushes if push.link == link)
-            for link in dict.fromkeys(push.link for push in config.pushes)
-        }
+        self._pushes: dict[str, tuple[Push, ...]] = {}
+        for push in config.pushes:
+            self._pushes[push.link] = (*self._pushes.get(push.link, ()), push)
         self._pushed: frozenset[str] = frozenset()
         self._drives.reset(position)
         self._command = self._drives.idle_command(position)
@@ -246,14 +246,15 @@ class Plant:
             return
         begin, end = self._step_interval()
         for link, pushes in self._pushes.items():
+            if not any(push.begin < end and begin < push.end for push in pushes) and link not in self._pushed:
+                continue
             wrench = sum((push.mean_wrench(begin, end) for push in pushes), np.zeros(6))
-            if wrench.any() or link in self._pushed:
-                self._backend.set_external_wrench(link, wrench)
+            self._backend.set_external_wrench(link, wrench)
             self._pushed = self._pushed | {link} if wrench.any() else self._pushed - {link}
 
     def _sample(self) -> Measurement:
         """Ask every sensor once, whether or not anybody looks: random numbers must not depend on the reader."""
-        stamp, state = self._stamp, self._backend.state()
+        stamp, state = self._stamp, self._backend.sensed()
         position, velocity, effort = (
             sensor.sample(stamp, truth)
             for sensor, truth in zip(self._joint_sensors, (state.position, state.velocity, state.effort), strict=True)
@@ -273,7 +274,7 @@ class Plant:
                 break
         wrenches = {name: sensor.sample(stamp, state.wrenches[name]) for name, sensor in self._wrench_sensors.items()}
         imus = {name: sensor.sample(stamp, state.imus[name]) for name, sensor in self._imus.items()}
-        strain = self._strain.sample(stamp, state.strain) if self._backend.strain_gauges else None
+        strain = self._strain.sample(stamp, state.strain) if self._bends else None
         return Measurement(stamp, joints, elastic, wrenches, strain, imus)
 
     def _sensor(self, name: str, size: int, config: SensorConfig) -> SensorModel:

@@ -49,6 +49,16 @@ class Push:
         if self.shape not in SHAPES:
             raise ConfigError(f"push on '{self.link}': shape '{self.shape}' is unknown; shapes: {', '.join(SHAPES)}")
 
+    @property
+    def begin(self) -> int:
+        """Stamp at which it begins [ns]."""
+        return to_stamp(self.start)
+
+    @property
+    def end(self) -> int:
+        """Stamp at which it is over [ns]."""
+        return to_stamp(self.start) + to_stamp(self.duration)
+
     def wrench(self, time: float) -> Array:
         """Wrench at one instant.
 
@@ -74,7 +84,7 @@ class Push:
         Returns:
             (6,) ``integral of w dt / (end - begin)`` in axes of the root link [N, N*m].
         """
-        start, duration = to_stamp(self.start), to_stamp(self.duration)
+        start, duration = self.begin, to_stamp(self.duration)
         first, last = max(begin, start), min(end, start + duration)
         if first >= last:
             return np.zeros(6)

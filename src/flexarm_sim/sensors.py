@@ -97,20 +97,21 @@ class SensorModel:
         Raises:
             ConfigError: the noise does not fit the channels, or the delay does not fit the tick.
         """
-        self._config = config
         noise = np.array(config.noise, dtype=np.float64)
         if noise.shape not in ((), (size,)):
             raise ConfigError(
                 f"sensor '{name}': noise has {noise.size} values, expected one or {size}, one per channel"
             )
         self._noise = noise if noise.any() else None
+        self._resolution, self._dropout = config.resolution, config.dropout
         ticks = config.delay * 1e9 / period_ns
         if abs(ticks - round(ticks)) > 1e-6:
             raise ConfigError(
                 f"sensor '{name}': delay {config.delay} s is not a whole number of ticks of {period_ns * 1e-9} s;"
                 f" the nearest is {round(ticks) * period_ns * 1e-9} s"
             )
-        self._history: deque[Array] = deque(maxlen=round(ticks) + 1)
+        self._delay = round(ticks)
+        self._history: deque[Array] = deque(maxlen=self._delay + 1)
         self._dropouts = to_stamps(config.dropout_intervals)
         self._freezes = to_stamps(config.frozen_intervals)
         self._nans = to_stamps(config.nan_intervals)
@@ -136,19 +137,21 @@ class SensorModel:
         Returns:
             (size,) reading, or None where the sample drops out.
         """
-        self._history.append(truth.copy())
-        reading = self._history[0].copy()
+        reading = truth.copy()  # what is handed out may be altered
+        if self._delay:
+            self._history.append(reading)
+            reading = self._history[0].copy()
         if self._noise is not None:
-            reading = reading + self._noise * self._noise_stream.standard_normal(self._size)
-        if self._config.resolution > 0.0:
-            reading = self._config.resolution * np.round(reading / self._config.resolution)
+            reading += self._noise * self._noise_stream.standard_normal(self._size)
+        if self._resolution > 0.0:
+            reading = self._resolution * np.rint(reading / self._resolution)
         if self._freezes:
             if self._last is not None and is_inside(self._freezes, stamp):
                 reading = self._last
-            self._last = reading.copy()  # what is handed out may be altered
+            self._last = reading.copy()
         if self._nans and is_inside(self._nans, stamp):
             reading = np.full(self._size, np.nan)
-        lost = self._config.dropout > 0.0 and self._dropout_stream.random() < self._config.dropout
+        lost = self._dropout > 0.0 and self._dropout_stream.random() < self._dropout
         if lost or (self._dropouts and is_inside(self._dropouts, stamp)):
             return None
         return reading

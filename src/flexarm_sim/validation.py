@@ -35,6 +35,6 @@ def checked_vector(name: str, value: ArrayLike | None, size: int) -> Array:
         raise InputError(f"{name} is not a list of {size} numbers: {error}") from error
     if vector.shape != (size,):
         raise InputError(f"{name} has shape {vector.shape}, expected ({size},)")
-    if not np.isfinite(vector).all():
+    if not all(map(math.isfinite, vector.tolist())):
         raise InputError(f"{name} is not finite: {vector}; give {size} finite numbers")
     return vector

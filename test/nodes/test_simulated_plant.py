@@ -87,6 +87,21 @@ def test_without_noise_the_sensors_say_the_truth(live, shared):
     assert live.received["base_wrench"][-1].header.frame_id == "base_ft"
 
 
+def test_who_begins_to_listen_between_two_ticks_gets_every_sample_from_then_on(live, shared):
+    """What nobody hears is not sent; in lockstep that costs no listener a sample."""
+    start(live, shared)
+    answer_every_state(live, 3)
+    late = topics.TRUE_TOOL_POSE_IN_BASE
+    live.listen(late, PoseStamped)
+    live.settle()
+    answer_every_state(live, 4)
+    live.until(lambda: len(live.received[late]) >= 4, "the truth")
+    stamps = [stamp_to_nanoseconds(message.header.stamp) for message in live.received[late]]
+    assert stamps == [tick * 1_000_000 for tick in range(3, 7)]
+    assert len(live.received[topics.TRUE_TOOL_POSE]) == 7
+    assert {message.header.frame_id for message in live.received[late]} == {"base_ft"}
+
+
 def test_when_nobody_answers_the_plant_says_so_and_goes_on_by_the_wall_clock(live, shared):
     start(live, shared, lockstep_timeout=0.3, start_timeout=0.3)
     live.graph.advance("simulated_plant", 0.05)

@@ -15,6 +15,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
+from flexarm_sim.friction import JointFriction
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.surfaces import Surface
 
@@ -198,6 +199,46 @@ def test_a_surface_without_friction_only_presses(gantry: RobotDescription) -> No
     hold(backend, [0.0, 0.0, -20.0], 0.2)
     assert backend.state().velocity[0] == pytest.approx(0.3, rel=1e-12)
     assert not backend.state().contacts["floor"][[0, 1, 3, 4, 5]].any()
+
+
+def test_what_slides_costs_few_iterations_of_the_solver(gantry: RobotDescription) -> None:
+    """Forces are wanted to the last digits, but not beyond: in round-off it would go on to its limit of 100."""
+    backend = on(gantry, plane(1e5, damping=200.0, friction=0.3))
+    backend.reset([0.0, 0.0, RADIUS - 30.0 / 1e5], [0.5, 0.1, 0.0])
+    iterations = []
+    for _ in range(100):
+        backend.step([1.0, 2.0, -30.0], 0.001)
+        force = backend.state().contacts["floor"][:3]
+        assert np.hypot(*force[:2]) == pytest.approx(0.3 * force[2], rel=1e-13)
+        iterations.append(int(backend._data.solver_niter[0]))
+    assert max(iterations) < 10
+
+
+@pytest.mark.parametrize("rubs", [False, True])
+def test_reading_a_plant_changes_nothing(gantry: RobotDescription, rubs: bool) -> None:
+    """With steps of several lengths, and surfaces, friction and wrenches that change between them."""
+    friction = JointFriction(coulomb=(1.0,), viscous=(0.5,)) if rubs else None
+    floor = plane(1e4, damping=50.0, friction=0.3)
+    read, blind = (on(gantry, floor, friction=friction) for _ in range(2))
+    touches = 0
+    for backend in (read, blind):
+        draw = np.random.default_rng(4)
+        backend.reset([0.0, 0.0, RADIUS + 1e-4], [0.5, 0.1, -0.3])
+        for tick in range(60):
+            if tick == 20:
+                backend.change_surfaces([replace(floor, stiffness=2e4)])
+            if tick == 30 and friction:
+                backend.change_friction(replace(friction, coulomb=(2.0,)))
+            if tick in (40, 50):
+                backend.set_external_wrench("to_z", draw.normal(size=6))
+            backend.step([*draw.normal(size=2), -20.0], draw.choice([0.0005, 0.001, 0.0012]))
+            if backend is read:
+                backend.sensed()
+                touches += backend.state().contacts["floor"].any()
+    one, other = read.state(), blind.state()
+    assert 10 < touches < 60
+    for name in ("position", "velocity", "acceleration", "friction"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
 
 
 # Boxes, and several surfaces ------------------------------------------------------------------------------------------

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_sim.backends import make_backend
+from flexarm_sim.backend import SensedState
+from flexarm_sim.backends import BACKENDS, make_backend
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
@@ -142,3 +144,21 @@ def test_backends_are_made_by_name(beam_robot: Any) -> None:
     assert backend.strain_gauges == GAUGES
     with pytest.raises(ConfigError, match="backend 'bullet' is unknown; backends: mujoco, flexible_dynamics"):
         make_backend("bullet", beam_robot())
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_sensors_feel_a_part_of_the_truth(beam_robot: Any, name: str) -> None:
+    robot = beam_robot(beam='EIz="20" EIy="30" modes_y="1" modes_z="1"', tip=0.2)
+    backend, readings = make_backend(name, robot, segments=4), ("wrenches", "imus")
+    backend.reset(modal_rate=(0.5, 0.3))
+    strains = []
+    for _ in range(3):
+        sensed, state = backend.sensed(), backend.state()
+        for part in (field.name for field in fields(SensedState)):
+            felt, true = getattr(sensed, part), getattr(state, part)
+            for one, other in zip(felt.values(), true.values(), strict=True) if part in readings else [(felt, true)]:
+                assert np.array_equal(one, other)
+        assert "tip_imu" in sensed.imus and sensed.imus.keys() == state.imus.keys()
+        strains.append(sensed.strain)
+        backend.step(np.ones(len(backend.joint_names)), 0.01)
+    assert not strains[0].any() and strains[1].all() and not np.array_equal(strains[1], strains[2])

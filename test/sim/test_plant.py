@@ -69,6 +69,9 @@ class PointMass:
             np.zeros(3), np.eye(3), np.zeros(3), np.eye(3), np.zeros(6),
         )  # fmt: skip
 
+    def sensed(self) -> PlantState:
+        return self.state()
+
     def joint_dynamics(self) -> tuple[Array, Array]:
         return np.array([[2.0]]), np.zeros(1)
 

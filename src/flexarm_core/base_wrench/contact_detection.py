@@ -52,12 +52,11 @@ class ContactDetection:
     def update(self, residual: Array, dt: float) -> bool:
         """Whether there is a contact, after a residual wrench (6,) [N, N*m] that came ``dt`` [s] after the last."""
         config = self.config
+        level = RELEASE if self.touching else 1.0
         self.wrench = self.wrench + (1.0 - math.exp(-config.bandwidth * dt)) * (residual - self.wrench)
-        parts, level = self.wrench.tolist(), RELEASE if self.touching else 1.0
-        self.touching = any(
-            0.0 < level * threshold < math.hypot(*part)
-            for part, threshold in ((parts[:3], config.force), (parts[3:], config.torque))
-        )
+        fx, fy, fz, nx, ny, nz = self.wrench.tolist()
+        pushed = 0.0 < level * config.force < math.hypot(fx, fy, fz)
+        self.touching = pushed or 0.0 < level * config.torque < math.hypot(nx, ny, nz)
         return self.touching
 
 

@@ -10,7 +10,7 @@ from flexarm_core.base_wrench.position_loop import PositionLoop, PositionLoopCon
 from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, JointReference
+from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, JointReference, all_finite
 
 LONGEST_GAP = 0.1  # [s] between two samples over which the loops go on
 
@@ -93,7 +93,7 @@ class BaseWrenchController:
             dt = self._torque.config.period
         self._stamp = state.stamp
         beyond = None
-        if estimate.valid and not np.isnan(estimate.friction).all():
+        if estimate.valid and (all_finite(estimate.friction) or not np.isnan(estimate.friction).all()):
             # damping that the model has is in the desired effort already
             beyond = estimate.friction - self.model.D_m * state.velocity
         friction = self._torque.update(beyond, dt)
@@ -106,6 +106,6 @@ class BaseWrenchController:
         if reference.effort is None:
             desired = self._position.update(state, reference)
             return desired if gravity_change is None else desired + gravity_change
-        if reference.effort.shape != (self.model.n,) or not np.isfinite(reference.effort).all():
+        if reference.effort.shape != (self.model.n,) or not all_finite(reference.effort):
             raise InputError(f"joint reference: effort is {reference.effort}, expected {self.model.n} finite numbers")
         return reference.effort

@@ -15,10 +15,12 @@ from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import NO_WRENCH, JointTorques, SensorDynamics
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import Array, BaseWrenchEstimate, BaseWrenchSample
+from flexarm_core.types import Array, BaseWrenchEstimate, BaseWrenchSample, all_finite
 
 CONVENTIONS = ("robot_on_base", "base_on_robot")
 JOINT_ACCELERATIONS = ("none", "derivative")
+OF_JOINTS = ("position", "velocity", "effort")
+OF_BASE = ("deflection", "deflection_rate", "deflection_acceleration")
 KEPT = 64  # samples: among them the one that a delayed wrench belongs to
 
 
@@ -177,8 +179,9 @@ class BaseWrenchEstimator:
             self._tracking.interrupt()
         else:
             self._tracking.update(torques.residual_wrench, self._kept[-1].velocity, dt)
-        friction = np.full(self.model.n, np.nan)
-        if motion.effort is not None:
+        if motion.effort is None:
+            friction = np.full(self.model.n, np.nan)
+        else:
             rotors = self.model.armature * motion.acceleration[: self.model.n]
             friction = motion.effort - rotors - torques.torque - torques.gravity
         return self._estimate(sample, torques, torques.torque, friction, wrench, torques.residual_wrench, left_out)
@@ -247,7 +250,7 @@ class BaseWrenchEstimator:
         name = self.bodies.sensor
         if sample.wrench is None:
             return None, (f"{name}: missing",)
-        if sample.wrench.shape != (6,) or not np.isfinite(sample.wrench).all():
+        if sample.wrench.shape != (6,) or not all_finite(sample.wrench):
             return None, (f"{name}: not finite",)
         if self.config.frozen_samples:
             same = np.array_equal(sample.wrench, self._last_wrench)
@@ -258,16 +261,12 @@ class BaseWrenchEstimator:
         return self._sign * (sample.wrench - self.bias), ()
 
     def _check(self, sample: BaseWrenchSample) -> None:
-        n, m = self.model.n, self.model.m
-        given = {"position": n, "velocity": n, "deflection": m, "deflection_rate": m, "deflection_acceleration": m}
-        values = [getattr(sample, name) for name in given]
-        if sample.effort is not None:
-            given["effort"] = n
-            values.append(sample.effort)
-        shapes = [(size,) for size in given.values()]
-        if [value.shape for value in values] != shapes or not np.isfinite(np.concatenate(values)).all():
-            for (name, size), value in zip(given.items(), values, strict=True):
-                if value.shape != (size,) or not np.isfinite(value).all():
+        for size, names in ((self.model.n, OF_JOINTS), (self.model.m, OF_BASE)):
+            for name in names:
+                value = getattr(sample, name)
+                if value is None and name == "effort":
+                    continue
+                if value.shape != (size,) or not all_finite(value):
                     raise InputError(f"base wrench sample: {name} is {value}, expected {size} finite numbers")
         if self._kept and sample.stamp <= self._kept[-1].stamp:
             raise InputError(

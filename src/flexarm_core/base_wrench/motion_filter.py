@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
 
 LONGEST_GAP = 0.1  # [s] between two samples over which a difference still means something
@@ -28,7 +30,7 @@ class MotionFilter:
             velocity_bandwidth: w_v [rad/s]; 0: the measured velocity is taken as it is.
             acceleration_bandwidth: w_a [rad/s]; 0: no acceleration.
         """
-        self._turning = np.flatnonzero(continuous)
+        self._turning = np.array(continuous, dtype=bool)
         self._velocity_bandwidth, self._acceleration_bandwidth = velocity_bandwidth, acceleration_bandwidth
         self.reset()
 
@@ -50,18 +52,30 @@ class MotionFilter:
             self._position, self._velocity = position.copy(), velocity.copy()
             self._slow, self._acceleration = velocity.copy(), np.zeros(len(position))
             return self._velocity.copy(), self._acceleration.copy()
-        if self._velocity_bandwidth > 0.0:
-            moved = position - self._position
-            if self._turning.size:
-                moved[self._turning] -= 2.0 * np.pi * np.round(moved[self._turning] / (2.0 * np.pi))
-            share = 1.0 - math.exp(-self._velocity_bandwidth * dt)
-            self._velocity = self._velocity + share * (moved / dt - self._velocity)
-        else:
+        if self._velocity_bandwidth == 0.0:
             self._velocity = velocity.copy()
-        self._position = position.copy()
-        if self._acceleration_bandwidth > 0.0:
-            share = 1.0 - math.exp(-self._acceleration_bandwidth * dt)
-            grown = share * (self._velocity - self._slow)
-            self._slow = self._slow + grown
-            self._acceleration = self._acceleration + share * (grown / dt - self._acceleration)
+        _filter(
+            dt, self._velocity_bandwidth, self._acceleration_bandwidth, self._turning, position, self._position,
+            self._velocity, self._slow, self._acceleration,
+        )  # fmt: skip
         return self._velocity.copy(), self._acceleration.copy()
+
+
+@kernel
+def _filter(
+    dt: float, velocity_bandwidth: float, acceleration_bandwidth: float, turning: NDArray[np.bool_], position: Array,
+    before: Array, velocity: Array, slow: Array, acceleration: Array,
+) -> None:  # fmt: skip
+    """One sample: velocity, slower velocity and acceleration (n,) in place; ``before`` is replaced by the position."""
+    fast, share = 1.0 - math.exp(-velocity_bandwidth * dt), 1.0 - math.exp(-acceleration_bandwidth * dt)
+    for i in range(position.shape[0]):
+        if velocity_bandwidth > 0.0:
+            moved = position[i] - before[i]
+            if turning[i]:
+                moved -= 2.0 * math.pi * np.round(moved / (2.0 * math.pi))
+            velocity[i] += fast * (moved / dt - velocity[i])
+        before[i] = position[i]
+        if acceleration_bandwidth > 0.0:
+            grown = share * (velocity[i] - slow[i])
+            slow[i] += grown
+            acceleration[i] += share * (grown / dt - acceleration[i])

@@ -54,7 +54,7 @@ class PositionLoop:
         """Forget the integral."""
         self._integral = np.zeros(self.model.n)
         self._stamp: int | None = None
-        self._saturated = np.zeros(self.model.n)
+        self._commanded = np.zeros(self.model.n)
 
     def update(self, state: ArmState, reference: JointReference) -> Array:
         """Desired efforts (n,) at one sample [N*m | N].
@@ -72,7 +72,9 @@ class PositionLoop:
         error = position - state.position
         if config.integral_gain > 0.0 and 0.0 < dt <= LONGEST_GAP:
             step = config.integral_gain * error * dt
-            step = np.where(step * self._saturated > 0.0, 0.0, step)  # a motor at its limit: no winding up
+            limit = self.model.effort_limit
+            saturated = np.where(np.abs(self._commanded) > limit, np.sign(self._commanded), 0.0)
+            step = np.where(step * saturated > 0.0, 0.0, step)  # a motor at its limit: no winding up
             self._integral = np.clip(self._integral + step, -config.max_integral, config.max_integral)
         elif config.integral_gain == 0.0:
             self._integral = np.zeros(self.model.n)
@@ -83,8 +85,7 @@ class PositionLoop:
 
     def saturated(self, effort: Array) -> Array:
         """Say what is commanded (n,): where it lies beyond the motor's limit, the integral waits; returns it."""
-        limit = self.model.effort_limit
-        self._saturated = np.where(np.abs(effort) > limit, np.sign(effort), 0.0)
+        self._commanded = effort
         return effort
 
     def _wanted(self, reference: JointReference) -> tuple[Array, Array, Array]:

@@ -18,8 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
+
+NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +101,24 @@ class TorqueLoop:
         step = dt / config.fade_time if config.fade_time > 0.0 else 1.0
         self._weight = min(max(self._weight + (step if on else -step), 0.0), 1.0)
         if on and friction is not None:
-            known = np.where(np.isnan(friction), 0.0, friction)
-            before = known if self._friction is None else self._friction
-            share = 1.0 - math.exp(-config.resolved_bandwidth() * dt)
-            # none at all also where a joint has no effort limit: 0 inf is not a number
-            bound = config.max_friction * self._limit if config.max_friction > 0.0 else np.zeros(len(self._limit))
-            self._friction = np.minimum(np.maximum(before + share * (known - before), -bound), bound)
+            share, corrected = 1.0 - math.exp(-config.resolved_bandwidth() * dt), np.empty(len(self._limit))
+            before = NOTHING if self._friction is None else self._friction
+            _follow(friction, before, share, config.max_friction, self._limit, corrected)
+            self._friction = corrected
         elif self._weight == 0.0:
             self._friction = None
         if self._friction is None:
             return np.zeros(len(self._limit))
         correction: Array = self._weight * self._friction
         return correction
+
+
+@kernel
+def _follow(friction: Array, before: Array, share: float, most: float, limit: Array, out: Array) -> None:
+    """Low-pass of the friction (n,), not a number: 0, from ``before`` (n,) on, empty: from there on, within bounds."""
+    for i in range(out.shape[0]):
+        known = 0.0 if np.isnan(friction[i]) else friction[i]
+        start = before[i] if before.size else known
+        # none at all also where a joint has no effort limit: 0 inf is not a number
+        bound = most * limit[i] if most > 0.0 else 0.0
+        out[i] = min(max(start + share * (known - start), -bound), bound)

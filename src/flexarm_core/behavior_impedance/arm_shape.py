@@ -15,8 +15,9 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
-from flexarm_core.ik_redundancy.chain import PRISMATIC, Chain
+from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.description import RobotDescription, Shape
+from flexarm_core.robot.joint_path import PRISMATIC
 from flexarm_core.types import Array
 
 ON_AXIS = 1e-9  # [m]

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flexarm_core.behavior_impedance.arm_shape import ArmShape
-from flexarm_core.behavior_impedance.layout import TOOL_PART
+from flexarm_core.behavior_impedance.layout import LEAD_POSITION, STIFFNESS, TOOL_PART
 from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -102,6 +102,7 @@ class Contribution:
         lead_rotation: (3, 3)
         lead_twist: (6,) of that pose [m/s, rad/s].
         lead_acceleration: (6,) [m/s^2, rad/s^2].
+        lead_motion: (24,) these four in a row, from ``lead_position`` to ``lead_acceleration``.
         freed: (6, 6) projector on the directions in which the law's own spring and the path do not act.
         freed_damping: (6, 6) damping that stands for the law's own in these directions.
         measure: (1,) own measure, for the status: a distance, a force error ...
@@ -117,6 +118,7 @@ class Contribution:
         "freed_damping",
         "lead",
         "lead_acceleration",
+        "lead_motion",
         "lead_position",
         "lead_rotation",
         "lead_twist",
@@ -143,6 +145,7 @@ class Contribution:
         self.force, self.offset, self.twist, self.acceleration = part(6), part(6), part(6), part(6)
         self.lead, self.lead_position, self.lead_rotation = part(1), part(3), part(3, 3)
         self.lead_twist, self.lead_acceleration = part(6), part(6)
+        self.lead_motion = row[LEAD_POSITION:STIFFNESS]
         self.stiffness, self.damping, self.freed, self.freed_damping = part(6, 6), part(6, 6), part(6, 6), part(6, 6)
         self.effort, self.yielding = part(n), part(n)
         self.effort_stiffness, self.yielding_stiffness = part(n, n), part(n, n)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior, Arm, BehaviorSpec, MotionSample
@@ -14,14 +15,14 @@ from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.ensemble import Ensemble
 from flexarm_core.behavior_impedance.law import law_step
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
-from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, hindrances
+from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, counted_error, hindrances
 from flexarm_core.behavior_impedance.rotations import rotation_of
 from flexarm_core.behavior_impedance.tool_step import take_back
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.ik_redundancy.chain import pose_error
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.solver import RedundancySolver
-from flexarm_core.types import Array
+from flexarm_core.types import Array, all_finite
 
 TOO_LARGE = 1e6  # [m, rad] of a pose and of what the law adds to it: nothing that an arm could do
 
@@ -83,6 +84,11 @@ class BehaviorImpedanceController:
         self._frames, self._J, self._out = np.zeros((n + 1, 12)), np.zeros((6, n)), np.zeros(layout.output_size(n))
         self._state, self._no_wrench = np.zeros(layout.state_size(n)), np.zeros(6)
         self._pose, self._progress = self._frames[n], Progress()
+        self._position, self._rotation = self._pose[9:], self._pose[:9].reshape(3, 3)
+        self._wanted_position, self._wanted_rotation = self._out[:3], self._out[3:12].reshape(3, 3)
+        self._error, self._motion, self._away = self._out[layout.ERROR :][:6], np.empty(6), np.empty(6)
+        self._twist, self._acceleration = self._state[:6], self._state[layout.LAST_ACCELERATION :][:6]
+        self._set_twist = self._state[layout.SET_TWIST :][:6]
         self._refusals: dict[str, float] = {}  # how long it counts yet that a behaviour let no motion pass [s]
         self.output = ImpedanceOutput()
         self.set_config(config)
@@ -104,6 +110,11 @@ class BehaviorImpedanceController:
         self._axes = np.array(config.axes, dtype=bool)
         self._config = config
         self._state[layout.CHANGED] = 1.0
+
+    @property
+    def axes(self) -> NDArray[np.bool_]:
+        """(6,) which of x y z rx ry rz of the tool are led; only to be read."""
+        return self._axes
 
     @property
     def behaviors(self) -> tuple[ActiveBehavior, ...]:
@@ -216,11 +227,10 @@ class BehaviorImpedanceController:
         )
 
     def _follow(self, stamp: int, dt: float, wrench: Array | None) -> None:
-        solver, state, pose = self.solver, self._state, self._pose
+        solver, state, motion = self.solver, self._state, self._motion
         sample = MotionSample(
-            stamp, dt, solver.position, solver.velocity, pose[9:], pose[:9].reshape(3, 3), state[:6], self._J,
-            self._frames, self._no_wrench if wrench is None else wrench, self._out[layout.ERROR :][:6].copy(),
-            wrench is not None,
+            stamp, dt, solver.position, solver.velocity, self._position, self._rotation, self._twist, self._J,
+            self._frames, self._no_wrench if wrench is None else wrench, self._error.copy(), wrench is not None,
         )  # fmt: skip
         if self._ensemble.gather(sample):  # what a behaviour led that has failed stays where it is
             self._move_anchor(self._ensemble.sound, self._ensemble.last_total)
@@ -233,12 +243,10 @@ class BehaviorImpedanceController:
         if not out.dot(out) < TOO_LARGE**2:
             self._rest(dt, "the forces of the behaviours are too large for the law")
             return
-        position, rotation, turn = out[:3].copy(), out[3:12].reshape(3, 3).copy(), np.empty(3)
-        rotation_error(rotation, sample.tool_rotation, turn)
-        motion = np.concatenate((position - pose[9:], turn))
+        pose_error(self._wanted_position, self._wanted_rotation, self._position, self._rotation, motion)
         before = (solver.position, solver.velocity, solver.acceleration)
         solver.lead(solver.position + out[layout.OUT_JOINTS :])
-        solver.move(position, rotation, motion, self._axes, dt)
+        solver.move(self._wanted_position, self._wanted_rotation, motion, self._axes, dt)
         objection = self._ensemble.forbids(solver.position, solver.velocity, dt)
         if objection is not None:
             solver.position, solver.velocity, solver.acceleration = before
@@ -248,14 +256,13 @@ class BehaviorImpedanceController:
             return
         arm_kinematics(self.arm.chain.links, solver.position, self._frames, self._J)
         take_back(dt, self._settings, motion, solver.error, self._J, solver.velocity, state)
-        self._tell(state[layout.LAST_ACCELERATION :][:6].copy())
+        self._tell(self._acceleration.copy())
         self._look_for_progress(dt, sample.wrench)
 
     def _look_for_progress(self, dt: float, wrench: Array) -> None:
         """Whether the tool gets on towards the set-point."""
-        freed = self._ensemble.total[layout.FREED :][:36].reshape(6, 6)
-        away = np.where(self._axes, self.output.error - freed @ self.output.error, 0.0)
-        self.output.stalled = self._progress.update(dt, self._state[layout.SET_TWIST :][:6], away)
+        counted_error(self._axes, self._ensemble.total, self._error, self._away)
+        self.output.stalled = self._progress.update(dt, self._set_twist, self._away)
         if self._refusals:
             self._refusals = {name: left - dt for name, left in self._refusals.items() if left > dt}
         if self.output.stalled:
@@ -264,17 +271,15 @@ class BehaviorImpedanceController:
 
     def _rest(self, dt: float, reason: str) -> None:
         """One sample of braking, every joint at its acceleration limit, and then of staying."""
-        before = self._state[:6].copy()
+        before = self._twist.copy()
         self.solver.stop(dt)
         self._restart()
         self._held = reason
         position, rotation, *_ = self.set_point()
-        error = self._out[layout.ERROR :][:6]
-        error[:3] = self._pose[9:] - position
-        rotation_error(self._pose[:9].reshape(3, 3), rotation, error[3:])
-        if not math.isfinite(error.sum()):
-            error[:] = 0.0
-        self._tell((self._state[:6] - before) / dt)
+        pose_error(self._position, self._rotation, position, rotation, self._error)
+        if not math.isfinite(self._error.sum()):
+            self._error[:] = 0.0
+        self._tell((self._twist - before) / dt)
 
     def _restart(self) -> None:
         """The law goes on from where the joints are and from how fast they move, without acceleration."""
@@ -287,10 +292,8 @@ class BehaviorImpedanceController:
         state[layout.CHANGED] = 1.0
 
     def _tell(self, acceleration: Array) -> None:
-        p, R = self._pose[9:].copy(), self._pose[:9].reshape(3, 3).copy()
-        self.output = ImpedanceOutput(
-            p, R, self._state[:6].copy(), acceleration, self._out[layout.ERROR :][:6].copy(), self._held
-        )
+        p, R = self._position.copy(), self._rotation.copy()
+        self.output = ImpedanceOutput(p, R, self._twist.copy(), acceleration, self._error.copy(), self._held)
 
 
 def _checked_wrench(wrench: Array) -> Array:
@@ -298,6 +301,6 @@ def _checked_wrench(wrench: Array) -> Array:
         checked: Array = np.array(wrench, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"a wrench is six finite numbers, got {wrench!r}") from error
-    if checked.shape != (6,) or not np.isfinite(checked).all():
+    if checked.shape != (6,) or not all_finite(checked):
         raise InputError(f"a wrench is six finite numbers, got {wrench}")
     return checked

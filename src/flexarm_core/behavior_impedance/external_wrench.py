@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 
-import numpy as np
-
 from flexarm_core.behavior_impedance.tool_wrench import ToolWrench
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
-from flexarm_core.types import Array, CartesianReference
+from flexarm_core.types import Array, all_finite
 
 REST = 1e-2  # [rad/s | m/s] velocity below which a joint counts as at rest
 KEPT = 32  # readings: some may come before the joint state of their stamp
@@ -27,7 +25,7 @@ class ExternalWrench:
     def __init__(self, sensor: str, tool: ToolWrench | None, model: ArmModel, gravity: Array) -> None:
         """Read a sensor, None: there is none, under a gravity (3,) in axes of the root link [m/s^2]."""
         self.sensor, self._tool, self.timeout = sensor, tool, 0.0
-        self._base, self._world, self._gravity = BaseLink(model), model.world_frame, gravity
+        self._base, self._gravity, self._weighs = BaseLink(model), gravity, bool(gravity.any())
         self.reset()
 
     def reset(self) -> None:
@@ -44,15 +42,17 @@ class ExternalWrench:
         Raises:
             InputError: numbers that are not finite; there is no wrench then.
         """
-        good = reading is not None and bool(np.isfinite(reading).all())
+        good = reading is not None and all_finite(reading)
         self._readings.append((stamp, reading if good else None))
         if reading is not None and not good:
             raise InputError(f"wrench of '{self.sensor}' is not finite: {reading}")
 
     def _reading(self, stamp: int) -> Array | None:
         """The reading of a stamp [ns], else the newest before it, else the first after it; None where it is too old."""
-        before = [entry for entry in self._readings if entry[0] <= stamp]
-        chosen = before[-1] if before else next(iter(self._readings), None)
+        chosen = None
+        for chosen in reversed(self._readings):
+            if chosen[0] <= stamp:
+                break
         if chosen is None or abs(stamp - chosen[0]) * 1e-9 > self.timeout:
             return None
         return chosen[1]
@@ -94,7 +94,4 @@ class ExternalWrench:
 
     def _gravity_in_base(self, deflection: Array) -> Array:
         """Gravity (3,) in axes of the base link [m/s^2]: where the root's axes lie there."""
-        origin, none = np.zeros(3), np.zeros(6)
-        root = CartesianReference(0, self._world, origin, np.eye(3), none, none, np.ones(6, dtype=bool))
-        in_base: Array = self._base.reference(root, deflection)[1] @ self._gravity
-        return in_base
+        return self._base.turned(self._gravity, deflection) if self._weighs else self._gravity

@@ -30,7 +30,7 @@ class JointDeviation:
     def check(self, measured: Array, commanded: Array) -> str:
         """What is wrong with measured joints (n,) after they were sent to (n,) [rad | m]; empty where nothing is."""
         off = np.abs(measured - commanded)
-        worst = int(np.argmax(off))
+        worst = int(off.argmax())
         self._away = bool(off[worst] > (RESUME * self.tolerance if self._away else self.tolerance))
         if not self._away:
             return ""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior
+from flexarm_core.behavior_impedance.layout import FREED
+from flexarm_core.compiled import kernel
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.types import Array
 
@@ -29,10 +34,10 @@ class Progress:
             set_twist: (6,) of the set-point [m/s, rad/s].
             error: (6,) of the tool from the set-point, of the directions in which it counts [m, rad].
         """
-        if not _within(set_twist, STILL) or _within(error, AWAY):
+        size = _distance(set_twist, error)
+        if size < 0.0:
             self._time, self._least = 0.0, math.inf
             return False
-        size = math.hypot(*error[:3] / AWAY[0], *error[3:] / AWAY[1])
         if size < (1.0 - NEARER) * self._least:
             self._time, self._least = 0.0, size
         self._time += dt
@@ -54,6 +59,25 @@ def hindrances(active: list[ActiveBehavior], wrench: Array, solver: RedundancySo
     return tuple(found)
 
 
-def _within(spatial: Array, bounds: tuple[float, float]) -> bool:
-    v, w = spatial[:3], spatial[3:]
-    return bool(v.dot(v) <= bounds[0] ** 2 and w.dot(w) <= bounds[1] ** 2)
+@kernel
+def counted_error(axes: NDArray[np.bool_], total: Array, error: Array, out: Array) -> None:
+    """Part of the error (6,) along wanted axes that the contributions ``total`` do not free, into ``out`` (6,)."""
+    for i in range(6):
+        out[i] = error[i] if axes[i] else 0.0
+        for j in range(6):
+            out[i] -= total[FREED + 6 * i + j] * error[j] if axes[i] else 0.0
+
+
+@kernel
+def _distance(set_twist: Array, error: Array) -> float:
+    """Size of an error in units of :data:`AWAY`; -1 where it is within them or its set-point moves."""
+    square, resting, near = 0.0, True, True
+    for part in range(2):
+        speed = length = 0.0
+        for i in range(3 * part, 3 * part + 3):
+            speed += set_twist[i] ** 2
+            length += error[i] ** 2
+        resting = resting and speed <= STILL[part] ** 2
+        near = near and length <= AWAY[part] ** 2
+        square += length / AWAY[part] ** 2
+    return math.sqrt(square) if resting and not near else -1.0

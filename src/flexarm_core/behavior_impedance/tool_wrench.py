@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.types import Array
+from flexarm_core.types import Array, all_finite
 
 CONVENTIONS = ("outboard_on_inboard", "inboard_on_outboard")
 
@@ -66,7 +67,8 @@ class ToolWrench:
         if convention not in CONVENTIONS:
             raise ConfigError(f"wrench convention '{convention}' is unknown; valid: {', '.join(CONVENTIONS)}")
         self._sign = 1.0 if convention == CONVENTIONS[0] else -1.0
-        self._rotation, self._offset, self._chain = placed[:3, :3], placed[:3, 3], chain
+        self._rotation, self._offset = np.ascontiguousarray(placed[:3, :3]), np.ascontiguousarray(placed[:3, 3])
+        self._chain = chain
         self.mass, self.center_of_mass = _load_outboard(description, self.frame)
         if mass is not None:
             if not 0.0 <= mass < math.inf:
@@ -77,6 +79,7 @@ class ToolWrench:
             if self.center_of_mass.shape != (3,) or not np.isfinite(self.center_of_mass).all():
                 raise ConfigError(f"the tool's centre of mass must be three finite numbers [m], got {center_of_mass}")
         self.bias = np.zeros(6)
+        self.external(np.zeros(chain.n), np.zeros(6), np.zeros(3))  # loads the compiled code
 
     def external(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
         """Wrench (6,) ``[f; n]`` on the tool at its frame's origin, axes of the base link [N, N*m].
@@ -89,14 +92,16 @@ class ToolWrench:
         Raises:
             InputError: the reading is not six finite numbers.
         """
-        reading: Array = np.asarray(wrench_in_sensor, dtype=float)
-        if reading.shape != (6,) or not np.isfinite(reading).all():
+        reading: Array = np.ascontiguousarray(wrench_in_sensor, dtype=float)
+        if reading.shape != (6,) or not all_finite(reading):
             raise InputError(f"a wrench is six finite numbers, got {wrench_in_sensor}")
         _, R = self._chain.pose(position)
-        in_sensor = self._sign * (reading - self.bias) - self._weight(R, gravity_in_base)
-        R_sensor = R @ self._rotation
-        force = R_sensor @ in_sensor[:3]
-        return np.concatenate((force, R_sensor @ in_sensor[3:] + np.cross(R @ self._offset, force)))
+        on_tool = np.empty(6)
+        _carry_to_tool(
+            R, self._rotation, self._offset, self.mass, self.center_of_mass, gravity_in_base, self._sign, reading,
+            self.bias, on_tool,
+        )  # fmt: skip
+        return on_tool
 
     def bias_at_rest(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
         """The bias (6,) with which a reading of an unloaded tool comes to no external wrench; see :meth:`external`."""
@@ -105,8 +110,44 @@ class ToolWrench:
 
     def _weight(self, R: Array, gravity_in_base: Array) -> Array:
         """Of what hangs outboard, (6,) in the sensor's axes at its origin [N, N*m]."""
-        force = self.mass * ((R @ self._rotation).T @ gravity_in_base)
-        return np.concatenate((force, np.cross(self.center_of_mass, force)))
+        wrench = np.empty(6)
+        _weigh(R, self._rotation, self.mass, self.center_of_mass, gravity_in_base, wrench)
+        return wrench
+
+
+@kernel
+def _weigh(R: Array, mounted: Array, mass: float, center: Array, gravity: Array, wrench: Array) -> None:
+    """Weight (6,) ``[f; c x f]``, ``f = m (R R_s)^T g``, of a mass seen from a sensor turned by ``R_s`` in the tool."""
+    for i in range(3):
+        wrench[i] = 0.0
+        for j in range(3):
+            for k in range(3):
+                wrench[i] += mass * R[k, j] * mounted[j, i] * gravity[k]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        wrench[3 + i] = center[j] * wrench[k] - center[k] * wrench[j]
+
+
+@kernel
+def _carry_to_tool(
+    R: Array, mounted: Array, offset: Array, mass: float, center: Array, gravity: Array, sign: float, reading: Array,
+    bias: Array, on_tool: Array,
+) -> None:  # fmt: skip
+    """:meth:`ToolWrench.external`: of a reading at a sensor that sits turned by ``mounted``, ``offset`` (3,) away."""
+    in_sensor, arm = np.empty(6), np.empty(3)
+    _weigh(R, mounted, mass, center, gravity, in_sensor)
+    for i in range(6):
+        in_sensor[i] = sign * (reading[i] - bias[i]) - in_sensor[i]
+    for i in range(3):
+        arm[i] = on_tool[i] = on_tool[3 + i] = 0.0
+        for j in range(3):
+            arm[i] += R[i, j] * offset[j]
+            for k in range(3):
+                on_tool[i] += R[i, j] * mounted[j, k] * in_sensor[k]
+                on_tool[3 + i] += R[i, j] * mounted[j, k] * in_sensor[3 + k]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        on_tool[3 + i] += arm[j] * on_tool[k] - arm[k] * on_tool[j]
 
 
 def tool_sensors(description: RobotDescription, chain: Chain) -> tuple[str, ...]:

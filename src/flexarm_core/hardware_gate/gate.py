@@ -27,11 +27,19 @@ from numpy.typing import NDArray
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.braking import Braking
-from flexarm_core.hardware_gate.limits import JointLimits, acceleration_bounds, is_allowed
+from flexarm_core.hardware_gate.limits import (
+    JointLimits,
+    acceleration_bounds,
+    believe_friction,
+    bound_effort,
+    is_allowed,
+)
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 COMMAND_MODES = ("effort", "velocity", "position")
+FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # of a joint reference
+NOTHING = np.zeros(0)
 RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be made up for
 
 
@@ -100,7 +108,17 @@ class HardwareGate:
         """Bind the gate to an arm."""
         self.model, self.limits, self.config = model, limits, config
         self._braking = Braking(limits.acceleration, config.hold_frequency, config.period)
+        self._no_friction = np.zeros(model.n)
+        self._load_compiled()
         self.reset()
+
+    def _load_compiled(self) -> None:
+        """Call once what judges an effort, so that the first that counts is not late."""
+        none, base, table = np.zeros(self.model.n), np.zeros(self.model.m), self.limits.table
+        self.model.forward_dynamics(ArmState(0, none, none, base, base), none)
+        is_allowed(self.limits, none, none, none, self.config.period)
+        believe_friction(table, RUN_AWAY, none, none, none, np.empty_like(none))
+        bound_effort(table, none, none, self.config.period, np.empty_like(none))
 
     def reset(self) -> None:
         """Forget everything but the settings."""
@@ -115,6 +133,7 @@ class HardwareGate:
         self._reference_stamp: int | None = None
         self._answered: int | None = None
         self._early: JointReference | None = None
+        self._sound: JointReference | None = None  # the newest that was found usable
         self._command: Array | None = None
         self._rate = np.zeros(self.model.n)
         self._braking.reset()
@@ -179,7 +198,7 @@ class HardwareGate:
             InputError: the reference is not usable; call :meth:`on_unusable_reference` with the message.
         """
         if not self._interrupted:  # else it may be meant for the commands that were, or for those that will be
-            self._wanted(reference)
+            self._check(reference)
         self._reference_stamp = reference.stamp
         if self._measured is None or reference.stamp > self._measured.stamp:
             self._early = reference  # topics are not ordered among each other: its state is still on the way
@@ -200,7 +219,10 @@ class HardwareGate:
             return self._answer(state.stamp, self._braking_command(state))
         if self._state is not GateState.RUNNING:
             self._state, self._reason, self._good = GateState.RUNNING, "", 0
-        return self._answer(state.stamp, self._limited_command(self._wanted(reference), reference.friction, state))
+        if reference is not self._sound:
+            self._check(reference)
+        wanted = getattr(reference, self.config.command_mode)
+        return self._answer(state.stamp, self._limited_command(wanted, reference.friction, state))
 
     def on_unusable_reference(self, reason: str) -> Array | None:
         """A reference came that cannot be used: brake; return the command that answers the newest state."""
@@ -238,7 +260,7 @@ class HardwareGate:
         """
         self.config = replace(self.config, command_mode=command_mode or self.config.command_mode)
         self._interrupted = self._silent = False
-        self._command = self._early = self._answered = self._first_stamp = None
+        self._command = self._early = self._sound = self._answered = self._first_stamp = None
         self._good = 0
         if self._measured is None:
             return None
@@ -254,23 +276,21 @@ class HardwareGate:
             return np.zeros(self.model.n)
         return self.model.gravity_effort(self._measured)
 
-    def _wanted(self, reference: JointReference) -> Array:
-        """The commanded vector (n,) of a usable reference."""
-        names = ("position", "velocity", "acceleration", "effort", "friction")
-        fields = {name: getattr(reference, name) for name in names}
-        given = {name: value for name, value in fields.items() if value is not None}
+    def _check(self, reference: JointReference) -> None:
+        """Raise InputError unless a reference has what the mode commands, in this arm's shape and finite numbers."""
+        given = [name for name in FIELDS if getattr(reference, name) is not None]
         mode = self.config.command_mode
         if mode not in given:
             raise InputError(
                 f"command mode '{mode}' needs {mode} in the joint reference; given: {', '.join(given) or 'nothing'}"
             )
-        for name, value in given.items():
+        for name in given:
+            value = getattr(reference, name)
             if value.shape != (self.model.n,):
                 raise InputError(f"joint reference {name} has shape {value.shape}, expected ({self.model.n},)")
-            if not np.isfinite(value).all():
+            if not all_finite(value):
                 raise InputError(f"joint reference {name} is not finite: {value}")
-        wanted: Array = given[mode]
-        return wanted
+        self._sound = reference
 
     def _stop(self, reason: str) -> None:
         if self._state is not GateState.STOPPING:
@@ -301,7 +321,7 @@ class HardwareGate:
     def _limited_command(self, command: Array, friction: Array | None, state: ArmState) -> Array:
         mode, dt = self.config.command_mode, self.config.period
         if mode == "effort":
-            return self._limited_effort(command, np.zeros(self.model.n) if friction is None else friction, state)
+            return self._limited_effort(command, self._no_friction if friction is None else friction, state)
         start = self._command if self._command is not None else state.position
         if mode == "velocity":
             wanted = (command - self._rate) / dt
@@ -315,22 +335,15 @@ class HardwareGate:
         return np.where(acceleration == wanted, command, limited)
 
     def _limited_effort(self, effort: Array, friction: Array, state: ArmState) -> Array:
-        taken = self._believed(friction, state)
+        taken = np.empty(self.model.n)
+        doubted = believe_friction(self.limits.table, RUN_AWAY, friction, state.position, state.velocity, taken)
         wanted = self.model.forward_dynamics(state, effort - taken)
         acceleration = self._bounded(wanted, state.position, state.velocity, tolerance=1e-9)
-        if not np.array_equal(acceleration, wanted):
+        if acceleration is not wanted and not np.array_equal(acceleration, wanted):
             effort = self.model.inverse_dynamics(self.model.blocks(state), state, acceleration) + taken
-        self._report_limited(taken != friction, "friction")
+        if doubted:
+            self._report_limited(taken != friction, "friction")
         return self._bounded_effort(effort, self.config.period)
-
-    def _believed(self, friction: Array, state: ArmState) -> Array:
-        """Friction within its bounds; none that drives a joint on which is beyond a limit already."""
-        limits = self.limits
-        most = np.minimum(limits.friction, limits.effort)  # the motor cannot lose more than it gives
-        fast = (1.0 + RUN_AWAY) * limits.velocity
-        above = (state.velocity > fast) | (state.position > limits.upper)
-        below = (state.velocity < -fast) | (state.position < limits.lower)
-        return np.clip(friction, np.where(below, 0.0, -most), np.where(above, 0.0, most))
 
     def _bounded(self, wanted: Array, position: Array, velocity: Array, tolerance: float) -> Array:
         if is_allowed(self.limits, position, velocity, wanted, self.config.period):
@@ -343,11 +356,9 @@ class HardwareGate:
         return np.where(outside, np.clip(wanted, lowest, highest), wanted)
 
     def _bounded_effort(self, effort: Array, dt: float) -> Array:
-        bounded = np.clip(effort, -self.limits.effort, self.limits.effort)
-        if self._command is not None:
-            change = self.limits.effort_rate * dt
-            bounded = np.clip(bounded, self._command - change, self._command + change)
-        self._report_limited(bounded != effort, "effort")
+        bounded, before = np.empty(self.model.n), NOTHING if self._command is None else self._command
+        if bound_effort(self.limits.table, effort, before, dt, bounded):
+            self._report_limited(bounded != effort, "effort")
         return bounded
 
     def _report_limited(self, beyond: NDArray[np.bool_], limit: str) -> None:

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
+
+LOWER, UPPER, VELOCITY, ACCELERATION, EFFORT, EFFORT_RATE, FRICTION = range(7)  # rows of the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class JointLimits:
         effort: (n,) [N*m | N].
         effort_rate: (n,) [N*m/s | N/s].
         friction: (n,) largest that a reference may say of its effort, infinite: the effort limit [N*m | N].
+        table: (7, n) all of them, a row each, for what is compiled.
     """
 
     lower: Array
@@ -31,6 +35,7 @@ class JointLimits:
     effort: Array
     effort_rate: Array
     friction: Array = field(default_factory=lambda: np.array(np.inf))
+    table: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Raise ConfigError for limits that leave nothing or are not numbers."""
@@ -41,6 +46,8 @@ class JointLimits:
             raise ConfigError("acceleration limits must be finite: a stop needs a deceleration")
         if not np.all(self.lower < self.upper):
             raise ConfigError("lower position limits must lie below the upper ones")
+        rows = (self.lower, self.upper, self.velocity, self.acceleration, self.effort, self.effort_rate, self.friction)
+        object.__setattr__(self, "table", np.array(np.broadcast_arrays(*rows), dtype=float))
 
 
 def _highest_acceleration(distance: Array, velocity: Array, deceleration: Array, dt: float) -> Array:
@@ -68,16 +75,59 @@ def is_allowed(limits: JointLimits, position: Array, velocity: Array, accelerati
     Sufficient, not necessary: where it says no, :func:`acceleration_bounds` says what is allowed. After the sample, the
     joint has moved by ``max(v, v1) dt`` at most and needs ``v1 |v1| / 2 A`` to stop.
     """
-    after = velocity + acceleration * dt
-    stopped = position + after * np.abs(after) / (2.0 * limits.acceleration)
-    return bool(
-        np.all(np.abs(acceleration) <= limits.acceleration)
-        and np.all(np.abs(after) <= limits.velocity)
-        and np.all(stopped + np.maximum(velocity, after) * dt <= limits.upper)
-        and np.all(stopped + np.minimum(velocity, after) * dt >= limits.lower)
-        and np.all(position <= limits.upper)
-        and np.all(position >= limits.lower)
-    )
+    return bool(_is_allowed(limits.table, position, velocity, acceleration, dt))
+
+
+@kernel
+def _is_allowed(table: Array, position: Array, velocity: Array, acceleration: Array, dt: float) -> bool:
+    for i in range(position.shape[0]):
+        after = velocity[i] + acceleration[i] * dt
+        stopped = position[i] + after * abs(after) / (2.0 * table[ACCELERATION, i])
+        allowed = abs(acceleration[i]) <= table[ACCELERATION, i] and abs(after) <= table[VELOCITY, i]
+        allowed = allowed and max(stopped + max(velocity[i], after) * dt, position[i]) <= table[UPPER, i]
+        if not (allowed and min(stopped + min(velocity[i], after) * dt, position[i]) >= table[LOWER, i]):
+            return False
+    return True
+
+
+@kernel
+def believe_friction(
+    table: Array, run_away: float, friction: Array, position: Array, velocity: Array, out: Array
+) -> bool:
+    """Friction (n,) within its bounds into ``out``; none that drives a joint on which is beyond a limit already.
+
+    A joint is too fast, too, from this share ``run_away`` of its velocity limit beyond it on.
+
+    Returns:
+        Whether some of it is not believed.
+    """
+    doubted = False
+    for i in range(out.shape[0]):
+        most = min(table[FRICTION, i], table[EFFORT, i])  # the motor cannot lose more than it gives
+        fast = (1.0 + run_away) * table[VELOCITY, i]
+        above = velocity[i] > fast or position[i] > table[UPPER, i]
+        below = velocity[i] < -fast or position[i] < table[LOWER, i]
+        out[i] = min(max(friction[i], 0.0 if below else -most), 0.0 if above else most)
+        doubted = doubted or out[i] != friction[i]
+    return doubted
+
+
+@kernel
+def bound_effort(table: Array, effort: Array, before: Array, dt: float, out: Array) -> bool:
+    """Effort (n,) within its limits into ``out``, and by no more away from ``before`` (n,), empty: nothing was before.
+
+    Returns:
+        Whether it had to change.
+    """
+    changed = False
+    for i in range(out.shape[0]):
+        bounded = min(max(effort[i], -table[EFFORT, i]), table[EFFORT, i])
+        if before.size:
+            change = table[EFFORT_RATE, i] * dt
+            bounded = min(max(bounded, before[i] - change), before[i] + change)
+        changed = changed or bounded != effort[i]
+        out[i] = bounded
+    return changed
 
 
 def acceleration_bounds(limits: JointLimits, position: Array, velocity: Array, dt: float) -> tuple[Array, Array]:

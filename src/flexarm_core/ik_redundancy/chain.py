@@ -1,8 +1,4 @@
-"""Chain: the joints between the base link and the tool, as the compiled kernels walk them.
-
-Frames are turned so that every joint moves along or about its own z axis: with ``T_i`` the fixed transform before joint
-``i``, ``T_tool`` the one behind the last, the tool is at ``T_1 Z(q_1) T_2 Z(q_2) ... T_tool`` in the base link's frame.
-"""
+"""Chain: the joints between the base link and the tool, as the compiled kernels walk them (see ``joint_path``)."""
 
 from __future__ import annotations
 
@@ -13,10 +9,9 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.robot.description import Joint, RobotDescription
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.joint_path import PRISMATIC, joints_inboard, link_rows
 from flexarm_core.types import Array
-
-REVOLUTE, PRISMATIC = 0.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +23,7 @@ class Chain:
         continuous: (n,) whether a joint turns without end.
         base_frame: link in whose frame poses are given.
         tool_frame: link whose frame is the tool.
-        links: (n + 1, 13) a row a joint and one for the tool: rotation (9, row by row) and translation (3) [m] of the
-            fixed transform before it, and 0 for a revolute, 1 for a prismatic joint.
+        links: (n + 1, 13) a row a joint and one for the tool, see :class:`JointPath`.
         lower: (n,) position limits [rad | m], infinite where there are none.
         upper: (n,)
         velocity_limit: (n,) [rad/s | m/s], infinite where there is none.
@@ -72,47 +66,44 @@ def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
         RobotDescriptionError: the tool is not carried by an actuated joint.
     """
     tool, base = description.tool_frame(tool_frame), description.base_frame
-    by_child = {joint.child: joint for joint in description.joints.values()}
-    path: list[Joint] = []
-    link = tool
-    while link != base and link in by_child:
-        path.insert(0, by_child[link])
-        link = by_child[link].parent
+    path = joints_inboard(description, tool, base)
     joints = [joint for joint in path if joint.kind != "fixed"]
-    if link != base or not joints:
+    if not joints or path[0].parent != base:
         raise RobotDescriptionError(f"no actuated joint lies between '{base}' and the tool frame '{tool}'")
-    rows, fixed = [], np.eye(4)
-    for joint in path:
-        fixed = fixed @ joint.transform_child_to_parent
-        if joint.kind != "fixed":
-            turn = np.eye(4)
-            turn[:3, :3] = _axis_to_z(joint.axis)
-            kind = PRISMATIC if joint.kind == "prismatic" else REVOLUTE
-            rows.append(_row(fixed @ turn, kind))
-            fixed = turn.T  # a pure rotation
-    rows.append(_row(fixed, 0.0))
+    names, links = link_rows(path, [joint.name for joint in joints], np.eye(4))
     return Chain(
-        joint_names=tuple(joint.name for joint in joints),
+        joint_names=tuple(names),
         continuous=tuple(joint.kind == "continuous" for joint in joints),
         base_frame=base,
         tool_frame=tool,
-        links=np.array(rows),
+        links=links,
         lower=np.array([joint.lower for joint in joints]),
         upper=np.array([joint.upper for joint in joints]),
         velocity_limit=np.array([joint.velocity_limit for joint in joints]),
     )
 
 
-def _row(transform: Array, kind: float) -> Array:
-    return np.concatenate((transform[:3, :3].ravel(), transform[:3, 3], [kind]))
+@kernel
+def is_rotation(R: Array, tolerance: float) -> bool:
+    """Whether a matrix (3, 3) is a rotation: ``|R R^T - 1| < tolerance`` in every entry, and no reflection."""
+    for i in range(3):
+        for j in range(3):
+            entry = -1.0 if i == j else 0.0
+            for k in range(3):
+                entry += R[i, k] * R[j, k]
+            if not abs(entry) < tolerance:
+                return False
+    x, y = R[0, 1] * R[1, 2] - R[0, 2] * R[1, 1], R[0, 2] * R[1, 0] - R[0, 0] * R[1, 2]
+    z = R[0, 0] * R[1, 1] - R[0, 1] * R[1, 0]
+    return bool(x * R[2, 0] + y * R[2, 1] + z * R[2, 2] > 0.0)
 
 
-def _axis_to_z(axis: Array) -> Array:
-    """Rotation whose third column is the axis."""
-    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
-    x = np.cross(helper, axis)
-    x /= np.linalg.norm(x)
-    return np.column_stack((x, np.cross(axis, x), axis))
+@kernel
+def pose_error(position: Array, rotation: Array, p: Array, R: Array, out: Array) -> None:
+    """What leads from the pose ``p`` (3,), ``R`` (3, 3) to another: ``out`` (6,), way and rotation vector [m, rad]."""
+    for i in range(3):
+        out[i] = position[i] - p[i]
+    rotation_error(rotation, R, out[3:])
 
 
 @kernel

@@ -8,17 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import Chain, rotation_error
+from flexarm_core.ik_redundancy.chain import Chain, is_rotation, pose_error
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
 from flexarm_core.ik_redundancy.step import FREE, WEIGHTS, weight_roots
 from flexarm_core.ik_redundancy.tracking import damped_least_squares, track, track_size
-from flexarm_core.types import Array
+from flexarm_core.types import Array, all_finite
 
 ALL_AXES = np.ones(6, dtype=bool)
 LIMITED = 1e-9  # share of a limit within which a joint counts as held by it
+ROTATION = 1e-3  # by which ``R R^T`` may differ from 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class RedundancySolver:
         """
         n = self.chain.n
         q, v = np.array(position, dtype=float), np.array(np.zeros(n) if velocity is None else velocity, dtype=float)
-        if q.shape != (n,) or v.shape != (n,) or not (np.isfinite(q).all() and np.isfinite(v).all()):
+        if q.shape != (n,) or v.shape != (n,) or not all_finite(q, v):
             raise InputError(f"the solver needs {n} finite joint positions and velocities, got {position}, {velocity}")
         self.reset()
         self.position, self.velocity, self._begin = q, v, q.copy()
@@ -138,6 +140,11 @@ class RedundancySolver:
     def update(
         self, position: Array, rotation: Array, axes: NDArray[np.bool_] = ALL_AXES, dt: float = 1e-3
     ) -> RedundancyStatus:
+        """:meth:`follow`, and how well that went."""
+        self.follow(position, rotation, axes, dt)
+        return self.status()
+
+    def follow(self, position: Array, rotation: Array, axes: NDArray[np.bool_] = ALL_AXES, dt: float = 1e-3) -> None:
         """One sample towards a tool pose; the result is in ``position``, ``velocity`` and ``acceleration``.
 
         Args:
@@ -160,13 +167,11 @@ class RedundancySolver:
         axes = np.asarray(axes, dtype=bool)
         self._motion[:] = 0.0
         if self._wanted is not None:
-            self._motion[:3] = position - self._wanted[0]
-            rotation_error(rotation, self._wanted[1], self._motion[3:])
+            pose_error(position, rotation, *self._wanted, self._motion)
         self._advance(position, rotation, axes, dt)
-        return self.status()
 
     def move(self, position: Array, rotation: Array, motion: Array, axes: NDArray[np.bool_], dt: float) -> None:
-        """:meth:`update` for who calls it from a law of its own: nothing is checked, its status only made where asked.
+        """:meth:`follow` for who calls it from a law of its own: nothing is checked.
 
         Args:
             position: (3,) of the tool wanted at the end of the sample, axes of the base link [m].
@@ -176,7 +181,7 @@ class RedundancySolver:
             dt: sample time [s].
         """
         self._motion[:] = motion
-        self._advance(position, rotation, axes, dt)
+        self._advance(position.copy(), rotation.copy(), axes, dt)
 
     @property
     def error(self) -> Array:
@@ -203,8 +208,9 @@ class RedundancySolver:
         config = self._config
         plan, origin = self._plan(axes)
         out = np.empty(self.chain.n)
-        constant = config.objective_time_constant
-        self._settings[:] = dt, 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant), config.corrections
+        constant, settings = config.objective_time_constant, self._settings
+        settings[0], settings[1] = dt, 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant)
+        settings[2] = config.corrections
         least = math.nan
         if config.method == "orthogonalisation":
             least = track(
@@ -250,42 +256,46 @@ class RedundancySolver:
         return plan, origin
 
     def _status(self, axes: NDArray[np.bool_], before: Array, dt: float, least: float) -> RedundancyStatus:
-        n, share, error = self.chain.n, self._share, np.where(axes, self._memory[:6], 0.0)
-        lower, upper, fastest, strongest = self._limits
-        with np.errstate(invalid="ignore"):
-            at = np.abs(self.velocity) >= fastest * (1.0 - LIMITED) - 1e-12
-            at |= np.abs(self.velocity - before) >= strongest * dt * (1.0 - LIMITED) - 1e-12
-        at |= (self.position >= upper - 1e-6) | (self.position <= lower + 1e-6)
+        error, held = np.where(axes, self._memory[:6], 0.0), np.empty(self.chain.n, dtype=bool)
+        _find_held(self._limits, self.position, self.velocity, before, dt, held)
+        rows = [row for row in zip(ROW_NAMES, axes.tolist(), *self._share.tolist(), strict=True) if row[1]]
         return RedundancyStatus(
             position_error=error[:3],
             rotation_error=error[3:],
-            dropped=_names(axes & (share[0] == 0.0)),
-            damped=_names(axes & (share[0] > 0.0) & (share[0] < 1.0)),
-            cut=_names(axes & (share[1] < 1.0)),
-            limited=tuple(name for name, held in zip(self.chain.joint_names, at, strict=True) if held),
-            condition_number=self._condition(axes, n),
+            dropped=tuple(name for name, _, kept, _ in rows if kept == 0.0),
+            damped=tuple(name for name, _, kept, _ in rows if 0.0 < kept < 1.0),
+            cut=tuple(name for name, _, _, got in rows if got < 1.0),
+            limited=tuple(name for name, at in zip(self.chain.joint_names, held.tolist(), strict=True) if at),
+            condition_number=self._condition(axes),
             least_row=least,
         )
 
-    def _condition(self, axes: NDArray[np.bool_], n: int) -> float:
+    def _condition(self, axes: NDArray[np.bool_]) -> float:
         J = self.chain.kinematics(self.position)[2]
         J[3:] *= self._config.length_scale
         values = np.linalg.svd(J[axes], compute_uv=False)
         if not values.size:
             return math.nan
-        if n < axes.sum():
+        if self.chain.n < axes.sum():
             return math.inf
         return float(values[0] / values[-1]) if values[-1] > 0.0 else math.inf
 
 
-def _names(rows: NDArray[np.bool_]) -> tuple[str, ...]:
-    return tuple(name for name, there in zip(ROW_NAMES, rows, strict=True) if there)
+@kernel
+def _find_held(
+    limits: Array, position: Array, velocity: Array, before: Array, dt: float, held: NDArray[np.bool_]
+) -> None:
+    """Which joints (n,) are at a limit after a sample at whose begin their velocity was ``before`` (n,)."""
+    for i in range(held.shape[0]):
+        fast = abs(velocity[i]) >= limits[2, i] * (1.0 - LIMITED) - 1e-12
+        strong = abs(velocity[i] - before[i]) >= limits[3, i] * dt * (1.0 - LIMITED) - 1e-12
+        held[i] = fast or strong or position[i] >= limits[1, i] - 1e-6 or position[i] <= limits[0, i] + 1e-6
 
 
 def _checked_pose(position: Array, rotation: Array) -> tuple[Array, Array]:
     p, R = np.array(position, dtype=float), np.array(rotation, dtype=float, order="C")
-    if p.shape != (3,) or R.shape != (3, 3) or not (np.isfinite(p).all() and np.isfinite(R).all()):
+    if p.shape != (3,) or R.shape != (3, 3) or not all_finite(p, R.ravel()):
         raise InputError(f"a tool pose is three finite numbers and a (3, 3) rotation, got {position} and {rotation}")
-    if not np.abs(R @ R.T - np.eye(3)).max() < 1e-3 or np.linalg.det(R) < 0.0:
+    if not is_rotation(R, ROTATION):
         raise InputError(f"the tool's orientation is no rotation: {rotation}")
     return p, R

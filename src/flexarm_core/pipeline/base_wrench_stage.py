@@ -11,7 +11,7 @@ from flexarm_core.base_wrench.controller import BaseWrenchController
 from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
 from flexarm_core.base_wrench.motion_filter import MotionFilter
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference
+from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference, all_finite
 
 
 class BaseWrenchStage:
@@ -88,8 +88,7 @@ class BaseWrenchStage:
             return
         answer = self.answer(wanted)
         assert answer.effort is not None and self.controller is not None  # which is what it is for
-        limit = self.controller.model.effort_limit
-        self._commanded = stamp, np.clip(answer.effort, -limit, limit)
+        self._commanded = stamp, answer.effort
         tick.give_joints(self.name, answer)
 
     def estimate(self, sample: BaseWrenchSample, left_out: Sequence[str] = ()) -> BaseWrenchEstimate:
@@ -117,9 +116,12 @@ class BaseWrenchStage:
     def _effort(self, tick: Tick) -> Array | None:
         """Effort (n,) that acted until this sample; None where that of a joint is not known."""
         effort = tick.sample.effort if self._measured_effort else np.full(len(tick.sample.position), np.nan)
+        if all_finite(effort):
+            return effort
         if self._commanded is not None and self._commanded[0] == self._last:
-            effort = np.where(np.isfinite(effort), effort, self._commanded[1])
-        return effort if np.isfinite(effort).all() else None
+            limit = self.estimator.model.effort_limit
+            effort = np.where(np.isfinite(effort), effort, np.clip(self._commanded[1], -limit, limit))
+        return effort if all_finite(effort) else None
 
     def _base_motion(self, tick: Tick) -> tuple[Array, Array, Array] | None:
         """Deflection, its rate and acceleration (m,); None where the estimate that they come from is missing."""

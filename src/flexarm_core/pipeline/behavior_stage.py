@@ -13,10 +13,10 @@ from flexarm_core.behavior_impedance.joint_deviation import JointDeviation
 from flexarm_core.behavior_impedance.path_stream import give_reference, stream_followers
 from flexarm_core.errors import InputError
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.pipeline.whole_reference import whole_reference
+from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
-from flexarm_core.types import ArmState, Array, CartesianReference, JointReference
+from flexarm_core.types import ArmState, Array, CartesianReference, JointReference, all_finite
 
 
 class BehaviorSource(Protocol):
@@ -76,6 +76,7 @@ class BehaviorStage:
         chain = controller.arm.chain
         self._place = np.array([model.joint_names.index(name) for name in chain.joint_names])
         self.deviation = JointDeviation(chain.joint_names)
+        load_compiled()
         self.reset()
 
     def reset(self) -> None:
@@ -148,7 +149,7 @@ class BehaviorStage:
         Raises:
             InputError: it is not finite; nothing changes.
         """
-        if not np.isfinite(np.concatenate((state.position, state.velocity, state.deflection))).all():
+        if not all_finite(state.position, state.velocity, state.deflection):
             raise InputError(f"the state is not finite: {state.position}, {state.velocity}, base {state.deflection}")
         stamp, measured = state.stamp, state.position[self._place]
         self.remarks, self.trouble, self.defect = [], "", ""
@@ -186,9 +187,8 @@ class BehaviorStage:
             self.controller.update(stamp, dt, None, self.trouble)
 
     def _tool(self, stamp: int) -> CartesianReference:
-        controller = self.controller
-        out, axes = controller.output, np.array(controller.config.axes, dtype=bool)
-        frame = controller.arm.chain.base_frame
+        controller, out = self.controller, self.controller.output
+        frame, axes = controller.arm.chain.base_frame, controller.axes
         return CartesianReference(stamp, frame, out.position, out.rotation, out.twist, out.acceleration, axes)
 
     def _joints(self, stamp: int) -> JointReference:

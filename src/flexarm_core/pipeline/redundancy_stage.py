@@ -7,10 +7,10 @@ import numpy as np
 from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.solver import RedundancySolver, RedundancyStatus
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.pipeline.whole_reference import whole_reference
+from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
-from flexarm_core.types import Array
+from flexarm_core.types import Array, all_finite
 
 
 class RedundancyStage:
@@ -18,7 +18,6 @@ class RedundancyStage:
 
     Attributes:
         solver: of the arm's chain.
-        status: what it says of the last sample; None: no pose was wanted, or none could be used.
     """
 
     name = "ik_redundancy_solver"
@@ -34,14 +33,20 @@ class RedundancyStage:
         self.solver = solver
         self._base, self._gap, self._elastic = BaseLink(model), state_timeout, model.m
         self._place = np.array([model.joint_names.index(name) for name in solver.chain.joint_names])
+        load_compiled()
         self.reset()
 
     def reset(self) -> None:
         """Wait for the first sample."""
         self.solver.reset()
-        self.status: RedundancyStatus | None = None
+        self._followed = False  # a pose, in the last sample
         self._time: int | None = None  # of what the solver holds [ns]
         self._held: Array | None = None  # joints off the chain
+
+    @property
+    def status(self) -> RedundancyStatus | None:
+        """What the solver says of the last sample; None: no pose was wanted, or none could be used."""
+        return self.solver.status() if self._followed else None
 
     def update(self, tick: Tick) -> None:
         """One sample.
@@ -54,7 +59,7 @@ class RedundancyStage:
         if self._time is None or (tick.stamp - self._time) * 1e-9 > self._gap:
             solver.begin(sample.position[self._place], sample.velocity[self._place])
             self._held, self._time = sample.position, tick.stamp
-        dt, self._time, self.status = (tick.stamp - self._time) * 1e-9, tick.stamp, None
+        dt, self._time, self._followed = (tick.stamp - self._time) * 1e-9, tick.stamp, False
         if dt > 0.0:
             self._step(tick, dt)
         assert self._held is not None
@@ -65,10 +70,11 @@ class RedundancyStage:
         """Follow the reference of this sample, or brake."""
         if tick.tool is not None:
             measured = tick.sample.deflection
-            known = measured is not None and bool(np.isfinite(measured).all())
+            known = measured is not None and all_finite(measured)
             deflection = measured if measured is not None and known else np.zeros(self._elastic)
             try:
-                self.status = self.solver.update(*self._base.reference(tick.tool, deflection), dt)
+                self.solver.follow(*self._base.reference(tick.tool, deflection), dt)
+                self._followed = True
                 return
             except InputError as error:
                 tick.refused[self.name] = str(error)

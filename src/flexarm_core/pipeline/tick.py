@@ -16,6 +16,7 @@ from flexarm_core.types import (
     FlexibleSample,
     FlexibleState,
     JointReference,
+    all_finite,
 )
 
 BASE_STATES = ("joint_states", "flexible_state", "none")
@@ -81,14 +82,15 @@ class Tick:
             InputError: the deflection is not there, or not finite.
         """
         sample = self.sample
-        still = np.zeros(self.elastic)
-        deflection: Array | None = still
-        rate: Array | None = still
+        said: FlexibleState | FlexibleSample | None
         if source == "flexible_state":
-            bent = self.flexible
-            deflection, rate = (None, None) if bent is None else (bent.deflection, bent.deflection_rate)
+            said = self.flexible
         elif source == "joint_states" and self.elastic:
-            deflection, rate = sample.deflection, sample.deflection_rate
-        if deflection is None or rate is None or not (np.isfinite(deflection).all() and np.isfinite(rate).all()):
+            said = sample
+        else:
+            still = np.zeros(self.elastic)
+            return ArmState(sample.stamp, sample.position, sample.velocity, still, still)
+        deflection, rate = (None, None) if said is None else (said.deflection, said.deflection_rate)
+        if deflection is None or rate is None or not all_finite(deflection, rate):
             raise InputError(f"the base's deflection is not known from {source}: {deflection}, rate {rate}")
         return ArmState(sample.stamp, sample.position, sample.velocity, deflection, rate)

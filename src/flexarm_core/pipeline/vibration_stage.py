@@ -42,9 +42,9 @@ class VibrationStage:
     def needs(self) -> tuple[bool, bool]:
         """Whether the task needs a tool reference, and whether it needs a joint reference."""
         config = self.controller.config
-        to_tool = config.task == "tool_path"
-        led = to_tool and config.posture_gain > 0.0 and self.posture == "desired_joint_reference"
-        return to_tool, led or config.task == "joint_path"
+        if config.task != "tool_path":
+            return False, config.task == "joint_path"
+        return True, config.posture_gain > 0.0 and self.posture == "desired_joint_reference"
 
     def reset(self) -> None:
         """Forget earlier samples."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from flexarm_core.compiled import kernel
 from flexarm_core.types import Array, JointReference
 
 
 def whole_reference(
-    stamp: int, held: Array, place: Array, position: Array, velocity: Array, acceleration: Array
+    stamp: int, held: Array, place: NDArray[np.int64], position: Array, velocity: Array, acceleration: Array
 ) -> JointReference:
     """Reference of all joints of an arm, of those of its chain; the others stay.
 
@@ -20,8 +22,22 @@ def whole_reference(
         velocity: (c,) [rad/s | m/s].
         acceleration: (c,) [rad/s^2 | m/s^2].
     """
-    still = np.zeros(len(held))
-    wholes = held.copy(), still.copy(), still
-    for whole, part in zip(wholes, (position, velocity, acceleration), strict=True):
-        whole[place] = part
+    n = len(held)
+    wholes = held.copy(), np.zeros(n), np.zeros(n)
+    _spread(place, position, velocity, acceleration, *wholes)
     return JointReference(stamp, *wholes)
+
+
+def load_compiled() -> None:
+    """Make one, so that the first that counts is not late."""
+    one = np.zeros(1)
+    whole_reference(0, one, np.zeros(1, dtype=np.int64), one, one, one)
+
+
+@kernel
+def _spread(
+    place: NDArray[np.int64], q: Array, v: Array, a: Array, position: Array, velocity: Array, acceleration: Array
+) -> None:
+    """Put motions of a chain's joints (c,) where they belong in those of an arm (n,)."""
+    for i in range(place.shape[0]):
+        position[place[i]], velocity[place[i]], acceleration[place[i]] = q[i], v[i], a[i]

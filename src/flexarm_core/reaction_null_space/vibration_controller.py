@@ -41,9 +41,10 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.vibration_law import FREE_GOAL, NO_GOAL, TOOL_GOAL, sample, tool_wish
+from flexarm_core.reaction_null_space.vibration_law import FREE_GOAL, NO_GOAL, TOOL_GOAL, sample
+from flexarm_core.reaction_null_space.vibration_task import carry_on, pull, tool_task
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
+from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference, all_finite
 
 LAWS = ("reactionless", "torque", "resolved_acceleration")
 TASKS = ("tool_path", "joint_path", "hold", "none")
@@ -135,8 +136,9 @@ class VibrationController:
         self._none, self._still = np.zeros(model.m), np.zeros(model.n)
         self._nothing = np.zeros(0)
         self._no_axes = np.zeros((0, model.n)), np.zeros((0, model.m))
-        self._out = np.empty((5, max(model.n, model.m)))
         self._gives = np.zeros((model.n, model.m))  # joint velocities that a base's rate brings about in the reference
+        # loads the compiled code that the first sample does not need
+        carry_on(self._still, self._still, self._still, 0.0, *np.empty((2, model.n)))
         self.reset()
 
     @property
@@ -191,7 +193,8 @@ class VibrationController:
         led = config.realisation == "joint_servo"
         at = self._lead(state) if led else state
         blocks = model.blocks(at)
-        values = np.empty(min(self.selection.count, model.n))
+        n, m = model.n, model.m
+        values, out = np.empty(min(self.selection.count, n)), np.empty((5, max(n, m)))
         rank, damping, restricted = sample(
             blocks.H_b,
             blocks.H_bm,
@@ -216,12 +219,11 @@ class VibrationController:
             *self._task(at, state, goal),
             self._free_motion(at, joints),
             state.velocity,
-            self._out,
+            out,
             self._gives,
             values,
         )
-        acceleration, effort = self._out[:2, : model.n].copy()
-        base, reaction, momentum = self._out[2:5, : model.m].copy()
+        acceleration, effort, base, reaction, momentum = out[0, :n], out[1, :n], out[2, :m], out[3, :m], out[4, :m]
         answer = JointReference(stamp=state.stamp, acceleration=acceleration, effort=effort)
         if led:
             self._led, self._rate = (at, acceleration), state.deflection_rate
@@ -246,21 +248,24 @@ class VibrationController:
             if reference is None:
                 raise InputError("task 'tool_path' needs a CartesianReference")
             values = (reference.position, reference.rotation.ravel(), reference.velocity, reference.acceleration)
-            if not np.isfinite(np.concatenate(values)).all():
+            if not all_finite(*values):
                 raise InputError("CartesianReference is not finite")
         elif self.config.task == "joint_path" and (joints is None or joints.position is None):
             raise InputError("task 'joint_path' needs a JointReference with a position")
-        for name in ("position", "velocity", "acceleration"):
-            value = getattr(joints, name, None)
-            if value is not None and not (value.shape == (self.model.n,) and np.isfinite(value).all()):
+        for name in ("position", "velocity", "acceleration") if joints is not None else ():
+            value = getattr(joints, name)
+            if value is not None and not (value.shape == (self.model.n,) and all_finite(value)):
                 raise InputError(f"JointReference {name} is {value}, expected {self.model.n} finite numbers")
         return {"tool_path": reference, "joint_path": joints}.get(self.config.task)
 
     def _servo(self, led: ArmState, state: ArmState) -> Array:
         """Accelerations (n,) that the joints' servos ask for."""
-        config = self.config
-        asked: Array = config.servo_position_gain * (led.position - state.position)
-        return asked + config.servo_velocity_gain * (led.velocity - state.velocity)
+        config, asked = self.config, np.empty(self.model.n)
+        pull(
+            config.servo_position_gain, config.servo_velocity_gain, led.position, led.velocity, self._still,
+            state.position, state.velocity, asked,
+        )  # fmt: skip
+        return asked
 
     def _lead(self, state: ArmState) -> ArmState:
         """The joint reference at a sample, over an undeflected base: where its last acceleration has led it since."""
@@ -268,8 +273,8 @@ class VibrationController:
             led, acceleration = self._led
             dt = (state.stamp - led.stamp) * 1e-9
             if 0.0 <= dt <= LONGEST_GAP:
-                position = led.position + (led.velocity + 0.5 * acceleration * dt) * dt
-                velocity = led.velocity + acceleration * dt
+                position, velocity = np.empty(self.model.n), np.empty(self.model.n)
+                carry_on(led.position, led.velocity, acceleration, dt, position, velocity)
                 if self.config.law == "torque":
                     velocity = velocity + self._gives @ (state.deflection_rate - self._rate)
                 return ArmState(state.stamp, position, velocity, self._none, self._none)
@@ -280,9 +285,9 @@ class VibrationController:
         config, projected = self.config, self.config.law != "resolved_acceleration"
         if isinstance(goal, CartesianReference):
             swung = ArmState(at.stamp, at.position, at.velocity, measured.deflection, measured.deflection_rate)
-            kinematics, axes = self.model.tool_kinematics(swung, goal.frame), goal.axes
-            wish = np.empty(6)
-            tool_wish(
+            kinematics, wish = self.model.tool_kinematics(swung, goal.frame), np.empty(6)
+            J_m, J_b = kinematics.J_m, kinematics.J_b
+            count = tool_task(
                 kinematics.position,
                 kinematics.rotation,
                 kinematics.velocity,
@@ -292,15 +297,19 @@ class VibrationController:
                 goal.velocity,
                 goal.acceleration,
                 self._gains,
+                goal.axes,
                 wish,
+                J_m,
+                J_b,
             )
             absolute = goal.frame == self.model.world_frame
-            return TOOL_GOAL, wish[axes], projected, absolute, kinematics.J_m[axes], kinematics.J_b[axes]
+            return TOOL_GOAL, wish[:count], projected, absolute, J_m[:count], J_b[:count]
         if isinstance(goal, JointReference):
-            wish = _towards(goal, at, config.position_gain, config.velocity_gain)
+            wish = self._towards(goal, at, config.position_gain, config.velocity_gain)
             return FREE_GOAL, wish, projected, True, *self._no_axes
         if config.task == "hold" and self._posture is not None:
-            wish = config.position_gain * (self._posture - at.position) - config.velocity_gain * at.velocity
+            still = JointReference(at.stamp, self._posture)
+            wish = self._towards(still, at, config.position_gain, config.velocity_gain)
             return FREE_GOAL, wish, True, False, *self._no_axes
         return NO_GOAL, self._still, projected, False, *self._no_axes
 
@@ -311,12 +320,13 @@ class VibrationController:
             return self._nothing
         if joints is None or joints.position is None:
             joints = JointReference(at.stamp, self._posture)
-        return _towards(joints, at, gain, 2.0 * math.sqrt(gain))
+        return self._towards(joints, at, gain, 2.0 * math.sqrt(gain))
 
-
-def _towards(goal: JointReference, at: ArmState, position_gain: float, velocity_gain: float) -> Array:
-    """Accelerations (n,) that lead joints to a reference that has a position."""
-    assert goal.position is not None
-    rate = (0.0 if goal.velocity is None else goal.velocity) - at.velocity
-    wish: Array = velocity_gain * rate + position_gain * (goal.position - at.position)
-    return wish if goal.acceleration is None else wish + goal.acceleration
+    def _towards(self, goal: JointReference, at: ArmState, position_gain: float, velocity_gain: float) -> Array:
+        """Accelerations (n,) that lead joints to a reference that has a position."""
+        assert goal.position is not None
+        velocity = self._still if goal.velocity is None else goal.velocity
+        acceleration = self._still if goal.acceleration is None else goal.acceleration
+        wish = np.empty(self.model.n)
+        pull(position_gain, velocity_gain, goal.position, velocity, acceleration, at.position, at.velocity, wish)
+        return wish

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.reaction_null_space.base_modes import find_modes
 from flexarm_core.reaction_null_space.null_space import invert_damped
 from flexarm_core.reaction_null_space.small_matrices import backward, cholesky, forward, product, solve_definite, times
@@ -104,28 +103,6 @@ def giving_way(H_bm: Array, H_m: Array, S: Array, K_b: Array) -> Array:
     forward(L_m, moved)
     backward(L_m, moved)
     return -moved
-
-
-@kernel
-def tool_wish(
-    position: Array,
-    rotation: Array,
-    velocity: Array,
-    dJ_v: Array,
-    wanted_position: Array,
-    wanted_rotation: Array,
-    wanted_velocity: Array,
-    wanted_acceleration: Array,
-    gains: Array,
-    out: Array,
-) -> None:
-    """``xdd_d + G_d ed + G_p e - dJ v`` (6,) of a tool with pose, twist and bias; gains at the end of ``gains``."""
-    error = np.empty(6)
-    for i in range(3):
-        error[i] = wanted_position[i] - position[i]
-    rotation_error(wanted_rotation, rotation, error[3:])
-    for i in range(6):
-        out[i] = wanted_acceleration[i] + gains[6] * (wanted_velocity[i] - velocity[i]) + gains[5] * error[i] - dJ_v[i]
 
 
 @kernel

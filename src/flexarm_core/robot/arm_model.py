@@ -1,4 +1,4 @@
-"""ArmModel: rigid-body dynamics of an arm on elastic joints, by Pinocchio.
+"""ArmModel: rigid-body dynamics of an arm on elastic joints, by Pinocchio, and how its tool moves.
 
 Notation (Nenchev et al. 1999, equation 1), for ``n`` actuated joints ``q`` and ``m`` elastic ones ``x_b``::
 
@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from flexarm_core.compiled import kernel
 from flexarm_core.errors import InputError, RobotDescriptionError
+from flexarm_core.robot.arm_arrays import load_joints, split, take_off
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.joint_path import joint_path
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_core.types import ArmState, Array
+from flexarm_core.types import ArmState, Array, all_finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +134,6 @@ class ArmModel:
         self._weightless.gravity.linear = np.zeros(3)
         self._data = model.createData()
         self._weightless_data = self._weightless.createData()
-        self._tool_id = model.getFrameId(self.tool_frame)
-        self._base_id = model.getFrameId(self.base_frame)
         self._elastic_v = np.array([model.joints[ids[name]].idx_v for name in self.elastic_joint_names], dtype=int)
         self._weighs = bool(gravity.any())
         self._rest, self._none = np.zeros(model.nv), np.zeros(self.m)
@@ -147,15 +146,25 @@ class ArmModel:
         self._circular, self._circular_q = np.array(circular, dtype=int), first_q[circular]
         self._order = np.argsort(first_q)  # of [joints; elastic joints] in a configuration without circular joints
         self._order_v = np.argsort(np.concatenate((self._actuated_v, self._elastic_v)))
+        self._elastic_first = not circular and np.array_equal(self._order, np.roll(np.arange(len(names)), self.m))
+        self._walk(ids)
+
+    def _walk(self, ids: dict[str, int]) -> None:
+        """Find what moves the tool and the base link, and where arms are fixed to it; ``ids``: of the joints."""
+        description = self.description
+        self._world_to_base = joint_path(description, self.base_frame, self.elastic_joint_names)
+        seen: Array = np.eye(4)  # the root link from the undeflected base link
+        position, rotation = self.base_pose(self._none)
+        seen[:3, :3], seen[:3, 3] = rotation.T, -rotation.T @ position
+        self._base_to_tool = joint_path(description, self.tool_frame, self.joint_names, seen)
+        coordinates = (*self.joint_names, *self.elastic_joint_names)
+        self._world_to_tool = joint_path(description, self.tool_frame, coordinates)
         movable = set(self._actuated_v)
-        self._arm_roots = [
-            int(ids[name]) for name in self.joint_names if not self._has_actuated_ancestor(ids[name], movable)
+        self._arms = [
+            (ids[name], place, joint_path(description, description.joints[name].child, (name,), seen).links)
+            for place, name in enumerate(self.joint_names)
+            if not self._has_actuated_ancestor(ids[name], movable)
         ]
-        pin.framesForwardKinematics(model, self._data, self.configuration(np.zeros(self.n), np.zeros(self.m)))
-        self._nominal_base = self._data.oMf[self._base_id].copy()
-        self._base_in_joint = model.frames[self._base_id].placement  # in the joint that carries base link and arm
-        self._turned = not np.array_equal(self._nominal_base.rotation, np.eye(3))
-        self._turn_into_base = np.kron(np.eye(2), self._nominal_base.rotation.T)  # both halves of a spatial vector
 
     def _add_armature(self) -> None:
         if not self.armature.any():
@@ -179,6 +188,8 @@ class ArmModel:
 
     def configuration(self, position: Array, deflection: Array) -> Array:
         """Pinocchio's configuration vector of joint positions (n,) and base deflection (m,)."""
+        if self._elastic_first:
+            return np.concatenate((deflection, position))
         angles = np.concatenate((position, deflection))
         if not self._circular.size:
             ordered: Array = angles[self._order]
@@ -191,14 +202,16 @@ class ArmModel:
 
     def velocity(self, velocity: Array, rate: Array) -> Array:
         """Pinocchio's velocity (or acceleration) vector of joint (n,) and base (m,) velocities."""
+        if self._elastic_first:
+            return np.concatenate((rate, velocity))
         v: Array = np.concatenate((velocity, rate))[self._order_v]
         return v
 
     def check_state(self, state: ArmState) -> None:
         """Raise InputError unless the state has this arm's shapes and finite numbers."""
         parts = (state.position, state.velocity, state.deflection, state.deflection_rate)
-        shapes = ((self.n,), (self.n,), (self.m,), (self.m,))
-        if tuple(part.shape for part in parts) == shapes and np.isfinite(np.concatenate(parts)).all():
+        fits = parts[0].shape == parts[1].shape == (self.n,) and parts[2].shape == parts[3].shape == (self.m,)
+        if fits and all_finite(*parts):
             return
         for name, value, size in (
             ("position", state.position, self.n),
@@ -216,12 +229,11 @@ class ArmModel:
         q = self.configuration(state.position, state.deflection)
         v = self.velocity(state.velocity, state.deflection_rate)
         n, m = self.n, self.m
-        H_b, H_bm, H_m = np.empty((m, m)), np.empty((m, n)), np.empty((n, n))
-        _split(pin.crba(self._model, self._data, q), self._elastic_v, self._actuated_v, H_b, H_bm, H_m)
-        c = pin.rnea(self._model, self._data, q, v, self._rest)
-        c_b, c_m = c[self._elastic_v], c[self._actuated_v]
+        H_b, H_bm, H_m, c_b, c_m = np.empty((m, m)), np.empty((m, n)), np.empty((n, n)), np.empty(m), np.empty(n)
+        H, c = pin.crba(self._model, self._data, q), pin.rnea(self._model, self._data, q, v, self._rest)
+        split(H, c, self._elastic_v, self._actuated_v, H_b, H_bm, H_m, c_b, c_m)
         bias = c_b
-        if self._weighs or state.deflection_rate.any():
+        if self._weighs or state.deflection_rate.dot(state.deflection_rate) > 0.0:
             v[self._elastic_v] = 0.0
             bias = pin.rnea(self._weightless, self._weightless_data, q, v, self._rest)[self._elastic_v]
         return DynamicsBlocks(H_b, H_bm, H_m, c_b, c_m, bias)
@@ -245,28 +257,21 @@ class ArmModel:
             InputError: another frame was asked for.
         """
         if frame == self.world_frame:
-            deflection, rate = state.deflection, state.deflection_rate
-        elif frame == self.base_frame:
-            deflection, rate = self._none, self._none  # seen from the base, the base stands still
+            q = np.concatenate((state.position, state.deflection))
+            v = np.concatenate((state.velocity, state.deflection_rate))
+            position, rotation, twist, J, bias = self._world_to_tool.motion(q, v)
+            J_m, J_b = J[:, : self.n].copy(), J[:, self.n :].copy()
+        elif frame == self.base_frame:  # seen from the base, the base stands still
+            position, rotation, twist, J_m, bias = self._base_to_tool.motion(state.position, state.velocity)
+            J_b = np.zeros((6, self.m))
         else:
             raise InputError(f"frame '{frame}' is not usable; valid: '{self.world_frame}', '{self.base_frame}'")
-        q = self.configuration(state.position, deflection)
-        v = self.velocity(state.velocity, rate)
-        model, data, axes = self._model, self._data, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        pin.forwardKinematics(model, data, q, v, self._rest)
-        pin.computeJointJacobians(model, data)
-        pin.updateFramePlacement(model, data, self._tool_id)
-        jacobian = pin.getFrameJacobian(model, data, self._tool_id, axes)
-        bias = pin.getFrameClassicalAcceleration(model, data, self._tool_id, axes).vector
-        pose = data.oMf[self._tool_id]
-        if frame == self.world_frame:
-            J_m, J_b, twist = jacobian[:, self._actuated_v], jacobian[:, self._elastic_v], jacobian @ v
-            return ToolKinematics(pose.translation.copy(), pose.rotation.copy(), twist, J_m, J_b, bias.copy())
-        seen = self._nominal_base.actInv(pose)
-        if self._turned:
-            jacobian, bias = self._turn_into_base @ jacobian, self._turn_into_base @ bias
-        J_m, J_b = jacobian[:, self._actuated_v], np.zeros((6, self.m))
-        return ToolKinematics(seen.translation.copy(), seen.rotation.copy(), jacobian @ v, J_m, J_b, bias.copy())
+        return ToolKinematics(position, rotation, twist, J_m, J_b, bias)
+
+    def base_pose(self, deflection: Array) -> tuple[Array, Array]:
+        """Position (3,) [m] and rotation (3, 3) of the base link under a deflection (m,), root link's frame."""
+        position, rotation, *_ = self._world_to_base.motion(deflection, self._none)
+        return position, rotation
 
     def base_acceleration(self, blocks: DynamicsBlocks, state: ArmState, acceleration: Array) -> Array:
         """Acceleration (m,) that the base takes under joint accelerations (n,): first row of the equation of motion."""
@@ -288,11 +293,12 @@ class ArmModel:
         """
         q = self.configuration(state.position, state.deflection)
         v = self.velocity(state.velocity, state.deflection_rate)
-        springs = -self.K_b @ state.deflection - self.D_b @ state.deflection_rate
-        acceleration = pin.aba(
-            self._model, self._data, q, v, self.velocity(effort - self.D_m * state.velocity, springs)
-        )
-        return acceleration[self._actuated_v]
+        load = np.empty(len(v))
+        load_joints(
+            effort, self.D_m, state.velocity, self.K_b, state.deflection, self.D_b, state.deflection_rate,
+            self._elastic_v, self._actuated_v, load,
+        )  # fmt: skip
+        return pin.aba(self._model, self._data, q, v, load)[self._actuated_v]
 
     def gravity_effort(self, state: ArmState) -> Array:
         """Efforts (n,) that hold the arm against gravity at rest."""
@@ -309,25 +315,13 @@ class ArmModel:
         v = self.velocity(state.velocity, state.deflection_rate)
         pin.rnea(self._model, self._data, q, v, self.velocity(acceleration, base_acceleration))
         total = np.zeros(6)
-        for joint in self._arm_roots:
-            # data.f is what the joint exerts on its child body, in the joint's frame
-            total -= self._base_in_joint.actInv(self._data.liMi[joint].act(self._data.f[joint])).vector
+        forces = self._data.f
+        for joint, place, links in self._arms:
+            # what the joint exerts on its child link, in the frame of that
+            take_off(links, state.position[place], forces[joint].vector, total)
         return total
 
     def natural_frequencies(self, state: ArmState) -> Array:
         """Natural frequencies (m,) of the base with locked joints [rad/s], lowest first: ``K_b v = w^2 H_b v``."""
         blocks = self.blocks(state)
         return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(blocks.H_b, self.K_b)).real))
-
-
-@kernel
-def _split(H: Array, elastic: Array, actuated: Array, H_b: Array, H_bm: Array, H_m: Array) -> None:
-    """Blocks of a mass matrix of which the upper triangle is given, as Pinocchio 2 does."""
-    for i in range(elastic.shape[0]):
-        for j in range(elastic.shape[0]):
-            H_b[i, j] = H[min(elastic[i], elastic[j]), max(elastic[i], elastic[j])]
-        for j in range(actuated.shape[0]):
-            H_bm[i, j] = H[min(elastic[i], actuated[j]), max(elastic[i], actuated[j])]
-    for i in range(actuated.shape[0]):
-        for j in range(actuated.shape[0]):
-            H_m[i, j] = H[min(actuated[i], actuated[j]), max(actuated[i], actuated[j])]

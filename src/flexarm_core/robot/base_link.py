@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from flexarm_core.errors import InputError
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState, Array, CartesianReference
+from flexarm_core.types import Array, CartesianReference, all_finite
 
 
 class BaseLink:
@@ -20,7 +20,7 @@ class BaseLink:
     def __init__(self, model: ArmModel) -> None:
         """Read where the undeflected base link is."""
         self._model = model
-        self._rest = self._placed(np.zeros(model.m))
+        self._rest = model.base_pose(np.zeros(model.m))
         self._aligned = bool(np.allclose(self._rest[1], np.eye(3), atol=1e-6))
 
     def is_base(self, frame: str) -> bool:
@@ -70,7 +70,7 @@ class BaseLink:
             InputError: another frame, numbers that are not finite, free axes that are not axes of the base link.
         """
         position, rotation, axes = reference.position, reference.rotation, reference.axes
-        if not np.isfinite(position).all():
+        if not all_finite(position):
             raise InputError(f"Cartesian reference: position {position} is not finite")
         if self.is_base(reference.frame):
             return position, rotation, axes
@@ -79,17 +79,16 @@ class BaseLink:
                 f"base link '{self._model.base_frame}' is turned against '{reference.frame}': give references with"
                 f" free axes in the frame '{self._model.base_frame}'"
             )
-        placed = self._placed(deflection) if self._model.m else self._rest
-        return *_into(*placed, position, rotation), axes
+        return *_into(*self._placed(deflection), position, rotation), axes
+
+    def turned(self, vector: Array, deflection: Array) -> Array:
+        """Vector (3,) in axes of the base link, of one in axes of the root link; ``deflection`` as above."""
+        in_base: Array = vector @ self._placed(deflection)[1]
+        return in_base
 
     def _placed(self, deflection: Array) -> tuple[Array, Array]:
         """Position (3,) and rotation (3, 3) of the base link, root link's frame."""
-        still, none = np.zeros(self._model.n), np.zeros(self._model.m)
-        state = ArmState(0, still, still, deflection, none)
-        tool = self._model.tool_kinematics(state, self._model.world_frame)
-        seen = self._model.tool_kinematics(state, self._model.base_frame)
-        R = tool.rotation @ seen.rotation.T
-        return tool.position - R @ seen.position, R
+        return self._model.base_pose(deflection) if self._model.m else self._rest
 
 
 def _into(p: Array, R: Array, position: Array, rotation: Array) -> tuple[Array, Array]:

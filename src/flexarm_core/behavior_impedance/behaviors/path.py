@@ -114,10 +114,8 @@ class Path(Behavior):
             self._motion.at(duration - time if back else time, self._row)
             if back:
                 self._row[12:18] *= -1.0
-        row = self._row
         out.lead[0] = 1.0
-        out.lead_position[:], out.lead_rotation[:] = row[:3], row[3:12].reshape(3, 3)
-        out.lead_twist[:], out.lead_acceleration[:] = row[12:18], row[18:]
+        out.lead_motion[:] = self._row
         out.measure[0] = self.progress
 
     @property

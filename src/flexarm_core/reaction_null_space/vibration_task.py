@@ -1,0 +1,70 @@
+"""What the vibration controller's tasks and servos ask for, compiled; ``vibration_controller`` says what they are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.compiled import kernel
+from flexarm_core.ik_redundancy.chain import pose_error
+from flexarm_core.types import Array
+
+
+@kernel
+def carry_on(position: Array, velocity: Array, acceleration: Array, dt: float, to: Array, to_velocity: Array) -> None:
+    """Where joints (n,) get to under an acceleration in a time ``dt`` [s], and how fast they are then."""
+    for i in range(to.shape[0]):
+        to[i] = position[i] + (velocity[i] + 0.5 * acceleration[i] * dt) * dt
+        to_velocity[i] = velocity[i] + acceleration[i] * dt
+
+
+@kernel
+def pull(
+    stiffness: float,
+    damping: float,
+    goal: Array,
+    goal_velocity: Array,
+    goal_acceleration: Array,
+    position: Array,
+    velocity: Array,
+    out: Array,
+) -> None:
+    """Accelerations ``qdd_r + d (qd_r - qd) + k (q_r - q)`` (n,) that pull joints towards a reference."""
+    for i in range(out.shape[0]):
+        out[i] = damping * (goal_velocity[i] - velocity[i]) + stiffness * (goal[i] - position[i]) + goal_acceleration[i]
+
+
+@kernel
+def tool_task(
+    position: Array,
+    rotation: Array,
+    velocity: Array,
+    dJ_v: Array,
+    wanted_position: Array,
+    wanted_rotation: Array,
+    wanted_velocity: Array,
+    wanted_acceleration: Array,
+    gains: Array,
+    axes: NDArray[np.bool_],
+    wish: Array,
+    J_m: Array,
+    J_b: Array,
+) -> int:
+    """``xdd_d + G_d ed + G_p e - dJ v`` (6,) of a tool with pose, twist and bias; gains at the end of ``gains``.
+
+    Returns:
+        How many axes are tracked. What belongs to them comes first in ``wish`` (6,), and their rows in the Jacobians
+        ``J_m`` (6, n) and ``J_b`` (6, m).
+    """
+    error, count = np.empty(6), 0
+    pose_error(wanted_position, wanted_rotation, position, rotation, error)
+    for i in range(6):
+        if axes[i]:
+            rate = gains[6] * (wanted_velocity[i] - velocity[i])
+            wish[count] = wanted_acceleration[i] + rate + gains[5] * error[i] - dJ_v[i]
+            for j in range(J_m.shape[1]):
+                J_m[count, j] = J_m[i, j]
+            for j in range(J_b.shape[1]):
+                J_b[count, j] = J_b[i, j]
+            count += 1
+    return count

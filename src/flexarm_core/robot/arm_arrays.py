@@ -1,0 +1,75 @@
+"""Compiled: how the ArmModel's vectors and matrices, by actuated and elastic joints, lie in those of Pinocchio."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.compiled import kernel
+from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.types import Array
+
+Places = NDArray[np.int64]  # of joints in Pinocchio's velocity
+
+
+@kernel
+def split(
+    H: Array,
+    c: Array,
+    elastic: Places,
+    actuated: Places,
+    H_b: Array,
+    H_bm: Array,
+    H_m: Array,
+    c_b: Array,
+    c_m: Array,
+) -> None:
+    """Blocks of a mass matrix of which the upper triangle is given, as Pinocchio 2 does, and of the rows' bias."""
+    for i in range(elastic.shape[0]):
+        c_b[i] = c[elastic[i]]
+        for j in range(elastic.shape[0]):
+            H_b[i, j] = H[min(elastic[i], elastic[j]), max(elastic[i], elastic[j])]
+        for j in range(actuated.shape[0]):
+            H_bm[i, j] = H[min(elastic[i], actuated[j]), max(elastic[i], actuated[j])]
+    for i in range(actuated.shape[0]):
+        c_m[i] = c[actuated[i]]
+        for j in range(actuated.shape[0]):
+            H_m[i, j] = H[min(actuated[i], actuated[j]), max(actuated[i], actuated[j])]
+
+
+@kernel
+def take_off(links: Array, q: float, wrench: Array, total: Array) -> None:
+    """Take a wrench (6,) in the frame at the end of a path of one joint off a total (6,) in the frame at its begin."""
+    co, si, slide = (1.0, 0.0, q) if links[0, 12] == PRISMATIC else (math.cos(q), math.sin(q), 0.0)
+    at, turned = np.empty((2, 3)), np.empty((2, 3))
+    for part in range(2):
+        at[part] = 0.0
+        for i in range(3):
+            for j in range(3):
+                at[part, i] += links[1, 3 * i + j] * wrench[3 * part + j]
+        x, y, z = at[part]
+        x, y = co * x - si * y, si * x + co * y
+        for i in range(3):
+            turned[part, i] = links[0, 3 * i] * x + links[0, 3 * i + 1] * y + links[0, 3 * i + 2] * z
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        p, r = links[0, 9 + j] + slide * links[0, 3 * j + 2], links[0, 9 + k] + slide * links[0, 3 * k + 2]
+        total[i] -= turned[0, i]
+        total[3 + i] -= turned[1, i] + p * turned[0, k] - r * turned[0, j]
+
+
+@kernel
+def load_joints(
+    effort: Array, D_m: Array, velocity: Array, K_b: Array, deflection: Array, D_b: Array, rate: Array, elastic: Places,
+    actuated: Places, load: Array,
+) -> None:  # fmt: skip
+    """What acts at every joint: efforts less damping at the actuated ones, springs and dampers at the elastic ones."""
+    for i in range(actuated.shape[0]):
+        load[actuated[i]] = effort[i] - D_m[i] * velocity[i]
+    for i in range(elastic.shape[0]):
+        force = 0.0
+        for j in range(elastic.shape[0]):
+            force -= K_b[i, j] * deflection[j] + D_b[i, j] * rate[j]
+        load[elastic[i]] = force

@@ -1,0 +1,175 @@
+"""JointPath: joints one behind the other, from a frame to a link, and how that link moves with them (compiled).
+
+Frames are turned so that every joint moves along or about its own z axis: with ``T_i`` the fixed transform before joint
+``i``, ``T_end`` the one behind the last, the link is at ``T_1 Z(q_1) T_2 Z(q_2) ... T_end``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.compiled import kernel
+from flexarm_core.robot.description import Joint, RobotDescription
+from flexarm_core.types import Array
+
+REVOLUTE, PRISMATIC = 0.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class JointPath:
+    """Joints that move a link, as compiled kernels walk them.
+
+    Attributes:
+        links: (k + 1, 13) a row a joint and one for the link: rotation (9, row by row) and translation (3) [m] of the
+            fixed transform before it, and 0 for a revolute, 1 for a prismatic joint.
+        places: (k,) of each joint among the coordinates that the path was made for.
+    """
+
+    links: Array
+    places: NDArray[np.int64]
+
+    def motion(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Motion of the link: position (3,), rotation (3, 3), twist (6,), Jacobian (6, N) and bias (6,).
+
+        Args:
+            q: (N,) coordinates [rad | m].
+            v: (N,) [rad/s | m/s].
+        """
+        q, v = np.ascontiguousarray(q, dtype=float), np.ascontiguousarray(v, dtype=float)
+        position, rotation, J = np.empty(3), np.empty((3, 3)), np.empty((6, len(q)))
+        twist, bias = np.empty(6), np.empty(6)
+        link_motion(self.links, self.places, q, v, position, rotation, twist, J, bias)
+        return position, rotation, twist, J, bias
+
+
+def joint_path(
+    description: RobotDescription, link: str, coordinates: Sequence[str], begin: Array | None = None
+) -> JointPath:
+    """Path from the root link to another one; joints that are no coordinates stay at zero.
+
+    Args:
+        description: of the robot.
+        link: where the path ends.
+        coordinates: joints that move.
+        begin: (4, 4) pose of the root link in the frame that the path begins in; None: the root link's own.
+    """
+    path = joints_inboard(description, link, description.root)
+    names, links = link_rows(path, coordinates, np.eye(4) if begin is None else begin)
+    return JointPath(links, np.array([coordinates.index(name) for name in names], dtype=np.int64))
+
+
+def joints_inboard(description: RobotDescription, link: str, end: str) -> list[Joint]:
+    """Joints that carry a link, base first: as far as another link, or the root link where that does not carry it."""
+    by_child = {joint.child: joint for joint in description.joints.values()}
+    path: list[Joint] = []
+    while link != end and link in by_child:
+        path.insert(0, by_child[link])
+        link = path[0].parent
+    return path
+
+
+def link_rows(path: Iterable[Joint], coordinates: Sequence[str], begin: Array) -> tuple[list[str], Array]:
+    """Names of the joints of a path that move, and its rows as a :class:`JointPath` has them."""
+    names, rows, fixed = [], [], begin
+    for joint in path:
+        fixed = fixed @ joint.transform_child_to_parent
+        if joint.name in coordinates:
+            turn = np.eye(4)
+            turn[:3, :3] = _axis_to_z(joint.axis)
+            rows.append(_row(fixed @ turn, PRISMATIC if joint.kind == "prismatic" else REVOLUTE))
+            names.append(joint.name)
+            fixed = turn.T  # a pure rotation
+    rows.append(_row(fixed, 0.0))
+    return names, np.array(rows)
+
+
+def _row(transform: Array, kind: float) -> Array:
+    return np.concatenate((transform[:3, :3].ravel(), transform[:3, 3], [kind]))
+
+
+def _axis_to_z(axis: Array) -> Array:
+    """Rotation whose third column is the axis."""
+    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    x = np.cross(helper, axis)
+    x /= np.linalg.norm(x)
+    return np.column_stack((x, np.cross(axis, x), axis))
+
+
+@kernel
+def link_motion(
+    links: Array, places: NDArray[np.int64], q: Array, v: Array, p: Array, R: Array, twist: Array, J: Array, bias: Array
+) -> None:
+    """Motion of the link at the end of a path, in the frame that the path begins in.
+
+    Args:
+        links: of the path.
+        places: of its joints among the N coordinates.
+        q: (N,) [rad | m].
+        v: (N,) [rad/s | m/s].
+        p: (3,) gets its origin [m].
+        R: (3, 3) gets its rotation.
+        twist: (6,) gets ``[v; w]`` of its origin.
+        J: (6, N) gets the Jacobian; coordinates off the path have zeros.
+        bias: (6,) gets ``dJ/dt v``: its acceleration ``[a; alpha]`` where no coordinate accelerates.
+    """
+    k, size = places.shape[0], q.shape[0]
+    for i in range(6):
+        for j in range(size):
+            J[i, j] = 0.0
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
+    px, py, pz = 0.0, 0.0, 0.0
+    # velocity, angular velocity and their derivatives of what has been walked, at the point p
+    vx, vy, vz, wx, wy, wz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(k + 1):
+        a, b, c = links[i, 9], links[i, 10], links[i, 11]
+        rx, ry, rz = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
+        a, b, c = links[i, 0], links[i, 3], links[i, 6]
+        d, e, f = links[i, 1], links[i, 4], links[i, 7]
+        g, h, m = links[i, 2], links[i, 5], links[i, 8]
+        sx, sy, sz = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
+        tx, ty, tz = xx * d + xy * e + xz * f, yx * d + yy * e + yz * f, zx * d + zy * e + zz * f
+        xz, yz, zz = xx * g + xy * h + xz * m, yx * g + yy * h + yz * m, zx * g + zy * h + zz * m
+        xx, yx, zx, xy, yy, zy = sx, sy, sz, tx, ty, tz
+        slides = i < k and links[i, 12] == PRISMATIC
+        if slides:
+            rx, ry, rz = rx + q[places[i]] * xz, ry + q[places[i]] * yz, rz + q[places[i]] * zz
+        ux, uy, uz = wy * rz - wz * ry, wz * rx - wx * rz, wx * ry - wy * rx
+        ax += by * rz - bz * ry + wy * uz - wz * uy
+        ay += bz * rx - bx * rz + wz * ux - wx * uz
+        az += bx * ry - by * rx + wx * uy - wy * ux
+        px, py, pz, vx, vy, vz = px + rx, py + ry, pz + rz, vx + ux, vy + uy, vz + uz
+        if i == k:
+            break
+        rate, place = v[places[i]], places[i]
+        ux, uy, uz = wy * zz - wz * yz, wz * xz - wx * zz, wx * yz - wy * xz
+        if slides:
+            J[0, place], J[1, place], J[2, place] = xz, yz, zz
+            vx, vy, vz = vx + rate * xz, vy + rate * yz, vz + rate * zz
+            ax, ay, az = ax + 2.0 * rate * ux, ay + 2.0 * rate * uy, az + 2.0 * rate * uz
+        else:
+            J[0, place], J[1, place], J[2, place] = px, py, pz
+            J[3, place], J[4, place], J[5, place] = xz, yz, zz
+            wx, wy, wz = wx + rate * xz, wy + rate * yz, wz + rate * zz
+            bx, by, bz = bx + rate * ux, by + rate * uy, bz + rate * uz
+            co, si = math.cos(q[place]), math.sin(q[place])
+            xx, xy = co * xx + si * xy, co * xy - si * xx
+            yx, yy = co * yx + si * yy, co * yy - si * yx
+            zx, zy = co * zx + si * zy, co * zy - si * zx
+    for i in range(k):
+        place = places[i]
+        if links[i, 12] != PRISMATIC:
+            a, b, c = px - J[0, place], py - J[1, place], pz - J[2, place]
+            d, e, f = J[3, place], J[4, place], J[5, place]
+            J[0, place], J[1, place], J[2, place] = e * c - f * b, f * a - d * c, d * b - e * a
+    p[0], p[1], p[2] = px, py, pz
+    R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
+    R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz
+    R[2, 0], R[2, 1], R[2, 2] = zx, zy, zz
+    twist[0], twist[1], twist[2], twist[3], twist[4], twist[5] = vx, vy, vz, wx, wy, wz
+    bias[0], bias[1], bias[2], bias[3], bias[4], bias[5] = ax, ay, az, bx, by, bz
