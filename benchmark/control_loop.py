@@ -1,7 +1,7 @@
 """How fast the stages of a scenario answer in real time: in one process, and as processes of their own.
 
-``python benchmark/control_loop.py [SCENARIO] [--duration SECONDS] [--priority N]``; the machine should have nothing else
-to do. Stages, plant and listener ask for real-time priority, as controller_manager does on a robot; where this user
+``python benchmark/control_loop.py [SCENARIO] [--duration SECONDS] [--priority N]``; the machine should have nothing
+else to do. Stages, plant and listener ask for real-time priority, as controller_manager does on a robot; where a user
 may not have it they are told so and go on without.
 """
 
@@ -29,6 +29,7 @@ from flexarm_tools.run_metrics import tick_latency_max, tick_latency_p50, tick_l
 from flexarm_tools.runner import run_scenario
 from flexarm_tools.scenario import Scenario
 from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.wiring_table import GATE
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = ROOT / "config" / "boom_7r" / "scenarios" / "inspect_and_wipe.yaml"
@@ -56,8 +57,13 @@ def in_real_time(scenario: Scenario, rate: float, duration: float) -> Scenario:
 
 
 def with_priority(scenario: Scenario, priority: int) -> Scenario:
-    """The scenario whose nodes ask for priority, the plant for more."""
-    nodes = (replace(node, parameters=node.parameters | {"thread_priority": priority}) for node in scenario.nodes)
+    """The scenario whose nodes ask for priority, the gate for more, the plant for still more."""
+    asked = {
+        node.name: priority + (AHEAD // 2 if node.executable == GATE and priority else 0) for node in scenario.nodes
+    }
+    nodes = (
+        replace(node, parameters=node.parameters | {"thread_priority": asked[node.name]}) for node in scenario.nodes
+    )
     plant = scenario.plant | {"thread_priority": priority + AHEAD if priority else 0}
     return replace(scenario, nodes=tuple(nodes), plant=plant)
 

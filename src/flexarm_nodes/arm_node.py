@@ -91,6 +91,7 @@ class ArmNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin to answer messages."""
         self.start()
+        self.get_logger().info("active")  # the first line takes rclpy long: it looks for its caller in every module
         gc.collect()
         gc.freeze()  # what lives since start-up need not be walked again: shorter pauses in the tick
         refused = ask_for_priority(self.table.values()["thread_priority"])

@@ -25,11 +25,11 @@ from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.control_loop_behaviors import ControlLoopBehaviors
 from flexarm_nodes.control_loop_inputs import ControlLoopInputs
 from flexarm_nodes.control_loop_output import ControlLoopOutput
-from flexarm_nodes.conversions import stamp_to_nanoseconds
 from flexarm_nodes.diagnostics import ERROR, OK
 from flexarm_nodes.gate_output import GateOutput
 from flexarm_nodes.hardware_gate import SILENCE_CHECK_PERIOD
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
+from flexarm_nodes.serialized import JointsReader
 from flexarm_nodes.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, BuiltStage, build_gate
 from flexarm_nodes.stage_table import StageTable
 from flexarm_nodes.tick_times import TickTimes
@@ -59,7 +59,9 @@ class ControlLoop(ArmNode):
         for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
             live = name != GATE  # whose mode a loop cannot switch
             self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
-        self.create_subscription(JointState, topics.JOINT_STATES, self.guarded(self._on_joint_state), topics.NEWEST)
+        self._read_joints = JointsReader()
+        on_joint_state = self.guarded(self._on_joint_state)
+        self.create_subscription(JointState, topics.JOINT_STATES, on_joint_state, topics.NEWEST, raw=True)
         self._commands = GateOutput(self, lambda: self._report({}))
         self._subscriptions_of_sensors: list[Any] = []
         self._output: ControlLoopOutput | None = None
@@ -104,6 +106,7 @@ class ControlLoop(ArmNode):
         self._model = model
         self._commands.open(self._pipeline.gate.gate, gate_values)
         self._inputs = ControlLoopInputs(model, [sensor for built in self._built.values() for sensor in built.sensors])
+        self._lockstep = gate_values["lockstep"]
         self._listen(values["sensor_wait"])
         self._forget()
 
@@ -111,7 +114,7 @@ class ControlLoop(ArmNode):
         for subscription in self._subscriptions_of_sensors:
             self.destroy_subscription(subscription)
         self._subscriptions_of_sensors = [
-            self.create_subscription(kind, topic, self.guarded(self._on_reading(sensor)), topics.NEWEST)
+            self.create_subscription(kind, topic, self.guarded(self._on_reading(sensor)), topics.NEWEST, raw=True)
             for topic, kind, sensor in self._inputs.subscriptions()
         ]
         if self._timer is not None:
@@ -133,6 +136,7 @@ class ControlLoop(ArmNode):
         if self._behaviors is not None:
             self._behaviors.reset()
         self._times.reset()
+        self._rehearsed = False
         self._sent = 0.0  # when the newest sample was answered [s]
         self._came = 0.0  # when the joint state that waits came [s]
         self._pending: FlexibleSample | None = None
@@ -157,9 +161,10 @@ class ControlLoop(ArmNode):
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
-    def _on_joint_state(self, message: JointState) -> None:
+    def _on_joint_state(self, message: bytes) -> None:
         came = time.perf_counter()
-        stamp = stamp_to_nanoseconds(message.header.stamp)
+        joints = self._read_joints(message)
+        stamp = joints.stamp
         if stamp == self._answered:
             # The plant repeats a state that nobody seems to have heard. Commands have no stamp: one that is sent again
             # while the first is on its way would be taken for the answer to the next state.
@@ -176,7 +181,7 @@ class ControlLoop(ArmNode):
             return  # overtaken on its way: the newer one has been answered
         self._stamp = stamp
         try:
-            sample = self._inputs.joints(message)
+            sample = self._inputs.joints(joints)
             age, most = self._age(), self._pipeline.gate.gate.config.state_timeout
             if age > most:
                 hint = "; is use_sim_time set as it should be?" if age > 3600.0 else ""
@@ -194,11 +199,11 @@ class ControlLoop(ArmNode):
     def _on_reading(self, sensor: tuple[str, str]) -> Any:
         """Callback of a sensor: a reading that is refused is waited for no longer."""
 
-        def on_reading(message: Any) -> None:
+        def on_reading(message: bytes) -> None:
             try:
                 self._inputs.take(sensor, message)
             except InputError as error:
-                self.diagnostics.report(ERROR, str(error), stamp_to_nanoseconds(message.header.stamp))
+                self.diagnostics.report(ERROR, str(error), self._stamp)
             if self._pending is not None and self._inputs.complete(self._pending.stamp):
                 self._update()
 
@@ -213,7 +218,10 @@ class ControlLoop(ArmNode):
         self._timer.cancel()
         if joints is None:
             return
-        tick: Tick = self._pipeline.tick(self._inputs.sample(joints))
+        sample = self._inputs.sample(joints)
+        if not self._rehearsed and self._rehearse(sample):
+            return
+        tick: Tick = self._pipeline.tick(sample)
         self._answered, self._command = tick.stamp, tick.command
         self._send(tick.command)
         self._sent = time.perf_counter()
@@ -228,6 +236,19 @@ class ControlLoop(ArmNode):
             level, said = self._behaviors.publish()
             remarks += [said] if level != OK else []
         self._report(tick.refused, remarks)
+
+    def _rehearse(self, sample: FlexibleSample) -> bool:
+        """Go through a first tick that nobody hears of: gains are looked at, whatever is loaded late is loaded.
+
+        Returns:
+            Whether newer joint states have come meanwhile.
+        """
+        self._rehearsed = True
+        self._pipeline.tick(sample)
+        self._pipeline.reset()
+        took = time.perf_counter() - self._came
+        self._came = time.perf_counter()
+        return not self._lockstep and took > self._pipeline.gate.gate.config.state_timeout
 
     def _on_silence(self, _: None) -> None:
         self._send(self._pipeline.gate.gate.on_silence(self._age(), SILENCE_CHECK_PERIOD))

@@ -113,18 +113,21 @@ class JointStateSelector:
         self._index = np.zeros(len(names), dtype=int)
 
     def __call__(self, message: JointState) -> tuple[Array, Array]:
-        """Positions and velocities (k,) of the selected joints.
+        """Positions and velocities (k,) of the selected joints; raises as :meth:`select` does."""
+        return self.select(message.name, np.array(message.position), np.array(message.velocity))
+
+    def select(self, names: list[str], position: Array, velocity: Array) -> tuple[Array, Array]:
+        """Positions and velocities (k,) of the selected ones of named joints.
 
         Raises:
             InputError: a joint is missing or named twice, an array has another length than the names, a number is
                 not finite.
         """
-        if message.name != self._seen:
-            self._learn(message.name)
-        position, velocity = np.array(message.position), np.array(message.velocity)
+        if names != self._seen:
+            self._learn(names)
         for field, value in (("position", position), ("velocity", velocity)):
-            if value.size != len(message.name):
-                raise InputError(f"joint state has {len(message.name)} names and {value.size} {field} values")
+            if value.size != len(names):
+                raise InputError(f"joint state has {len(names)} names and {value.size} {field} values")
         position, velocity = position[self._index], velocity[self._index]
         for field, value in (("position", position), ("velocity", velocity)):
             check_finite(field, value, self._names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
@@ -36,6 +38,7 @@ class VibrationStage:
     ) -> None:
         """Bind the stage to a controller."""
         self.controller, self.sampling, self.source, self.posture = controller, sampling, source, posture
+        self._looked_at: Hashable = None  # for which gains were found to be stable
         self.reset()
 
     @property
@@ -104,6 +107,9 @@ class VibrationStage:
         Takes some 0.5 s.
         """
         assert self.sampling is not None
+        looked_at = config, state.position.tobytes(), None if tool is None else (tool.frame, tool.axes.tobytes())
+        if looked_at == self._looked_at:
+            return
         frame, axes = ("", np.ones(6, dtype=bool)) if tool is None else (tool.frame, tool.axes)
         task = ToolTask(frame, tuple(bool(axis) for axis in axes))
         # computed torque stands and falls with the model: it is judged on just that
@@ -111,3 +117,4 @@ class VibrationStage:
         model, selection, sampling = self.controller.model, self.controller.selection, self.sampling
         postures = postures_after_hits(model, state.position, config, selection, sampling, task)
         check_gains(model, postures, config, selection, sampling, task, margin)
+        self._looked_at = looked_at

@@ -50,6 +50,7 @@ LAWS = ("reactionless", "torque", "resolved_acceleration")
 TASKS = ("tool_path", "joint_path", "hold", "none")
 REALISATIONS = ("computed_torque", "joint_servo")
 Goal = CartesianReference | JointReference | None
+LEASH = 0.5  # [rad | m] between joints and their led reference beyond which it is not that of this arm
 LONGEST_GAP = 0.1  # [s] between two samples over which a joint reference is carried on
 
 
@@ -275,6 +276,12 @@ class VibrationController:
             if 0.0 <= dt <= LONGEST_GAP:
                 position, velocity = np.empty(self.model.n), np.empty(self.model.n)
                 carry_on(led.position, led.velocity, acceleration, dt, position, velocity)
+                if not np.abs(position - state.position).max() <= LEASH:
+                    self._led = None
+                    raise InputError(
+                        f"the reference of the joint servos has left the joints by more than {LEASH:g} rad or m: gains too high"
+                        " for the rate of the samples, or joints that cannot follow; it sets out anew from them"
+                    )
                 if self.config.law == "torque":
                     velocity = velocity + self._gives @ (state.deflection_rate - self._rate)
                 return ArmState(state.stamp, position, velocity, self._none, self._none)

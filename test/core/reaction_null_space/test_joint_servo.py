@@ -15,7 +15,7 @@ from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
-from flexarm_core.types import ArmState, CartesianReference
+from flexarm_core.types import ArmState, CartesianReference, JointReference
 from flexarm_sim.mujoco_backend import MujocoBackend
 
 START = np.array([0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 0.716])
@@ -119,3 +119,21 @@ def test_what_cannot_be_is_refused(boom):
     controller = VibrationController(boom, QUIET, BaseSelection(boom, ("auto",)))
     with pytest.raises(InputError, match="needs a CartesianReference"):
         controller.update(ArmState(0, START, np.zeros(7), np.zeros(6), np.zeros(6)))
+
+
+def test_a_reference_that_runs_away_from_joints_that_do_not_follow_is_given_up_and_begins_anew(boom):
+    config = replace(QUIET, task="joint_path", position_gain=400.0, velocity_gain=40.0)
+    controller = VibrationController(boom, config, BaseSelection(boom, ("auto",)))
+    none = np.zeros(boom.m)
+    asked, said = START + 2.0, []
+    for k in range(400):
+        stuck = ArmState(k * PERIOD, START, np.zeros(boom.n), none, none)
+        try:
+            answer, _ = controller.update(stuck, joints=JointReference(k * PERIOD, asked))
+        except InputError as error:
+            said.append((k, str(error)))
+            continue
+        assert answer.effort is not None and np.isfinite(answer.effort).all()
+        assert np.abs(answer.position - START).max() <= 0.5
+    assert len(said) > 1 and "left the joints by more than 0.5" in said[0][1]
+    assert said[1][0] - said[0][0] > 5  # it leads again at once
