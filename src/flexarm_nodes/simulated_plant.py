@@ -177,7 +177,9 @@ class SimulatedPlant(ArmNode):
     def _wait_for_answer(self, executor: EventsExecutor, measurement: Measurement, published: float) -> None:
         """Lockstep: nothing moves until the command has come, or is overdue."""
         timeout = self._timeout if self._answered else max(self._timeout, self._start_timeout)
-        deadline, repeat = published + timeout, published + REPEAT_STATE_AFTER
+        deadline, repeated = published + timeout, False
+        # who has answered once hears every state; a second answer to one would be taken for that to the next
+        repeat = deadline if self._answered else published + REPEAT_STATE_AFTER
         while self._command is None and self.active:
             now = time.perf_counter()
             if now >= deadline:
@@ -187,10 +189,12 @@ class SimulatedPlant(ArmNode):
                 self.diagnostics.report(WARN, text, measurement.stamp)
                 return
             if now >= repeat:
-                repeat = now + REPEAT_STATE_AFTER
+                repeat, repeated = now + REPEAT_STATE_AFTER, True
                 self._publish_sensors(measurement)  # who has heard the joint state may wait for one of them
                 self._joint_states.publish(measurement.stamp, measurement)
             executor.spin_once(timeout_sec=min(deadline, repeat) - now)
+        if repeated:
+            self._let_answers_run_out(executor)
         self._answered = True
 
     def _wait_for_the_clock(self, executor: EventsExecutor, published: float) -> None:
@@ -208,15 +212,19 @@ class SimulatedPlant(ArmNode):
                 break
 
     def _resume_lockstep(self, executor: EventsExecutor) -> None:
-        """Somebody answers again: let the answers to older states run out, then wait for each again."""
+        """Somebody answers again: wait for every answer again."""
+        self._let_answers_run_out(executor)
+        self._alone = False
+        self.diagnostics.report(OK, "commands are back", self._now)
+
+    def _let_answers_run_out(self, executor: EventsExecutor) -> None:
+        """Wait until no more commands come: commands have no stamp that says which state they answer."""
         command = None
         while command is not self._command:
             command = self._command
             quiet = time.perf_counter() + QUIET_TIME
             while command is self._command and (left := quiet - time.perf_counter()) > 0.0:
                 executor.spin_once(timeout_sec=left)
-        self._alone = False
-        self.diagnostics.report(OK, "commands are back", self._now)
 
     def _publish(self, measurement: Measurement) -> bool:
         """Publish what the sensors say, then the truth; return whether a joint state went out.
