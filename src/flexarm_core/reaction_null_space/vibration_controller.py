@@ -279,8 +279,8 @@ class VibrationController:
                 if not np.abs(position - state.position).max() <= LEASH:
                     self._led = None
                     raise InputError(
-                        f"the reference of the joint servos has left the joints by more than {LEASH:g} rad or m, which are"
-                        " stuck, or pushed, or sampled too slowly for the gains; it sets out anew from them"
+                        f"the reference of the joint servos has left the joints by more than {LEASH:g} rad or m, which"
+                        " are stuck, or pushed, or sampled too slowly for the gains; it sets out anew from them"
                     )
                 if self.config.law == "torque":
                     velocity = velocity + self._gives @ (state.deflection_rate - self._rate)
