@@ -1,6 +1,6 @@
 """Joint states and sensors' readings straight from the bytes of their messages: CDR, as the middleware gives them.
 
-A message of Python objects costs its reader some 50 us; at 500 Hz five of them take an eighth of the time there is.
+Its objects cost a reader some 15 us a message, their bytes 2; a tick of a control loop reads five and more.
 """
 
 from __future__ import annotations
