@@ -122,7 +122,8 @@ class TrackingCase:
         postures = []
         for k in range(round((self.duration + RUN_OUT) / PREVIEW) + 1):
             stamp = round(k * PREVIEW * 1e9)
-            state = ArmState(stamp, case.posture, np.zeros(model.n), rest, np.zeros(model.m))
+            followed = postures[-1] if postures else case.posture
+            state = ArmState(stamp, followed, np.zeros(model.n), rest, np.zeros(model.m))
             command, reaction = led.update(state, reference(stamp))
             assert command.position is not None
             postures.append(command.position)
