@@ -74,5 +74,7 @@ def joint_return(recording: Recording, options: MetricOptions) -> Measurement:
 @metric("joint", JOINT, POSITION, LAST)
 def joint_distance(recording: Recording, options: MetricOptions) -> Measurement:
     """Largest distance of a joint in the final window from where it should be."""
+    if options.joint not in recording.joint_names:
+        return Measurement(np.nan)
     moved = recording.position[:, recording.joint_names.index(options.joint)]
     return peak(np.abs(moved[final(recording, options)] - options.position))
