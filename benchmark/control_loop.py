@@ -1,8 +1,7 @@
 """How fast the stages of a scenario answer in real time: in one process, and as processes of their own.
 
 ``python benchmark/control_loop.py [SCENARIO] [--duration SECONDS] [--priority N]``; the machine should have nothing
-else to do. Stages, plant and listener ask for real-time priority, as controller_manager does on a robot; where a user
-may not have it they are told so and go on without.
+else to do. With a priority, stages, plant and listener ask for real-time scheduling, as controller_manager does.
 """
 
 from __future__ import annotations
@@ -32,11 +31,12 @@ from flexarm_tools.scenario_file import load_scenario
 from flexarm_tools.wiring_table import GATE
 
 ROOT = Path(__file__).resolve().parents[1]
+BEHAVIORS = "behavior_impedance_controller"
 DEFAULT = ROOT / "config" / "boom_7r" / "scenarios" / "inspect_and_wipe.yaml"
 COMPOSED, SEPARATE = 500.0, 250.0  # [Hz]
 SAID = re.compile(r"(\d+) ticks: median ([\d.]+), 99 % within ([\d.]+), longest ([\d.]+) ms")
 CORES = os.cpu_count() or 1
-PRIORITY = 50  # of the stages, controller_manager's default
+STILL = 3.0  # [s] in which processes come up and look at gains: nothing moves before, as on a robot
 AHEAD = 10  # the plant, which stands for hardware, goes before them, and whoever looks at the clock before both
 
 
@@ -47,9 +47,13 @@ def in_real_time(scenario: Scenario, rate: float, duration: float) -> Scenario:
         parameters = {name: value for name, value in node.parameters.items() if name != "sensor_wait"}
         if any(row.name == "rate" for row in TABLES.get(node.executable, ())):
             parameters["rate"] = rate
+        if node.executable == BEHAVIORS:
+            parameters |= {name: value + STILL for name, value in parameters.items() if name.endswith(".start")}
         nodes.append(replace(node, parameters=parameters))
-    events = tuple(event for event in scenario.events if event.at < duration)
-    pushes = tuple(push for push in scenario.pushes if push.start < duration)
+    events = (replace(event, at=event.at + STILL) for event in scenario.events)
+    pushes = (replace(push, start=push.start + STILL) for push in scenario.pushes)
+    events = tuple(event for event in events if event.at < duration)
+    pushes = tuple(push for push in pushes if push.start < duration)
     return replace(
         scenario, mode="real_time", rate=rate, duration=duration, nodes=tuple(nodes), events=events, pushes=pushes,
         figures=(),
@@ -194,7 +198,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenario", type=Path, nargs="?", default=DEFAULT)
     parser.add_argument("--duration", type=float, default=60.0)
-    parser.add_argument("--priority", type=int, default=PRIORITY, help="SCHED_FIFO priority of the stages, 0: ordinary")
+    parser.add_argument("--priority", type=int, default=0, help="SCHED_FIFO priority of the stages, 0: ordinary")
     arguments = parser.parse_args()
     scenario, stops = load_scenario(arguments.scenario), []
     asked = arguments.duration, arguments.priority, stops
