@@ -2,7 +2,7 @@
 
 The estimated state is ``[y; yd]`` (2N,), ``y`` = [elastic joints of the base; modes of the links]. Strain and
 deflection are linear in it. Force/torque sensors and IMUs feel accelerations: they are predicted by forward dynamics
-and linearised by forward differences.
+and linearised by forward differences of the inverse dynamics.
 """
 
 from __future__ import annotations
