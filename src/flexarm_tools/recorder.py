@@ -100,8 +100,11 @@ class Recorder:
             self._types[topics.FLEXIBLE_STATE] = FlexibleState
         if model.description.strain_gauges:
             self._types[topics.STRAIN] = StrainState
-        for topic, message_type in () if only_times else self._types.items():
-            node.create_subscription(message_type, topic, self._raw[topic].append, topics.EVERY_SAMPLE, raw=True)
+        self._node = node
+        self._subscriptions = [
+            node.create_subscription(kind, topic, self._raw[topic].append, topics.EVERY_SAMPLE, raw=True)
+            for topic, kind in (() if only_times else self._types.items())
+        ]
         node.create_subscription(SimulationStatus, topics.SIMULATION_STATUS, self._on_status, topics.EVERY_SAMPLE)
         node.create_subscription(DiagnosticArray, topics.DIAGNOSTICS, self._on_diagnostics, topics.EVERY_SAMPLE)
         self.status: SimulationStatus | None = None
@@ -113,6 +116,13 @@ class Recorder:
         self._events: list[RunEvent] = []
         self._said: dict[str, tuple[bytes, str]] = {}
         self._stops = 0
+
+    def connected(self) -> bool:
+        """Whether everybody who speaks on a recorded topic is heard."""
+        return all(
+            subscription.get_publisher_count() >= self._node.count_publishers(subscription.topic_name)
+            for subscription in self._subscriptions
+        )
 
     def complete(self, ticks: int) -> bool:
         """Whether every tick's ground truth has arrived."""

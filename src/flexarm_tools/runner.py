@@ -34,6 +34,7 @@ from flexarm_tools.scenario import PLANT, EventSpec, NodeSpec, Scenario
 START_TIMEOUT = 60.0  # [s] a loaded machine starts five Python processes slowly
 STALL_TIMEOUT = 60.0  # [s] wall time without a tick after which a run is given up
 QUIET_TIME = 0.3  # [s] wall time without a message after which none is expected
+DISCOVERY_TIMEOUT = 5.0  # [s] wall time in which the recorder finds whoever it is to hear
 SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
 
 
@@ -87,7 +88,7 @@ class Runner:
                 graph = Graph(node, executor, self._check_processes)
                 self._listen(graph, node)
                 self._start(nodes)
-                self._bring_up(graph)
+                self._bring_up(graph, recorder)
                 ticks = self._lead_to_the_end(graph, recorder)
                 self._wait_for_the_last_samples(graph, recorder, ticks)
                 return recorder.finish(self._outcome(ticks))
@@ -127,7 +128,7 @@ class Runner:
             "start of the recorder",
         )
 
-    def _bring_up(self, graph: Graph) -> None:
+    def _bring_up(self, graph: Graph, recorder: Recorder) -> None:
         for name in self._processes:
             graph.wait_for_node(name, START_TIMEOUT)
         for transition in ("configure", "activate"):
@@ -136,6 +137,8 @@ class Runner:
                     graph.transition(name, transition)
                 except FlexarmError as error:
                     raise ConfigError(f"{error}\n{self._processes[name].last_words()}") from error
+        with contextlib.suppress(GraphError):  # then samples are missing, which the recording shows
+            graph.spin_until(recorder.connected, DISCOVERY_TIMEOUT, "discovery by the recorder")
         settled = time.monotonic() + SETTLE_TIME
         graph.spin_until(lambda: time.monotonic() > settled, 2 * SETTLE_TIME, "settling")
         for process in self._processes.values():
