@@ -32,6 +32,11 @@ class BehaviorSets:
     def _specs(self) -> list[BehaviorSpec]:
         return [active.spec for active in self._controller.behaviors]
 
+    @property
+    def waits(self) -> bool:
+        """Whether changes wait for their sample."""
+        return bool(self._waiting)
+
     def begin(self) -> None:
         """Make every behaviour anew, with nothing carried from an earlier motion, and forget sets that wait."""
         self._waiting = []

@@ -244,6 +244,8 @@ class ControlLoop(ArmNode):
             Whether newer joint states have come meanwhile.
         """
         self._rehearsed = True
+        if any(built.behaviors is not None and built.behaviors.sets.waits for built in self._built.values()):
+            return False  # what was asked for before the first sample must not be forgotten with the rehearsal
         self._pipeline.tick(sample)
         self._pipeline.reset()
         took = time.perf_counter() - self._came
