@@ -14,16 +14,22 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.experimental import EventsExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+from rclpy.task import Future
 from std_msgs.msg import String
 
+from flexarm.msg import FlexibleState
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_nodes import topics
+from flexarm_nodes.cdr import message_reader
 from flexarm_nodes.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, ParameterTable
 from flexarm_nodes.real_time import ask_for_priority
-from flexarm_nodes.topics import DIAGNOSTICS, LATCHED, ROBOT_DESCRIPTION
 
+SPIN = 0.2  # [s] between two looks at whether the node is to end
 LAST_WORDS = 1.0  # [s] that a node waits at its end for its last messages to arrive
 
 
@@ -45,8 +51,9 @@ class ArmNode(LifecycleNode):
         self.diagnostics = Diagnostics(self)
         self.active = False
         self._described = ""
+        self._base_state: Subscription | None = None
         self._description_subscription = self.create_subscription(
-            String, ROBOT_DESCRIPTION, self._on_robot_description, LATCHED
+            String, topics.ROBOT_DESCRIPTION, self._on_robot_description, topics.LATCHED
         )
 
     # What a child overrides -------------------------------------------------------------------------------------------
@@ -82,10 +89,10 @@ class ArmNode(LifecycleNode):
             model = ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
             self.build(values, model)
         except FlexarmError as error:
-            self.diagnostics.report(ERROR, f"cannot configure: {error}", 0)
+            self.diagnostics.announce(ERROR, f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
         self.table.on_change(self.change)
-        self.diagnostics.report(OK, "configured", 0)
+        self.diagnostics.announce(OK, "configured")
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -96,14 +103,14 @@ class ArmNode(LifecycleNode):
         gc.freeze()  # what lives since start-up need not be walked again: shorter pauses in the tick
         refused = ask_for_priority(self.table.values()["thread_priority"])
         self.active = True
-        self.diagnostics.report(WARN if refused else OK, refused or "active", 0)
+        self.diagnostics.announce(WARN if refused else OK, refused or "active")
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop answering messages, leave the arm safe."""
         self.active = False
         self.stop()
-        self.diagnostics.report(OK, "inactive", 0)
+        self.diagnostics.announce(OK, "inactive")
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -117,8 +124,8 @@ class ArmNode(LifecycleNode):
         return super().on_shutdown(state)
 
     def spin_some(self, executor: EventsExecutor) -> None:
-        """Handle what has come, or wait a little for something to come."""
-        executor.spin_once(timeout_sec=0.2)
+        """Handle what comes, for a while: to begin anew for each message would cost as much as a small message does."""
+        executor.spin_until_future_complete(Future(), timeout_sec=SPIN)
 
     def leave(self) -> None:
         """Leave the arm safe, whatever the state."""
@@ -133,7 +140,7 @@ class ArmNode(LifecycleNode):
         """
         deadline = time.monotonic() + LAST_WORDS
         for publisher in self.publishers:
-            if publisher.topic_name == DIAGNOSTICS:
+            if publisher.topic_name == topics.DIAGNOSTICS:
                 continue
             left = max(deadline - time.monotonic(), 0.0)
             publisher.wait_for_all_acked(Duration(seconds=left))
@@ -153,6 +160,20 @@ class ArmNode(LifecycleNode):
                 self.get_logger().error(traceback.format_exc())
 
         return call
+
+    def hear(
+        self, kind: Any, topic: str, callback: Callable[[Any], None], quality: QoSProfile = topics.NEWEST
+    ) -> Subscription:
+        """Subscribe: messages go through :meth:`guarded`, and are not even read while the node is inactive."""
+        read = message_reader(kind)
+        return self.create_subscription(kind, topic, self.guarded(lambda raw: callback(read(raw))), quality, raw=True)
+
+    def hear_base_state(self, source: str, callback: Callable[[FlexibleState], None]) -> None:
+        """Subscribe to the estimated state of the base where that is its source, else to nothing."""
+        if self._base_state is not None:
+            self.destroy_subscription(self._base_state)
+        wanted = source == topics.FLEXIBLE_STATE
+        self._base_state = self.hear(FlexibleState, topics.FLEXIBLE_STATE, callback) if wanted else None
 
     def _on_robot_description(self, message: String) -> None:
         self._described = message.data

@@ -36,7 +36,7 @@ class ArmStateReader:
         self._joined = source == "joint_states"
         self._still = np.zeros(model.m) if source == NO_BASE_STATE else None
         names = (*model.joint_names, *model.elastic_joint_names) if self._joined else model.joint_names
-        self._select = JointStateSelector(names)
+        self._select, self._select_elastic = JointStateSelector(names), JointStateSelector(model.elastic_joint_names)
         self._joints: tuple[int, Array, Array] | None = None
         self._base: tuple[int, Array, Array] | None = None
 
@@ -61,10 +61,8 @@ class ArmStateReader:
         Raises:
             InputError: the message is not usable.
         """
-        as_joints = JointState(
-            name=message.elastic_joints, position=message.deflection, velocity=message.deflection_rate
-        )
-        position, velocity = JointStateSelector(self._model.elastic_joint_names)(as_joints)
+        given = np.array(message.deflection), np.array(message.deflection_rate)
+        position, velocity = self._select_elastic.select(message.elastic_joints, *given)
         self._base = (stamp_to_nanoseconds(message.header.stamp), position, velocity)
         return self._match()
 

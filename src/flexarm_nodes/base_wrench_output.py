@@ -35,7 +35,7 @@ class BaseWrenchOutput:
 
     def reset(self) -> None:
         """Forget what was sent."""
-        self._estimate: tuple[int, BaseWrenchEstimate] | None = None
+        self._estimate: tuple[int, BaseWrenchEstimate | None] | None = None  # None: nobody listened
         self._reference: tuple[int, JointReference] | None = None
         self._shown: int | None = None  # stamp of the newest markers
         self._complaint: tuple[int, bytes, str] | None = None
@@ -59,9 +59,11 @@ class BaseWrenchOutput:
         """Send an estimate, and markers where they are due and somebody looks at them."""
         if self._estimate is not None:
             self._leads = self.answered == self._estimate[0]
-        message = base_wrench_estimate_to_message(estimate, self._names, self._frame, self._controller.weight)
+        message = None
+        if self._estimates.get_subscription_count():
+            message = base_wrench_estimate_to_message(estimate, self._names, self._frame, self._controller.weight)
+            self._estimates.publish(message)
         self._estimate = estimate.stamp, message
-        self._estimates.publish(message)
         if self._marker_rate <= 0.0 or not self._markers.get_subscription_count():
             return
         if self._shown is None or estimate.stamp - self._shown >= (1.0 - 1e-6) * 1e9 / self._marker_rate:
@@ -75,7 +77,7 @@ class BaseWrenchOutput:
 
     def repeat(self, stamp: int) -> None:
         """A stamp that comes twice is answered twice: the first answer may have been lost."""
-        if self._estimate is not None and self._estimate[0] == stamp:
+        if self._estimate is not None and self._estimate[0] == stamp and self._estimate[1] is not None:
             self._estimates.publish(self._estimate[1])
         self.repeat_reference(stamp)
 

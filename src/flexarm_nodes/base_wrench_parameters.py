@@ -44,7 +44,8 @@ BASE_WRENCH_PARAMETERS = (
     Parameter("gravity_table", "string", "", "file with gravity wrenches over joint positions; empty: from the model"),
     Parameter("wrench_delay", "double", ESTIMATOR.wrench_delay, "age of the wrench in a reading", "s", 0.0),
     Parameter("frozen_samples", "int", ESTIMATOR.frozen_samples, "equal readings that mean it is dead; 0: none", "", 0),
-    Parameter("sensor_wait", "double", 0.02, "longest wait for what has a joint state's stamp (wall time)", "s", 1e-4),
+    Parameter("sensor_wait", "double", 0.005, "longest wait for what has a joint state's stamp (wall time)", "s", 1e-4),
+    _live("reference_timeout", "double", 0.08, "age at which a desired joint reference is refused", "s", 1e-4),
     # motion of joints and base
     Parameter(
         "joint_acceleration", "string", ESTIMATOR.joint_acceleration, "where it comes from", choices=JOINT_ACCELERATIONS

@@ -6,6 +6,7 @@ motor efforts that make its effort arrive at the links (core: base_wrench). Its 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
             (JointState, topics.JOINT_STATES, self._on_joint_state),
             (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
         ):
-            self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
+            self.hear(message_type, topic, callback)
         self.create_service(Trigger, topics.ZERO_WRENCH, self._on_zero)
         self.create_timer(WATCH_PERIOD, lambda: self.guarded(self._on_watch)(None))
 
@@ -84,10 +85,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
         ]
         if values["base_motion"] == "flexible_state":
             wanted.append((FlexibleState, topics.FLEXIBLE_STATE, self._inputs.take_base))
-        self._sensor_subscriptions = [
-            self.create_subscription(kind, topic, self.guarded(self._on_reading(take)), topics.NEWEST)
-            for kind, topic, take in wanted
-        ]
+        self._sensor_subscriptions = [self.hear(kind, topic, self._on_reading(take)) for kind, topic, take in wanted]
         if self._timer is not None:
             self.destroy_timer(self._timer)
         waited, steady = self.guarded(self._on_waited), Clock(clock_type=ClockType.STEADY_TIME)
@@ -104,6 +102,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
         self._newest = None
         self._pending: BaseWrenchSample | None = None
         self._desired: JointReferenceRecord | None = None
+        self._served = -1  # stamp of the newest desired reference that was answered
         self._heard = self.get_clock().now()
 
     def stop(self) -> None:
@@ -164,17 +163,19 @@ class BaseWrenchTorqueEstimator(ArmNode):
 
     def _take_desired(self, desired: JointReferenceRecord) -> None:
         assert self._stage is not None
-        if desired.stamp == self._output.answered:
-            self._output.repeat_reference(desired.stamp)
+        if desired.stamp == self._served:
+            self._output.repeat_reference(self._output.answered)
             return
+        if desired.stamp < self._served:
+            raise InputError("stamps of desired joint references went back")
         if self._pending is not None and desired.stamp > self._pending.stamp:
             self._update()
         state = self._stage.state
-        if state is not None and desired.stamp < state.stamp:
-            late = (state.stamp - desired.stamp) * 1e-9
+        late = 0.0 if state is None else (state.stamp - desired.stamp) * 1e-9
+        if late > self._values["reference_timeout"]:
             raise InputError(f"desired joint reference is {late:.6f} s older than the newest joint state")
         self._desired = desired
-        self._control()
+        self._control(late=late > 0.0)
 
     def _on_waited(self, _: None) -> None:
         self._update()
@@ -196,8 +197,12 @@ class BaseWrenchTorqueEstimator(ArmNode):
         self._control()
         self._output.report(estimate, self._calibration.doing)
 
-    def _control(self) -> None:
-        """Answer a reference of the newest estimate's stamp, or what leads the arm in its place."""
+    def _control(self, late: bool = False) -> None:
+        """Answer a reference of the newest estimate's stamp, or what leads the arm in its place.
+
+        Args:
+            late: the reference has been overtaken by a joint state; it answers that one, better than none does.
+        """
         stage, reference = self._stage, self._desired
         if not self._values["control"] or stage is None or stage.state is None:
             return
@@ -206,14 +211,15 @@ class BaseWrenchTorqueEstimator(ArmNode):
             return
         if self._calibration.active:
             reference = self._calibration.update(state, stage.raw_wrench)
-        if reference is None or reference.stamp != state.stamp:
+        if reference is None or not (late or reference.stamp == state.stamp):
             return
         try:
-            answer = stage.control(reference)
+            answer = stage.control(replace(reference, stamp=state.stamp))
         except InputError as error:
             self._output.refuse(state.stamp, str(error))
             return
         assert answer.effort is not None
+        self._served = reference.stamp
         self._inputs.commanded(answer.stamp, answer.effort)
         self._output.publish_reference(answer)
 

@@ -46,7 +46,7 @@ class BehaviorImpedanceNode(ArmNode):
             (JointState, topics.JOINT_STATES, self._on_joint_state),
             (CartesianReference, topics.PATH_REFERENCE, self._on_reference),
         ):
-            self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
+            self.hear(message_type, topic, callback)
         self._setup: BehaviorSetup | None = None
         self._state: ArmState | None = None  # of the newest joint state
         self._requests = BehaviorRequests(
@@ -79,8 +79,7 @@ class BehaviorImpedanceNode(ArmNode):
             self.destroy_timer(self._timer)
         self._wrench_subscription = self._timer = None
         if sensor:
-            callback, topic = self.guarded(self._on_wrench), topics.wrench_topic(sensor)
-            self._wrench_subscription = self.create_subscription(WrenchStamped, topic, callback, topics.NEWEST)
+            self._wrench_subscription = self.hear(WrenchStamped, topics.wrench_topic(sensor), self._on_wrench)
         if self._values["sensor_wait"] > 0.0:
             steady = Clock(clock_type=ClockType.STEADY_TIME)
             waited = self.guarded(self._on_waited)

@@ -82,7 +82,7 @@ BEHAVIOR_PARAMETERS = (
     Parameter("tool_mass", "double", -1.0, "of what hangs outboard of the sensor; below 0: the description's", "kg"),
     Parameter("tool_center_of_mass", "double[]", [], "of it, sensor's frame; empty: the description's", "m"),
     _live("wrench_timeout", "double", 0.05, "age at which a wrench is none", "s", 1e-4),
-    Parameter("sensor_wait", "double", 0.02, "longest wait for what has a joint state's stamp (wall time)", "s", 0.0),
+    Parameter("sensor_wait", "double", 0.005, "longest wait for what has a joint state's stamp (wall time)", "s", 0.0),
     # what is measured
     Parameter("state_timeout", "double", 0.08, "gap of joint states after which it sets out anew", "s", 1e-4),
     _live("deviation_tolerance", "double", 0.1, "of measured from commanded joints, then it holds", "rad | m", 1e-6),

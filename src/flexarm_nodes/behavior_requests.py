@@ -43,7 +43,7 @@ class BehaviorRequests:
         self._node, self._refuse, self._newest = node, refuse, newest
         self.setup: BehaviorSetup | None = None
         self._subscriptions = [
-            node.create_subscription(kind, topic, node.guarded(callback), quality)
+            node.hear(kind, topic, callback, quality)
             for kind, topic, callback, quality in (
                 (BehaviorSet, topics.BEHAVIOR_SET, self._on_set, topics.CHANGES),
                 (TwistStamped, topics.TWIST_COMMAND, self._on_twist, topics.NEWEST),

@@ -22,14 +22,15 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.cdr import message_reader
 from flexarm_nodes.control_loop_behaviors import ControlLoopBehaviors
 from flexarm_nodes.control_loop_inputs import ControlLoopInputs
 from flexarm_nodes.control_loop_output import ControlLoopOutput
+from flexarm_nodes.conversions import stamp_to_nanoseconds
 from flexarm_nodes.diagnostics import ERROR, OK
 from flexarm_nodes.gate_output import GateOutput
 from flexarm_nodes.hardware_gate import SILENCE_CHECK_PERIOD
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
-from flexarm_nodes.serialized import JointsReader
 from flexarm_nodes.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, BuiltStage, build_gate
 from flexarm_nodes.stage_table import StageTable
 from flexarm_nodes.tick_times import TickTimes
@@ -50,7 +51,7 @@ class ControlLoop(ArmNode):
 
     PARAMETERS = (
         Parameter("stages", "string[]", USUAL, f"in order, {GATE} last; of: {', '.join([*BUILDERS, GATE])}"),
-        Parameter("sensor_wait", "double", 0.02, "longest wait for a sensor of the same stamp (wall time)", "s", 1e-4),
+        Parameter("sensor_wait", "double", 0.005, "longest wait for a sensor of the same stamp (wall time)", "s", 1e-4),
     )
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class ControlLoop(ArmNode):
         for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
             live = name != GATE  # whose mode a loop cannot switch
             self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
-        self._read_joints = JointsReader()
+        self._read_joint_state = message_reader(JointState)
         on_joint_state = self.guarded(self._on_joint_state)
         self.create_subscription(JointState, topics.JOINT_STATES, on_joint_state, topics.NEWEST, raw=True)
         self._commands = GateOutput(self, lambda: self._report({}))
@@ -114,8 +115,7 @@ class ControlLoop(ArmNode):
         for subscription in self._subscriptions_of_sensors:
             self.destroy_subscription(subscription)
         self._subscriptions_of_sensors = [
-            self.create_subscription(kind, topic, self.guarded(self._on_reading(sensor)), topics.NEWEST, raw=True)
-            for topic, kind, sensor in self._inputs.subscriptions()
+            self.hear(kind, topic, self._on_reading(sensor)) for topic, kind, sensor in self._inputs.subscriptions()
         ]
         if self._timer is not None:
             self.destroy_timer(self._timer)
@@ -163,8 +163,8 @@ class ControlLoop(ArmNode):
 
     def _on_joint_state(self, message: bytes) -> None:
         came = time.perf_counter()
-        joints = self._read_joints(message)
-        stamp = joints.stamp
+        joints = self._read_joint_state(message)
+        stamp = stamp_to_nanoseconds(joints.header.stamp)
         if stamp == self._answered:
             # The plant repeats a state that nobody seems to have heard. Commands have no stamp: one that is sent again
             # while the first is on its way would be taken for the answer to the next state.
@@ -199,7 +199,7 @@ class ControlLoop(ArmNode):
     def _on_reading(self, sensor: tuple[str, str]) -> Any:
         """Callback of a sensor: a reading that is refused is waited for no longer."""
 
-        def on_reading(message: bytes) -> None:
+        def on_reading(message: Any) -> None:
             try:
                 self._inputs.take(sensor, message)
             except InputError as error:

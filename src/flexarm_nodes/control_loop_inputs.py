@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import Imu
+from sensor_msgs.msg import Imu, JointState
 
 from flexarm.msg import StrainState
 from flexarm_core.errors import InputError
@@ -15,14 +15,14 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
 from flexarm_nodes import topics
 from flexarm_nodes.companions import Companions
-from flexarm_nodes.conversions import JointStateSelector
-from flexarm_nodes.serialized import Joints, Reading, read_imu, read_strain, read_wrench
+from flexarm_nodes.conversions import JointStateSelector, stamp_to_nanoseconds
+from flexarm_nodes.flexible_conversions import imu_from_message, strain_from_message, wrench_from_message
 
 KEPT = 8  # readings of a sensor: some may come before the joint state of their stamp
-READERS: dict[str, tuple[Any, Callable[[bytes], Reading], Callable[[str], str]]] = {
-    "wrench": (WrenchStamped, read_wrench, topics.wrench_topic),
-    "imu": (Imu, read_imu, topics.imu_topic),
-    "strain": (StrainState, read_strain, lambda name: topics.STRAIN),
+READERS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[str], str]]] = {
+    "wrench": (WrenchStamped, wrench_from_message, topics.wrench_topic),
+    "imu": (Imu, imu_from_message, topics.imu_topic),
+    "strain": (StrainState, strain_from_message, lambda name: topics.STRAIN),
 }
 
 
@@ -50,22 +50,20 @@ class ControlLoopInputs:
             message_type, _, topic = READERS[kind]
             yield topic(name), message_type, (kind, name)
 
-    def take(self, sensor: tuple[str, str], message: bytes) -> None:
-        """Take a sensor's serialised message.
+    def take(self, sensor: tuple[str, str], message: Any) -> None:
+        """Take a sensor's message.
 
         Raises:
             InputError: it is in another frame than the sensor's, or not usable.
         """
         kind, name = sensor
         _, read, topic = READERS[kind]
-        reading = read(message)
-        self._companions.came(topic(name), reading.stamp)
-        if kind == "wrench" and reading.frame != self._frames[name]:
-            raise InputError(
-                f"wrench is in frame '{reading.frame}', sensor '{name}' measures in '{self._frames[name]}'"
-            )
+        stamp, frame = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id
+        self._companions.came(topic(name), stamp)
+        if kind == "wrench" and frame != self._frames[name]:
+            raise InputError(f"wrench is in frame '{frame}', sensor '{name}' measures in '{self._frames[name]}'")
         kept = self._readings[sensor]
-        kept[reading.stamp] = reading.values
+        kept[stamp] = read(message)
         while len(kept) > KEPT:
             del kept[min(kept)]
 
@@ -73,26 +71,27 @@ class ControlLoopInputs:
         """Whether nothing is to be waited for at a joint state of this stamp [ns]."""
         return self._companions.complete(stamp)
 
-    def joints(self, joints: Joints) -> FlexibleSample:
+    def joints(self, message: JointState) -> FlexibleSample:
         """A joint state as a sample without other sensors; an effort that is not reported is NaN.
 
         Raises:
             InputError: an actuated joint is missing, or its position or velocity is, or is not finite.
         """
-        position, velocity = self._select.select(joints.names, joints.position, joints.velocity)
-        if joints.names is not self._named:
-            self._named = joints.names
-            place = {name: i for i, name in enumerate(joints.names)}
+        everywhere, rates = np.array(message.position), np.array(message.velocity)
+        position, velocity = self._select.select(message.name, everywhere, rates)
+        if message.name != self._named:
+            self._named = message.name
+            place = {name: i for i, name in enumerate(message.name)}
             self._actuated = np.array([place[name] for name in self._model.joint_names])
             elastic = self._model.elastic_joint_names
             self._elastic = np.array([place.get(name, len(place)) for name in elastic])  # beyond them: not reported
             self._deflects = any(name in place for name in elastic)
-        reported = len(joints.effort) == len(joints.names)
-        effort = joints.effort[self._actuated] if reported else np.full(self._model.n, np.nan)
+        reported = len(message.effort) == len(message.name)
+        effort = np.array(message.effort)[self._actuated] if reported else np.full(self._model.n, np.nan)
         deflection, rate = None, None
         if self._deflects:
-            deflection, rate = (np.append(one, np.nan)[self._elastic] for one in (joints.position, joints.velocity))
-        return FlexibleSample(joints.stamp, position, velocity, effort, deflection, rate)
+            deflection, rate = (np.append(one, np.nan)[self._elastic] for one in (everywhere, rates))
+        return FlexibleSample(stamp_to_nanoseconds(message.header.stamp), position, velocity, effort, deflection, rate)
 
     def sample(self, joints: FlexibleSample) -> FlexibleSample:
         """The sample with what has come for its stamp; called once a joint state."""

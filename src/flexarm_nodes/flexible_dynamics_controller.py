@@ -66,7 +66,7 @@ class FlexibleDynamicsController(ArmNode):
             (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
             (JointTrajectoryMessage, topics.JOINT_TRAJECTORY, self._on_trajectory),
         ):
-            self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
+            self.hear(message_type, topic, callback)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> controller; one dummy sample loads the compiled code before the first real one."""

@@ -32,7 +32,7 @@ from flexarm_nodes.flexible_conversions import (
 )
 from flexarm_nodes.parameters import Parameter
 
-KEPT = 4  # joint references
+KEPT = 4  # joint references, and readings of a sensor: some may come before the joint state of their stamp
 LOST_AFTER = 10  # joint states in a row without a sensor after which none waits for it
 
 
@@ -70,14 +70,14 @@ class FlexibleDynamicsEstimator(ArmNode):
         Parameter("gate_patience", "int", 50, "outliers in a row after which a sensor is believed again", "", 1),
         Parameter("frozen_samples", "int", 20, "equal readings in a row after which a gauge may be frozen", "", 1),
         Parameter("max_gap", "double", 0.1, "gap between samples at which the covariance starts over", "s", 1e-4),
-        Parameter("sensor_wait", "double", 0.02, "longest wait for a sensor of the same stamp (wall time)", "s", 1e-4),
+        Parameter("sensor_wait", "double", 0.005, "longest wait for a sensor of the same stamp (wall time)", "s", 1e-4),
     )
 
     def __init__(self) -> None:
         """Create the node's topics; those of wrenches and IMUs depend on the robot."""
         super().__init__("flexible_dynamics_estimator")
         self._flexible_state = self.create_publisher(FlexibleState, topics.FLEXIBLE_STATE, topics.CONTROL)
-        self.create_subscription(JointState, topics.JOINT_STATES, self.guarded(self._on_joint_state), topics.NEWEST)
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._sensor_subscriptions: list[Any] = []
         self._timer: Any = None
 
@@ -91,10 +91,8 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._reader = FlexibleSampleReader(robot.actuated, self._names[0])
         self._subscribe(robot.force_torque_sensors, robot.imus, bool(robot.strain_gauges), config)
         if values["subtract_friction"]:
-            callback = self.guarded(self._on_joint_reference)
-            self._sensor_subscriptions.append(
-                self.create_subscription(JointReference, topics.JOINT_REFERENCE, callback, topics.NEWEST)
-            )
+            heard = self.hear(JointReference, topics.JOINT_REFERENCE, self._on_joint_reference)
+            self._sensor_subscriptions.append(heard)
         self._actuated = robot.actuated
         still = np.zeros(model.n)
         wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (self._wrenches, self._imus))
@@ -118,7 +116,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._frictions: deque[tuple[int, Array]] = deque(maxlen=KEPT)  # with the stamps of their references
         self._answered: int | None = None  # stamp of the newest sample
         self._unreferred = LOST_AFTER  # samples in a row without one: none is waited for before the first has come
-        self._readings: dict[str, tuple[int, Any]] = {}
+        self._readings: dict[str, dict[int, Any]] = {name: {} for name in self._expected}
         self._missed = dict.fromkeys(self._expected, 0)
 
     def _subscribe(self, wrenches: Any, imus: Any, gauges: bool, config: EstimatorConfig) -> None:
@@ -136,8 +134,8 @@ class FlexibleDynamicsEstimator(ArmNode):
             wanted.append((topics.STRAIN, topics.STRAIN, StrainState, strain_from_message))
         self._expected = tuple(name for name, *_ in wanted)
         for name, topic, message_type, read in wanted:
-            callback = self.guarded(partial(self._on_reading, name, read))
-            self._sensor_subscriptions.append(self.create_subscription(message_type, topic, callback, topics.NEWEST))
+            heard = self.hear(message_type, topic, partial(self._on_reading, name, read))
+            self._sensor_subscriptions.append(heard)
 
     def _on_joint_state(self, message: JointState) -> None:
         stamp = stamp_to_nanoseconds(message.header.stamp)
@@ -153,7 +151,10 @@ class FlexibleDynamicsEstimator(ArmNode):
             self._timer.reset()
 
     def _on_reading(self, name: str, read: Callable[[Any], Any], message: Any) -> None:
-        self._readings[name] = (stamp_to_nanoseconds(message.header.stamp), read(message))
+        kept = self._readings[name]
+        kept[stamp_to_nanoseconds(message.header.stamp)] = read(message)
+        while len(kept) > KEPT:
+            del kept[min(kept)]
         self._missed[name] = 0
         self._update_if_complete()
 
@@ -189,7 +190,7 @@ class FlexibleDynamicsEstimator(ArmNode):
 
     def _present(self, stamp: int) -> dict[str, Any]:
         """Readings of a stamp, by sensor."""
-        return {name: reading for name, (taken, reading) in self._readings.items() if taken == stamp}
+        return {name: kept[stamp] for name, kept in self._readings.items() if stamp in kept}
 
     def _update(self) -> None:
         """Answer the joint state that waits, with what has come for its stamp."""

@@ -76,10 +76,9 @@ class HardwareGateNode(ArmNode):
         super().__init__("hardware_gate")
         for message_type, topic, callback in (
             (JointState, topics.JOINT_STATES, self._on_joint_state),
-            (FlexibleState, topics.FLEXIBLE_STATE, self._on_flexible_state),
             (JointReference, topics.JOINT_REFERENCE, self._on_joint_reference),
         ):
-            self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
+            self.hear(message_type, topic, callback)
         self._output = GateOutput(self, self._report)
         self._silence = self.create_timer(SILENCE_CHECK_PERIOD, lambda: self.guarded(self._on_silence)(None))
 
@@ -87,6 +86,7 @@ class HardwareGateNode(ArmNode):
         """Parameters -> gate."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
+        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
         self._gate = hardware_gate(values, model)
         self._output.open(self._gate, values)
 

@@ -86,7 +86,9 @@ class IkOutput:
                 whole[self._place] = part
             self._last = joint_reference_to_message(JointReferenceRecord(stamp, *wholes), self._names)
             self._reference.publish(self._last)
-        self._resolution.publish(redundancy_state_to_message(stamp, self._chain.base_frame, activity, fraction, status))
+        if self._resolution.get_subscription_count():
+            frame = self._chain.base_frame
+            self._resolution.publish(redundancy_state_to_message(stamp, frame, activity, fraction, status))
         self._report(stamp, activity, status)
 
     def repeat(self, stamp: int) -> None:

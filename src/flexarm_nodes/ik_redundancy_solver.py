@@ -52,7 +52,7 @@ class IkRedundancySolver(ArmNode):
             (JointState, topics.JOINT_STATES, self._on_joint_state),
             (CartesianReference, topics.CARTESIAN_REFERENCE, self._on_reference),
         ):
-            self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
+            self.hear(message_type, topic, callback)
         self._chain: Chain | None = None
         self.create_service(SolveIk, topics.SOLVE_IK, self._on_solve_ik)
         self.create_timer(WATCH_PERIOD, lambda: self.guarded(self._on_watch)(None))

@@ -40,15 +40,13 @@ class ReactionlessPathController(ArmNode):
         self._desired = self.create_publisher(JointReference, topics.DESIRED_JOINT_REFERENCE, topics.CONTROL)
         self._base_reaction = self.create_publisher(BaseReaction, topics.BASE_REACTION, topics.CONTROL)
         self._markers = self.create_publisher(MarkerArray, topics.MARKERS, topics.LATCHED)
-        self.create_subscription(JointState, topics.JOINT_STATES, self.guarded(self._on_joint_state), topics.NEWEST)
-        self.create_subscription(
-            FlexibleState, topics.FLEXIBLE_STATE, self.guarded(self._on_flexible_state), topics.NEWEST
-        )
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> law, and path where it is known already."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
+        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
         self._others = shown_paths(values, model)
         self._stage = reactionless_stage(values, model)
         self.start()

@@ -81,15 +81,13 @@ class ReferenceGenerator(ArmNode):
         super().__init__("reference_generator")
         self._reference = self.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.CONTROL)
         self._desired = self.create_publisher(JointReference, topics.DESIRED_JOINT_REFERENCE, topics.CONTROL)
-        self.create_subscription(JointState, topics.JOINT_STATES, self.guarded(self._on_joint_state), topics.NEWEST)
-        self.create_subscription(
-            FlexibleState, topics.FLEXIBLE_STATE, self.guarded(self._on_flexible_state), topics.NEWEST
-        )
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> line or path of the tool, or move or plan of the joints."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
+        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
         self._select = JointStateSelector(model.joint_names)
         self._path: ToolMotion | None = None
         self._move: JointMotion | None = None

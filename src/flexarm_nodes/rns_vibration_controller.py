@@ -116,17 +116,17 @@ class RnsVibrationController(ArmNode):
         self._markers = self.create_publisher(MarkerArray, topics.MARKERS, topics.LATCHED)
         for message_type, topic, callback in (
             (JointState, topics.JOINT_STATES, self._on_joint_state),
-            (FlexibleState, topics.FLEXIBLE_STATE, self._on_flexible_state),
             (CartesianReference, topics.CARTESIAN_REFERENCE, self._on_cartesian_reference),
             (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
         ):
-            self.create_subscription(message_type, topic, self.guarded(callback), topics.NEWEST)
+            self.hear(message_type, topic, callback)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> controller."""
         self._model = model
         self._stage = vibration_stage(values, model)
         self._reader = ArmStateReader(model, values["base_state_source"])
+        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
         self._timeout = values["reference_timeout"]
         self._show(values["map_postures"], values["coupling_threshold"])
         self.start()
@@ -196,9 +196,9 @@ class RnsVibrationController(ArmNode):
         tool, wanted = self._tool if needs_tool else None, self._joints if needs_joints else None
         joints, reaction = self._stage.answer(state, tool, wanted)
         self._joint_reference.publish(joint_reference_to_message(joints, self._model.joint_names))
-        self._base_reaction.publish(
-            base_reaction_to_message(reaction, self._model.base_frame, self._model.elastic_joint_names)
-        )
+        if self._base_reaction.get_subscription_count():
+            frame, elastic = self._model.base_frame, self._model.elastic_joint_names
+            self._base_reaction.publish(base_reaction_to_message(reaction, frame, elastic))
         if reaction.damping > 0.0:
             self.diagnostics.report(WARN, "near-singular: the inverse is damped", state.stamp)
         else:

@@ -109,11 +109,9 @@ class SimulatedPlant(ArmNode):
             raise ConfigError("lockstep is not possible with joint_commands: who sends them does not wait for a state")
         self._read_command = JointCommandReader(self._plant.joint_names, mode)
         if by_joint_commands:
-            on_commands = self.guarded(self._on_joint_commands)
-            self.create_subscription(JointState, topics.JOINT_COMMANDS, on_commands, topics.NEWEST)
+            self.hear(JointState, topics.JOINT_COMMANDS, self._on_joint_commands)
         else:
-            on_command = self.guarded(self._on_command)
-            self.create_subscription(Float64MultiArray, topics.command_topic(mode), on_command, topics.NEWEST)
+            self.hear(Float64MultiArray, topics.command_topic(mode), self._on_command)
 
     def change(self, values: dict[str, Any]) -> None:
         """Surfaces get softer, harder, rougher or smoother and joints rub otherwise from this stamp on."""

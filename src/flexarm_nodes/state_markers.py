@@ -96,7 +96,7 @@ class StateMarkers(ArmNode):
             self._starter.reset()
 
     def _look_at(self, topic: str, message_type: Any) -> Any:
-        return self.create_subscription(message_type, topic, self.guarded(self._keep(topic)), GLANCE)
+        return self.hear(message_type, topic, self._keep(topic), GLANCE)
 
     def _keep(self, topic: str) -> Any:
         def keep(message: Any) -> None:

@@ -17,7 +17,7 @@ from flexarm_tools.wiring_chain import chained
 from flexarm_tools.wiring_scenario import wired_nodes
 from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES, node_ports, ros2_control_ports
 
-LOCKSTEP_WAIT = 1.0  # [s] wall time that a control loop waits for a sensor
+LOCKSTEP_WAIT = 1.0  # [s] wall time that a node waits for a sensor, however slow the machine is
 WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
 
 
@@ -91,7 +91,7 @@ def in_one_process(scenario: Scenario) -> Scenario:
     """The same scenario with all its stages in one node, ``control_loop``; nodes that are no stages stay beside it.
 
     Parameters and events of a stage become those of the node, under the stage's name. The longest ``sensor_wait`` of a
-    stage is that of the node; in lockstep it is long enough to count for no load of the machine.
+    stage is that of the node.
 
     Raises:
         ConfigError: two stages of one executable, or an event that is for a whole node.
@@ -103,7 +103,6 @@ def in_one_process(scenario: Scenario) -> Scenario:
         raise ConfigError(f"one process holds a stage once; the scenario has {', '.join(executables)}")
     parameters: dict[str, Any] = {"stages": executables}
     waits = [node.parameters["sensor_wait"] for node in stages if "sensor_wait" in node.parameters]
-    waits += [LOCKSTEP_WAIT] if scenario.mode == "lockstep" else []
     parameters |= {"sensor_wait": max(waits)} if waits else {}
     for node in stages:
         parameters |= {f"{node.executable}.{key}": value for key, value in node.parameters.items()}
@@ -215,6 +214,9 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
         told |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
     if node.executable == GATE:
         told["rate"] = scenario.rate
+    waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in TABLES.get(node.executable, ()))
+    if lockstep and waits:
+        told["sensor_wait"] = LOCKSTEP_WAIT  # the plant waits in any case
     if node.executable == CONTROL_LOOP:  # the gate in it
         told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep, f"{GATE}.rate": scenario.rate}
     return replace(node, parameters=told | node.parameters)

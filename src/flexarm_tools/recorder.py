@@ -32,6 +32,7 @@ from flexarm.msg import (
 )
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes import topics
+from flexarm_nodes.cdr import stamp_of
 from flexarm_nodes.conversions import stamp_to_nanoseconds
 from flexarm_tools.message_rows import MessageRows
 from flexarm_tools.recording import Recording, RunEvent
@@ -164,10 +165,10 @@ class Recorder:
     def _listen_with_times(self, node: Node, topic: str, message_type: Any) -> None:
         """Keep when each stamp was first seen here; the events executor of rclpy 7.1 gives no times of its own."""
 
-        def keep(message: Any) -> None:
-            self._seen[topic].setdefault(stamp_to_nanoseconds(message.header.stamp), time.perf_counter_ns())
+        def keep(raw: bytes) -> None:
+            self._seen[topic].setdefault(stamp_of(raw), time.perf_counter_ns())
 
-        node.create_subscription(message_type, topic, keep, topics.EVERY_SAMPLE)
+        node.create_subscription(message_type, topic, keep, topics.EVERY_SAMPLE, raw=True)
 
     def _latencies(self, ticks: int, period: int) -> NDArray[np.float64]:
         """Wall time [s] from seeing a joint state to seeing the first command for it.

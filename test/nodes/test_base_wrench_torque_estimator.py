@@ -203,7 +203,7 @@ def test_what_is_wrong_is_said_and_the_next_good_sample_is_answered(arm, what):
             (lambda: arm.send_desired(velocity=BENT), "joint reference has neither effort nor position"),
             (lambda: arm.send_desired(position=np.full(7, np.nan)), "joint reference: position is"),
             (lambda: arm.send_desired(effort=np.full(7, np.nan)), "joint reference: effort is"),
-            (lambda: arm.send_desired(tick=arm.tick - 2, position=BENT), "is 0.004000 s older than the newest joint"),
+            (lambda: arm.send_desired(tick=arm.tick - 2, position=BENT), "stamps of desired joint references went"),
         )
     for send, words in bad:
         count = len(arm.references)
@@ -217,6 +217,39 @@ def test_what_is_wrong_is_said_and_the_next_good_sample_is_answered(arm, what):
         assert len(arm.references) == count
         arm.live.spin(0.55)  # the diagnostics say no more than so often
         arm.step(BENT, desired=BENT)
+
+
+def test_a_reference_that_a_state_has_overtaken_answers_that_state_unless_it_is_too_old(sensed):
+    arm = sensed
+    arm.configure(reference_timeout=2.5 * PERIOD * 1e-9)
+    arm.step(BENT, effort=np.zeros(7), desired=BENT)
+    core = Core("arm_7r")
+    core.estimate(BaseWrenchSample(arm.tick * PERIOD, BENT, np.zeros(7), np.zeros(7), np.zeros(6)))
+    core.control(JointReference(arm.tick * PERIOD, BENT))
+    for behind in (1, 2):
+        for _ in range(behind + 1):
+            arm.tick += 1
+            arm.send_wrench(np.zeros(6))
+            arm.send_state(BENT, effort=np.zeros(7))
+            arm.estimate()
+            core.estimate(BaseWrenchSample(arm.tick * PERIOD, BENT, np.zeros(7), np.zeros(7), np.zeros(6)))
+        count = len(arm.references)
+        arm.send_desired(tick=arm.tick - behind, position=BENT + 0.01)
+        answer = core.control(JointReference(arm.tick * PERIOD, BENT + 0.01))
+        assert_same_reference(arm.reference(), answer, arm.names)
+        arm.send_desired(position=BENT)  # that of the state itself comes when this has its answer
+        arm.live.spin(0.05)
+        assert len(arm.references) == count + 1
+    arm.step(BENT, effort=np.zeros(7), desired=BENT)  # in time again
+    for _ in range(4):
+        arm.tick += 1
+        arm.send_wrench(np.zeros(6))
+        arm.send_state(BENT, effort=np.zeros(7))
+        arm.estimate()
+    count = len(arm.references)
+    arm.send_desired(tick=arm.tick - 3, position=BENT)
+    arm.live.wait_for_diagnostic(NODE, "is 0.006000 s older than the newest joint state")
+    assert len(arm.references) == count
 
 
 def test_efforts_come_from_the_joint_states_where_they_are_numbers_and_else_from_what_was_commanded(sensed):

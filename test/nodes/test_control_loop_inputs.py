@@ -5,25 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from geometry_msgs.msg import WrenchStamped
-from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import InputError
 from flexarm_nodes.control_loop_inputs import ControlLoopInputs
 from flexarm_nodes.conversions import nanoseconds_to_stamp
-from flexarm_nodes.serialized import JointsReader
 
 SENSOR = ("wrench", "base_ft_sensor")
 NAMES = ["base_x", "joint1", "joint2", "joint3"]
 
 
 def joint_state(stamp, names=NAMES, effort=True):
-    """A joint state whose joint k is at k, as it was sent and read."""
+    """A joint state whose joint k is at k."""
     message = JointState(name=names, position=[float(k) for k in range(len(names))], velocity=[0.5] * len(names))
     if effort:
         message.effort = [float("nan") if name == "base_x" else 2.0 for name in names]
     message.header.stamp = nanoseconds_to_stamp(stamp)
-    return JointsReader()(serialize_message(message))
+    return message
 
 
 def wrench(stamp, frame="base_ft", force=1.0):
@@ -31,7 +29,7 @@ def wrench(stamp, frame="base_ft", force=1.0):
     message = WrenchStamped()
     message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
     message.wrench.force.x = force
-    return serialize_message(message)
+    return message
 
 
 @pytest.fixture

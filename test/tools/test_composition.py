@@ -166,6 +166,10 @@ def test_stages_of_a_scenario_become_one_process_with_their_parameters_and_event
     )
     loop = compose_simulation(in_one_process(scenario)).nodes[1].parameters
     assert loop["sensor_wait"] >= 1.0  # lockstep
+    waiting = replace(scenario, nodes=stage_nodes(["flexible_dynamics_estimator", *CHAIN.split()]))
+    assert compose_simulation(waiting).nodes[1].parameters["sensor_wait"] >= 1.0
+    in_time = compose_simulation(replace(waiting, mode="real_time")).nodes[1].parameters
+    assert "sensor_wait" not in in_time
     assert loop["hardware_gate.lockstep"] is True
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from live import LiveGraph, own_domain
 from sensor_msgs.msg import JointState
@@ -22,6 +23,7 @@ from flexarm_tools.recorder import Outcome, Recorder
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 TICKS = 5
 PERIOD = 1e-3  # [s]
+OUTCOME = Outcome(TICKS, PERIOD, float("nan"), (), ())
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_modes_strains_and_desired_positions_are_recorded_by_name(live, tmp_path
         desired = JointReference(names=["elbow", "shoulder"], position=[0.2, 0.1 * tick])
         senders[topics.DESIRED_JOINT_REFERENCE].publish(stamped(tick, desired))
     live.until(lambda: recorder.count() == 4 * TICKS - 1, "every message")
-    recording = recorder.finish(Outcome(TICKS, PERIOD, float("nan"), (), ()))
+    recording = recorder.finish(OUTCOME)
     assert recording.modes == tuple(modes)
     np.testing.assert_array_equal(recording.modal_position[3], [4.0, 2.0, 3.0, 4.0])
     np.testing.assert_array_equal(recording.modal_rate[3], [-4.0, -2.0, -3.0, -4.0])
@@ -152,7 +154,7 @@ def test_friction_its_estimate_and_the_efforts_of_the_reference_are_recorded_by_
         for topic, message in zip(senders, (true, reference, estimate), strict=True):
             senders[topic].publish(stamped(tick, message))
     live.until(lambda: recorder.count() == 3 * TICKS, "every message")
-    recording = recorder.finish(Outcome(TICKS, PERIOD, float("nan"), (), ()))
+    recording = recorder.finish(OUTCOME)
     np.testing.assert_array_equal(recording.true_friction[2], [3.0, 2.0, 3.0])
     np.testing.assert_array_equal(recording.reference_velocity[2], [0.1, 0.2, 0.3])
     np.testing.assert_array_equal(recording.reference_effort[2], [10.0, 20.0, 30.0])
@@ -183,6 +185,27 @@ def test_a_run_on_surfaces_is_complete_only_with_the_truth_of_its_contact(live, 
     senders[topics.TRUE_CONTACT_WRENCH].publish(WrenchStamped())
     live.until(lambda: recorder.count() == 6, "the last")
     assert recorder.complete(2)
+
+
+def test_where_only_times_are_asked_for_states_and_commands_are_heard_and_nothing_else(live, planar_3r):
+    recorder = Recorder(live.node, planar_3r, real_time=True, only_times=True)
+    for topic in (topics.TRUE_JOINT_STATES, topics.JOINT_REFERENCE, topics.CARTESIAN_REFERENCE):
+        assert live.node.count_subscribers(topic) == 0
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    commands = live.publisher(topics.COMMANDED_REFERENCE, JointReference)
+    reports = live.publisher(topics.DIAGNOSTICS, DiagnosticArray)
+    for tick in range(TICKS):
+        states.publish(stamped(tick, JointState()))
+        live.spin(0.02)
+        if tick != 2:
+            commands.publish(stamped(tick, JointReference()))
+    reports.publish(DiagnosticArray(status=[DiagnosticStatus(values=[KeyValue(key="stops", value="3")])]))
+    live.until(lambda: recorder.finish(OUTCOME).watchdog_stops == 3, "the report")
+    assert recorder.complete(TICKS) and recorder.connected()
+    recording = recorder.finish(OUTCOME)
+    np.testing.assert_array_equal(np.isnan(recording.tick_latency), np.arange(TICKS) == 2)
+    assert np.nanmin(recording.tick_latency) > 0.015
+    assert recording.lost_samples == 0 and np.isnan(recording.position).all()
 
 
 def test_an_arm_of_rigid_links_is_not_asked_for_modes(live, planar_3r):

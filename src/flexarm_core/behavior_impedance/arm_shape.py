@@ -17,7 +17,7 @@ from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.description import RobotDescription, Shape
-from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 ON_AXIS = 1e-9  # [m]

@@ -16,7 +16,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.ik_redundancy.solver import LIMITED
-from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 MOTION = 5  # of a joint: begin; displacement in the first sample; what each sample takes off; samples; stretch

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 LOST = 1e-9  # [m] what remains of a dependent row is noise below this

@@ -25,7 +25,7 @@ from flexarm_core.behavior_impedance.obstacles import HALF_SPACE, WIDTH, Obstacl
 from flexarm_core.compiled import kernel, view
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
-from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 STEADINESS = 1e-2  # lets the point of an axis cross over within about 1 degree, 0.2 m away

@@ -1,4 +1,4 @@
-"""Chain: the joints between the base link and the tool, as the compiled kernels walk them (see ``joint_path``)."""
+"""Chain: the joints between the base link and the tool, as the compiled kernels walk them (see ``kinematic_chain``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.robot.joint_path import PRISMATIC, joints_inboard, link_rows
+from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows
 from flexarm_core.types import Array
 
 
@@ -23,7 +23,7 @@ class Chain:
         continuous: (n,) whether a joint turns without end.
         base_frame: link in whose frame poses are given.
         tool_frame: link whose frame is the tool.
-        links: (n + 1, 13) a row a joint and one for the tool, see :class:`JointPath`.
+        links: (n + 1, 13) a row a joint and one for the tool, see :class:`KinematicChain`.
         lower: (n,) position limits [rad | m], infinite where there are none.
         upper: (n,)
         velocity_limit: (n,) [rad/s | m/s], infinite where there is none.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.newton import search, work_size
-from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 FULL_TURN = 2.0 * math.pi - 1e-12  # [rad] of limits: their sums are rounded

@@ -17,7 +17,7 @@ import math
 from flexarm_core.compiled import kernel
 from flexarm_core.ik_redundancy.chain import rotation_error, tool_kinematics
 from flexarm_core.ik_redundancy.newton_step import FLOOR, HIGH, LOW, LOWER, SCALE, UPPER, damped_step, weigh
-from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 ATTEMPT, SLIDE, APPROACH = range(3)  # what steps are for: the pose, the start along the solutions, the nearest pose

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
-from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 Places = NDArray[np.int64]  # of joints in Pinocchio's velocity

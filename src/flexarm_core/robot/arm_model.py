@@ -19,7 +19,7 @@ import pinocchio as pin
 from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.robot.arm_arrays import load_joints, split, take_off
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.robot.joint_path import joint_path
+from flexarm_core.robot.kinematic_chain import kinematic_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array, all_finite
 
@@ -152,16 +152,16 @@ class ArmModel:
     def _walk(self, ids: dict[str, int]) -> None:
         """Find what moves the tool and the base link, and where arms are fixed to it; ``ids``: of the joints."""
         description = self.description
-        self._world_to_base = joint_path(description, self.base_frame, self.elastic_joint_names)
+        self._world_to_base = kinematic_chain(description, self.base_frame, self.elastic_joint_names)
         seen: Array = np.eye(4)  # the root link from the undeflected base link
         position, rotation = self.base_pose(self._none)
         seen[:3, :3], seen[:3, 3] = rotation.T, -rotation.T @ position
-        self._base_to_tool = joint_path(description, self.tool_frame, self.joint_names, seen)
+        self._base_to_tool = kinematic_chain(description, self.tool_frame, self.joint_names, seen)
         coordinates = (*self.joint_names, *self.elastic_joint_names)
-        self._world_to_tool = joint_path(description, self.tool_frame, coordinates)
+        self._world_to_tool = kinematic_chain(description, self.tool_frame, coordinates)
         movable = set(self._actuated_v)
         self._arms = [
-            (ids[name], place, joint_path(description, description.joints[name].child, (name,), seen).links)
+            (ids[name], place, kinematic_chain(description, description.joints[name].child, (name,), seen).links)
             for place, name in enumerate(self.joint_names)
             if not self._has_actuated_ancestor(ids[name], movable)
         ]

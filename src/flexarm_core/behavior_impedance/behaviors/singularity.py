@@ -13,7 +13,7 @@ from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution
 from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
-from flexarm_core.robot.joint_path import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 SWEEPS = 8  # of Jacobi's method; it converges quadratically

@@ -1,4 +1,4 @@
-"""JointPath: joints one behind the other, from a frame to a link, and how that link moves with them (compiled).
+"""KinematicChain: joints one behind the other, from a frame to a link, and how that link moves with them (compiled).
 
 Frames are turned so that every joint moves along or about its own z axis: with ``T_i`` the fixed transform before joint
 ``i``, ``T_end`` the one behind the last, the link is at ``T_1 Z(q_1) T_2 Z(q_2) ... T_end``.
@@ -21,13 +21,13 @@ REVOLUTE, PRISMATIC = 0.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class JointPath:
+class KinematicChain:
     """Joints that move a link, as compiled kernels walk them.
 
     Attributes:
         links: (k + 1, 13) a row a joint and one for the link: rotation (9, row by row) and translation (3) [m] of the
             fixed transform before it, and 0 for a revolute, 1 for a prismatic joint.
-        places: (k,) of each joint among the coordinates that the path was made for.
+        places: (k,) of each joint among the coordinates that the chain was made for.
     """
 
     links: Array
@@ -47,20 +47,20 @@ class JointPath:
         return position, rotation, twist, J, bias
 
 
-def joint_path(
+def kinematic_chain(
     description: RobotDescription, link: str, coordinates: Sequence[str], begin: Array | None = None
-) -> JointPath:
-    """Path from the root link to another one; joints that are no coordinates stay at zero.
+) -> KinematicChain:
+    """Chain from the root link to another one; joints that are no coordinates stay at zero.
 
     Args:
         description: of the robot.
-        link: where the path ends.
+        link: where the chain ends.
         coordinates: joints that move.
-        begin: (4, 4) pose of the root link in the frame that the path begins in; None: the root link's own.
+        begin: (4, 4) pose of the root link in the frame that the chain begins in; None: the root link's own.
     """
     path = joints_inboard(description, link, description.root)
     names, links = link_rows(path, coordinates, np.eye(4) if begin is None else begin)
-    return JointPath(links, np.array([coordinates.index(name) for name in names], dtype=np.int64))
+    return KinematicChain(links, np.array([coordinates.index(name) for name in names], dtype=np.int64))
 
 
 def joints_inboard(description: RobotDescription, link: str, end: str) -> list[Joint]:
@@ -74,7 +74,7 @@ def joints_inboard(description: RobotDescription, link: str, end: str) -> list[J
 
 
 def link_rows(path: Iterable[Joint], coordinates: Sequence[str], begin: Array) -> tuple[list[str], Array]:
-    """Names of the joints of a path that move, and its rows as a :class:`JointPath` has them."""
+    """Names of the joints of a chain that move, and its rows as a :class:`KinematicChain` has them."""
     names, rows, fixed = [], [], begin
     for joint in path:
         fixed = fixed @ joint.transform_child_to_parent
@@ -104,17 +104,17 @@ def _axis_to_z(axis: Array) -> Array:
 def link_motion(
     links: Array, places: NDArray[np.int64], q: Array, v: Array, p: Array, R: Array, twist: Array, J: Array, bias: Array
 ) -> None:
-    """Motion of the link at the end of a path, in the frame that the path begins in.
+    """Motion of the link at the end of a chain, in the frame that the chain begins in.
 
     Args:
-        links: of the path.
+        links: of the chain.
         places: of its joints among the N coordinates.
         q: (N,) [rad | m].
         v: (N,) [rad/s | m/s].
         p: (3,) gets its origin [m].
         R: (3, 3) gets its rotation.
         twist: (6,) gets ``[v; w]`` of its origin.
-        J: (6, N) gets the Jacobian; coordinates off the path have zeros.
+        J: (6, N) gets the Jacobian; coordinates off the chain have zeros.
         bias: (6,) gets ``dJ/dt v``: its acceleration ``[a; alpha]`` where no coordinate accelerates.
     """
     k, size = places.shape[0], q.shape[0]

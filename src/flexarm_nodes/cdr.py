@@ -1,0 +1,204 @@
+"""Messages of any kind from their bytes, as the middleware has them: CDR, little endian.
+
+To have rclpy make a message's objects costs a node more than anything else that it does with a small message. Here they
+are made from the layout that each kind of message tells of itself (``SLOT_TYPES``), at half the cost for all of it.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from rclpy.serialization import deserialize_message
+from rosidl_parser.definition import Array, BasicType, NamespacedType, UnboundedSequence, UnboundedString
+
+from flexarm_core.errors import InputError
+
+LITTLE_ENDIAN = b"\x00\x01"  # what the bytes of such a message begin with
+BODY = 4  # bytes before the body, from whose begin alignment counts
+FORMATS = {
+    "boolean": "?", "octet": "c", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
+    "int64": "q", "uint64": "Q", "float": "f", "double": "d",
+}  # fmt: skip
+_COUNT = struct.Struct("<I")
+_STAMP = struct.Struct(">iI"), struct.Struct("<iI")  # the second byte is odd where the lowest byte comes first
+
+Read = Callable[[bytes, int], tuple[Any, int]]  # bytes, where a value begins -> it, where what follows begins
+
+
+def stamp_of(raw: bytes) -> int:
+    """Stamp [ns] of a message with a header, of which nothing else is read."""
+    seconds, nanoseconds = _STAMP[raw[1] & 1].unpack_from(raw, BODY)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds)
+
+
+def message_reader(kind: Any) -> Callable[[bytes], Any]:
+    """What makes a message of a kind of its bytes.
+
+    Raises:
+        InputError: (the reader) these are not its bytes.
+    """
+    try:
+        read = _of_kind(kind)
+    except _UnknownTypeError:
+        return lambda raw: deserialize_message(raw, kind)
+
+    def call(raw: bytes) -> Any:
+        if raw[:2] != LITTLE_ENDIAN:  # another machine may send its own order of bytes
+            return deserialize_message(raw, kind)
+        try:
+            return read(raw, BODY)[0]
+        except (struct.error, ValueError) as error:
+            raise InputError(f"{kind.__name__} cannot be read: {error}") from error
+
+    return call
+
+
+class _UnknownTypeError(Exception):
+    """A type that no message of robots has."""
+
+
+def _of_kind(kind: Any) -> Read:
+    fields = [(slot, _of_type(part)) for slot, part in zip(_slots(kind), kind.SLOT_TYPES, strict=True)]
+    new, formats = kind.__new__, _formats(kind)
+    if formats:
+        slots, numbers = _slots(kind), struct.Struct("<" + "".join(formats))
+        size = struct.calcsize(formats[0])
+
+        def read_numbers(raw: bytes, place: int) -> tuple[Any, int]:
+            place += -(place - BODY) % size
+            message = new(kind)
+            message._check_fields = False
+            for slot, value in zip(slots, numbers.unpack_from(raw, place)):  # noqa: B905
+                setattr(message, slot, value)
+            return message, place + numbers.size
+
+        return read_numbers
+
+    def read(raw: bytes, place: int) -> tuple[Any, int]:
+        message = new(kind)
+        message._check_fields = False
+        for slot, read_field in fields:
+            value, place = read_field(raw, place)
+            setattr(message, slot, value)
+        return message, place
+
+    return read
+
+
+def _of_type(part: Any) -> Read:
+    if isinstance(part, NamespacedType):
+        return _of_kind(_kind(part))
+    if isinstance(part, UnboundedString):
+        return _read_text
+    if isinstance(part, BasicType) and part.typename in FORMATS:
+        return _number_reader(FORMATS[part.typename])
+    if isinstance(part, UnboundedSequence):
+        if isinstance(part.value_type, UnboundedString):
+            return _texts_reader()
+        return _of_sequence(part.value_type, None)
+    if isinstance(part, Array):
+        return _of_sequence(part.value_type, part.size)
+    raise _UnknownTypeError
+
+
+def _of_sequence(part: Any, size: int | None) -> Read:
+    """Values one behind the other, behind their number where that is not fixed."""
+    code = FORMATS.get(part.typename, "c") if isinstance(part, BasicType) else "c"
+    if code not in "?c":
+        return _numbers_reader(code, size)
+    read_value = _of_type(part)
+
+    def read(raw: bytes, place: int) -> tuple[list[Any], int]:
+        count, values = size, []
+        if count is None:
+            count, place = _read_count(raw, place)
+        for _ in range(count):
+            value, place = read_value(raw, place)
+            values.append(value)
+        return values, place
+
+    return read
+
+
+def _slots(kind: Any) -> list[str]:
+    return [slot for slot in kind.__slots__ if slot != "_check_fields"]
+
+
+def _kind(part: NamespacedType) -> Any:
+    return getattr(import_module(".".join(part.namespaces)), part.name)
+
+
+def _formats(kind: Any) -> list[str]:
+    """Formats of the fields of a message that has nothing but numbers of one size; empty: it has others."""
+    formats = [FORMATS.get(part.typename, "") if isinstance(part, BasicType) else "" for part in kind.SLOT_TYPES]
+    return formats if all(formats) and len({struct.calcsize(code) for code in formats}) == 1 else []
+
+
+def _read_count(raw: bytes, place: int) -> tuple[int, int]:
+    place += -(place - BODY) % 4
+    return _COUNT.unpack_from(raw, place)[0], place + 4
+
+
+def _read_text(raw: bytes, place: int) -> tuple[str, int]:
+    place += -(place - BODY) % 4
+    end = place + 4 + _COUNT.unpack_from(raw, place)[0]
+    if end > len(raw):
+        raise ValueError("a text does not fit")
+    return raw[place + 4 : end - 1].decode(), end
+
+
+def _texts_reader() -> Read:
+    """Reader of names, which are the same in most messages and then not decoded again."""
+    before, known = b"", [""]
+
+    def read(raw: bytes, place: int) -> tuple[list[str], int]:
+        nonlocal before, known
+        place += -(place - BODY) % 4
+        end = place + len(before)
+        if before and raw[place:end] == before:
+            return known.copy(), end
+        begin = place
+        count, place = _read_count(raw, place)
+        texts = []
+        for _ in range(count):
+            text, place = _read_text(raw, place)
+            texts.append(text)
+        before, known = raw[begin:place], texts
+        return texts.copy(), place
+
+    return read
+
+
+def _number_reader(code: str) -> Read:
+    number = struct.Struct("<" + code)
+    size, unpack = number.size, number.unpack_from
+
+    def read(raw: bytes, place: int) -> tuple[Any, int]:
+        place += -(place - BODY) % size
+        return unpack(raw, place)[0], place + size
+
+    return read
+
+
+def _numbers_reader(code: str, count: int | None) -> Read:
+    size, kind = struct.calcsize(code), np.dtype(code)
+
+    def read(raw: bytes, place: int) -> tuple[Any, int]:
+        number = count
+        if number is None:
+            number, place = _read_count(raw, place)
+            if not number:
+                return array(code), place  # which is not padded
+        place += -(place - BODY) % size
+        end = place + size * number
+        if end > len(raw):
+            raise ValueError(f"{number} numbers do not fit")
+        values = raw[place:end]
+        return (np.frombuffer(values, kind).copy() if count is not None else array(code, values)), end
+
+    return read
