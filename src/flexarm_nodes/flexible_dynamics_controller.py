@@ -32,9 +32,9 @@ from flexarm_nodes.conversions import (
 )
 from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.flexible_conversions import flexible_state_from_message
+from flexarm_nodes.flexible_parameters import flexible_controller_config
 from flexarm_nodes.joint_trajectory_conversions import joint_trajectory_from_message
 from flexarm_nodes.parameters import Parameter
-from flexarm_nodes.stage_parameters import flexible_controller_config
 
 REFERENCES = ("desired_joint_reference", "joint_trajectory")
 

@@ -18,7 +18,7 @@ from flexarm_nodes.arm_node import ArmNode
 from flexarm_nodes.controller_switch import AVAILABLE, CommandController, ControllerSwitch
 from flexarm_nodes.conversions import doubles, joint_reference_to_message
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.stage_parameters import commanded_order
+from flexarm_nodes.gate_parameters import commanded_order
 
 
 class GateOutput:

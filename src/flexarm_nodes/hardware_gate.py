@@ -16,8 +16,8 @@ from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
 from flexarm_nodes.conversions import joint_reference_from_message, stamp_to_nanoseconds
 from flexarm_nodes.gate_output import GateOutput
+from flexarm_nodes.gate_parameters import hardware_gate
 from flexarm_nodes.parameters import Parameter
-from flexarm_nodes.stage_parameters import hardware_gate
 
 SILENCE_CHECK_PERIOD = 0.01  # [s] wall time between two looks at the age of the newest state
 

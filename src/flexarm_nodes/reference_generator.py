@@ -23,7 +23,7 @@ from flexarm_nodes.conversions import (
 )
 from flexarm_nodes.diagnostics import OK
 from flexarm_nodes.parameters import Parameter
-from flexarm_nodes.stage_parameters import reference_motion
+from flexarm_nodes.reference_parameters import reference_motion
 
 SPACES = ("tool", "joints", "path", "plan")
 

@@ -34,7 +34,7 @@ from flexarm_nodes.conversions import (
 from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.parameters import Parameter
 from flexarm_nodes.reactionless_markers import map_markers
-from flexarm_nodes.stage_parameters import vibration_config, vibration_stage
+from flexarm_nodes.vibration_parameters import vibration_config, vibration_stage
 
 MAP_ROOM = 1.5  # by which postures of the map are better conditioned than where damping begins
 

@@ -30,21 +30,18 @@ from flexarm_nodes.behavior_parameters import BEHAVIOR_PARAMETERS, declare_behav
 from flexarm_nodes.behavior_setup import BehaviorSetup
 from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
+from flexarm_nodes.flexible_parameters import flexible_controller_config
+from flexarm_nodes.gate_parameters import hardware_gate
 from flexarm_nodes.hardware_gate import HardwareGateNode
 from flexarm_nodes.ik_parameters import motion_limits, redundancy_config
 from flexarm_nodes.ik_redundancy_solver import IkRedundancySolver
 from flexarm_nodes.parameters import Parameter
 from flexarm_nodes.reactionless_parameters import REACTIONLESS_PARAMETERS, law_config, reactionless_stage
 from flexarm_nodes.reference_generator import ReferenceGenerator
+from flexarm_nodes.reference_parameters import reference_motion
 from flexarm_nodes.rns_vibration_controller import RnsVibrationController
-from flexarm_nodes.stage_parameters import (
-    flexible_controller_config,
-    hardware_gate,
-    reference_motion,
-    vibration_config,
-    vibration_stage,
-)
 from flexarm_nodes.stage_table import StageTable
+from flexarm_nodes.vibration_parameters import vibration_config, vibration_stage
 
 Values = Mapping[str, Any]
 
