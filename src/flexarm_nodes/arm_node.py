@@ -29,6 +29,7 @@ from flexarm_nodes.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, ParameterTable
 from flexarm_nodes.real_time import ask_for_priority
 
+PILE = 0.1  # [s] of waiting work at which joint states are passed over
 SPIN = 0.2  # [s] between two looks at whether the node is to end
 LAST_WORDS = 1.0  # [s] that a node waits at its end for its last messages to arrive
 
@@ -39,6 +40,12 @@ class ArmNode(LifecycleNode):
     A child gives its parameter table and overrides :meth:`build` (parameters -> core object) and, where it needs to,
     :meth:`start`, :meth:`stop` and :meth:`change`. Its inputs go through :meth:`guarded`, so that no message ends the
     process.
+
+    Attributes:
+        table: of its parameters.
+        diagnostics: where it says how it is.
+        active: whether it answers messages.
+        taken: when the newest message was taken, by the clock of ``time.perf_counter`` [s].
     """
 
     PARAMETERS: tuple[Parameter, ...] = ()
@@ -50,8 +57,11 @@ class ArmNode(LifecycleNode):
         self.table = ParameterTable(self, (*ARM_PARAMETERS, *self.PARAMETERS))
         self.diagnostics = Diagnostics(self)
         self.active = False
+        self.taken = 0.0
         self._described = ""
         self._base_state: Subscription | None = None
+        self._sent_along: float | None = None  # when the task was that measures how much has piled up [s]
+        self._came_through = 0.0  # when the last one was handled
         self._description_subscription = self.create_subscription(
             String, topics.ROBOT_DESCRIPTION, self._on_robot_description, topics.LATCHED
         )
@@ -164,9 +174,35 @@ class ArmNode(LifecycleNode):
     def hear(
         self, kind: Any, topic: str, callback: Callable[[Any], None], quality: QoSProfile = topics.NEWEST
     ) -> Subscription:
-        """Subscribe: messages go through :meth:`guarded`, and are not even read while the node is inactive."""
-        read = message_reader(kind)
-        return self.create_subscription(kind, topic, self.guarded(lambda raw: callback(read(raw))), quality, raw=True)
+        """Subscribe: messages go through :meth:`guarded`, and are not even read while the node is inactive.
+
+        Joint states that come faster than they can be answered are passed over where work has piled up.
+        """
+        read, sheds = message_reader(kind), topic == topics.JOINT_STATES
+
+        def take(raw: bytes) -> None:
+            self.taken = time.perf_counter()
+            if not (sheds and self._piled_up()):
+                callback(read(raw))
+
+        return self.create_subscription(kind, topic, self.guarded(take), quality, raw=True)
+
+    def _piled_up(self) -> bool:
+        """Whether what is asked of the executor now would wait longer than PILE.
+
+        It has an event for each message that ever came, though the newest alone is kept: where a message comes during
+        the answer to each, events pile up before services and timers without end. So a task is sent along with them.
+        """
+        now, executor = time.monotonic(), self.executor
+        if self._sent_along is not None:
+            return now - self._sent_along > PILE
+        if executor is not None and now - self._came_through > PILE:
+            self._sent_along = now
+            executor.create_task(self._come_through)
+        return False
+
+    def _come_through(self) -> None:
+        self._sent_along, self._came_through = None, time.monotonic()
 
     def hear_base_state(self, source: str, callback: Callable[[FlexibleState], None]) -> None:
         """Subscribe to the estimated state of the base where that is its source, else to nothing."""

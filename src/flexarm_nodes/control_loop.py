@@ -22,7 +22,6 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
-from flexarm_nodes.cdr import message_reader
 from flexarm_nodes.control_loop_behaviors import ControlLoopBehaviors
 from flexarm_nodes.control_loop_inputs import ControlLoopInputs
 from flexarm_nodes.control_loop_output import ControlLoopOutput
@@ -60,9 +59,7 @@ class ControlLoop(ArmNode):
         for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
             live = name != GATE  # whose mode a loop cannot switch
             self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
-        self._read_joint_state = message_reader(JointState)
-        on_joint_state = self.guarded(self._on_joint_state)
-        self.create_subscription(JointState, topics.JOINT_STATES, on_joint_state, topics.NEWEST, raw=True)
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
         self._subscriptions_of_sensors: list[Any] = []
         self._output: ControlLoopOutput | None = None
@@ -161,9 +158,8 @@ class ControlLoop(ArmNode):
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
-    def _on_joint_state(self, message: bytes) -> None:
-        came = time.perf_counter()
-        joints = self._read_joint_state(message)
+    def _on_joint_state(self, joints: JointState) -> None:
+        came = self.taken
         stamp = stamp_to_nanoseconds(joints.header.stamp)
         if stamp == self._answered:
             # The plant repeats a state that nobody seems to have heard. Commands have no stamp: one that is sent again
