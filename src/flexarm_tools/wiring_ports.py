@@ -10,7 +10,7 @@ from enum import IntEnum
 class Use(IntEnum):
     """What a node does with an input."""
 
-    IGNORED = 0  # it listens, but its parameters want something else
+    IGNORED = 0  # its parameters want something else, whether it listens or not
     FEEDBACK = 1  # it uses what comes, of the tick before
     HEARD = 2  # it uses what comes
     NEEDED = 3  # it does nothing of use without
