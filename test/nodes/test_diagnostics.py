@@ -1,0 +1,77 @@
+"""What a node says of itself: changes at once, but no flood of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from flexarm_nodes import diagnostics
+from flexarm_nodes.diagnostics import BURST, BURST_TIME, ERROR, OK, REPEAT_AFTER, WARN, Diagnostics
+
+
+class Listener:
+    """Stands for a node: keeps what goes to its log and its publisher."""
+
+    def __init__(self) -> None:
+        self.logged: list[str] = []
+        self.published: list[tuple[bytes, str]] = []
+
+    def create_publisher(self, *_: object) -> SimpleNamespace:
+        return SimpleNamespace(
+            publish=lambda array: self.published.append((array.status[0].level, array.status[0].message))
+        )
+
+    def create_timer(self, _: float, callback) -> None:
+        self.second_passes = callback
+
+    def get_logger(self) -> SimpleNamespace:
+        return SimpleNamespace(error=self.logged.append, warning=self.logged.append, info=self.logged.append)
+
+    def get_name(self) -> str:
+        return "node"
+
+    get_namespace = get_name
+
+
+@pytest.fixture
+def clock(monkeypatch) -> SimpleNamespace:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(diagnostics, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def test_a_status_that_changes_to_and_fro_is_said_a_few_times_a_second_and_the_newest_each_second(clock):
+    node = Listener()
+    said = Diagnostics(node)
+    for tick in range(1000):  # two seconds
+        clock.now += 0.002
+        said.report(*((WARN, "left out") if tick % 2 else (OK, "estimating")), tick)
+    assert BURST <= len(node.logged) <= 2 * (BURST + 1)
+    assert len(node.logged) <= len(node.published) <= 2 * (BURST + 1)
+    said.report(OK, "well", 1000)
+    node.second_passes()
+    assert node.published[-1] == (OK, "well")
+
+
+def test_a_failure_is_published_at_once_whatever_was_said_before(clock):
+    node = Listener()
+    said = Diagnostics(node)
+    for tick in range(40):
+        clock.now += 0.002
+        said.report(*((WARN, "left out") if tick % 2 else (OK, "estimating")), tick)
+    said.report(ERROR, "stopped", 40)
+    assert node.published[-1] == (ERROR, "stopped") and node.logged[-1] != "stopped"
+    clock.now += BURST_TIME
+    said.report(OK, "running", 41)
+    said.announce(OK, "inactive")
+    assert [message for _, message in node.published[-2:]] == ["running", "inactive"]
+
+
+def test_a_warning_whose_numbers_change_is_repeated_no_more_than_so_often(clock):
+    node = Listener()
+    said = Diagnostics(node)
+    for tick in range(500):  # one second
+        clock.now += 0.002
+        said.report(WARN, f"{tick} lost", tick)
+    assert len(node.logged) == 1 + int((1.0 - 0.002) / REPEAT_AFTER)
