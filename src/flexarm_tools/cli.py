@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from flexarm_core.errors import FlexarmError
-from flexarm_tools.commands import calibrate, check, demo, map, plan, record, replay, run, view
+from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, view
 from flexarm_tools.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
 
 COMMANDS = {
@@ -19,6 +19,7 @@ COMMANDS = {
     "record": record,
     "replay": replay,
     "calibrate": calibrate,
+    "faults": faults,
 }
 
 

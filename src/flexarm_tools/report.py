@@ -55,7 +55,7 @@ def write_run_report(path: Path, run: Run) -> None:
     body = [_heading(scenario.title, scenario.description, run.figures), _animation([run], [run.name])]
     body += [*figures_section(run.figures), *_families([run]), '<h2 id="run">Run</h2>']
     body.append(f'<div class="run card">{_run_body(run, with_figures=False)}</div>')
-    _write(path, scenario.title, body)
+    write_page(path, scenario.title, body)
 
 
 def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: Sequence[Figure]) -> None:
@@ -85,10 +85,11 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
         if name not in finished:
             head = f'<strong>{escape(scenario.title)}</strong> <span class="name">{escape(name)}</span>'
             body.append(f'<p class="card lost">{head} <span class="verdict bad">did not come to its end</span></p>')
-    _write(path, study.title, body)
+    write_page(path, study.title, body)
 
 
-def _write(path: Path, title: str, body: Sequence[str]) -> None:
+def write_page(path: Path, title: str, body: Sequence[str]) -> None:
+    """Write a page of the report's style, complete in itself."""
     assets = files("flexarm_tools") / "assets"
     style = (assets / "report.css").read_text(encoding="utf-8")
     script = "".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS)

@@ -1,0 +1,99 @@
+"""Arms of the campaign: what the gate is told of an arm, and a plant that differs from it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import ArmState, Array
+from flexarm_sim.friction import JointFriction
+from flexarm_tools.faults.random_arm import random_arm
+from flexarm_tools.packages import AmentPackages
+
+WEIGHT, WEIGHTLESS = (0.0, 0.0, -9.81), (0.0, 0.0, 0.0)
+OURS = {  # those over an elastic base float: under gravity they would begin with a drop onto its springs
+    "arm_7r": WEIGHT,
+    "arm_6r": WEIGHT,
+    "planar_3r": WEIGHTLESS,
+    "boom_7r": WEIGHTLESS,
+}
+FLOATING = ("planar_3r", "boom_7r")
+RANDOM = "random"
+MASS_ERROR = 0.1  # of each link
+RUBBING = 2.0  # [rad/s^2 | m/s^2] that Coulomb friction takes from a joint at most
+MAX_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] of every joint, the gate's default
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """An arm under test.
+
+    Attributes:
+        name: of the robot.
+        text: URDF that the nodes are told.
+        gravity: in axes of the root link [m/s^2].
+        model: of that text.
+        plant_text: URDF of the plant, with other masses.
+        friction: in the joints of the plant.
+    """
+
+    name: str
+    text: str
+    gravity: tuple[float, float, float]
+    model: ArmModel
+    plant_text: str
+    friction: JointFriction
+
+    def backend(self, max_step: float = 0.001) -> Any:
+        """The plant, on another engine than the gate's model."""
+        from flexarm_sim.mujoco_backend import MujocoBackend
+
+        plant = parse_robot_description(self.plant_text)
+        return MujocoBackend(plant, gravity=self.gravity, max_step=max_step, friction=self.friction)
+
+
+def draw_arm(rng: np.random.Generator, name: str) -> Arm:
+    """An arm of this name, and a random plant for it."""
+    if name == RANDOM:
+        text, direction = random_arm(rng)
+        gravity = (float(direction[0]), float(direction[1]), float(direction[2]))
+    else:
+        text, gravity = _own_text(name), OURS[name]
+    model = ArmModel(parse_robot_description(text), gravity=gravity)
+    none, base = np.zeros(model.n), np.zeros(model.m)
+    inertia = np.diag(model.blocks(ArmState(0, none, none, base, base)).H_m)
+    rubbing = np.minimum(rng.uniform(0.0, RUBBING) * inertia, 0.1 * model.effort_limit)
+    friction = JointFriction(coulomb=tuple(rubbing), viscous=tuple(0.5 * rubbing))
+    return Arm(name, text, gravity, model, _other_masses(rng, text), friction)
+
+
+@cache
+def _own_text(name: str) -> str:
+    share = AmentPackages().share("flexarm")
+    assert share is not None
+    return load_robot_description(share / "urdf" / f"{name}.urdf.xacro")
+
+
+def _other_masses(rng: np.random.Generator, text: str) -> str:
+    tree = ElementTree.fromstring(text)
+    for inertial in tree.iter("inertial"):
+        factor = rng.uniform(1.0 - MASS_ERROR, 1.0 + MASS_ERROR)
+        for one in (*inertial.iter("mass"), *inertial.iter("inertia")):
+            for key, value in one.attrib.items():
+                one.set(key, repr(float(value) * factor))
+    return ElementTree.tostring(tree, encoding="unicode")
+
+
+def middle_posture(rng: np.random.Generator, model: ArmModel) -> tuple[Array, Array]:
+    """A posture (n,) well inside the joint limits, and how far (n,) each joint may move from it."""
+    lower, upper = np.maximum(model.lower, -2.0), np.minimum(model.upper, 2.0)
+    middle, reach = 0.5 * (lower + upper), 0.5 * (upper - lower)
+    posture = middle + rng.uniform(-0.4, 0.4, model.n) * reach
+    return posture, 0.5 * reach

@@ -1,0 +1,50 @@
+"""Limits that are none: NaN, zero, negative, in the robot description or in the gate's parameters."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from flexarm_core.errors import FlexarmError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_nodes.gate_parameters import hardware_gate
+from flexarm_tools.faults.arms import draw_arm
+from flexarm_tools.faults.core_case import WILD, Setting
+from flexarm_tools.faults.gate_under_test import gate_values
+from flexarm_tools.faults.outcome import Outcome
+
+NAME, WHAT = "bad_limits", "limits that are NaN, zero or negative, in URDF or parameters"
+VALUES = ("nan", "-1.0", "-inf", "0.0")
+PARAMETERS = ("max_acceleration", "max_effort_rate", "max_friction")
+
+
+def run_bad_limits(setting: Setting) -> Outcome:
+    """Try to make a gate of limits that are none: it must be refused with the name of what is wrong."""
+    rng = np.random.default_rng([setting.seed, 3])
+    arm = draw_arm(rng, setting.arm)
+    values = gate_values(setting.mode, setting.rate)
+    text, value = arm.text, str(rng.choice(VALUES))
+    if rng.random() < 0.6:
+        what = str(rng.choice(["velocity", "effort", "lower", "upper"]))
+        value = "nan" if what in ("lower", "upper") else value
+        places = [found.span(1) for found in re.finditer(rf'<limit\b[^>]*\b{what}="([^"]*)"', text)]
+        first, last = places[int(rng.integers(len(places)))]
+        text = text[:first] + value + text[last:]
+    else:
+        what = str(rng.choice(PARAMETERS))
+        # 0 means "no limit" for these two, and says so
+        value = "nan" if what != "max_acceleration" and value == "0.0" else value
+        values[what] = [float(value)]
+    outcome = Outcome(
+        setting.seed, NAME, "core", setting.arm, setting.mode, setting.layout, setting.rate, f"{what} is {value}"
+    )
+    try:
+        hardware_gate(values, ArmModel(parse_robot_description(text), gravity=arm.gravity))
+    except FlexarmError as error:
+        outcome.refused, outcome.reason, outcome.recovery = True, str(error), "refused"
+        outcome.named = what.removeprefix("max_") in str(error)
+        return outcome
+    outcome.recovery, outcome.speed_ratio = "accepted", WILD
+    return outcome

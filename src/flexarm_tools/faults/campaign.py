@@ -1,0 +1,74 @@
+"""The campaign: draws cases from a seed, runs them, tells how far it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from flexarm_tools.faults.bad_limits import run_bad_limits
+from flexarm_tools.faults.core_case import Case
+from flexarm_tools.faults.kinds import WHAT, chosen_kinds, draw_case
+from flexarm_tools.faults.outcome import Outcome
+from flexarm_tools.faults.tally import tally
+
+SEEDS = 100_000  # between two campaigns
+BATCH = 8  # cases that a process takes at once
+TOLD_EACH = 100  # cases between two lines in a log
+
+
+def run_core_case(seed: int, names: Sequence[str]) -> Outcome:
+    """The case of a seed, among these kinds, on the core."""
+    setting, faults = draw_case(seed, names, core=True)
+    with np.errstate(all="ignore"):
+        return run_bad_limits(setting) if not faults else Case(setting, faults).run()
+
+
+def campaign(seed: int, core: int, nodes: int, kinds: Sequence[str], jobs: int) -> dict[str, Any]:
+    """Figures of so many cases on the core and on real nodes.
+
+    Args:
+        seed: from which they are drawn.
+        core: cases on the core gate, in simulation time.
+        nodes: cases on real nodes, in real time.
+        kinds: of fault, empty: all.
+        jobs: processes for cases on the core, 0: as many as there are processors.
+
+    Raises:
+        ConfigError: no such kind.
+    """
+    names, first = chosen_kinds(kinds), seed * SEEDS
+    outcomes = list(_told(_core_outcomes(range(first, first + core), names, jobs), core, "core"))
+    if nodes:
+        from flexarm_tools.faults.node_campaign import node_outcomes
+
+        outcomes += _told(node_outcomes(range(first, first + nodes), names), nodes, "nodes")
+    return tally(outcomes, WHAT)
+
+
+def _core_outcomes(seeds: range, names: Sequence[str], jobs: int) -> Iterator[Outcome]:
+    run, jobs = partial(run_core_case, names=tuple(names)), jobs or len(os.sched_getaffinity(0))
+    if jobs == 1 or len(seeds) <= BATCH:
+        yield from map(run, seeds)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(run, seeds, chunksize=BATCH)
+
+
+def _told(outcomes: Iterable[Outcome], count: int, where: str) -> Iterator[Outcome]:
+    """Say how far it is, on the terminal of whoever looks at it."""
+    missed, began = 0, time.monotonic()
+    for done, one in enumerate(outcomes, 1):
+        missed += bool(one.missed)
+        if sys.stderr.isatty() or done % TOLD_EACH == 0 or done == count:
+            end = "\r" if sys.stderr.isatty() and done < count else "\n"
+            left = (time.monotonic() - began) / done * (count - done)
+            said = f"{where}: {done} of {count} cases, {missed} missed a bar, {left:.0f} s left   "
+            print(said, end=end, file=sys.stderr, flush=True)
+        yield one

@@ -1,0 +1,281 @@
+"""Case: plant, drive, source and gate, with faults between them; on the core gate, in simulation time."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.errors import InputError
+from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_sim.backend import PlantDivergedError
+from flexarm_tools.faults.arms import MAX_ACCELERATION, Arm, draw_arm
+from flexarm_tools.faults.drive import Drive
+from flexarm_tools.faults.fault import LOOP, Fault, State
+from flexarm_tools.faults.gate_under_test import TICK, GateUnderTest
+from flexarm_tools.faults.outcome import REST, SILENCE, Outcome, names_cause
+from flexarm_tools.faults.source import Source
+
+LONGEST_STEP = 0.004  # [s] of the loop
+AFTER = 1.1  # [s] that is looked at after the fault has ended, or after its begin where it lasts
+WILD = 1e4  # times the speed limit: no more is looked at
+EPOCH = 1_000.0  # [s] ROS time at the begin
+RESET_TIME = 0.6  # [s] looked at after a reset
+TRAVEL = 0.0005  # [s] of a message that nobody delays
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a fault is tried.
+
+    Attributes:
+        seed: of everything random.
+        arm: its name.
+        mode: of commands.
+        layout: node or loop.
+        rate: of states [Hz].
+    """
+
+    seed: int
+    arm: str
+    mode: str
+    layout: str
+    rate: int
+
+
+class Case:
+    """One case; here on the core gate, deterministic, some 0.3 s of computing.
+
+    Attributes:
+        where: ``core`` or ``node``.
+        gate: under test.
+    """
+
+    where = "core"
+
+    def __init__(self, setting: Setting, faults: Sequence[Fault]) -> None:
+        """Draw arm, motion, plant and drive from the setting's seed."""
+        rng = np.random.default_rng([setting.seed, 1])
+        self.setting, self.faults, self._rng = setting, tuple(faults), rng
+        self.arm: Arm = draw_arm(rng, setting.arm)
+        model = self.arm.model
+        self._source = Source(rng, model)
+        self._noise = 0.001 * rng.uniform(0.0, 1.0) * np.minimum(model.velocity_limit, 4.0)
+        self.backend: Any = self.arm.backend(0.001 if model.m == 0 else 0.00025)
+        self.backend.reset(position=self._source.start)
+        self._drive = Drive(
+            setting.mode, self.backend, model.effort_limit, MAX_ACCELERATION, float(rng.uniform(40.0, 150.0))
+        )
+        cut = any(fault.name == "commands_cut" for fault in faults)
+        self._watchdog = float(rng.uniform(0.02, 0.05)) if cut or rng.random() < 0.3 else np.inf
+        self._switch_time = float(rng.uniform(0.02, 0.05))
+        self.gate = self._make_gate()
+        self._queue: list[tuple[float, int, str, Any]] = []
+        self._order = count()
+        self._now = 0.0
+
+    def _make_gate(self) -> Any:
+        setting = self.setting
+        return GateUnderTest(self.arm.model, setting.mode, setting.rate, setting.layout, self._loop_answer)
+
+    def _pace(self, step: float, end: float) -> Iterator[tuple[float, float]]:
+        """Times at which the loop looks at everything, and for how long the plant moves then [s]."""
+        return ((k * step, step) for k in range(int(end / step)))
+
+    # Time and channels ------------------------------------------------------------------------------------------------
+
+    def _clock(self) -> float:
+        return EPOCH + self._now + sum(fault.clock(self._now) for fault in self.faults)
+
+    def _through(self, channel: str, message: Any) -> list[tuple[float, Any]]:
+        """What the faults, one after the other, make of a message."""
+        deliveries: list[tuple[float, Any]] = [(0.0, message)]
+        for fault in self.faults:
+            passed: list[tuple[float, Any]] = []
+            for delay, one in deliveries:
+                passed += [(delay + more, other) for more, other in getattr(fault, channel)(one, self._now)]
+            deliveries = passed
+        return deliveries
+
+    def _send(self, to: str, deliveries: Iterable[tuple[float, Any]], travel: float = TRAVEL) -> None:
+        for delay, message in deliveries:
+            heapq.heappush(self._queue, (self._now + delay + travel, next(self._order), to, message))
+
+    def _loop_answer(self, state: ArmState) -> JointReference | None:
+        """The source as a stage: what faults delay is not there in time."""
+        reference = self._source.answer(state, self._now)
+        if reference is None:
+            raise InputError("joint state is not finite")
+        given = [one for _, one in self._through("reference", reference)]
+        return given[-1] if given else None
+
+    def _measure(self) -> ArmState:
+        sensed = self.backend.sensed()
+        velocity = sensed.velocity + self._noise * self._rng.standard_normal(sensed.velocity.size)
+        stuck = any(fault.stuck(self._now) for fault in self.faults)
+        return ArmState(
+            round(self._clock() * 1e9), sensed.position.copy(), 0.0 * velocity if stuck else velocity,
+            sensed.deflection.copy(), sensed.deflection_rate.copy(),
+        )  # fmt: skip
+
+    # The run ----------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Outcome:
+        """Run it and judge it."""
+        setting, faults = self.setting, self.faults
+        start = min(fault.start for fault in faults)
+        last = max(fault.end if fault.end < 1e6 else fault.start + 0.3 for fault in faults)
+        end = last + AFTER
+        period = 1.0 / setting.rate
+        step = period / int(np.ceil(period / LONGEST_STEP))
+        limit = self.arm.model.velocity_limit
+        outcome = Outcome(
+            setting.seed, "+".join(fault.name for fault in faults), self.where, setting.arm, setting.mode, setting.layout,
+            setting.rate, "; ".join(fault.said() for fault in faults),
+        )  # fmt: skip
+        outcome.blind = setting.mode == "effort" and any(fault.blind for fault in faults)
+        next_state, next_tick, first_command = 0.0, 0.0, False
+        allowed, told_to_end, wished = limit.copy(), False, None
+        stops_before, stopped_at = 0, None
+        self._newest_command, said_silent = 0.0, False
+        self._outcome = outcome
+        ended_at: float | None = None
+        for now, duration in self._pace(step, end + RESET_TIME):
+            self._now = now
+            if now > end and (self.gate.seen.state != "tripped" or told_to_end) and outcome.recovery == "":
+                break
+            if now > end and outcome.recovery == "":
+                outcome.recovery = "latched"
+                self._judge_rest(outcome, limit)
+                self.gate.reset(now)
+                self._drive.braking = False
+                wished = None
+                outcome.notes.append("reset")
+            if any(fault.ends_control(now) for fault in faults) and not told_to_end:
+                told_to_end = True
+                self.take(self.gate.end("deactivated", now))
+            if now >= next_state - 1e-9:
+                next_state += period
+                self._sense()
+            self._deliver(told_to_end)
+            if now >= next_tick - 1e-9:
+                next_tick += TICK
+                if not (told_to_end and self.gate.ended):
+                    self.take(self.gate.on_tick(now, self._clock()))
+            seen = self.gate.seen
+            # What it says
+            if now < start:
+                stops_before = seen.stops
+                allowed = np.maximum(limit, np.abs(self.backend.sensed().velocity))
+            elif stopped_at is None and (seen.stops > stops_before or seen.state in ("stopping", "tripped")):
+                stopped_at, outcome.reason = now, seen.reason
+                outcome.stop_delay = now - start
+            if seen.fallback and wished is None:
+                wished = now
+                if outcome.fallback_delay is None:
+                    outcome.fallback_delay = now - start
+            elif not seen.fallback:
+                wished = None
+            expired = now - self._arrived > self._watchdog if self._arrived else False
+            self._drive.braking = (wished is not None and now - wished > self._switch_time) or expired
+            first_command = first_command or self._newest_command > 0.0
+            silent = first_command and now - self._newest_command > SILENCE and seen.state in ("running", "stopping")
+            if silent and not said_silent and not self._drive.braking and not told_to_end:
+                outcome.silences += 1
+            said_silent = silent
+            if told_to_end and self.gate.ended and ended_at is None:
+                ended_at = now
+            # The plant
+            if any(fault.stuck(now) for fault in faults):
+                sensed = self.backend.sensed()
+                self.backend.reset(position=sensed.position, deflection=sensed.deflection)
+                speed = np.zeros_like(limit)
+            else:
+                try:
+                    self._drive.advance(duration)
+                except PlantDivergedError:
+                    outcome.speed_ratio = WILD
+                    break
+                speed = np.abs(self.backend.sensed().velocity)
+            ratio = float(np.max(speed / allowed))
+            outcome.speed_ratio = max(outcome.speed_ratio, min(ratio, WILD)) if np.isfinite(ratio) else WILD
+            if not outcome.speed_ratio < WILD:
+                break
+        return self._judge(outcome, start, last, stops_before, told_to_end)
+
+    _arrived = 0.0
+
+    def _sense(self) -> None:
+        true = self._measure()
+        deceived = self._through("state", true)
+        self._send("gate", deceived)
+        if self.setting.layout != LOOP:
+            both = all(fault.both for fault in self.faults)
+            self._send("source", deceived if both else [(0.0, true)])
+
+    def _deliver(self, told_to_end: bool) -> None:
+        while self._queue and self._queue[0][0] <= self._now + 1e-9 + TRAVEL:
+            _, _, to, message = heapq.heappop(self._queue)
+            if to == "drive":
+                self._drive.take(message)
+                self._arrived = self._now
+            elif to == "source":
+                if isinstance(message, ArmState):
+                    reference = self._source.answer(message, self._now)
+                    if reference is not None:
+                        self._send("reference", self._through("reference", reference))
+            elif told_to_end and self.gate.ended:
+                continue
+            elif to == "gate":
+                self.take(self.gate.on_state(message, self._now, self._clock()))
+            else:
+                self.take(self.gate.on_reference(message, self._now))
+
+    def take(self, command: Array | None) -> None:
+        """A command leaves the gate."""
+        if command is None:
+            return
+        self._newest_command = self._now
+        bad = not np.isfinite(command).all()
+        if self.setting.mode == "effort":
+            bad = bad or bool(np.any(np.abs(command) > self.arm.model.effort_limit * (1.0 + 1e-9)))
+        self._outcome.bad_commands += bad
+        self._send("drive", self._through("command", command))
+
+    # The judge --------------------------------------------------------------------------------------------------------
+
+    def _judge_rest(self, outcome: Outcome, limit: Array) -> None:
+        outcome.at_rest = bool(np.max(np.abs(self.backend.sensed().velocity) / limit) <= REST)
+
+    def _judge(self, outcome: Outcome, start: float, last: float, stops_before: int, told_to_end: bool) -> Outcome:
+        faults, seen, limit = self.faults, self.gate.seen, self.arm.model.velocity_limit
+        lasting = any(fault.end > 1e6 and fault.must and not fault.may_resume for fault in faults)
+        outcome.must_stop = any(fault.stops for fault in faults) and len(faults) == 1
+        outcome.unexplained = stops_before
+        if all(fault.harmless for fault in faults):
+            outcome.unexplained += seen.stops - stops_before
+        if outcome.must_stop and outcome.stop_delay is None:
+            outcome.stop_delay = self._now - start  # it never came: as long as one looked
+        if outcome.reason and not all(fault.harmless for fault in faults):
+            outcome.named = names_cause([fault.cause for fault in faults], outcome.reason)
+        if outcome.recovery == "latched":
+            if seen.state == "running":
+                outcome.recovery = "latched, resumes after reset"
+        elif told_to_end:
+            outcome.recovery = "ended"
+            self._judge_rest(outcome, limit)
+        elif seen.state in ("stopping", "tripped") or self._drive.braking:
+            outcome.recovery = "stopped"
+            self._judge_rest(outcome, limit)
+        else:
+            outcome.recovery = "resumes" if outcome.reason else "runs on"
+            if outcome.must_stop and lasting:
+                outcome.at_rest = False
+        blind_for = max((min(fault.end, last) - fault.start for fault in faults if fault.blind), default=0.0)
+        blind_for = max(blind_for, max((1e9 for fault in faults if fault.blind and fault.end > 1e6), default=0.0))
+        outcome.needs_fallback = outcome.blind and len(faults) == 1 and blind_for > 0.5
+        return outcome

@@ -1,0 +1,71 @@
+"""The kinds of fault, and the cases that a seed draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.faults.arm_faults import ARM_FAULTS, NoFault
+from flexarm_tools.faults.arms import FLOATING, OURS, RANDOM
+from flexarm_tools.faults.bad_limits import NAME as BAD_LIMITS
+from flexarm_tools.faults.bad_limits import WHAT as BAD_LIMITS_WHAT
+from flexarm_tools.faults.core_case import Setting
+from flexarm_tools.faults.data_faults import DATA_FAULTS
+from flexarm_tools.faults.fault import LAYOUTS, MODES, Fault
+from flexarm_tools.faults.time_faults import TIME_FAULTS
+
+KINDS: dict[str, type[Fault]] = {kind.name: kind for kind in (*ARM_FAULTS, *TIME_FAULTS, *DATA_FAULTS)}
+PAIR = "pair"  # of two random kinds
+WHAT = {kind.name: kind.what for kind in KINDS.values()} | {BAD_LIMITS: BAD_LIMITS_WHAT, PAIR: "two of these at once"}
+PAIR_SHARE, NONE_SHARE, LIMITS_SHARE, RANDOM_ARMS = 0.12, 0.08, 0.03, 0.6
+FLOATING_RATE = 1000  # [Hz] an arm over an elastic base needs it
+FIRST = (0.45, 1.2)  # [s] in which a fault begins: the arm moves by then
+
+
+def chosen_kinds(names: Sequence[str]) -> tuple[str, ...]:
+    """Kinds by name, all where none is named.
+
+    Raises:
+        ConfigError: no such kind.
+    """
+    unknown = [name for name in names if name not in WHAT]
+    if unknown:
+        raise ConfigError(f"fault {', '.join(unknown)} is unknown; valid: {', '.join(WHAT)}")
+    return tuple(names) or tuple(WHAT)
+
+
+def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, list[Fault]]:
+    """The case of a seed among kinds of fault; no fault: it is one of bad limits."""
+    rng = np.random.default_rng([seed, 0])
+    every = [kind for kind in KINDS.values() if (kind.core if core else kind.nodes)]
+    kinds = [kind for kind in every if kind.name in names]
+    dice, pairs, limits = rng.random(), PAIR in names, BAD_LIMITS in names and core
+    every.remove(NoFault)
+    if limits and (dice > 1.0 - LIMITS_SHARE or not (kinds or pairs)):
+        arm = RANDOM if rng.random() < RANDOM_ARMS else list(OURS)[rng.integers(len(OURS))]
+        return Setting(seed, arm, MODES[rng.integers(3)], LAYOUTS[0], 250), []
+    if pairs and (dice < PAIR_SHARE or not kinds):
+        chosen = [every[i] for i in rng.choice(len(every), 2, replace=False)]
+    elif NoFault in kinds and (dice < PAIR_SHARE + NONE_SHARE or len(kinds) == 1):
+        chosen = [NoFault]
+    else:
+        some = [kind for kind in kinds if kind is not NoFault]
+        chosen = [some[rng.integers(len(some))]]
+    modes = [mode for mode in MODES if all(mode in kind.modes for kind in chosen)]
+    layouts = [layout for layout in LAYOUTS if all(layout in kind.layouts for kind in chosen)]
+    mode = modes[rng.choice(len(modes), p=_more_of_the_first(len(modes)))]
+    layout = layouts[rng.integers(len(layouts))]
+    arm = RANDOM if rng.random() < RANDOM_ARMS else list(OURS)[rng.integers(len(OURS))]
+    rate = FLOATING_RATE if arm in FLOATING else int(rng.choice(chosen[0].rates))
+    faults, start = [], float(rng.uniform(*FIRST))
+    for kind in chosen:
+        faults.append(kind(np.random.default_rng([seed, 2, len(faults)]), start))
+        start += float(rng.uniform(0.0, 0.3))
+    return Setting(seed, arm, mode, layout, rate), faults
+
+
+def _more_of_the_first(count: int) -> list[float]:
+    """Effort mode is the one in which an arm falls: half of the cases."""
+    return {1: [1.0], 2: [0.6, 0.4], 3: [0.5, 0.25, 0.25]}[count]

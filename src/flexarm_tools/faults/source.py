@@ -1,0 +1,65 @@
+"""Source: a motion within the limits, and the law that asks for it; it believes whatever it is told."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.errors import FlexarmError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_tools.faults.arms import middle_posture
+
+BANDWIDTH = 12.0  # [rad/s] of the law
+FARTHEST = 0.08  # [rad | m] largest error that it acts on, so that it asks for some 12 rad/s^2 beside
+GENTLE = 0.7  # [rad/s] and [rad/s^2] of an arm over an elastic base
+SHARE = 0.9  # of the effort limits that it asks for at most, all joints alike: to cut one would move the others
+GROWTH = 0.3  # [s] in which the motion begins
+
+
+class Source:
+    """Sines of all joints, computed torque about them.
+
+    Attributes:
+        start: (n,) posture at the beginning [rad | m].
+    """
+
+    def __init__(self, rng: np.random.Generator, model: ArmModel) -> None:
+        """Draw a motion of at most 0.9 times the speed limits and 6 rad/s^2, gentler where the base can swing."""
+        self._model = model
+        self.start, reach = middle_posture(rng, model)
+        speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)
+        acceleration = rng.uniform(2.0, 6.0, model.n)
+        if model.m:
+            speed, acceleration = np.minimum(speed, GENTLE), GENTLE * acceleration / 6.0
+        amplitude = np.minimum(speed**2 / acceleration, reach)
+        self._amplitude, self._rate = amplitude, np.minimum(speed / amplitude, np.sqrt(acceleration / amplitude))
+        self._phase = rng.choice([-1.0, 1.0], model.n)
+
+    def desired(self, now: float) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration (n,)."""
+        s = min(now / GROWTH, 1.0)
+        grow, slope, bend = s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2, 60 * s * (1 - s) * (1 - 2 * s)
+        slope, bend = slope / GROWTH, bend / GROWTH**2
+        angle = self._rate * now
+        sine, cosine = self._phase * np.sin(angle), self._phase * np.cos(angle)
+        a, w = self._amplitude, self._rate
+        position = self.start + a * grow * sine
+        velocity = a * (slope * sine + grow * w * cosine)
+        return position, velocity, a * (bend * sine + 2.0 * slope * w * cosine - grow * w**2 * sine)
+
+    def answer(self, state: ArmState, now: float) -> JointReference | None:
+        """What it asks for in answer to a state; None where the state is not finite."""
+        if not (np.isfinite(state.position).all() and np.isfinite(state.velocity).all()):
+            return None
+        position, velocity, acceleration = self.desired(now)
+        w, error = BANDWIDTH, np.clip(position - state.position, -FARTHEST, FARTHEST)
+        wanted = acceleration + w**2 * error + 2.0 * w * (velocity - state.velocity)
+        try:
+            blocks = self._model.blocks(state)
+            # As over a base at rest: to make up for a swinging base's motion is unstable in many postures at any rate.
+            push, bias = blocks.H_m @ wanted, blocks.c_m + self._model.D_m * state.velocity
+            room = np.maximum(SHARE * self._model.effort_limit - np.abs(bias), 0.0)
+            effort = push * min(1.0, float(np.min(room / np.maximum(np.abs(push), 1e-9)))) + bias
+        except FlexarmError:
+            return None
+        return JointReference(state.stamp, position, velocity + w * error, acceleration, effort)

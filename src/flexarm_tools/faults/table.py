@@ -1,0 +1,99 @@
+"""The campaign's table: for the terminal, for docs, for the report."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.faults.outcome import BLIND_BAR
+from flexarm_tools.faults.tally import BARS, failures
+
+BEGIN, END = "<!-- table of faults: written by `flexarm faults --table` -->", "<!-- end of the table of faults -->"
+HEAD = (
+    "fault", "cases", "run-aways", "fastest / limit", "fastest blind", "stop begins after", "cause named", "afterwards",
+)  # fmt: skip
+
+
+def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Cells, one row a kind."""
+    return [
+        (
+            row["what"] or row["kind"],
+            str(row["faults_tried"]),
+            str(row["runaways"]),
+            _number(row["worst_speed_ratio"]),
+            _number(row["worst_blind_ratio"]),
+            "" if row["worst_stop_delay"] == 0.0 else f"{_number(row['worst_stop_delay'])} s",
+            f"{row['named']['yes']} of {row['named']['of']}" if row["named"]["of"] else "",
+            ", ".join(f"{name} {count}" for name, count in row["recovery"].items() if name),
+        )
+        for row in found["kinds"]
+    ]
+
+
+def summary(found: dict[str, Any]) -> str:
+    """The figures in a sentence."""
+    return (
+        f"{found['faults_tried']} cases ({found['core_cases']} on the core, {found['node_cases']} on real nodes):"
+        f" {found['runaways']} run-aways, {found['bad_commands']} bad commands, {found['silent_periods']} silent periods,"
+        f" fastest {_number(found['worst_speed_ratio'])} times the limit, blind {_number(found['worst_blind_ratio'])}"
+        f" times, a stop begins within {_number(found['worst_stop_delay'])} s,"
+        f" {found['unexplained_stops']} unexplained stops."
+    )
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Summary and table."""
+    lines = [summary(found), "", f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in rows(found))])
+
+
+def write_table(page: Path, found: dict[str, Any]) -> None:
+    """Put the table into a page, between its marks.
+
+    Raises:
+        ConfigError: the page has no such marks.
+    """
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ConfigError(f"'{page}' has no lines '{BEGIN}' and '{END}' between which the table goes")
+    page.write_text(f"{before}{BEGIN}\n\n{markdown(found)}\n\n{END}{after}", encoding="utf-8")
+
+
+def write_report(path: Path, found: dict[str, Any]) -> None:
+    """Write the report as one HTML file."""
+    from flexarm_tools.report import write_page
+
+    missed = failures(found)
+    badge = f'<span class="verdict {"bad" if missed else "good"}">{len(missed) or "all"} bars {"missed" if missed else "hold"}</span>'
+    bars = "".join(
+        f'<tr><td class="what"><span class="name">{name}</span></td><td class="value">{_number(found[name])}</td>'
+        f'<td class="goal">≤ {bar:g}</td><td class="holds"><span class="mark {"good" if found[name] <= bar else "bad"}">'
+        f"{'holds' if found[name] <= bar else 'fails'}</span></td></tr>"
+        for name, bar in {**BARS, "worst_blind_ratio": BLIND_BAR, "late_fallbacks": 0}.items()
+    )
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in HEAD)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in rows(found))
+    listed = "".join(f"<li>{escape(line)}</li>" for line in found["missed"])
+    write_page(
+        path,
+        "Faults",
+        [
+            f'<header><div class="top"><h1>Faults</h1>{badge}</div><p class="lede">{escape(summary(found))}</p></header>',
+            '<h2 id="bars">Bars</h2>',
+            f'<div class="card figures"><table><thead><tr><th>Figure</th><th>Measured</th><th>Bar</th><th></th></tr></thead>'
+            f"<tbody>{bars}</tbody></table></div>",
+            '<h2 id="kinds">Kinds of fault</h2>',
+            f'<div class="card figures"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>',
+            f'<h2 id="missed">Cases that missed a bar</h2><div class="card"><ol>{listed}</ol></div>' if listed else "",
+        ],
+    )
+
+
+def _number(value: float) -> str:
+    return "none" if not math.isfinite(value) else f"{value:.3g}"

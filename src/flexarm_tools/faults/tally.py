@@ -1,0 +1,83 @@
+"""What the campaign found, by kind of fault, and which bars it missed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flexarm_tools.faults.outcome import SPEED_BAR, STOP_BAR, Outcome
+
+LISTED = 100  # most cases of which the report says what they missed
+BARS = {
+    "runaways": 0,
+    "bad_commands": 0,
+    "silent_periods": 0,
+    "worst_speed_ratio": SPEED_BAR,
+    "worst_stop_delay": STOP_BAR,
+    "unexplained_stops": 0,
+}
+
+
+def tally(outcomes: Sequence[Outcome], what: dict[str, str]) -> dict[str, Any]:
+    """Figures of a campaign.
+
+    Args:
+        outcomes: one a case.
+        what: words for each kind.
+
+    Returns:
+        JSON: the figures, a row for each kind, and the cases that missed a bar.
+    """
+    kinds = sorted({_kind(one) for one in outcomes}, key=lambda kind: [*what, kind].index(kind))
+    missed = [one for one in outcomes if one.missed]
+    return {
+        **_figures(outcomes),
+        "core_cases": sum(one.where == "core" for one in outcomes),
+        "node_cases": sum(one.where == "node" for one in outcomes),
+        "repeated_for_a_late_machine": sum(one.late_machine for one in outcomes),
+        "kinds": [
+            {"kind": kind, "what": what.get(kind, ""), **_figures(some), "named": _named(some), **_recovery(some)}
+            for kind in kinds
+            for some in [[one for one in outcomes if _kind(one) == kind]]
+        ],
+        "missed": [one.line() for one in missed[:LISTED]],
+        "missed_cases": len(missed),
+    }
+
+
+def failures(found: dict[str, Any]) -> list[str]:
+    """Bars that a campaign missed, in words."""
+    missed = [f"{name} is {found[name]:g}, allowed {bar:g}" for name, bar in BARS.items() if not found[name] <= bar]
+    return missed + ([f"{found['missed_cases']} cases missed a bar"] if found["missed_cases"] and not missed else [])
+
+
+def _kind(outcome: Outcome) -> str:
+    return "pair" if "+" in outcome.kind else outcome.kind
+
+
+def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    tried = [one for one in outcomes if not one.late_machine]
+    delays = [np.inf if one.stop_delay is None else one.stop_delay for one in tried if one.must_stop]
+    return {
+        "faults_tried": len(tried),
+        "runaways": sum(one.runs_away for one in tried),
+        "bad_commands": sum(one.bad_commands for one in tried),
+        "silent_periods": sum(one.silences for one in tried),
+        "worst_speed_ratio": max((one.speed_ratio for one in tried if not one.blind), default=0.0),
+        "worst_blind_ratio": max((one.speed_ratio for one in tried if one.blind), default=0.0),
+        "worst_stop_delay": max(delays, default=0.0),
+        "late_fallbacks": sum(one.late_fallback for one in tried),
+        "unexplained_stops": sum(one.unexplained for one in tried),
+    }
+
+
+def _named(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    said = [one.named for one in outcomes if one.named is not None]
+    return {"yes": sum(said), "of": len(said)}
+
+
+def _recovery(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    return {"recovery": dict(Counter(one.recovery for one in outcomes).most_common())}

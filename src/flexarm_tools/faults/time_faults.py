@@ -1,0 +1,178 @@
+"""Faults of time: stamps ahead, clocks that step or stand, delays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from flexarm_core.types import Array, JointReference
+from flexarm_tools.faults.fault import FOREVER, LAYOUTS, NODE, Fault, State, log_uniform
+
+
+def shifted(stamp: int, seconds: float) -> int:
+    """A stamp [ns] so much later."""
+    return stamp + round(seconds * 1e9)
+
+
+class StateAhead(Fault):
+    """States stamped ahead: one, or all while it lasts."""
+
+    name, what = "state_ahead", "joint states stamped 0.05 to 10 s ahead, one or many"
+    cause = r"stamp|ahead|clock|time|state"
+    may_resume = True
+    must = True
+
+    def draw(self) -> None:
+        self.size = log_uniform(self.rng, 0.05, 10.0)
+        self.once = self.rng.random() < 0.5
+        self._done = False
+
+    @property
+    def stops(self) -> bool:
+        return not self.once and self.duration > 0.15 and self.size > 0.1
+
+    def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
+        if not self.on(now) or (self.once and self._done):
+            return ((0.0, state),)
+        self._done = True
+        ahead = replace(state, stamp=shifted(state.stamp, self.size))
+        return ((0.0, state), (0.0, ahead)) if self.once else ((0.0, ahead),)
+
+
+class ClockBack(Fault):
+    """The clock of all stamps steps back, for good."""
+
+    name, what = "clock_back", "clock of all stamps steps back by 0.05 to 10 s"
+    cause = r"stamp|clock|time"
+    may_resume = True
+    must = True
+    sign = -1.0
+
+    def draw(self) -> None:
+        self.end = FOREVER
+        self.size = log_uniform(self.rng, 0.05, 10.0)
+
+    @property
+    def stops(self) -> bool:
+        return self.size > 0.2
+
+    def clock(self, now: float) -> float:
+        return self.sign * self.size if self.on(now) else 0.0
+
+
+class ClockForward(ClockBack):
+    """The clock of all stamps steps forward, for good."""
+
+    name, what = "clock_forward", "clock of all stamps steps forward by 0.05 to 10 s"
+    sign = 1.0
+
+
+class ReferencesAhead(Fault):
+    """References stamped ahead of the states; or one far ahead, and then none."""
+
+    name, what = "references_ahead", "references stamped 0.05 to 1000 s ahead of the states, or one and then none"
+    cause = r"reference"
+    must = True
+    layouts = (NODE,)
+
+    def draw(self) -> None:
+        self.last = self.rng.random() < 0.3
+        self.size = log_uniform(self.rng, 0.05, 1000.0)
+        self._done = False
+
+    @property
+    def stops(self) -> bool:
+        return self.duration > 0.15 and (self.last or self.size > 0.1)
+
+    def reference(self, reference: JointReference, now: float) -> Sequence[tuple[float, JointReference]]:
+        if not self.on(now):
+            return ((0.0, reference),)
+        if self.last and self._done:
+            return ()
+        self._done = True
+        return ((0.0, replace(reference, stamp=shifted(reference.stamp, self.size))),)
+
+
+class ClockBackAsInputEnds(Fault):
+    """The clock steps back at the moment at which states end."""
+
+    name, what = "clock_back_as_states_end", "system clock set back by 1 to 10 s as joint states end"
+    cause = r"state|clock|time"
+    must = True
+    blind = True
+
+    def draw(self) -> None:
+        self.size = log_uniform(self.rng, 1.0, 10.0)
+
+    def clock(self, now: float) -> float:
+        return -self.size if now >= self.start else 0.0
+
+    def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
+        return () if self.on(now) else ((0.0, state),)
+
+
+class ClockStopped(Fault):
+    """The ROS clock stands, and states end: /clock with use_sim_time."""
+
+    name, what = "clock_stopped", "clock stands still (use_sim_time, /clock ends) as joint states end"
+    cause = r"state|clock|time"
+    must = True
+    blind = True
+
+    def clock(self, now: float) -> float:
+        return min(0.0, self.start - now) if now < self.end else self.start - self.end
+
+    def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
+        return () if self.on(now) else ((0.0, state),)
+
+
+class Delays(Fault):
+    """States and commands take longer."""
+
+    name, what = "delays", "joint states and commands 10 to 100 ms late each way"
+    cause = r"late|delay|old|state|command|reference|track|follow|limit|satur"
+    lasting = (0.2, 1.5)
+
+    def draw(self) -> None:
+        self.size = log_uniform(self.rng, 0.01, 0.1)
+        self.ways = [(True, False), (False, True), (True, True)][int(self.rng.integers(3))]
+        self.jitter = float(self.rng.choice([0.0, 0.3]))
+
+    def _late(self) -> float:
+        return self.size * float(1.0 + self.jitter * self.rng.uniform(-1.0, 1.0))
+
+    def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
+        return ((self._late() if self.ways[0] and self.on(now) else 0.0, state),)
+
+    def command(self, command: Array, now: float) -> Sequence[tuple[float, Array]]:
+        return ((self._late() if self.ways[1] and self.on(now) else 0.0, command),)
+
+
+class Jitter(Fault):
+    """Messages come up to 3 ms late, twice, and so out of order: a network as it is."""
+
+    name, what = "jitter", "messages 0 to 3 ms late, some twice, some out of order"
+    layouts = LAYOUTS
+
+    def draw(self) -> None:
+        self.size = float(self.rng.uniform(0.0005, 0.003))
+
+    @property
+    def harmless(self) -> bool:
+        return True
+
+    def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
+        return [(delay, state) for delay in self._delays(now)]
+
+    def reference(self, reference: JointReference, now: float) -> Sequence[tuple[float, JointReference]]:
+        return [(delay, reference) for delay in self._delays(now)]
+
+    def _delays(self, now: float) -> list[float]:
+        if not self.on(now):
+            return [0.0]
+        return [float(self.rng.uniform(0.0, self.size)) for _ in range(1 + (self.rng.random() < 0.1))]
+
+
+TIME_FAULTS = (
+    StateAhead, ClockBack, ClockForward, ReferencesAhead, ClockBackAsInputEnds, ClockStopped, Delays, Jitter,
+)  # fmt: skip
