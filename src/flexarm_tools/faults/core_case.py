@@ -23,7 +23,6 @@ from flexarm_tools.faults.source import Source
 LONGEST_STEP = 0.004  # [s] of the loop
 AFTER = 1.1  # [s] that is looked at after the fault has ended, or after its begin where it lasts
 WILD = 1e4  # times the speed limit: no more is looked at
-EPOCH = 1_000.0  # [s] ROS time at the begin
 RESET_TIME = 0.6  # [s] looked at after a reset
 TRAVEL = 0.0005  # [s] of a message that nobody delays
 
@@ -52,10 +51,12 @@ class Case:
 
     Attributes:
         where: ``core`` or ``node``.
+        epoch: ROS time at the begin [s].
         gate: under test.
     """
 
     where = "core"
+    epoch = 1_000.0  # [s] ROS time at the begin
 
     def __init__(self, setting: Setting, faults: Sequence[Fault]) -> None:
         """Draw arm, motion, plant and drive from the setting's seed."""
@@ -89,7 +90,7 @@ class Case:
     # Time and channels ------------------------------------------------------------------------------------------------
 
     def _clock(self) -> float:
-        return EPOCH + self._now + sum(fault.clock(self._now) for fault in self.faults)
+        return self.epoch + self._now + sum(fault.clock(self._now) for fault in self.faults)
 
     def _through(self, channel: str, message: Any) -> list[tuple[float, Any]]:
         """What the faults, one after the other, make of a message."""

@@ -47,6 +47,12 @@ class Source:
         velocity = a * (slope * sine + grow * w * cosine)
         return position, velocity, a * (bend * sine + 2.0 * slope * w * cosine - grow * w**2 * sine)
 
+    def displacement(self, duration: float) -> Array:
+        """Of a joint move (n,) of this duration that is about as fast and as hard: 1.9 d/T and 5.8 d/T^2 at most."""
+        speed, acceleration = self._amplitude * self._rate, self._amplitude * self._rate**2
+        farthest = np.minimum(speed * duration / 1.9, acceleration * duration**2 / 5.8)
+        return self._phase * np.minimum(farthest, self._amplitude)
+
     def answer(self, state: ArmState, now: float) -> JointReference | None:
         """What it asks for in answer to a state; None where the state is not finite."""
         if not (np.isfinite(state.position).all() and np.isfinite(state.velocity).all()):

@@ -1,0 +1,154 @@
+"""Cases on real nodes, in real time: this process is plant, drive, source of references and the man in the middle."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.context import Context
+from rclpy.experimental import EventsExecutor
+
+from flexarm_core.types import Array, JointReference
+from flexarm_tools.faults.arms import FLOATING, RANDOM
+from flexarm_tools.faults.core_case import Case, Setting
+from flexarm_tools.faults.fault import Fault, State
+from flexarm_tools.faults.gate_under_test import Seen
+from flexarm_tools.faults.kinds import draw_case
+from flexarm_tools.faults.node_station import NodeStation
+from flexarm_tools.faults.outcome import Outcome
+from flexarm_tools.graph import Graph
+from flexarm_tools.processes import NodeDiedError
+
+RATE = 250  # [Hz] of states
+LATE = 0.03  # [s] by which the loop of this process may be late: more, and the machine is too slow for the case
+TRIES = 3  # of a case on a machine that is late
+CLOCKED = ("clock_stopped", "clock_back_as_states_end", "clock_back", "clock_forward")  # faults of /clock itself
+
+
+class NodeGate:
+    """A node as the gate of a case: messages out, commands in whenever they come."""
+
+    def __init__(self, station: NodeStation) -> None:
+        self._station = station
+        self._over: Callable[[], bool] = lambda: False
+        self.by_signal = False
+
+    @property
+    def seen(self) -> Seen:
+        """What it says of itself."""
+        return self._station.seen
+
+    def on_state(self, state: State, now: float, clock: float) -> Array | None:
+        """Send it a state."""
+        self._station.send_state(state)
+        return None
+
+    def on_reference(self, reference: JointReference, now: float) -> Array | None:
+        """Send it a reference."""
+        self._station.send_reference(reference)
+        return None
+
+    def on_tick(self, now: float, clock: float) -> Array | None:
+        """The node has a clock of its own."""
+        return None
+
+    def end(self, reason: str, now: float) -> Array | None:
+        """Deactivate or terminate it."""
+        self._over = self._station.ask_to_end(self.by_signal)
+        return None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is inactive, or gone."""
+        return self._over()
+
+    def reset(self, now: float) -> None:
+        """Call its service."""
+        self._station.reset()
+
+
+class NodeCase(Case):
+    """A case on a real node, in real time."""
+
+    where = "node"
+
+    def __init__(self, setting: Setting, faults: Sequence[Fault], station: NodeStation, executor: Any) -> None:
+        """Prepare it; the station is configured for its arm."""
+        self._station, self._executor = station, executor
+        self._begin, self.latest = 0.0, 0.0
+        super().__init__(setting, faults)
+        self.gate.by_signal = any(fault.name == "terminated" for fault in faults)
+        station.begin(self.arm, setting.mode, setting.rate, self._source, self._on_command)
+        self.epoch = time.time()
+
+    def _make_gate(self) -> Any:
+        return NodeGate(self._station)
+
+    def _pace(self, step: float, end: float) -> Iterator[tuple[float, float]]:
+        begin = self._begin = time.monotonic()
+        before = due = 0.0
+        self.epoch = time.time()
+        while before < end:
+            due += step
+            while (now := time.monotonic() - begin) < due:
+                self._executor.spin_once(timeout_sec=max(due - now, 0.0))
+            self.latest = max(self.latest, now - due)
+            due = max(due, now - step)  # what was missed is not made up for
+            self._station.say_time(self.epoch + now + sum(fault.clock(now) for fault in self.faults))
+            yield now, now - before
+            before = now
+
+    def _on_command(self, command: Array) -> None:
+        self._now = time.monotonic() - self._begin
+        self.take(command)
+
+
+def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
+    """Cases on real nodes, one after the other."""
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    rclpy.init(context=context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
+    node = rclpy.create_node("faults", context=context)
+    executor = EventsExecutor(context=context)
+    executor.add_node(node)
+    stations: dict[tuple[str, bool], NodeStation] = {}
+
+    def check() -> None:
+        for station in stations.values():
+            if station.died:
+                raise NodeDiedError(f"node '{station.name}' died\n{station.died}")
+
+    graph = Graph(node, executor, check)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        os.environ.setdefault("ROS_LOG_DIR", folder)
+        stack.callback(rclpy.try_shutdown, context=context)
+        stack.callback(node.destroy_node)
+        stack.callback(executor.shutdown)
+        for seed in seeds:
+            for _ in range(TRIES):
+                setting, faults = _drawn(seed, names)
+                key = (setting.layout, any(fault.name in CLOCKED for fault in faults))
+                if key not in stations:
+                    stations[key] = NodeStation(node, graph, Path(folder), *key)
+                    stack.callback(stations[key].close)
+                case = NodeCase(setting, faults, stations[key], executor)
+                with np.errstate(all="ignore"):
+                    outcome = case.run()
+                outcome.late_machine = case.latest > LATE
+                if not outcome.late_machine:
+                    break
+            yield outcome
+
+
+def _drawn(seed: int, names: Sequence[str]) -> tuple[Setting, list[Fault]]:
+    setting, faults = draw_case(seed, names, core=False)
+    arm = RANDOM if setting.arm in FLOATING else setting.arm  # which need 1000 Hz
+    return replace(setting, arm=arm, rate=RATE), faults
