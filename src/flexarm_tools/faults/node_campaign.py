@@ -28,6 +28,7 @@ from flexarm_tools.graph import Graph
 from flexarm_tools.processes import NodeDiedError
 
 RATE = 250  # [Hz] of states
+POLL = 0.0005  # [s] between two looks at what has come
 LATE = 0.03  # [s] by which the loop of this process may be late: more, and the machine is too slow for the case
 TRIES = 3  # of a case on a machine that is late
 CLOCKED = ("clock_stopped", "clock_back_as_states_end", "clock_back", "clock_forward")  # faults of /clock itself
@@ -39,7 +40,7 @@ class NodeGate:
     def __init__(self, station: NodeStation) -> None:
         self._station = station
         self._over: Callable[[], bool] = lambda: False
-        self.by_signal = False
+        self.by_signal = self.asked = False
 
     @property
     def seen(self) -> Seen:
@@ -62,6 +63,7 @@ class NodeGate:
 
     def end(self, reason: str, now: float) -> Array | None:
         """Deactivate or terminate it."""
+        self.asked = True
         self._over = self._station.ask_to_end(self.by_signal)
         return None
 
@@ -72,6 +74,7 @@ class NodeGate:
 
     def reset(self, now: float) -> None:
         """Call its service."""
+        self.asked = True
         self._station.reset()
 
 
@@ -99,7 +102,11 @@ class NodeCase(Case):
         while before < end:
             due += step
             while (now := time.monotonic() - begin) < due:
-                self._executor.spin_once(timeout_sec=max(due - now, 0.0))
+                self._station.collect()
+                time.sleep(min(POLL, max(due - now, 0.0)))
+            self._station.collect()
+            if self.gate.asked:
+                self._executor.spin_once(timeout_sec=POLL)  # for the answer
             self.latest = max(self.latest, now - due)
             due = max(due, now - step)  # what was missed is not made up for
             self._station.say_time(self.epoch + now + sum(fault.clock(now) for fault in self.faults))
@@ -126,18 +133,20 @@ def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
             if station.died:
                 raise NodeDiedError(f"node '{station.name}' died\n{station.died}")
 
+    ear = rclpy.create_node("faults_ear", context=context)
     graph = Graph(node, executor, check)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         os.environ.setdefault("ROS_LOG_DIR", folder)
         stack.callback(rclpy.try_shutdown, context=context)
         stack.callback(node.destroy_node)
+        stack.callback(ear.destroy_node)
         stack.callback(executor.shutdown)
         for seed in seeds:
             for _ in range(TRIES):
                 setting, faults = _drawn(seed, names)
                 key = (setting.layout, any(fault.name in CLOCKED for fault in faults))
                 if key not in stations:
-                    stations[key] = NodeStation(node, graph, Path(folder), *key)
+                    stations[key] = NodeStation(node, ear, graph, Path(folder), *key)
                     stack.callback(stations[key].close)
                 case = NodeCase(setting, faults, stations[key], executor)
                 with np.errstate(all="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +40,18 @@ class NodeStation:
         died: words of a process that ended by itself.
     """
 
-    def __init__(self, node: Any, graph: Graph, folder: Path, layout: str, sim_time: bool) -> None:
-        """Start the process; ``check`` of the graph watches it.
+    def __init__(self, node: Any, ear: Any, graph: Graph, folder: Path, layout: str, sim_time: bool) -> None:
+        """Prepare the process; ``check`` of the graph watches it.
 
         Args:
-            node: of the campaign.
+            node: of the campaign, that an executor serves.
+            ear: a node that none serves: what it hears is taken by :meth:`collect`, however busy the campaign is.
             graph: its hand in the ROS graph.
             folder: for logs and parameter files.
             layout: ``hardware_gate`` or ``control_loop``.
             sim_time: whether its ROS clock is the campaign's ``/clock``.
         """
-        self._node, self._graph, self._folder = node, graph, folder
+        self._node, self._ear, self._graph, self._folder = node, ear, graph, folder
         self._layout, self._sim_time = layout, sim_time
         self.name = f"{layout}{'_simulated' if sim_time else ''}"
         self._process: NodeProcess | None = None
@@ -63,8 +64,10 @@ class NodeStation:
         self._clock = node.create_publisher(Clock, f"{ns}/clock", topics.CONTROL) if sim_time else None
         self._listening: dict[str, Any] = {}
         self._on_command: Callable[[Array], None] | None = None
-        node.create_subscription(DiagnosticArray, topics.DIAGNOSTICS, self._on_diagnostics, topics.EVERY_SAMPLE)
-        self._seen, self._trouble = Seen("waiting", "", 0), ""
+        self._diagnostics = ear.create_subscription(
+            DiagnosticArray, topics.DIAGNOSTICS, self._on_diagnostics, topics.EVERY_SAMPLE
+        )
+        self._seen = Seen("waiting", "", 0)
         self._configured = self._active = False
 
     # Life -------------------------------------------------------------------------------------------------------------
@@ -100,14 +103,15 @@ class NodeStation:
         self._on_command = None
         if mode not in self._listening:
             topic = f"/{self.name}/{topics.command_topic(mode)}"
-            self._listening[mode] = self._node.create_subscription(
-                Float64MultiArray, topic, lambda message, mode=mode: self._take(mode, message), topics.EVERY_SAMPLE
+            self._listening[mode] = self._ear.create_subscription(
+                Float64MultiArray, topic, lambda _: None, topics.EVERY_SAMPLE
             )
         self._graph.transition(self._path, "activate")
         self._active = True
         self._graph.spin_until(lambda: self._states.get_subscription_count() > 0, 10.0, "a subscription to the states")
         self._rest(SETTLE)
-        self._seen, self._trouble = Seen("waiting", "", 0), ""
+        self.collect()
+        self._seen = Seen("waiting", "", 0)
         self._on_command = on_command
 
     def ask_to_end(self, by_signal: bool) -> Callable[[], bool]:
@@ -194,9 +198,14 @@ class NodeStation:
         """Publish a joint reference."""
         self._references.publish(joint_reference_to_message(reference, self._names))
 
-    def _take(self, mode: str, message: Float64MultiArray) -> None:
-        if mode == self._mode and self._on_command is not None:
-            self._on_command(np.array(message.data))
+    def collect(self) -> None:
+        """Take what has come: commands and diagnostics."""
+        for mode, subscription in self._listening.items():
+            for message in _taken(subscription):
+                if mode == self._mode and self._on_command is not None:
+                    self._on_command(np.array(message.data))
+        for message in _taken(self._diagnostics):
+            self._on_diagnostics(message)
 
     def _on_diagnostics(self, array: DiagnosticArray) -> None:
         for status in array.status:
@@ -215,3 +224,10 @@ class NodeStation:
             values.get("blind", "") in ("true", "yes"), values.get("fallback", "") not in ("", "no", "false"),
         )  # fmt: skip
 
+
+
+def _taken(subscription: Any) -> Iterator[Any]:
+    """Messages that wait in a subscription."""
+    with subscription.handle:
+        while (taken := subscription.handle.take_message(subscription.msg_type, False)) is not None:
+            yield taken[0]
