@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=int, metavar="N", help=f"cases on real nodes ({SHORT[1]}, --long {LONG[1]})")
     parser.add_argument("--long", action="store_true", help="the whole campaign: some 20 minutes")
     parser.add_argument("--kind", nargs="+", default=[], metavar="NAME", help="only these kinds of fault")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes for core cases (default: all cores)")
+    parser.add_argument(
+        "--jobs", type=int, default=0, metavar="N", help="processes for core cases (default: all cores)"
+    )
     parser.add_argument("--json", default="", metavar="FILE", help="figures as JSON, - for the terminal")
     parser.add_argument("--report", default="", metavar="FOLDER", help="report.html and figures.json are written there")
     parser.add_argument("--table", default="", metavar="PAGE.md", help="page whose table of faults is written anew")

@@ -15,7 +15,7 @@ from flexarm_core.types import ArmState, Array, JointReference
 from flexarm_sim.backend import PlantDivergedError
 from flexarm_tools.faults.arms import MAX_ACCELERATION, Arm, draw_arm
 from flexarm_tools.faults.drive import Drive
-from flexarm_tools.faults.fault import LOOP, Fault, State
+from flexarm_tools.faults.fault import LOOP, Fault
 from flexarm_tools.faults.gate_under_test import TICK, GateUnderTest
 from flexarm_tools.faults.outcome import REST, SILENCE, Outcome, names_cause
 from flexarm_tools.faults.source import Source
@@ -81,7 +81,8 @@ class Case:
 
     def _make_gate(self) -> Any:
         setting = self.setting
-        return GateUnderTest(self.arm.model, setting.mode, setting.rate, setting.layout, self._loop_answer)
+        told = self.faults[0].told_rate(setting.rate)
+        return GateUnderTest(self.arm.model, setting.mode, told, setting.layout, self._loop_answer)
 
     def _pace(self, step: float, end: float) -> Iterator[tuple[float, float]]:
         """Times at which the loop looks at everything, and for how long the plant moves then [s]."""
@@ -135,8 +136,8 @@ class Case:
         step = period / int(np.ceil(period / LONGEST_STEP))
         limit = self.arm.model.velocity_limit
         outcome = Outcome(
-            setting.seed, "+".join(fault.name for fault in faults), self.where, setting.arm, setting.mode, setting.layout,
-            setting.rate, "; ".join(fault.said() for fault in faults),
+            setting.seed, "+".join(fault.name for fault in faults), self.where, setting.arm, setting.mode,
+            setting.layout, setting.rate, "; ".join(fault.said() for fault in faults),
         )  # fmt: skip
         outcome.blind = setting.mode == "effort" and any(fault.blind for fault in faults)
         next_state, next_tick, first_command = 0.0, 0.0, False

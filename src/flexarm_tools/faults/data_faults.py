@@ -38,8 +38,7 @@ class StatesNotNumbers(Fault):
             return ((0.0, state),)
         bad = state.position.copy()
         bad[self.rng.integers(bad.size)] = self.rng.choice([np.nan, np.inf])
-        name = "position" if self.rng.random() < 0.5 else "velocity"
-        return ((0.0, replace(state, **{name: bad})),)
+        return ((0.0, replace(state, position=bad) if self.rng.random() < 0.5 else replace(state, velocity=bad)),)
 
 
 class StatesUnnamed(Fault):
@@ -205,7 +204,8 @@ class WrongFriction(Fault):
         if self.once:
             self.end = now
         assert reference.effort is not None
-        return ((0.0, replace(reference, effort=reference.effort + self.size, friction=0.0 * reference.effort + self.size)),)
+        wrong = np.full_like(reference.effort, self.size)
+        return ((0.0, replace(reference, effort=reference.effort + wrong, friction=wrong)),)
 
 
 class TwoSources(Fault):
@@ -274,7 +274,7 @@ def spoiled(reference: JointReference, value: float) -> JointReference:
 
 def filled(reference: JointReference, value: float | Array) -> JointReference:
     """Every number of what may be commanded replaced."""
-    return replace(reference, **{name: 0.0 * getattr(reference, name) + value for name in MODES})
+    return replace(reference, **{name: np.zeros_like(getattr(reference, name)) + value for name in MODES})
 
 
 DATA_FAULTS = (

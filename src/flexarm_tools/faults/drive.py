@@ -46,7 +46,8 @@ class Drive:
         steps = max(1, round(duration / STEP + 0.49))
         for _ in range(steps):
             effort = self._effort(duration / steps)
-            self._backend.step(effort if np.isfinite(effort).all() else np.copysign(self._limits, effort), duration / steps)
+            finite = np.isfinite(effort).all()
+            self._backend.step(effort if finite else np.copysign(self._limits, effort), duration / steps)
 
     def _effort(self, step: float) -> Array:
         state = self._backend.sensed()

@@ -107,6 +107,10 @@ class Fault:
         """What the ROS clock says beyond the monotonic one [s]."""
         return 0.0
 
+    def told_rate(self, rate: int) -> float:
+        """What the gate is told of the rate of states [Hz]."""
+        return float(rate)
+
     def stuck(self, now: float) -> bool:
         """Whether brakes hold the arm."""
         return False

@@ -59,7 +59,8 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
     layout = layouts[rng.integers(len(layouts))]
     arm = RANDOM if rng.random() < RANDOM_ARMS else list(OURS)[rng.integers(len(OURS))]
     rate = FLOATING_RATE if arm in FLOATING else int(rng.choice(chosen[0].rates))
-    faults, start = [], float(rng.uniform(*FIRST))
+    faults: list[Fault] = []
+    start = float(rng.uniform(*FIRST))
     for kind in chosen:
         faults.append(kind(np.random.default_rng([seed, 2, len(faults)]), start))
         start += float(rng.uniform(0.0, 0.3))

@@ -89,7 +89,8 @@ class NodeCase(Case):
         self._begin, self.latest = 0.0, 0.0
         super().__init__(setting, faults)
         self.gate.by_signal = any(fault.name == "terminated" for fault in faults)
-        station.begin(self.arm, setting.mode, setting.rate, self._source, self._on_command)
+        told = faults[0].told_rate(setting.rate)
+        station.begin(self.arm, setting.mode, told, self._source, self._on_command)
         self.epoch = time.time()
 
     def _make_gate(self) -> Any:
@@ -108,7 +109,7 @@ class NodeCase(Case):
             if self.gate.asked:
                 self._executor.spin_once(timeout_sec=POLL)  # for the answer
             self.latest = max(self.latest, now - due)
-            due = max(due, now - step)  # what was missed is not made up for
+            due = max(due, now)  # what was missed is not made up for: states never come faster than they should
             self._station.say_time(self.epoch + now + sum(fault.clock(now) for fault in self.faults))
             yield now, now - before
             before = now

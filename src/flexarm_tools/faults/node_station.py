@@ -83,7 +83,7 @@ class NodeStation:
             end_all([self._process])
         self._process = None
 
-    def begin(self, arm: Arm, mode: str, rate: int, source: Source, on_command: Callable[[Array], None]) -> None:
+    def begin(self, arm: Arm, mode: str, rate: float, source: Source, on_command: Callable[[Array], None]) -> None:
         """Configure and activate it for a case.
 
         Raises:
@@ -154,13 +154,13 @@ class NodeStation:
         end = time.monotonic() + seconds
         self._graph.spin_until(lambda: time.monotonic() > end, seconds + 5.0, "a moment")
 
-    def _parameters(self, arm: Arm, mode: str, rate: int, source: Source) -> dict[str, Any]:
-        gate = {"command_mode": mode, "rate": float(rate)}
+    def _parameters(self, arm: Arm, mode: str, rate: float, source: Source) -> dict[str, Any]:
+        gate = {"command_mode": mode, "rate": rate}
         shared = {"robot_description": arm.text, "gravity": [float(value) for value in arm.gravity]}
         if self._layout != LOOP:
             return shared | gate
         stages = ["reference_generator", *(["flexible_dynamics_controller"] if mode == "effort" else []), GATE]
-        law = {"law": "joint_pd", "reference": "desired_joint_reference", "rate": float(rate)}
+        law = {"law": "joint_pd", "reference": "desired_joint_reference", "rate": rate}
         motion = {
             "space": "joints",
             "joint_displacement": [float(value) for value in source.displacement(MOVE_TIME)],
@@ -223,7 +223,6 @@ class NodeStation:
             now, reason if now in ("stopping", "tripped") else "", stops,
             values.get("blind", "") in ("true", "yes"), values.get("fallback", "") not in ("", "no", "false"),
         )  # fmt: skip
-
 
 
 def _taken(subscription: Any) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from flexarm_core.types import ArmState, Array
 
 SLIDES = 0.2  # share of joints that slide
 POSTURES = 20  # in which the motors must bear the weight
+MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 LEAST_EFFORT = 5.0  # [N*m | N] of a motor
 
 
@@ -31,7 +32,8 @@ def random_arm(rng: np.random.Generator) -> tuple[str, Array]:
         joints = "".join(
             f'<joint name="joint_{i + 1}" type="{kinds[i]}"><parent link="{f"link_{i}" if i else "base_link"}"/>'
             f'<child link="link_{i + 1}"/><origin xyz="{origins[i]}"/><axis xyz="{_words(axes[i])}"/>'
-            f'<limit lower="{-float(reach[i])!r}" upper="{float(reach[i])!r}" effort="{float(effort[i])!r}" velocity="{float(speed[i])!r}"/></joint>'
+            f'<limit lower="{-float(reach[i])!r}" upper="{float(reach[i])!r}"'
+            f' effort="{float(effort[i])!r}" velocity="{float(speed[i])!r}"/></joint>'
             for i in range(n)
         )
         return f'<robot name="random_arm"><link name="base_link"/>{links}{joints}</robot>'
@@ -54,7 +56,7 @@ def _link(rng: np.random.Generator, name: str, mass: float) -> str:
     m, sides, middle = mass * rng.uniform(0.5, 1.5), rng.uniform(0.06, 0.4, 3), rng.uniform(-0.15, 0.15, 3)
     squares = sides**2 * m / 12.0
     i = squares.sum() - squares
-    moments = " ".join(f'i{a}="{float(value)!r}"' for a, value in zip(("xx", "yy", "zz"), i, strict=True)) + ' ixy="0" ixz="0" iyz="0"'
+    moments = " ".join(f'{name}="{float(value)!r}"' for name, value in zip(MOMENTS, (*i, 0.0, 0.0, 0.0), strict=True))
     body = f'<origin xyz="{_words(middle)}"/><mass value="{float(m)!r}"/><inertia {moments}/>'
     return f'<link name="{name}"><inertial>{body}</inertial></link>'
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.faults.outcome import BLIND_BAR
 from flexarm_tools.faults.tally import BARS, failures
 
 BEGIN, END = "<!-- table of faults: written by `flexarm faults --table` -->", "<!-- end of the table of faults -->"
@@ -38,7 +38,8 @@ def summary(found: dict[str, Any]) -> str:
     """The figures in a sentence."""
     return (
         f"{found['faults_tried']} cases ({found['core_cases']} on the core, {found['node_cases']} on real nodes):"
-        f" {found['runaways']} run-aways, {found['bad_commands']} bad commands, {found['silent_periods']} silent periods,"
+        f" {found['runaways']} run-aways, {found['bad_commands']} bad commands,"
+        f" {found['silent_periods']} silent periods,"
         f" fastest {_number(found['worst_speed_ratio'])} times the limit, blind {_number(found['worst_blind_ratio'])}"
         f" times, a stop begins within {_number(found['worst_stop_delay'])} s,"
         f" {found['unexplained_stops']} unexplained stops."
@@ -69,30 +70,38 @@ def write_report(path: Path, found: dict[str, Any]) -> None:
     """Write the report as one HTML file."""
     from flexarm_tools.report import write_page
 
-    missed = failures(found)
-    badge = f'<span class="verdict {"bad" if missed else "good"}">{len(missed) or "all"} bars {"missed" if missed else "hold"}</span>'
-    bars = "".join(
-        f'<tr><td class="what"><span class="name">{name}</span></td><td class="value">{_number(found[name])}</td>'
-        f'<td class="goal">≤ {bar:g}</td><td class="holds"><span class="mark {"good" if found[name] <= bar else "bad"}">'
-        f"{'holds' if found[name] <= bar else 'fails'}</span></td></tr>"
-        for name, bar in {**BARS, "worst_blind_ratio": BLIND_BAR, "late_fallbacks": 0}.items()
-    )
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in HEAD)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in rows(found))
-    listed = "".join(f"<li>{escape(line)}</li>" for line in found["missed"])
-    write_page(
-        path,
-        "Faults",
-        [
-            f'<header><div class="top"><h1>Faults</h1>{badge}</div><p class="lede">{escape(summary(found))}</p></header>',
-            '<h2 id="bars">Bars</h2>',
-            f'<div class="card figures"><table><thead><tr><th>Figure</th><th>Measured</th><th>Bar</th><th></th></tr></thead>'
-            f"<tbody>{bars}</tbody></table></div>",
-            '<h2 id="kinds">Kinds of fault</h2>',
-            f'<div class="card figures"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>',
-            f'<h2 id="missed">Cases that missed a bar</h2><div class="card"><ol>{listed}</ol></div>' if listed else "",
-        ],
-    )
+    missed = len(failures(found))
+    badge = _mark("verdict", not missed, f"{missed} bars missed" if missed else "all bars hold")
+    bars = [
+        (name, _number(found[name]), f"≤ {bar:g}", ("fails", "holds")[found[name] <= bar]) for name, bar in BARS.items()
+    ]
+    body = [
+        f'<header><div class="top"><h1>Faults</h1>{badge}</div><p class="lede">{escape(summary(found))}</p></header>',
+        '<h2 id="bars">Bars</h2>',
+        _card(("figure", "measured", "bar", ""), bars),
+        '<h2 id="kinds">Kinds of fault</h2>',
+        _card(HEAD, rows(found)),
+    ]
+    if found["missed"]:
+        listed = "".join(f"<li>{escape(line)}</li>" for line in found["missed"])
+        body.append(f'<h2 id="missed">Cases that missed a bar</h2><div class="card"><ol>{listed}</ol></div>')
+    write_page(path, "Faults", body)
+
+
+def _card(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> str:
+    """A table in the report's style; a cell that says whether a bar holds is marked."""
+    titles = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    lines = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>" for cells in body)
+    table = f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>"
+    return f'<div class="card figures">{table}</div>'
+
+
+def _cell(text: str) -> str:
+    return _mark("mark", text == "holds", text) if text in ("holds", "fails") else escape(text)
+
+
+def _mark(kind: str, good: bool, text: str) -> str:
+    return f'<span class="{kind} {"good" if good else "bad"}">{text}</span>'
 
 
 def _number(value: float) -> str:

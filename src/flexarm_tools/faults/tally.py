@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flexarm_tools.faults.outcome import SPEED_BAR, STOP_BAR, Outcome
+from flexarm_tools.faults.outcome import BLIND_BAR, SPEED_BAR, STOP_BAR, Outcome
 
 LISTED = 100  # most cases of which the report says what they missed
 BARS = {
@@ -18,6 +18,8 @@ BARS = {
     "worst_speed_ratio": SPEED_BAR,
     "worst_stop_delay": STOP_BAR,
     "unexplained_stops": 0,
+    "worst_blind_ratio": BLIND_BAR,
+    "late_fallbacks": 0,
 }
 
 

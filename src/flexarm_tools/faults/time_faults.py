@@ -148,6 +148,19 @@ class Delays(Fault):
         return ((self._late() if self.ways[1] and self.on(now) else 0.0, command),)
 
 
+class WrongRate(Fault):
+    """The gate is told another rate than that at which states come."""
+
+    name, what = "wrong_rate", "states come 1/4 to 4 times as often as the gate was told"
+    cause = r"rate|often"
+
+    def draw(self) -> None:
+        self.size = log_uniform(self.rng, 0.25, 4.0)
+
+    def told_rate(self, rate: int) -> float:
+        return rate / self.size
+
+
 class Jitter(Fault):
     """Messages come up to 3 ms late, twice, and so out of order: a network as it is."""
 
@@ -174,5 +187,5 @@ class Jitter(Fault):
 
 
 TIME_FAULTS = (
-    StateAhead, ClockBack, ClockForward, ReferencesAhead, ClockBackAsInputEnds, ClockStopped, Delays, Jitter,
+    StateAhead, ClockBack, ClockForward, ReferencesAhead, ClockBackAsInputEnds, ClockStopped, Delays, Jitter, WrongRate,
 )  # fmt: skip
