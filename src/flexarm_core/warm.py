@@ -25,7 +25,8 @@ from flexarm_core.behavior_impedance.tool_wrench import ToolWrench
 from flexarm_core.behavior_impedance.warm_up import load_compiled
 from flexarm_core.flexible_dynamics import integration, recursion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.hardware_gate.gate import HardwareGate, HardwareGateConfig
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import rclpy
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.duration import Duration
 from rclpy.experimental import EventsExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -58,6 +59,8 @@ class ArmNode(LifecycleNode):
         self.diagnostics = Diagnostics(self)
         self.active = False
         self.taken = 0.0
+        # before the clock's own callback, which would follow
+        self.add_on_set_parameters_callback(self._refuse_other_clock)
         self._described = ""
         self._base_state: Subscription | None = None
         self._sent_along: float | None = None  # when the task was that measures how much has piled up [s]
@@ -74,6 +77,9 @@ class ArmNode(LifecycleNode):
 
     def start(self) -> None:
         """Begin a run: forget what was carried from earlier samples."""
+
+    def brake(self) -> None:
+        """Bring the arm to rest before a run ends."""
 
     def stop(self) -> None:
         """End a run: leave the arm safe."""
@@ -118,8 +124,7 @@ class ArmNode(LifecycleNode):
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop answering messages, leave the arm safe."""
-        self.active = False
-        self.stop()
+        self.leave()
         self.diagnostics.announce(OK, "inactive")
         return super().on_deactivate(state)
 
@@ -140,8 +145,11 @@ class ArmNode(LifecycleNode):
     def leave(self) -> None:
         """Leave the arm safe, whatever the state."""
         if self.active:
-            self.active = False
-            self.stop()
+            try:
+                self.brake()
+            finally:
+                self.active = False
+                self.stop()
 
     def flush(self) -> None:
         """Wait until what was sent last has arrived, or for LAST_WORDS: a message dies with its publisher.
@@ -186,6 +194,26 @@ class ArmNode(LifecycleNode):
                 callback(read(raw))
 
         return self.create_subscription(kind, topic, self.guarded(take), quality, raw=True)
+
+    def take_waiting(self, topic: str) -> None:
+        """Answer the messages of a topic that have come while the executor cannot run, as in a transition."""
+        name = self.resolve_topic_name(topic)
+        for subscription in self.subscriptions:
+            if subscription.topic_name != name:
+                continue
+            with subscription.handle:
+                while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+                    subscription.callback(taken[0])
+
+    def age_of(self, stamp: int) -> float:
+        """Age of a stamp [ns] in the node's clock [s]: simulation time where use_sim_time is set."""
+        return (self.get_clock().now().nanoseconds - stamp) * 1e-9
+
+    def _refuse_other_clock(self, parameters: list[Any]) -> SetParametersResult:
+        """A running node keeps its clock: its stamps would be of another."""
+        other = any(one.name == "use_sim_time" for one in parameters) and self.active
+        reason = "use_sim_time cannot change while the node is active: deactivate it first" if other else ""
+        return SetParametersResult(successful=not other, reason=reason)
 
     def _piled_up(self) -> bool:
         """Whether what is asked of the executor now would wait longer than PILE.

@@ -28,7 +28,7 @@ from flexarm_nodes.control_loop_output import ControlLoopOutput
 from flexarm_nodes.conversions import stamp_to_nanoseconds
 from flexarm_nodes.diagnostics import ERROR, OK
 from flexarm_nodes.gate_output import GateOutput
-from flexarm_nodes.hardware_gate import SILENCE_CHECK_PERIOD
+from flexarm_nodes.hardware_gate import WATCH_PERIOD
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, BuiltStage, build_gate
 from flexarm_nodes.stage_table import StageTable
@@ -66,7 +66,8 @@ class ControlLoop(ArmNode):
         self._behaviors: ControlLoopBehaviors | None = None
         self._timer: Any = None
         self._times, self._times_said = TickTimes(), {"ticks": "0"}
-        self._silence = self.create_timer(SILENCE_CHECK_PERIOD, lambda: self.guarded(self._on_silence)(None))
+        watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
+        self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
 
     # Life -------------------------------------------------------------------------------------------------------------
 
@@ -140,6 +141,14 @@ class ControlLoop(ArmNode):
         self._answered: int | None = None  # stamp of the newest sample
         self._command: Array | None = None  # that answered it
         self._stamp = 0  # of the newest joint state
+        self._age: float | None = None  # of the joint state that waits, when it came [s]
+        self._ending = False
+
+    def brake(self) -> None:
+        """Brake the arm to rest, by the joint states that still come; no other stage sees them."""
+        self._update()
+        self._ending = True
+        self._commands.brake(lambda: self.take_waiting(topics.JOINT_STATES))
 
     def stop(self) -> None:
         """Send what holds the arm without control: gravity effort, or no velocity."""
@@ -171,22 +180,24 @@ class ControlLoop(ArmNode):
         if self._pending is not None and stamp == self._pending.stamp:
             return  # likewise, but it still waits for its sensors
         self._update()
-        if self._answered is not None and stamp < self._answered:
-            if self._answered - stamp > 1_000_000_000:
-                raise InputError("time went back: activate the node anew after a reset of the clock")
-            return  # overtaken on its way: the newer one has been answered
+        if self._pipeline.gate.gate.is_overtaken(stamp):
+            return  # the newer one has been answered
+        if self._answered is not None and stamp < self._answered:  # time went back
+            self._pipeline.reset_stages()
+            self._inputs.reset()
         self._stamp = stamp
+        age = None if self._lockstep else self.age_of(stamp)
         try:
             sample = self._inputs.joints(joints)
-            age, most = self._age(), self._pipeline.gate.gate.config.state_timeout
-            if age > most:
-                hint = "; is use_sim_time set as it should be?" if age > 3600.0 else ""
-                raise InputError(f"joint state is {age:.3f} s old when it arrives{hint}")
+            self._pipeline.gate.gate.check_age(age)
         except InputError as error:
             self._send(self._pipeline.refuse(stamp, str(error)))
             self._report({})
             return
-        self._pending, self._came = sample, came
+        if self._ending:
+            self._send(self._pipeline.brake(sample, age))
+            return
+        self._pending, self._came, self._age = sample, came, age
         if self._inputs.complete(stamp):
             self._update()
         else:
@@ -217,7 +228,7 @@ class ControlLoop(ArmNode):
         sample = self._inputs.sample(joints)
         if not self._rehearsed and self._rehearse(sample):
             return
-        tick: Tick = self._pipeline.tick(sample)
+        tick: Tick = self._pipeline.tick(sample, self._age)
         self._answered, self._command = tick.stamp, tick.command
         self._send(tick.command)
         self._sent = time.perf_counter()
@@ -248,12 +259,8 @@ class ControlLoop(ArmNode):
         self._came = time.perf_counter()
         return not self._lockstep and took > self._pipeline.gate.gate.config.state_timeout
 
-    def _on_silence(self, _: None) -> None:
-        self._send(self._pipeline.gate.gate.on_silence(self._age(), SILENCE_CHECK_PERIOD))
-
-    def _age(self) -> float:
-        """Age of the newest state [s], in the node's clock: simulation time where use_sim_time is set."""
-        return (self.get_clock().now().nanoseconds - self._stamp) * 1e-9
+    def _on_tick(self, _: None) -> None:
+        self._send(self._pipeline.gate.gate.on_tick())
 
     def _send(self, command: Array | None) -> None:
         self._commands.send(command, self._stamp)

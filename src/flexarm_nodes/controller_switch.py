@@ -134,10 +134,17 @@ class ControllerSwitch:
         self._mode, self._wanted = mode, True
         self.trouble = f"no controller of {mode} is active yet"
 
+    def fall_back(self, name: str) -> None:
+        """Give the drives to another controller, until :meth:`begin` asks for them again; asked for until it is so."""
+        self._forget()
+        self._wanted, self._fallback = False, name
+        self.trouble = f"{name} is not active yet"
+        self._not_before = 0.0
+
     def end(self) -> None:
         """Ask and tell nothing more; the controller stays as it is."""
         self._forget()
-        self._mode, self._wanted = "", False
+        self._mode, self._wanted, self._fallback = "", False, ""
         self._not_before = self._heard_at = 0.0
         self.controller: CommandController | None = None
         self.trouble = ""
@@ -158,8 +165,28 @@ class ControllerSwitch:
             self.trouble = f"{self._manager} does not answer"
         settled = bool(self._heard_at) and not self._wanted
         rested = now - self._asked_at >= (SELDOM if settled else 0.0) and now >= self._not_before
-        if self._mode and self._future is None and rested:
+        if self._fallback and self._future is None and now >= self._not_before:
+            self._ask_for_fallback()
+        elif self._mode and self._future is None and rested:
             self._ask(self._list, ListControllers.Request(), self._on_list)
+
+    def _ask_for_fallback(self) -> None:
+        own = [] if self.controller is None else [self.controller.name]
+        request = SwitchController.Request(
+            activate_controllers=[self._fallback],
+            deactivate_controllers=own,
+            strictness=SwitchController.Request.STRICT,
+            activate_asap=True,
+            timeout=Duration(sec=SWITCH_TIMEOUT),
+        )
+        self._ask(self._switch, request, self._on_fallen)
+
+    def _on_fallen(self, answer: Any) -> None:
+        if answer.ok:
+            self.trouble, self._fallback = f"{self._fallback} has the drives", ""
+            return
+        self.trouble = f"{self._manager} did not activate {self._fallback}: {answer.message or 'no reason given'}"
+        self._not_before = time.monotonic() + RETRY_AFTER
 
     def _ask(self, client: Any, request: Any, on_answer: Callable[[Any], None]) -> None:
         if not client.service_is_ready():

@@ -6,6 +6,7 @@ import time
 from collections import deque
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from flexarm_nodes.conversions import nanoseconds_to_stamp
@@ -32,7 +33,7 @@ class Diagnostics:
         self._said = OK, "started"
         self._values: dict[str, str] = {}
         self._times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # at which it was said
-        self._timer = node.create_timer(1.0, self._say)
+        self._timer = node.create_timer(1.0, self._say, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def report(self, level: bytes, message: str, stamp: int, values: dict[str, str] | None = None) -> None:
         """Set the status at a stamp [ns], which is said as the class has it."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from rclpy.clock import Clock, ClockType
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 
 from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError
-from flexarm_core.hardware_gate.gate import GateState, HardwareGate
+from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
@@ -19,6 +23,10 @@ from flexarm_nodes.controller_switch import AVAILABLE, CommandController, Contro
 from flexarm_nodes.conversions import doubles, joint_reference_to_message
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.gate_parameters import commanded_order
+
+GRAPH_PERIOD = 0.25  # [s] between two looks at who else writes, and who listens
+BRAKING_PERIOD = 0.001  # [s] between two looks for joint states while control ends
+LONGEST_BRAKING = 5.0  # [s] that the end of control waits for the arm to rest
 
 
 class GateOutput:
@@ -39,6 +47,11 @@ class GateOutput:
         self._publishers: dict[str, Any] = {}
         self._switch: ControllerSwitch | None = None
         self._running = self._taken = False
+        self._alone, self._fell_back = False, False
+        self._others = ""  # who else writes what only one may write
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._graph = node.create_timer(GRAPH_PERIOD, self._look_at_graph, clock=steady)
+        self._reset = node.create_service(Trigger, topics.RESET_GATE, self._on_reset)
 
     def open(self, gate: HardwareGate, values: Mapping[str, Any]) -> None:
         """Take the commands of a gate.
@@ -55,7 +68,10 @@ class GateOutput:
         self._order = commanded_order(values, gate.model)
         self.close()
         self._commands = self._publisher(topics.command_topic(self._mode))
+        self._lockstep, self._fallback = values["lockstep"], values["fallback_controller"]
         manager = values["controller_manager"]
+        if self._fallback and not (manager and AVAILABLE):
+            raise ConfigError("fallback_controller needs a controller_manager, and controller_manager_msgs installed")
         if manager and not AVAILABLE:
             self._node.get_logger().warning(
                 "controller_manager_msgs is not installed: whether a controller takes the commands is not known"
@@ -75,9 +91,23 @@ class GateOutput:
     def start(self) -> None:
         """Begin a run; where there is a controller manager, commands begin when it has the controller active."""
         self._running, self._taken, self._stamp = True, False, 0
+        self._alone, self._fell_back, self._others = False, False, ""
         if self._switch is not None:
             self._gate.interrupt("no command controller is active", silent=True)
             self._switch.begin(self._mode)
+
+    def brake(self, feed: Callable[[], None]) -> None:
+        """Bring the arm to rest before a run ends; in lockstep nothing moves without an answer.
+
+        Args:
+            feed: hands the joint states that have come to the gate.
+        """
+        self._gate.end("control ends")
+        deadline = time.monotonic() + LONGEST_BRAKING
+        while not (self._lockstep or self._gate.at_rest) and time.monotonic() < deadline:
+            feed()
+            self.send(self._gate.on_tick(), self._stamp)
+            time.sleep(BRAKING_PERIOD)
 
     def stop(self) -> None:
         """End a run: send what holds the arm without control; the controller stays active."""
@@ -105,6 +135,10 @@ class GateOutput:
     def send(self, command: Array | None, stamp: int) -> None:
         """Publish a command (n,), if there is one, which answers a state of this stamp [ns]."""
         self._stamp = stamp
+        if self._gate.status.fallback and self._fallback and not self._fell_back and self._switch is not None:
+            self._fell_back = True
+            self._switch.fall_back(self._fallback)
+            self._gate.interrupt(f"the drives are given to {self._fallback}", silent=False)
         if command is None:
             return
         self._commands.publish(Float64MultiArray(data=doubles(command[self._order])))
@@ -130,15 +164,57 @@ class GateOutput:
             found, trouble = self._switch.controller, self._switch.trouble
             values["controller"] = f"{found.name}: {'active' if found.active else 'inactive'}" if found else "none"
         limited = f"limited {', '.join(status.limited)}" if status.limited else ""
-        if status.state is GateState.STOPPING:
-            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble) if part))
+        values["trips"] = str(status.trips)
+        if status.state is GateState.TRIPPED:
+            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
+            service = self._node.resolve_service_name(topics.RESET_GATE)
+            diagnostics.report(ERROR, f"tripped: {why}; call {service} to go on", stamp, values)
+        elif status.state is GateState.STOPPING:
+            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
             diagnostics.report(ERROR, f"controlled stop: {why}", stamp, values)
-        elif error:
-            diagnostics.report(ERROR, error, stamp, values)
+        elif error or self._others:
+            diagnostics.report(ERROR, error or self._others, stamp, values)
         elif trouble or limited or warning:
             diagnostics.report(WARN, trouble or limited or warning, stamp, values)
         else:
             diagnostics.report(OK, status.state.value, stamp, values)
+
+    def _look_at_graph(self) -> None:
+        """Find other writers, and whether anybody listens, where no controller manager says so."""
+        if not self._running:
+            return
+        others, node = [], self._node
+        for topic, own in ((self._commands.topic_name, 1), *((name, 0) for name in topics.GATE_INPUTS)):
+            count = node.count_publishers(topic) - own
+            if count > 1 - own:
+                others.append(f"{count} {'other ' if own else ''}publishers on {node.resolve_topic_name(topic)}")
+        if ", ".join(others) != self._others:
+            self._others = ", ".join(others)
+            self._on_change()
+        if self._switch is not None or self._lockstep:
+            return
+        alone = self._commands.get_subscription_count() == 0
+        if alone and not self._alone:
+            self._gate.interrupt(f"nobody listens to {self._commands.topic_name}", silent=True)
+        elif self._alone and not alone:
+            self.send(self._gate.resume(self._mode), self._stamp)
+        if alone != self._alone:
+            self._alone = alone
+            self._on_change()
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        """Go on after a trip; where the drives were given to the fallback controller, ask for them again."""
+        if not self._running:
+            response.success, response.message = False, "the node is not active"
+            return response
+        self._gate.acknowledge()
+        if self._fell_back and self._switch is not None:
+            self._fell_back = self._taken = False
+            self._gate.interrupt("no command controller is active", silent=True)
+            self._switch.begin(self._mode)
+        response.success, response.message = True, "good references end the stop"
+        self._on_change()
+        return response
 
     def _on_controller(self, found: CommandController) -> None:
         """The controller is found, became active, or is active no more."""

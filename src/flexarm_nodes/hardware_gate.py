@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.gate import COMMAND_MODES
+from flexarm_core.hardware_gate.config import COMMAND_MODES
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 from flexarm_nodes import topics
@@ -19,7 +20,7 @@ from flexarm_nodes.gate_output import GateOutput
 from flexarm_nodes.gate_parameters import hardware_gate
 from flexarm_nodes.parameters import Parameter
 
-SILENCE_CHECK_PERIOD = 0.01  # [s] wall time between two looks at the age of the newest state
+WATCH_PERIOD = 0.01  # [s] of a steady clock between two looks at the time-outs
 
 
 class HardwareGateNode(ArmNode):
@@ -45,6 +46,17 @@ class HardwareGateNode(ArmNode):
         Parameter("lockstep", "bool", False, "each state is answered by exactly one command"),
         Parameter("reference_timeout", "double", 0.08, "age of the joint reference at which a stop begins", "s", 1e-4),
         Parameter("state_timeout", "double", 0.08, "age of the joint state at which a stop begins", "s", 1e-4),
+        Parameter(
+            "max_state_age", "double", 0.02, "age on arrival of several joint states in a row, effort mode", "s", 1e-4
+        ),
+        Parameter(
+            "blind_time",
+            "double",
+            0.3,
+            "time without a usable joint state for which effort mode brakes by its model, before it falls back",
+            "s",
+            1e-3,
+        ),
         Parameter("recovery_samples", "int", 5, "good references in a row that end a stop", "", 1),
         Parameter("hold_frequency", "double", 20.0, "bandwidth of braking and holding in a stop", "rad/s", 0.1),
         Parameter(
@@ -59,8 +71,35 @@ class HardwareGateNode(ArmNode):
             "max_friction",
             "double[]",
             [0.0],
-            "that a reference may say of its effort, one for all or one a joint, 0 = as much as the motor gives",
+            "largest friction compensation accepted in a reference, one for all or one a joint,"
+            " 0 = 1.5 times the friction of the robot description",
             "N*m | N",
+        ),
+        Parameter(
+            "max_following_error",
+            "double[]",
+            [0.0],
+            "distance of the measured from the commanded position at which a stop begins, position and velocity mode,"
+            " one for all or one a joint, 0 = what 0.1 s at the velocity limit gives",
+            "rad | m",
+        ),
+        Parameter("allow_unlimited", "bool", False, "accept joints without a velocity or effort limit"),
+        Parameter("max_saturation_time", "double", 0.5, "efforts at their limits that trip the gate", "s", 1e-3),
+        Parameter(
+            "max_tracking_time",
+            "double",
+            0.5,
+            "distance from the reference that trips the gate, as a time at the velocity limit, effort mode",
+            "s",
+            1e-3,
+        ),
+        Parameter("max_stops", "int", 5, "controlled stops within stop_window that trip the gate", "", 2),
+        Parameter("stop_window", "double", 10.0, "see max_stops", "s", 0.1),
+        Parameter(
+            "fallback_controller",
+            "string",
+            "",
+            "controller of the controller manager that gets the drives when the gate cannot brake the arm; empty: none",
         ),
         Parameter(
             "base_state_source",
@@ -80,7 +119,8 @@ class HardwareGateNode(ArmNode):
         ):
             self.hear(message_type, topic, callback)
         self._output = GateOutput(self, self._report)
-        self._silence = self.create_timer(SILENCE_CHECK_PERIOD, lambda: self.guarded(self._on_silence)(None))
+        watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
+        self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> gate."""
@@ -100,6 +140,10 @@ class HardwareGateNode(ArmNode):
         self._stamp = 0
         self._output.start()
 
+    def brake(self) -> None:
+        """Brake the arm to rest, by the joint states that still come."""
+        self._output.brake(lambda: self.take_waiting(topics.JOINT_STATES))
+
     def stop(self) -> None:
         """Send what holds the arm without control: gravity effort, or no velocity."""
         self._output.stop()
@@ -115,8 +159,7 @@ class HardwareGateNode(ArmNode):
         try:
             state: ArmState | None = read(message)
             if state is not None:
-                self._refuse_old(stamp)
-                self._publish(self._gate.on_state(state))
+                self._publish(self._gate.on_state(state, None if self._gate.config.lockstep else self.age_of(stamp)))
         except InputError as error:
             self._publish(self._gate.on_unusable_state(stamp, str(error)))
         self._report()
@@ -128,19 +171,9 @@ class HardwareGateNode(ArmNode):
             self._publish(self._gate.on_unusable_reference(str(error)))
         self._report()
 
-    def _on_silence(self, _: None) -> None:
-        self._publish(self._gate.on_silence(self._age(), SILENCE_CHECK_PERIOD))
+    def _on_tick(self, _: None) -> None:
+        self._publish(self._gate.on_tick())
         self._report()
-
-    def _age(self) -> float:
-        """Age of the newest state [s], in the node's clock: simulation time where use_sim_time is set."""
-        return (self.get_clock().now().nanoseconds - self._stamp) * 1e-9
-
-    def _refuse_old(self, stamp: int) -> None:
-        age = self._age()
-        if age > self._gate.config.state_timeout:
-            hint = "; is use_sim_time set as it should be?" if age > 3600.0 else ""
-            raise InputError(f"joint state is {age:.3f} s old when it arrives{hint}")
 
     def _publish(self, command: Array | None) -> None:
         self._output.send(command, self._stamp)

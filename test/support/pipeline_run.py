@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.hardware_gate.gate import HardwareGate, HardwareGateConfig
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.pipeline import Pipeline

@@ -6,9 +6,16 @@ import numpy as np
 
 from flexarm_core.types import ArmState, Array
 
+PER_SAMPLE = 0.2  # radians of the servo's bandwidth that a sample and its age may last: phase for twice that is lost
+SLOWEST = 1.0  # [rad/s] bandwidth that is left in any case
+
 
 class Braking:
-    """The law of one stop: of efforts by a servo, of set points by a ramp."""
+    """The law of one stop: of efforts by a servo, of set points by a ramp.
+
+    Attributes:
+        gain: share of the servo's bandwidth, made smaller where a stop does not slow the arm.
+    """
 
     def __init__(self, acceleration: Array, frequency: float, period: float) -> None:
         """Brake at most this hard.
@@ -23,11 +30,22 @@ class Braking:
 
     def reset(self) -> None:
         """Begin another stop."""
+        self.gain = 1.0
+        self.release()
+
+    def release(self) -> None:
+        """Hold where the joints come to rest from now on."""
         self._hold: Array | None = None
 
-    def acceleration(self, state: ArmState) -> Array:
-        """Acceleration (n,) of the servo: ``-2 w v`` until the joints are slow, then also towards where they rest."""
-        w, most = self._frequency, self._most
+    def acceleration(self, state: ArmState, age: float = 0.0) -> Array:
+        """Acceleration (n,) of the servo: ``-2 w v`` until the joints are slow, then also towards where they rest.
+
+        Args:
+            state: of the arm.
+            age: of the state when its command arrives, beyond a period [s]: the servo is the slower, the older it is.
+        """
+        w = max(min(self._frequency, PER_SAMPLE / (self._period + age)) * self.gain, SLOWEST)
+        most = self._most
         if self._hold is None and np.all(np.abs(state.velocity) <= most / w):
             # From here the critically damped servo decelerates by w v at most: within the limit.
             self._hold = state.position + state.velocity / w
@@ -36,7 +54,7 @@ class Braking:
             wanted += w**2 * (self._hold - state.position)
         return np.clip(wanted, -most, most)
 
-    def rate(self, rate: Array) -> Array:
-        """Rate (n,) of the set point after a period: nearer to zero, at the limit."""
-        most = self._most * self._period
+    def rate(self, rate: Array, dt: float) -> Array:
+        """Rate (n,) of the set point after ``dt`` [s]: nearer to zero, at the limit."""
+        most = self._most * dt
         return rate - np.clip(rate, -most, most)

@@ -5,176 +5,204 @@ State machine::
     WAITING --good reference--> RUNNING --no usable input--> STOPPING --good input again, recovery_samples--> RUNNING
        \------no reference within reference_timeout--------->/
 
+    RUNNING, STOPPING --the supervisor trips--> TRIPPED --acknowledge--> STOPPING
+
 In effort mode a command is turned into the acceleration it causes (the arm's model), the acceleration is held within
 what the limits allow, and only where it had to change is the effort computed anew. What the reference says that joint
 friction takes, ``f``, never reaches the links: ``qdd = FD(q, qd, effort - f)`` and ``effort = ID(q, qd, qdd) + f``.
-A stop decelerates every joint at its limit and then holds it; without fresh measurements the effort goes to the last
-known gravity effort at the rate limit. A stop keeps nothing of ``f``: friction then only adds to the deceleration.
+
+A stop decelerates every joint at its limit and then holds it. Only a believable state is acted on, and each state is
+answered by one command. Without one, effort mode goes on along the model's prediction from the last believed state:
+first at the velocity of the moment, as states may only be late, then braking. After ``blind_time`` nothing can be
+predicted: the effort bears the arm, and the status asks for a fallback. A stop keeps nothing of ``f``: friction then
+only adds to the deceleration.
+
+All time-outs are of a monotonic clock of the gate's own. Stamps only tell which reference belongs to which state: where
+they go back, or jump ahead, a new time base begins with a stop.
 
 Where commands reach nobody, or the drives are to take commands of another kind, :meth:`HardwareGate.interrupt` begins
 a stop that good input does not end; :meth:`HardwareGate.resume` goes on from where the arm is by then.
 
-In lockstep every state is answered by exactly one command, made from the reference that carries the state's own stamp.
+In lockstep every state is answered by exactly one command, made from the reference that carries the state's own stamp,
+and only stamps count.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import Enum
+import time
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.hardware_gate.braking import Braking
-from flexarm_core.hardware_gate.limits import (
-    JointLimits,
-    acceleration_bounds,
-    believe_friction,
-    bound_effort,
-    is_allowed,
-)
+from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.arrivals import Arrivals
+from flexarm_core.hardware_gate.belief import StateBelief
+from flexarm_core.hardware_gate.command_law import CommandLaw
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.prediction import Prediction
+from flexarm_core.hardware_gate.speed_watch import SpeedWatch
+from flexarm_core.hardware_gate.status import STOPPED, GateState, GateStatus
+from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
-COMMAND_MODES = ("effort", "velocity", "position")
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # of a joint reference
-NOTHING = np.zeros(0)
-RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be made up for
-
-
-class GateState(Enum):
-    """What the gate is doing."""
-
-    WAITING = "waiting for the first reference"
-    RUNNING = "running"
-    STOPPING = "controlled stop"
-
-
-@dataclass(frozen=True, slots=True)
-class HardwareGateConfig:
-    """Settings of the gate.
-
-    Attributes:
-        command_mode: ``effort``, ``velocity`` or ``position``.
-        period: nominal time between two commands [s].
-        reference_timeout: age of the newest reference, against the newest state, at which a stop begins [s].
-        state_timeout: age of the newest usable state at which a stop without measurements begins [s].
-        recovery_samples: consecutive good references that end a stop.
-        hold_frequency: bandwidth of the servo that brakes and holds during a stop in effort mode [rad/s].
-        lockstep: whether each state is answered by exactly one command, from the reference with the same stamp.
-    """
-
-    command_mode: str = "effort"
-    period: float = 0.001
-    reference_timeout: float = 0.08
-    state_timeout: float = 0.08
-    recovery_samples: int = 5
-    hold_frequency: float = 20.0
-    lockstep: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
-        if self.command_mode not in COMMAND_MODES:
-            raise ConfigError(f"command_mode '{self.command_mode}' is unknown; valid: {', '.join(COMMAND_MODES)}")
-        for name in ("period", "reference_timeout", "state_timeout", "hold_frequency"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ConfigError(f"{name} must be > 0, got {getattr(self, name)}")
-        if self.recovery_samples < 1:
-            raise ConfigError(f"recovery_samples must be >= 1, got {self.recovery_samples}")
-
-
-@dataclass(frozen=True, slots=True)
-class GateStatus:
-    """What the gate reports.
-
-    Attributes:
-        state: of the state machine.
-        reason: why it stops, or empty.
-        limited: names of joints whose command had to change, with the limit that did it.
-        stops: controlled stops begun since the reset.
-    """
-
-    state: GateState
-    reason: str
-    limited: tuple[str, ...]
-    stops: int
+AT_REST = 0.02  # share of the velocity limit below which a joint counts as at rest
+CLOCK_HINT = "; is use_sim_time set as it should be?"
 
 
 class HardwareGate:
     """Turns joint references into commands that respect every limit, or into a controlled stop."""
 
-    def __init__(self, model: ArmModel, limits: JointLimits, config: HardwareGateConfig) -> None:
-        """Bind the gate to an arm."""
-        self.model, self.limits, self.config = model, limits, config
-        self._braking = Braking(limits.acceleration, config.hold_frequency, config.period)
-        self._no_friction = np.zeros(model.n)
-        self._load_compiled()
+    def __init__(
+        self,
+        model: ArmModel,
+        limits: JointLimits,
+        config: HardwareGateConfig,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Bind the gate to an arm.
+
+        Args:
+            model: of the arm.
+            limits: of its joints.
+            config: settings.
+            clock: of every time-out [s]; it must never go back.
+        """
+        self.model, self.limits, self.config, self._clock = model, limits, config, clock
+        self._patience = config.patience(limits)
+        self._belief = StateBelief(limits, model.joint_names)
+        self._supervisor = Supervisor(model, limits, config.supervisor)
+        self._arrivals = Arrivals(self._patience, config.state_age, config.period)
+        self._prediction = Prediction(model)
+        self._speed = SpeedWatch(limits, model.joint_names)
+        self._make_law(config.command_mode)
+        self._measured: ArmState | None = None
         self.reset()
 
-    def _load_compiled(self) -> None:
-        """Call once what judges an effort, so that the first that counts is not late."""
-        none, base, table = np.zeros(self.model.n), np.zeros(self.model.m), self.limits.table
-        self.model.forward_dynamics(ArmState(0, none, none, base, base), none)
-        is_allowed(self.limits, none, none, none, self.config.period)
-        believe_friction(table, RUN_AWAY, none, none, none, np.empty_like(none))
-        bound_effort(table, none, none, self.config.period, np.empty_like(none))
+    def _now(self) -> float:
+        """Time of every time-out [s]: in lockstep only stamps count."""
+        if not self.config.lockstep:
+            return self._clock()
+        return 0.0 if self._measured is None else self._measured.stamp * 1e-9
+
+    def _make_law(self, mode: str) -> None:
+        config = self.config
+        self._law = CommandLaw(self.model, self.limits, mode, config.period, config.horizon(), config.hold_frequency)
 
     def reset(self) -> None:
         """Forget everything but the settings."""
         self._state = GateState.WAITING
         self._reason = ""
-        self._interrupted = self._silent = False
-        self._limited: tuple[str, ...] = ()
-        self._stops = 0
+        self._interrupted = self._silent = self._ending = False
+        self._stops = self._trips = 0
         self._good = 0
-        self._measured: ArmState | None = None
+        self._fallback = False
+        self._forget_time()
+        self._commanded_at = self._led_at = self._now()
+        self._law.reset()
+        self._supervisor.reset()
+        self._begin_braking()
+
+    def _forget_time(self) -> None:
+        """Begin another time base."""
+        self._measured = None
+        self._arrived_at = self._now()  # when the newest believed state came
+        self._blind = self._rebase = False
         self._first_stamp: int | None = None
         self._reference_stamp: int | None = None
         self._answered: int | None = None
         self._early: JointReference | None = None
         self._sound: JointReference | None = None  # the newest that was found usable
-        self._command: Array | None = None
-        self._rate = np.zeros(self.model.n)
-        self._braking.reset()
+        self._belief.reset()
+        self._arrivals.reset()
+        self._prediction.reset()
+        self._speed.reset()
 
     @property
     def status(self) -> GateStatus:
         """What the gate is doing, for diagnostics."""
-        return GateStatus(self._state, self._reason, self._limited, self._stops)
+        return GateStatus(
+            self._state, self._reason, self._law.limited, self._stops, self._trips, self._blind, self._fallback
+        )
 
-    def on_state(self, state: ArmState) -> Array | None:
+    @property
+    def at_rest(self) -> bool:
+        """Whether the arm is known to rest, or nothing more can be done for it: commands may end."""
+        if self._measured is None or self._silent or self._law.command is None:
+            return True
+        if self._law.mode != "effort":
+            return not self._law.rate.any()
+        if self._blind:
+            return self._now() - self._arrived_at > self.config.blind_time
+        return bool((np.abs(self._measured.velocity) <= AT_REST * self.limits.velocity).all())
+
+    def is_overtaken(self, stamp: int) -> bool:
+        """Whether a state of this stamp [ns] is repeated, or was overtaken: else it is new, or time went back.
+
+        To be asked once for a state that comes.
+        """
+        if self._measured is None or stamp > self._measured.stamp:
+            return False
+        back = (self._measured.stamp - stamp) * 1e-9
+        return not self._arrivals.is_step_back(stamp, back, self.config.reference_timeout)
+
+    def check_age(self, age: float | None) -> None:
+        """Raise InputError for a state that comes from the past or from the future."""
+        if age is None:
+            return
+        if age > self.config.state_timeout:
+            raise InputError(f"joint state is {age:.3f} s old when it arrives{CLOCK_HINT if age > 3600.0 else ''}")
+        if age < -self.config.reference_timeout:
+            raise InputError(f"joint state is stamped {-age:.3f} s ahead of the clock{CLOCK_HINT}")
+
+    # Input ------------------------------------------------------------------------------------------------------------
+
+    def on_state(self, state: ArmState, age: float | None = None) -> Array | None:
         """Take a measured state; return the command (n,) that answers it, or None to wait for a reference.
+
+        Args:
+            state: that came.
+            age: of the state when it came, by the clock that stamps are of [s]; None: not known.
 
         Raises:
             InputError: the state is not usable; call :meth:`on_unusable_state` with the message.
         """
         self.model.check_state(state)
-        if self._measured is not None and state.stamp <= self._measured.stamp:
-            back = (self._measured.stamp - state.stamp) * 1e-9
-            if back > 1.0:
-                raise InputError(f"time went back by {back:.3f} s: activate the gate anew after a reset of the clock")
-            return None  # repeated or overtaken on its way: the newer one has been answered
-        gap = 0.0 if self._measured is None else (state.stamp - self._measured.stamp) * 1e-9
-        self._measured = state
+        self.check_age(age)
+        if self.is_overtaken(state.stamp):
+            return None  # the newer one has been answered
+        before = self._measured
+        if before is not None and state.stamp <= before.stamp:
+            if self._state is not GateState.WAITING:
+                self._stop(f"time went back by {(before.stamp - state.stamp) * 1e-9:.3f} s")
+            self._forget_time()
+            before = None
+        gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
+        if self._silent:
+            self._belief.reset()  # nothing is commanded: whoever moves the arm may do as they like
+        elif doubt := self._belief.doubt(state, before, gap, self._law.caused):
+            raise InputError(doubt)
+        self._see(state)
         if self._first_stamp is None:
             self._first_stamp = state.stamp
+        unborne = self._arrivals.take(gap, age)
         if self._interrupted:
-            brakes = self._state is GateState.STOPPING and not self._silent
-            return self._answer(state.stamp, self._braking_command(state)) if brakes else None
-        if gap > self.config.state_timeout:
-            self._stop(f"no joint state for {gap:.3f} s")
-        newest = self._reference_stamp if self._reference_stamp is not None else self._first_stamp
-        age = (state.stamp - newest) * 1e-9
-        if age > self.config.reference_timeout:
-            self._stop(f"no joint reference for {age:.3f} s")
+            brakes = self._state in STOPPED and not self._silent
+            return self._answer(state.stamp, self._brake(state)) if brakes else None
+        self._look(state, gap, unborne)
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:
             self._early = early
         elif early is not None and (state.stamp - early.stamp) * 1e-9 <= self.config.reference_timeout:
             return self._use(early, state)
-        if self._state is GateState.STOPPING and self._good == 0:
-            return self._answer(state.stamp, self._braking_command(state))
+        if self._state in STOPPED:
+            return self._answer(state.stamp, self._brake(state))
+        if self._state is GateState.RUNNING and not self.config.lockstep:
+            held = self._law.judge_held(state)  # its reference may still come: the state is not answered by that
+            return None if held is None else self._remember(held, self.config.period)
         return None
 
     def on_unusable_state(self, stamp: int, reason: str) -> Array | None:
@@ -182,14 +210,28 @@ class HardwareGate:
         self._stop(reason)
         if self._measured is None:
             return None  # nothing has been commanded yet and nothing is known: the drives keep what they have
-        return self._answer(stamp, self._blind_command(self.config.period))
-
-    def on_silence(self, age: float, dt: float) -> Array | None:
-        """No state has come for ``age`` [s], asked every ``dt`` [s]: stop without measurements once it is too long."""
-        if self._measured is None or self._silent or age <= self.config.state_timeout:
+        self._blind = True
+        if self.config.lockstep and stamp == self._answered:
             return None
-        self._stop(f"no joint state for {age:.3f} s")
-        return self._remember(self._blind_command(dt))
+        self._answered = stamp
+        return self._unseen(brakes=True)
+
+    def on_tick(self) -> Array | None:
+        """Look at the clock, at least every ``patience``: a command (n,) where states or references stay away."""
+        if self._measured is None or self._silent or self.config.lockstep:
+            return None
+        now = self._now()
+        silence = now - self._arrived_at
+        if self._state is GateState.RUNNING and now - self._led_at > self.config.reference_timeout:
+            self._stop(f"no joint reference for {now - self._led_at:.3f} s")
+        if self._state is GateState.WAITING:
+            return None  # nothing has been commanded yet
+        if silence > self.config.state_timeout:
+            self._stop(f"no joint state for {silence:.3f} s")
+            self._blind = True
+        elif silence <= self._patience or self._law.mode != "effort":
+            return None
+        return self._unseen(brakes=self._state is not GateState.RUNNING)
 
     def on_reference(self, reference: JointReference) -> Array | None:
         """Take a reference; return the command (n,), or None if there is none to give for it.
@@ -199,37 +241,30 @@ class HardwareGate:
         """
         if not self._interrupted:  # else it may be meant for the commands that were, or for those that will be
             self._check(reference)
-        self._reference_stamp = reference.stamp
         if self._measured is None or reference.stamp > self._measured.stamp:
+            ahead = 0.0 if self._measured is None else (reference.stamp - self._measured.stamp) * 1e-9
+            if ahead > self.config.reference_timeout:
+                raise InputError(f"joint reference is stamped {ahead:.3f} s ahead of the newest joint state")
             self._early = reference  # topics are not ordered among each other: its state is still on the way
             return None
         return self._use(reference, self._measured)
 
-    def _use(self, reference: JointReference, state: ArmState) -> Array | None:
-        if self._interrupted:
-            return None
-        age = (state.stamp - reference.stamp) * 1e-9
-        if age > self.config.reference_timeout:
-            raise InputError(f"joint reference is {age:.3f} s older than the newest joint state")
-        if self._state is GateState.STOPPING:
-            self._good += 1
-        if self.config.lockstep and (reference.stamp != state.stamp or self._answered == state.stamp):
-            return None
-        if self._state is GateState.STOPPING and self._good < self.config.recovery_samples:
-            return self._answer(state.stamp, self._braking_command(state))
-        if self._state is not GateState.RUNNING:
-            self._state, self._reason, self._good = GateState.RUNNING, "", 0
-        if reference is not self._sound:
-            self._check(reference)
-        wanted = getattr(reference, self.config.command_mode)
-        return self._answer(state.stamp, self._limited_command(wanted, reference.friction, state))
-
     def on_unusable_reference(self, reason: str) -> Array | None:
         """A reference came that cannot be used: brake; return the command that answers the newest state."""
         self._stop(reason)
-        if self._measured is None:
-            return None
-        return self._answer(self._measured.stamp, self._braking_command(self._measured))
+        state = self._measured
+        if state is None or self._blind or self._answered == state.stamp:
+            return None  # the next state, or the clock, is answered
+        return self._answer(state.stamp, self._brake(state))
+
+    def on_base(self, deflection: Array, rate: Array) -> None:
+        """Look at a base (m,) over which efforts are not judged; beyond its limits the gate trips."""
+        if self._measured is not None and self._state is not GateState.WAITING:
+            beyond = self._supervisor.on_state(replace(self._measured, deflection=deflection, deflection_rate=rate))
+            if beyond:
+                self._trip(beyond)
+
+    # From outside -----------------------------------------------------------------------------------------------------
 
     def interrupt(self, reason: str, *, silent: bool) -> None:
         """Begin a stop that good input does not end; a gate that still waits for a first reference goes on waiting.
@@ -240,7 +275,8 @@ class HardwareGate:
         """
         if self._state is not GateState.WAITING:
             self._stop(reason)
-        self._reason = reason
+        if self._state is not GateState.TRIPPED:
+            self._reason = reason
         self._interrupted, self._silent = True, silent
 
     def resume(self, command_mode: str = "") -> Array | None:
@@ -259,27 +295,121 @@ class HardwareGate:
             ConfigError: the mode is unknown.
         """
         self.config = replace(self.config, command_mode=command_mode or self.config.command_mode)
+        self._make_law(self.config.command_mode)
         self._interrupted = self._silent = False
-        self._command = self._early = self._sound = self._answered = self._first_stamp = None
+        self._early = self._sound = self._answered = self._first_stamp = None
         self._good = 0
+        self._led_at = self._now()
         if self._measured is None:
             return None
-        self._rate = self._measured.velocity.copy()
-        self._braking.reset()
-        return self._remember(self._braking_command(self._measured))
+        self._law.restart(self._measured)
+        return self._remember(self._brake(self._measured), self.config.period)
+
+    def end(self, reason: str) -> None:
+        """Brake the arm and hold it, whatever references say, until :meth:`reset`; see :attr:`at_rest`."""
+        if self._state is not GateState.WAITING or self._law.command is not None:
+            self._stop(reason)
+        self._ending = True
+
+    def acknowledge(self) -> None:
+        """Somebody has seen why the gate tripped: good references end the stop again."""
+        self._supervisor.reset()
+        self._fallback = False
+        if self._state is GateState.TRIPPED:
+            self._state, self._reason, self._good = GateState.STOPPING, "reset, waiting for good references", 0
+            self._begin_braking()
 
     def rest_command(self) -> Array | None:
         """What to send when control ends: gravity effort of the last known posture, zero velocity, or nothing."""
-        if self._measured is None or self._silent or self.config.command_mode == "position":
+        if self._measured is None or self._silent or self._law.mode == "position":
             return None
-        if self.config.command_mode == "velocity":
+        if self._law.mode == "velocity":
             return np.zeros(self.model.n)
-        return self.model.gravity_effort(self._measured)
+        return self.model.gravity_effort(self._prediction.rest() or self._measured)
+
+    # Judging ----------------------------------------------------------------------------------------------------------
+
+    def _see(self, state: ArmState) -> None:
+        """A believed state came: no prediction is needed any more."""
+        self._measured = state
+        self._arrived_at = self._now()
+        if self._blind:
+            self._blind = self._fallback = False
+            self._law.braking.release()
+        self._prediction.reset()
+
+    def _look(self, state: ArmState, gap: float, unborne: str) -> None:
+        """Stop, or trip, for what a state shows."""
+        if gap > self.config.state_timeout:
+            self._stop(f"no joint state for {gap:.3f} s")
+        newest = self._reference_stamp if self._reference_stamp is not None else self._first_stamp
+        assert newest is not None
+        age = (state.stamp - newest) * 1e-9
+        if age > self.config.reference_timeout:
+            self._stop(f"no joint reference for {age:.3f} s", counted=self._state is not GateState.WAITING)
+        if unborne and self._law.mode == "effort":
+            self._stop(unborne)
+        late = self._law.following_error(state, gap)
+        if late and self._state is not GateState.WAITING:
+            self._stop(f"{late} does not follow its commands")
+            self._rebase = True
+        beyond = self._supervisor.on_state(state) if self._state is not GateState.WAITING else ""
+        if beyond:
+            self._trip(beyond)
+        fast = self._speed.overspeed(state)
+        if fast and self._state is GateState.RUNNING:
+            self._stop(fast)
+        if self._state in STOPPED and self._law.mode == "effort":
+            self._watch_stop(state)
+
+    def _watch_stop(self, state: ArmState) -> None:
+        """A stop that does not slow the arm is tried with half the gain, and asks for the fallback."""
+        name = self._speed.failing_stop(state, self._now())
+        if name:
+            self._law.braking.gain *= 0.5
+            self._trip(f"the stop does not slow {name}: its commands do not reach the drive, or come too late")
+            self._fallback = True
+
+    def _use(self, reference: JointReference, state: ArmState) -> Array | None:
+        if self._interrupted:
+            return None
+        age = (state.stamp - reference.stamp) * 1e-9
+        if age > self.config.reference_timeout:
+            raise InputError(f"joint reference is {age:.3f} s older than the newest joint state")
+        self._reference_stamp, self._led_at = reference.stamp, self._now()
+        if self._ending or self._state is GateState.TRIPPED:
+            return None if self._answered == state.stamp else self._answer(state.stamp, self._brake(state))
+        if self._state is GateState.STOPPING:
+            self._good += 1
+        if self._answered == state.stamp or (self.config.lockstep and reference.stamp != state.stamp):
+            if self._state is GateState.STOPPING and self._good >= self.config.recovery_samples:
+                self._run()
+            return None
+        if self._state is GateState.STOPPING and self._good < self.config.recovery_samples:
+            return self._answer(state.stamp, self._brake(state))
+        if reference is not self._sound:
+            self._check(reference)
+        wanted = getattr(reference, self._law.mode)
+        command = self._law.follow(wanted, reference.friction, state)
+        if self._state is not GateState.RUNNING:
+            self._run()
+        if self._law.mode == "effort":
+            failed = self._supervisor.on_command(state, command, reference, self._since(state))
+            if failed:
+                self._trip(failed)
+                command = self._brake(state)
+        return self._answer(state.stamp, command)
+
+    def _since(self, state: ArmState) -> float:
+        """Time since the state that was answered before this one [s]."""
+        if self._answered is None:
+            return self.config.period
+        return min(max((state.stamp - self._answered) * 1e-9, 0.0), 1.0)
 
     def _check(self, reference: JointReference) -> None:
         """Raise InputError unless a reference has what the mode commands, in this arm's shape and finite numbers."""
         given = [name for name in FIELDS if getattr(reference, name) is not None]
-        mode = self.config.command_mode
+        mode = self._law.mode
         if mode not in given:
             raise InputError(
                 f"command mode '{mode}' needs {mode} in the joint reference; given: {', '.join(given) or 'nothing'}"
@@ -292,99 +422,71 @@ class HardwareGate:
                 raise InputError(f"joint reference {name} is not finite: {value}")
         self._sound = reference
 
-    def _stop(self, reason: str) -> None:
+    # Acting -----------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        self._state, self._reason, self._good = GateState.RUNNING, "", 0
+        self._rebase = False
+
+    def _stop(self, reason: str, *, counted: bool = True) -> None:
+        self._good = 0
+        if self._state in STOPPED:
+            return
+        led = self._state is GateState.RUNNING
+        self._state, self._reason = GateState.STOPPING, reason
+        self._begin_braking()
+        self._stops += counted
+        failed = self._supervisor.on_stop(self._now()) if led and not self._ending else ""
+        if failed:
+            self._trip(f"{failed}, the last one: {reason}")
+
+    def _trip(self, reason: str) -> None:
+        if self._state is GateState.TRIPPED:
+            return
         if self._state is not GateState.STOPPING:
             self._stops += 1
-            self._state = GateState.STOPPING
-            self._reason = reason
-            self._braking.reset()
-        self._good = 0
+            self._begin_braking()
+        self._trips += 1
+        self._state, self._reason = GateState.TRIPPED, reason
+
+    def _begin_braking(self) -> None:
+        self._law.braking.reset()
+        self._speed.begin_stop()
+
+    def _brake(self, state: ArmState) -> Array:
+        """Command (n,) of a stop from a measured state; set points that the arm does not follow begin anew there."""
+        law = self._law
+        if self._rebase and law.mode == "position" and not law.rate.any():
+            slow = np.abs(state.velocity) <= AT_REST * self.limits.velocity
+            if slow.all():
+                self._rebase = False
+                law.restart(state)
+                law.rate = np.zeros(self.model.n)
+                return state.position.copy()
+        return law.brake(state, self.config.period, self._arrivals.age)
+
+    def _unseen(self, *, brakes: bool) -> Array | None:
+        """Command (n,) without a believable state: along the prediction, or set points that come to rest."""
+        assert self._measured is not None
+        now, law = self._now(), self._law
+        dt = self.config.period
+        if not self.config.lockstep:
+            dt = min(max(now - self._commanded_at, 1e-4), self.config.state_timeout)
+        if law.mode != "effort":
+            return self._remember(law.brake(self._measured, dt), dt)
+        if now - self._arrived_at > self.config.blind_time:
+            self._fallback = True
+            return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
+        effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)
+        predicted = self._prediction.advance(self._measured, effort - law.friction, dt)
+        return self._remember(law.brake(predicted, dt) if brakes else law.coast(predicted, dt), dt)
 
     def _answer(self, stamp: int, command: Array) -> Array | None:
+        self._answered = stamp
+        return self._remember(command, self.config.period)
+
+    def _remember(self, command: Array, dt: float) -> Array | None:
         if self._silent:
             return None
-        if self.config.lockstep and self._answered is not None and stamp <= self._answered:
-            return None
-        self._answered = stamp
-        return self._remember(command)
-
-    def _remember(self, command: Array) -> Array:
-        if self.config.command_mode == "position" and self._command is not None:
-            self._rate = (command - self._command) / self.config.period
-        elif self.config.command_mode == "velocity":
-            self._rate = command
-        self._command = command
-        return command
-
-    # Commands ---------------------------------------------------------------------------------------------------------
-
-    def _limited_command(self, command: Array, friction: Array | None, state: ArmState) -> Array:
-        mode, dt = self.config.command_mode, self.config.period
-        if mode == "effort":
-            return self._limited_effort(command, self._no_friction if friction is None else friction, state)
-        start = self._command if self._command is not None else state.position
-        if mode == "velocity":
-            wanted = (command - self._rate) / dt
-            position = state.position
-        else:
-            wanted = (command - start - self._rate * dt) / dt**2
-            position = start
-        acceleration = self._bounded(wanted, position, self._rate, tolerance=1e-9 + 1e-12 / dt**2)
-        rate = self._rate + acceleration * dt
-        limited = rate if mode == "velocity" else start + rate * dt
-        return np.where(acceleration == wanted, command, limited)
-
-    def _limited_effort(self, effort: Array, friction: Array, state: ArmState) -> Array:
-        taken = np.empty(self.model.n)
-        doubted = believe_friction(self.limits.table, RUN_AWAY, friction, state.position, state.velocity, taken)
-        wanted = self.model.forward_dynamics(state, effort - taken)
-        acceleration = self._bounded(wanted, state.position, state.velocity, tolerance=1e-9)
-        if acceleration is not wanted and not np.array_equal(acceleration, wanted):
-            effort = self.model.inverse_dynamics(self.model.blocks(state), state, acceleration) + taken
-        if doubted:
-            self._report_limited(taken != friction, "friction")
-        return self._bounded_effort(effort, self.config.period)
-
-    def _bounded(self, wanted: Array, position: Array, velocity: Array, tolerance: float) -> Array:
-        if is_allowed(self.limits, position, velocity, wanted, self.config.period):
-            self._limited = ()
-            return wanted
-        lowest, highest = acceleration_bounds(self.limits, position, velocity, self.config.period)
-        outside = (wanted < lowest - tolerance) | (wanted > highest + tolerance)
-        self._limited = ()
-        self._report_limited(outside, "position, velocity or acceleration")
-        return np.where(outside, np.clip(wanted, lowest, highest), wanted)
-
-    def _bounded_effort(self, effort: Array, dt: float) -> Array:
-        bounded, before = np.empty(self.model.n), NOTHING if self._command is None else self._command
-        if bound_effort(self.limits.table, effort, before, dt, bounded):
-            self._report_limited(bounded != effort, "effort")
-        return bounded
-
-    def _report_limited(self, beyond: NDArray[np.bool_], limit: str) -> None:
-        if beyond.any():
-            names = (f"{name}: {limit}" for name, b in zip(self.model.joint_names, beyond, strict=True) if b)
-            self._limited = (*self._limited, *names)
-
-    def _braking_command(self, state: ArmState) -> Array:
-        """Decelerate at the limit, then hold where the joints came to rest."""
-        mode, dt = self.config.command_mode, self.config.period
-        self._limited = ()
-        if mode == "velocity":
-            return np.clip(self._braking.rate(self._rate), -self.limits.velocity, self.limits.velocity)
-        if mode == "position":
-            start = self._command if self._command is not None else state.position
-            return start + self._braking.rate(self._rate) * dt
-        acceleration = self._braking.acceleration(state)
-        return self._bounded_effort(self.model.inverse_dynamics(self.model.blocks(state), state, acceleration), dt)
-
-    def _blind_command(self, dt: float) -> Array:
-        """Without measurements: effort to the last known gravity effort, velocity to zero, position to its stop."""
-        assert self._measured is not None
-        mode = self.config.command_mode
-        self._limited = ()
-        if mode == "effort":
-            return self._bounded_effort(self.model.gravity_effort(self._measured), dt)
-        if mode == "velocity":
-            return self._braking.rate(self._rate)
-        return self._braking_command(self._measured)
+        self._commanded_at = self._now()
+        return self._law.remember(command, dt)

@@ -10,6 +10,7 @@ from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
+FADE = 0.25  # share of the velocity limit over which friction that drives a joint on is believed less and less
 LOWER, UPPER, VELOCITY, ACCELERATION, EFFORT, EFFORT_RATE, FRICTION = range(7)  # rows of the table
 
 
@@ -24,7 +25,8 @@ class JointLimits:
         acceleration: (n,) finite, also the deceleration of a stop [rad/s^2 | m/s^2].
         effort: (n,) [N*m | N].
         effort_rate: (n,) [N*m/s | N/s].
-        friction: (n,) largest that a reference may say of its effort, infinite: the effort limit [N*m | N].
+        friction: (n,) largest that a reference may say of its effort, 0: it is not believed [N*m | N].
+        following_error: (n,) largest distance between commanded and measured position [rad | m].
         table: (7, n) all of them, a row each, for what is compiled.
     """
 
@@ -34,14 +36,17 @@ class JointLimits:
     acceleration: Array
     effort: Array
     effort_rate: Array
-    friction: Array = field(default_factory=lambda: np.array(np.inf))
+    friction: Array = field(default_factory=lambda: np.array(0.0))
+    following_error: Array = field(default_factory=lambda: np.array(np.inf))
     table: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Raise ConfigError for limits that leave nothing or are not numbers."""
-        for name in ("velocity", "acceleration", "effort", "effort_rate", "friction"):
+        for name in ("velocity", "acceleration", "effort", "effort_rate", "following_error"):
             if not np.all(getattr(self, name) > 0.0):
                 raise ConfigError(f"{name} limits must be > 0, got {getattr(self, name)}")
+        if not np.all(self.friction >= 0.0):
+            raise ConfigError(f"friction limits must be >= 0, got {self.friction}")
         if not np.isfinite(self.acceleration).all():
             raise ConfigError("acceleration limits must be finite: a stop needs a deceleration")
         if not np.all(self.lower < self.upper):
@@ -96,7 +101,8 @@ def believe_friction(
 ) -> bool:
     """Friction (n,) within its bounds into ``out``; none that drives a joint on which is beyond a limit already.
 
-    A joint is too fast, too, from this share ``run_away`` of its velocity limit beyond it on.
+    What drives a joint on is believed less and less over the last FADE of its velocity limit, and no more at the share
+    ``run_away`` beyond it: friction that is not there accelerates.
 
     Returns:
         Whether some of it is not believed.
@@ -104,10 +110,14 @@ def believe_friction(
     doubted = False
     for i in range(out.shape[0]):
         most = min(table[FRICTION, i], table[EFFORT, i])  # the motor cannot lose more than it gives
-        fast = (1.0 + run_away) * table[VELOCITY, i]
-        above = velocity[i] > fast or position[i] > table[UPPER, i]
-        below = velocity[i] < -fast or position[i] < table[LOWER, i]
-        out[i] = min(max(friction[i], 0.0 if below else -most), 0.0 if above else most)
+        fast, width = (1.0 + run_away) * table[VELOCITY, i], FADE * table[VELOCITY, i]
+        upward, downward = 1.0, 1.0
+        if width < np.inf:
+            upward = min(max((fast - velocity[i]) / width, 0.0), 1.0)
+            downward = min(max((fast + velocity[i]) / width, 0.0), 1.0)
+        upward = 0.0 if position[i] > table[UPPER, i] else upward
+        downward = 0.0 if position[i] < table[LOWER, i] else downward
+        out[i] = min(max(friction[i], -most * downward), most * upward)
         doubted = doubted or out[i] != friction[i]
     return doubted
 

@@ -34,11 +34,15 @@ class GateStage:
         """State, then reference; no input makes it raise."""
         gate = self.gate
         try:
-            answer = gate.on_state(tick.arm_state(self.source))
+            answer = gate.on_state(tick.arm_state(self.source), tick.age)
         except InputError as error:
             tick.refused[self.name] = str(error)
             tick.command = gate.on_unusable_state(tick.stamp, str(error))
             return
+        if self.source == "none" and self.elastic:
+            said = tick.flexible if tick.flexible is not None else tick.sample
+            if said.deflection is not None and said.deflection_rate is not None:
+                gate.on_base(said.deflection, said.deflection_rate)
         command = None
         try:
             if tick.joints is not None:

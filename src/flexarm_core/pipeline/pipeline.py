@@ -8,7 +8,7 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.types import Array, CartesianReference, FlexibleSample, JointReference
+from flexarm_core.types import Array, CartesianReference, FlexibleSample, FlexibleState, JointReference
 
 
 class Pipeline:
@@ -43,13 +43,24 @@ class Pipeline:
 
     def reset(self) -> None:
         """Reset every stage."""
-        for stage in (*self.stages, self.gate):
+        self.gate.reset()
+        self.reset_stages()
+
+    def reset_stages(self) -> None:
+        """Reset every stage but the gate, as a new time base begins."""
+        for stage in self.stages:
             stage.reset()
         self._before: JointReference | None = None
+        self._flexible: FlexibleState | None = None
 
-    def tick(self, sample: FlexibleSample) -> Tick:
-        """One sample -> one command, and what every stage made of it."""
-        tick = Tick(sample, self.gate.elastic, self._before)
+    def tick(self, sample: FlexibleSample, age: float | None = None) -> Tick:
+        """One sample -> one command, and what every stage made of it.
+
+        Args:
+            sample: measured.
+            age: of the sample when it came, by the clock that its stamp is of [s]; None: not known.
+        """
+        tick = Tick(sample, self.gate.elastic, age, self._before)
         for stage in self.stages:
             tool = tick.tool
             try:
@@ -61,7 +72,15 @@ class Pipeline:
         self.gate.update(tick)
         if tick.joints is not None:
             self._before = tick.joints
+        if tick.flexible is not None:
+            self._flexible = tick.flexible
         return tick
+
+    def brake(self, sample: FlexibleSample, age: float | None = None) -> Array | None:
+        """Command (n,) of a gate that ends, for a sample that no other stage sees any more."""
+        tick = Tick(sample, self.gate.elastic, age, flexible=self._flexible)
+        self.gate.update(tick)
+        return tick.command
 
     def refuse(self, stamp: int, reason: str) -> Array | None:
         """A measurement came that is no sample: the command (n,) of a stop without measurements, None before the first.

@@ -29,6 +29,7 @@ class Tick:
     Attributes:
         sample: what was measured; an effort that is not known is NaN.
         elastic: m, number of elastic joints under the base.
+        age: of the sample when it came, by the clock that its stamp is of [s]; None: not known.
         before: joint reference that reached the gate at the tick before, None where none did.
         flexible: estimated state of all that bends.
         tool: tool reference on its way.
@@ -43,6 +44,7 @@ class Tick:
 
     sample: FlexibleSample
     elastic: int
+    age: float | None = None
     before: JointReference | None = None
     flexible: FlexibleState | None = None
     tool: CartesianReference | None = None

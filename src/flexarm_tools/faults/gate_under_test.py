@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.gate import GateState
+from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick

@@ -18,6 +18,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -222,7 +223,7 @@ def test_a_state_that_the_gate_cannot_use_is_answered_without_measurements(plana
     pipeline = Pipeline([line(planar_3r), vibration(planar_3r)], gate)
     drive(pipeline, make_plant(planar_3r), 5)
     command = pipeline.refuse(5_000_000, "joint state lacks joint2")
-    assert np.array_equal(command, np.zeros(3))  # what gravity asks for, of which there is none
+    assert np.abs(command).max() < 0.5  # what brakes an arm that hardly moves
     assert gate.gate.status.reason == "joint state lacks joint2"
 
 
@@ -230,7 +231,7 @@ def test_without_the_reference_that_its_task_needs_a_stage_gives_none_and_the_ga
     gate = gate_stage(planar_3r)
     run = drive(Pipeline([vibration(planar_3r)], gate), make_plant(planar_3r), 120)
     assert all(tick.joints is None and not tick.refused for tick in run.ticks)
-    assert gate.gate.status.stops == 1
+    assert gate.gate.status.state is GateState.STOPPING
     assert "no joint reference" in gate.gate.status.reason
 
 

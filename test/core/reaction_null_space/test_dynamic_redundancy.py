@@ -10,7 +10,8 @@ from rns_cases import WEIGHTLESS, case, text_of, without
 from rns_loop import close_loop
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.hardware_gate.gate import HardwareGate, HardwareGateConfig
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.path.line import fifth_order
 from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig

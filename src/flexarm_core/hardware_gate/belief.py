@@ -1,0 +1,128 @@
+"""StateBelief: whether a joint state can be true, given the one before and what was commanded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from flexarm_core.compiled import kernel
+from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits
+from flexarm_core.types import ArmState, Array
+
+FAST = 2.0  # multiple of the velocity limit beyond which a single reading is not believed
+CONFIRMED = 3  # states that agree with each other and are believed then, however unlikely the first of them was
+RESOLUTION = 0.005  # [rad | m] by which position and velocity may disagree between two states
+STILL = 3  # identical states from which on it is asked whether the arm should have moved
+FROZEN_MOTION, FROZEN_CHANGE = 0.02, 0.1  # [rad | m] and share of the velocity limit that a still state may hide
+PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED = range(4)  # what a pair of states is
+
+
+class StateBelief:
+    """Compares each state with the one before.
+
+    Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
+    jump. A real event that looks impossible (a collision, a joint that was pushed) is believed once CONFIRMED states in
+    a row agree with each other. States that are identical to the last bit while the command moves the arm are frozen.
+    """
+
+    def __init__(self, limits: JointLimits, names: Sequence[str]) -> None:
+        """Judge the joints with these limits, called by these names in reasons."""
+        self._table, self._names = limits.table, tuple(names)
+        self.reset()
+        self._compare(ArmState(0, *(np.zeros(len(self._names)) for _ in range(4))), None, 0.0)  # compiles, or loads
+
+    def reset(self) -> None:
+        """Believe the next state as it is, unless it is too fast."""
+        self._suspect: ArmState | None = None
+        self._agreeing = 0
+        self._identical = 0
+        self._change = np.zeros(len(self._names))  # of the velocity since the state stands still, by the command
+        self._motion = np.zeros(len(self._names))
+
+    def doubt(
+        self, state: ArmState, before: ArmState | None, dt: float, caused: Callable[[ArmState], tuple[Array, Array]]
+    ) -> str:
+        """Why a state is not believed; empty where it is.
+
+        Args:
+            state: that came.
+            before: newest state that was believed, None where there is none.
+            dt: time between the two [s].
+            caused: gives joint velocity (n,) and acceleration (n,) that the command in force causes at a state, asked
+                only where states stand still.
+        """
+        code, joint = self._compare(state, before, dt)
+        if code != PLAUSIBLE:
+            return self._suspected(state, code, joint)
+        self._suspect = None
+        return "" if before is None else self._frozen(state, before, dt, caused)
+
+    def _compare(self, state: ArmState, before: ArmState | None, dt: float) -> tuple[int, int]:
+        last = state if before is None else before
+        return _compare(self._table, last.position, last.velocity, state.position, state.velocity, dt)  # type: ignore[no-any-return]
+
+    def _suspected(self, state: ArmState, code: int, joint: int) -> str:
+        suspect, self._suspect = self._suspect, state
+        agrees = suspect is not None and suspect.stamp < state.stamp
+        if agrees:
+            assert suspect is not None
+            agrees = self._compare(state, suspect, (state.stamp - suspect.stamp) * 1e-9)[0] in (PLAUSIBLE, TOO_FAST)
+        self._agreeing = self._agreeing + 1 if agrees else 1
+        if self._agreeing >= CONFIRMED:
+            self._suspect, self._agreeing, self._identical = None, 0, 0
+            return ""
+        name, velocity = self._names[joint], state.velocity[joint]
+        if code == TOO_FAST:
+            limit = self._table[VELOCITY, joint]
+            return f"joint state is not believable: {name} at {velocity:.3g}, velocity limit {limit:.3g}"
+        if code == JUMPED:
+            return f"joint state is not believable: the velocity of {name} jumped to {velocity:.3g}"
+        return f"joint state is not believable: {name} moved otherwise than its velocity {velocity:.3g} says"
+
+    def _frozen(
+        self, state: ArmState, before: ArmState, dt: float, caused: Callable[[ArmState], tuple[Array, Array]]
+    ) -> str:
+        identical = np.array_equal(state.position, before.position) and np.array_equal(state.velocity, before.velocity)
+        if not identical or not np.array_equal(state.deflection, before.deflection):
+            if self._identical:
+                self._identical = 0
+                self._change[:], self._motion[:] = 0.0, 0.0
+            return ""
+        self._identical += 1
+        if self._identical < STILL:
+            self._motion += state.velocity * dt
+            return ""
+        velocity, acceleration = caused(state)
+        self._change += acceleration * dt
+        self._motion += (velocity + self._change) * dt
+        hidden = np.abs(self._motion) > FROZEN_MOTION
+        hidden |= np.abs(self._change) > FROZEN_CHANGE * self._table[VELOCITY]
+        if not hidden.any():
+            return ""
+        name = self._names[int(np.argmax(hidden))]
+        return (
+            f"joint states do not change though the command moves {name}: frozen readings, brakes that are on, or"
+            " friction beyond max_friction"
+        )
+
+
+@kernel
+def _compare(
+    table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float
+) -> tuple[int, int]:
+    """What is wrong with a state (n,) after another, and with which joint."""
+    for i in range(position.shape[0]):
+        limit, change = table[VELOCITY, i], table[ACCELERATION, i] * dt
+        moved = position[i] - position_before[i]
+        if np.isinf(table[LOWER, i]) and np.isinf(table[UPPER, i]):  # may be reported modulo a turn
+            moved -= 2.0 * np.pi * np.round(moved / (2.0 * np.pi))
+        expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
+        if not abs(moved - expected) <= RESOLUTION + 0.25 * limit * dt + 0.5 * change * dt:
+            return NOT_THE_MOTION, i
+        if not abs(velocity[i] - velocity_before[i]) <= 0.5 * limit + 10.0 * change:
+            return JUMPED, i
+    for i in range(position.shape[0]):
+        if not abs(velocity[i]) <= FAST * table[VELOCITY, i]:
+            return TOO_FAST, i
+    return PLAUSIBLE, 0

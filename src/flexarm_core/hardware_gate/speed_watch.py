@@ -1,0 +1,61 @@
+"""SpeedWatch: whether joints are too fast, and whether a stop slows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexarm_core.hardware_gate.belief import CONFIRMED
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.types import ArmState
+
+OVERSPEED = 1.1  # multiple of the velocity limit at which a run is stopped, once it is confirmed
+FASTER = 0.25  # share of the velocity limit by which a joint may become faster during a stop
+SHARE, REACTION = 1.5, 0.3  # a stop may take this multiple of the shortest one, and [s] beyond it
+CREEPING = 0.1  # share of the velocity limit below which a stop has done its work
+
+
+class SpeedWatch:
+    """Compares the speed of the fastest joint, relative to its limit, from state to state."""
+
+    def __init__(self, limits: JointLimits, names: Sequence[str]) -> None:
+        """Watch joints of these names."""
+        self._limits, self._names = limits, tuple(names)
+        self._in_a_row = 0
+        self.begin_stop()
+
+    def reset(self) -> None:
+        """Forget what was seen."""
+        self._in_a_row = 0
+        self.begin_stop()
+
+    def begin_stop(self) -> None:
+        """The next state is the first of a stop."""
+        self._began, self._until = math.nan, math.inf
+
+    def _fastest(self, state: ArmState) -> tuple[str, float]:
+        share = np.abs(state.velocity) / self._limits.velocity
+        place = int(np.argmax(share))
+        return self._names[place], float(share[place])
+
+    def overspeed(self, state: ArmState) -> str:
+        """Why a run has to stop: a joint has been too fast for CONFIRMED states; empty for no reason."""
+        name, share = self._fastest(state)
+        self._in_a_row = self._in_a_row + 1 if share > OVERSPEED else 0
+        return f"{name} moves at {share:.2f} times its velocity limit" if self._in_a_row >= CONFIRMED else ""
+
+    def failing_stop(self, state: ArmState, now: float) -> str:
+        """Name of a joint that a stop does not slow, empty where it slows all; ``now`` [s]."""
+        name, share = self._fastest(state)
+        if math.isnan(self._began):
+            slowest = float((np.abs(state.velocity) / self._limits.acceleration).max())
+            self._began, self._until = share, now + SHARE * slowest + REACTION
+        if share < CREEPING:
+            self._until = math.inf
+        fails = share > max(self._began, 1.0) + FASTER or (now > self._until and share > 0.5 * self._began)
+        if not fails:
+            return ""
+        self.begin_stop()
+        return name
