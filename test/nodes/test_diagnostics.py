@@ -22,7 +22,7 @@ class Listener:
             publish=lambda array: self.published.append((array.status[0].level, array.status[0].message))
         )
 
-    def create_timer(self, _: float, callback) -> None:
+    def create_timer(self, _: float, callback, clock: object) -> None:
         self.second_passes = callback
 
     def get_logger(self) -> SimpleNamespace:

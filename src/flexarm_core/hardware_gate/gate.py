@@ -222,8 +222,9 @@ class HardwareGate:
             return None
         now = self._now()
         silence = now - self._arrived_at
-        if self._state is GateState.RUNNING and now - self._led_at > self.config.reference_timeout:
-            self._stop(f"no joint reference for {now - self._led_at:.3f} s")
+        unled = now - self._led_at
+        if self._state is GateState.RUNNING and unled > self.config.reference_timeout and silence <= self._patience:
+            self._stop(f"no joint reference for {unled:.3f} s")
         if self._state is GateState.WAITING:
             return None  # nothing has been commanded yet
         if silence > self.config.state_timeout:

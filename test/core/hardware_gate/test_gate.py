@@ -183,7 +183,7 @@ def test_without_measurements_the_arm_brakes_along_its_model_and_is_then_borne(p
             assert gate.status.state is GateState.RUNNING and not gate.status.blind  # late, not lost
         if tick == 100:
             assert gate.status.state is GateState.STOPPING and gate.status.blind
-            assert gate.status.reason == "no joint reference for 0.090 s"
+            assert gate.status.reason == "no joint state for 0.090 s"
         if tick in (290, 320):
             assert gate.status.fallback == (tick == 320)
             assert np.abs(arm.state.velocity).max() < 0.2  # from 0.52
