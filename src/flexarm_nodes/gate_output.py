@@ -164,7 +164,7 @@ class GateOutput:
             found, trouble = self._switch.controller, self._switch.trouble
             values["controller"] = f"{found.name}: {'active' if found.active else 'inactive'}" if found else "none"
         limited = f"limited {', '.join(status.limited)}" if status.limited else ""
-        values["trips"] = str(status.trips)
+        values |= {"trips": str(status.trips), "blind": _said(status.blind), "fallback": _said(status.fallback)}
         if status.state is GateState.TRIPPED:
             why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
             service = self._node.resolve_service_name(topics.RESET_GATE)
@@ -232,3 +232,7 @@ class GateOutput:
         if name not in self._publishers:
             self._publishers[name] = self._node.create_publisher(Float64MultiArray, topic, topics.CONTROL)
         return self._publishers[name]
+
+
+def _said(yes: bool) -> str:
+    return "yes" if yes else "no"

@@ -69,8 +69,9 @@ class Case:
         self.backend: Any = self.arm.backend(0.001 if model.m == 0 else 0.00025)
         self.backend.reset(position=self._source.start)
         self._drive = Drive(
-            setting.mode, self.backend, model.effort_limit, MAX_ACCELERATION, float(rng.uniform(40.0, 150.0))
-        )
+            setting.mode, self.backend, model.effort_limit, model.velocity_limit, MAX_ACCELERATION,
+            float(rng.uniform(40.0, 150.0)),
+        )  # fmt: skip
         cut = any(fault.name == "commands_cut" for fault in faults)
         self._watchdog = float(rng.uniform(0.02, 0.05)) if cut or rng.random() < 0.3 else np.inf
         self._switch_time = float(rng.uniform(0.02, 0.05))
@@ -141,7 +142,7 @@ class Case:
         )  # fmt: skip
         outcome.blind = setting.mode == "effort" and any(fault.blind for fault in faults)
         next_state, next_tick, first_command = 0.0, 0.0, False
-        allowed, told_to_end, wished = limit.copy(), False, None
+        at_fault, told_to_end, wished = np.zeros_like(limit), False, None
         stops_before, stopped_at = 0, None
         self._newest_command, said_silent = 0.0, False
         self._outcome = outcome
@@ -172,7 +173,7 @@ class Case:
             # What it says
             if now < start:
                 stops_before = seen.stops
-                allowed = np.maximum(limit, np.abs(self.backend.sensed().velocity))
+                at_fault = np.abs(self.backend.sensed().velocity)
             elif stopped_at is None and (seen.stops > stops_before or seen.state in ("stopping", "tripped")):
                 stopped_at, outcome.reason = now, seen.reason
                 outcome.stop_delay = now - start
@@ -183,7 +184,9 @@ class Case:
             elif not seen.fallback:
                 wished = None
             expired = now - self._arrived > self._watchdog if self._arrived else False
-            self._drive.braking = (wished is not None and now - wished > self._switch_time) or expired
+            over = ended_at is not None and now - ended_at > self._switch_time  # drives without control hold the arm
+            self._drive.braking = (wished is not None and now - wished > self._switch_time) or expired or over
+            outcome.ahead = max(outcome.ahead, self._drive.ahead)
             first_command = first_command or self._newest_command > 0.0
             silent = first_command and now - self._newest_command > SILENCE and seen.state in ("running", "stopping")
             if silent and not said_silent and not self._drive.braking and not told_to_end:
@@ -203,6 +206,8 @@ class Case:
                     outcome.speed_ratio = WILD
                     break
                 speed = np.abs(self.backend.sensed().velocity)
+            # Before the fault there is no excuse; after it a joint may be as fast as it was.
+            allowed = limit if now < start else np.maximum(limit, at_fault)
             ratio = float(np.max(speed / allowed))
             outcome.speed_ratio = max(outcome.speed_ratio, min(ratio, WILD)) if np.isfinite(ratio) else WILD
             if not outcome.speed_ratio < WILD:

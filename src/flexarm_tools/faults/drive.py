@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.types import Array
-from flexarm_sim.drives import DriveConfig, Drives
 
 BRAKE = 40.0  # [rad/s] bandwidth of its own brake
 STEP = 0.001  # [s] longest between two updates of its servo
@@ -16,26 +15,37 @@ STEP = 0.001  # [s] longest between two updates of its servo
 class Drive:
     """One command mode, and the fallback: a servo of its own that brakes and holds.
 
+    In position mode it keeps the speed limits of its joints, as drives do; in velocity and effort mode nothing.
+
     Attributes:
         braking: whether the fallback is in force.
     """
 
-    def __init__(self, mode: str, backend: Any, limits: Array, deceleration: float, bandwidth: float) -> None:
+    def __init__(
+        self, mode: str, backend: Any, effort: Array, velocity: Array, deceleration: float, bandwidth: float
+    ) -> None:
         """Drive a plant.
 
         Args:
             mode: of its commands.
             backend: the plant.
-            limits: (n,) of effort.
+            effort: (n,) limits.
+            velocity: (n,) limits.
             deceleration: of the fallback [rad/s^2 | m/s^2].
             bandwidth: of the velocity and position servo [rad/s].
         """
-        self._drives = Drives(DriveConfig(mode, bandwidth, clip_effort=False, period=STEP), limits)
-        self._drives.reset(backend.sensed().position)
-        self._mode, self._backend, self._limits, self._deceleration = mode, backend, limits, deceleration
+        self._mode, self._backend, self._limits, self._fastest = mode, backend, effort, velocity
+        self._deceleration, self._bandwidth = deceleration, bandwidth
         self._command: Array | None = None
         self._hold: Array | None = None
         self.braking = False
+
+    @property
+    def ahead(self) -> float:
+        """How far a position command is ahead of the arm, as a time at the speed limit [s]."""
+        if self._mode != "position" or self._command is None or self.braking:
+            return 0.0
+        return float(np.max(np.abs(self._command - self._backend.sensed().position) / self._fastest))
 
     def take(self, command: Array) -> None:
         """A command arrives."""
@@ -45,23 +55,34 @@ class Drive:
         """Let the plant move."""
         steps = max(1, round(duration / STEP + 0.49))
         for _ in range(steps):
-            effort = self._effort(duration / steps)
+            effort = self._effort()
             finite = np.isfinite(effort).all()
             self._backend.step(effort if finite else np.copysign(self._limits, effort), duration / steps)
 
-    def _effort(self, step: float) -> Array:
-        state = self._backend.sensed()
+    def _effort(self) -> Array:
         if self.braking or self._command is None:
-            if self._hold is None and np.all(np.abs(state.velocity) < self._deceleration / BRAKE):
-                self._hold = state.position + state.velocity / BRAKE
-            wanted = -2.0 * BRAKE * state.velocity
-            if self._hold is not None:
-                wanted = wanted + BRAKE**2 * (self._hold - state.position)
-            inertia, bias = self._backend.joint_dynamics()
-            self._drives.reset(state.position)
-            braking: Array = inertia @ np.clip(wanted, -self._deceleration, self._deceleration) + bias
-            return np.clip(braking, -self._limits, self._limits)
+            return np.clip(self._moved(self._brake()), -self._limits, self._limits)
         self._hold = None
         if self._mode == "effort":
             return np.clip(self._command, -self._limits, self._limits)
-        return self._drives.effort(self._command, self._backend, step)
+        state, w, wanted = self._backend.sensed(), self._bandwidth, self._command
+        if self._mode == "position":
+            wanted = np.clip(0.5 * w * (self._command - state.position), -self._fastest, self._fastest)
+        # Without effort limits: how drives keep those is their own matter.
+        return self._moved((2.0 if self._mode == "position" else 1.0) * w * (wanted - state.velocity))
+
+    def _brake(self) -> Array:
+        """Acceleration (n,) that brakes and then holds."""
+        state = self._backend.sensed()
+        if self._hold is None and np.all(np.abs(state.velocity) < self._deceleration / BRAKE):
+            self._hold = state.position + state.velocity / BRAKE
+        wanted = -2.0 * BRAKE * state.velocity
+        if self._hold is not None:
+            wanted = wanted + BRAKE**2 * (self._hold - state.position)
+        return np.clip(wanted, -self._deceleration, self._deceleration)
+
+    def _moved(self, acceleration: Array) -> Array:
+        """Effort (n,) that makes an acceleration (n,) happen."""
+        inertia, bias = self._backend.joint_dynamics()
+        effort: Array = inertia @ acceleration + bias
+        return effort

@@ -19,6 +19,12 @@ from flexarm_nodes.gate_parameters import hardware_gate
 from flexarm_nodes.hardware_gate import HardwareGateNode
 from flexarm_tools.faults.fault import LOOP, State
 
+NAMES = {
+    GateState.WAITING: "waiting",
+    GateState.RUNNING: "running",
+    GateState.STOPPING: "stopping",
+    GateState.TRIPPED: "tripped",
+}
 TICK = 0.01  # [s] between two looks at the watchdogs
 Answer = Callable[[ArmState], JointReference | None]
 
@@ -83,63 +89,61 @@ class GateUnderTest:
             layout: as a node, or last stage of a control loop.
             answer: the source of references, for a control loop.
         """
-        self.gate: Any = hardware_gate(gate_values(mode, rate), model)
+        self._now = 0.0
+        self.gate = hardware_gate(gate_values(mode, rate), model)
+        self.gate._clock = lambda: self._now
+        self.gate.reset()
         self.loop = layout == LOOP
         self._pipeline = Pipeline([SourceStage(answer)], GateStage(self.gate)) if self.loop else None
-        self._newest = 0
 
     @property
     def seen(self) -> Seen:
         """What the gate says of itself."""
         status = self.gate.status
-        names = {GateState.WAITING: "waiting", GateState.RUNNING: "running", GateState.STOPPING: "stopping"}
-        return Seen(
-            names.get(status.state, "tripped"),
-            status.reason,
-            status.stops,
-            getattr(status, "blind", False),
-            getattr(status, "fallback", False),
-        )
+        return Seen(NAMES[status.state], status.reason, status.stops, status.blind, status.fallback)
 
     def on_state(self, state: State, now: float, clock: float) -> Array | None:
         """A joint state arrives, at a time of the monotonic clock and of the ROS clock [s]."""
-        self._newest = state.stamp
+        self._now = now
         try:
             if not isinstance(state, ArmState):
                 raise InputError("joint state lacks joint_1")
             age = clock - state.stamp * 1e-9
-            if age > self.gate.config.state_timeout:
-                raise InputError(f"joint state is {age:.3f} s old when it arrives")
             if self._pipeline is None:
-                return self.gate.on_state(state)  # type: ignore[no-any-return]
+                return self.gate.on_state(state, age)
             sample = FlexibleSample(
                 state.stamp, state.position, state.velocity, np.full(self.gate.model.n, np.nan),
                 state.deflection, state.deflection_rate,
             )  # fmt: skip
-            return self._pipeline.tick(sample).command
+            return self._pipeline.tick(sample, age).command
         except InputError as error:
-            return self.gate.on_unusable_state(state.stamp, str(error))  # type: ignore[no-any-return]
+            return self.gate.on_unusable_state(state.stamp, str(error))
 
     def on_reference(self, reference: JointReference, now: float) -> Array | None:
         """A reference arrives, where the gate is a node."""
+        self._now = now
         try:
-            return self.gate.on_reference(reference)  # type: ignore[no-any-return]
+            return self.gate.on_reference(reference)
         except InputError as error:
-            return self.gate.on_unusable_reference(str(error))  # type: ignore[no-any-return]
+            return self.gate.on_unusable_reference(str(error))
 
     def on_tick(self, now: float, clock: float) -> Array | None:
         """Called every TICK."""
-        return self.gate.on_silence(clock - self._newest * 1e-9, TICK)  # type: ignore[no-any-return]
+        self._now = now
+        return self.gate.on_tick()
 
     def end(self, reason: str, now: float) -> Array | None:
-        """Control is to end."""
-        return self.gate.rest_command()  # type: ignore[no-any-return]
+        """Control is to end: the arm is braked first."""
+        self._now = now
+        self.gate.end(reason)
+        return None
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is commanded any more after an end."""
-        return True
+        """Whether the arm is at rest after an end, so that nothing more is commanded."""
+        return self.gate.at_rest
 
     def reset(self, now: float) -> None:
         """``~/reset``."""
-        self.gate.reset()
+        self._now = now
+        self.gate.acknowledge()

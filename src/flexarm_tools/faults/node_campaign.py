@@ -110,9 +110,11 @@ class NodeCase(Case):
                 self._executor.spin_once(timeout_sec=POLL)  # for the answer
             self.latest = max(self.latest, now - due)
             due = max(due, now)  # what was missed is not made up for: states never come faster than they should
+            self._station.second_source(any(fault.name == "two_sources" and fault.on(now) for fault in self.faults))
             self._station.say_time(self.epoch + now + sum(fault.clock(now) for fault in self.faults))
             yield now, now - before
             before = now
+        self._station.second_source(False)
 
     def _on_command(self, command: Array) -> None:
         self._now = time.monotonic() - self._begin

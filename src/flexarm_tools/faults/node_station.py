@@ -61,6 +61,8 @@ class NodeStation:
         self._references = node.create_publisher(
             JointReferenceMessage, f"{ns}/{topics.JOINT_REFERENCE}", topics.CONTROL
         )
+        self._other: Any = None
+        self._turn = False
         self._clock = node.create_publisher(Clock, f"{ns}/clock", topics.CONTROL) if sim_time else None
         self._listening: dict[str, Any] = {}
         self._on_command: Callable[[Array], None] | None = None
@@ -195,8 +197,19 @@ class NodeStation:
         self._states.publish(message)
 
     def send_reference(self, reference: JointReference) -> None:
-        """Publish a joint reference."""
-        self._references.publish(joint_reference_to_message(reference, self._names))
+        """Publish a joint reference; where there are two sources, they take turns."""
+        self._turn = not self._turn
+        publisher = self._other if self._other is not None and self._turn else self._references
+        publisher.publish(joint_reference_to_message(reference, self._names))
+
+    def second_source(self, there: bool) -> None:
+        """Let a second publisher of references come or go."""
+        if there and self._other is None:
+            topic = f"/{self.name}/{topics.JOINT_REFERENCE}"
+            self._other = self._node.create_publisher(JointReferenceMessage, topic, topics.CONTROL)
+        elif not there and self._other is not None:
+            self._node.destroy_publisher(self._other)
+            self._other = None
 
     def collect(self) -> None:
         """Take what has come: commands and diagnostics."""

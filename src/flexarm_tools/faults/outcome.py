@@ -9,6 +9,7 @@ SPEED_BAR, BLIND_BAR = 1.1, 1.5  # times the limit of the joint, or of what its 
 STOP_BAR = 0.1  # [s] of a monotonic clock, from the fault to the begin of the stop
 BLIND_TIME = 0.3  # [s] blind, after which the fallback must be asked for
 SILENCE = 0.1  # [s] without a command that is too long
+AHEAD = 0.4  # [s] at the speed limit that a position command may be ahead of the arm: what it does when released
 REST = 0.05  # share of the speed limit at which a joint is at rest
 
 
@@ -24,6 +25,7 @@ class Outcome:
         said: of the fault.
         blind: whether it is judged as one without measurements: effort mode, no believable measurement.
         speed_ratio: greatest joint speed over its limit, or over what it was at the fault, if faster.
+        ahead: farthest that a position command was ahead of the arm, as a time at the speed limit [s].
         bad_commands: commands that are no finite numbers within the effort limits.
         silences: periods of more than SILENCE without a command, a stop's end or a fallback.
         stop_delay: from the fault to the stop [s]; None where none began.
@@ -49,6 +51,7 @@ class Outcome:
     said: str
     blind: bool = False
     speed_ratio: float = 0.0
+    ahead: float = 0.0
     bad_commands: int = 0
     silences: int = 0
     stop_delay: float | None = None
@@ -72,7 +75,7 @@ class Outcome:
     @property
     def runs_away(self) -> bool:
         """Whether the arm was faster than it may, or does not come to rest."""
-        return not self.speed_ratio <= self.speed_bar or self.at_rest is False
+        return not self.speed_ratio <= self.speed_bar or self.at_rest is False or self.ahead > AHEAD
 
     @property
     def late_stop(self) -> bool:
@@ -90,6 +93,7 @@ class Outcome:
         """The bars that it misses."""
         found = (
             ("too fast", not self.speed_ratio <= self.speed_bar),
+            ("too far ahead", self.ahead > AHEAD),
             ("not at rest", self.at_rest is False),
             ("bad commands", self.bad_commands > 0),
             ("silent", self.silences > 0),

@@ -11,7 +11,7 @@ from flexarm_tools.faults.arms import middle_posture
 
 BANDWIDTH = 12.0  # [rad/s] of the law
 FARTHEST = 0.08  # [rad | m] largest error that it acts on, so that it asks for some 12 rad/s^2 beside
-GENTLE = 0.7  # [rad/s] and [rad/s^2] of an arm over an elastic base
+GENTLE = 0.25  # [rad/s] and [rad/s^2] of an arm over an elastic base
 SHARE = 0.9  # of the effort limits that it asks for at most, all joints alike: to cut one would move the others
 GROWTH = 0.3  # [s] in which the motion begins
 

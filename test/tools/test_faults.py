@@ -1,0 +1,119 @@
+"""flexarm faults: whatever comes in, no arm runs away; and a campaign that would not see it is found out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from live import own_domain
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import ArmState
+from flexarm_tools.cli import run_command
+from flexarm_tools.exit_status import EXIT_FAILED
+from flexarm_tools.faults import core_case
+from flexarm_tools.faults.campaign import campaign, run_core_case
+from flexarm_tools.faults.gate_under_test import GateUnderTest, Seen
+from flexarm_tools.faults.kinds import WHAT, chosen_kinds
+from flexarm_tools.faults.random_arm import random_arm
+from flexarm_tools.faults.table import BEGIN, END, write_table
+from flexarm_tools.faults.tally import BARS, failures
+
+
+class OpenGate(GateUnderTest):
+    """A gate that lets everything pass and never stops."""
+
+    @property
+    def seen(self) -> Seen:
+        return Seen("running", "", 0)
+
+    def on_state(self, state, now, clock):
+        answer = self._source(state) if self.loop and isinstance(state, ArmState) else None
+        return None if answer is None else getattr(answer, self._mode)
+
+    def on_reference(self, reference, now):
+        return getattr(reference, self._mode)
+
+    def on_tick(self, now, clock):
+        return None
+
+    def end(self, reason, now):
+        return None
+
+    def __init__(self, model, mode, rate, layout, answer):
+        super().__init__(model, mode, rate, layout, answer)
+        self._mode, self._source = mode, answer
+
+
+def test_no_fault_on_the_core_makes_an_arm_run_away():
+    found = campaign(7, 50, 0, [], 2)
+    assert failures(found) == [], "\n".join(found["missed"])
+    assert found["faults_tried"] == 50
+    assert len(found["kinds"]) > 15
+
+
+def test_no_fault_of_real_nodes_makes_an_arm_run_away(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
+    with own_domain():
+        found = campaign(3, 0, 3, ["states_lost", "references_not_numbers", "deactivated"], 1)
+    assert failures(found) == [], "\n".join(found["missed"])
+    assert found["node_cases"] == 3
+
+
+@pytest.mark.parametrize("kind", ["states_lost", "references_huge", "wild_source", "delays"])
+def test_a_gate_that_lets_everything_pass_is_found_out(kind, monkeypatch):
+    monkeypatch.setattr(core_case, "GateUnderTest", OpenGate)
+    assert any(run_core_case(seed, [kind]).missed for seed in range(6))
+
+
+def test_a_case_is_the_same_whenever_it_is_drawn():
+    first, second = (asdict(run_core_case(11, ["loss", "states_corrupted"])) for _ in range(2))
+    assert first == second
+
+
+def test_without_a_fault_nothing_stops():
+    outcomes = [run_core_case(seed, ["none"]) for seed in range(4)]
+    assert [one.reason for one in outcomes] == [""] * 4
+    assert max(one.speed_ratio for one in outcomes) > 0.3  # it moves
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_motors_of_a_random_arm_bear_it(seed):
+    rng = np.random.default_rng(seed)
+    text, gravity = random_arm(rng)
+    model = ArmModel(parse_robot_description(text), gravity=tuple(gravity))
+    assert 2 <= model.n <= 7
+    none = np.zeros(0)
+    for _ in range(20):
+        posture = rng.uniform(0.5 * model.lower, 0.5 * model.upper)
+        weight = model.gravity_effort(ArmState(0, posture, np.zeros(model.n), none, none))
+        assert np.mean(np.abs(weight) <= model.effort_limit) == 1.0
+
+
+def test_an_unknown_kind_is_refused_with_the_valid_ones():
+    with pytest.raises(ConfigError, match="fault earthquake is unknown; valid: none, "):
+        chosen_kinds(["earthquake"])
+
+
+def test_figures_go_into_json_report_and_page_and_a_missed_bar_into_the_exit_status(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(core_case, "GateUnderTest", OpenGate)
+    page = tmp_path / "safety.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    words = ["faults", "--core", "3", "--nodes", "0", "--jobs", "1", "--kind", "wild_source"]
+    file = tmp_path / "f.json"
+    assert run_command([*words, "--json", str(file), "--report", str(tmp_path), "--table", str(page)]) == EXIT_FAILED
+    found, written = json.loads(file.read_text()), page.read_text()
+    assert set(BARS) <= set(found) and found["faults_tried"] == 3 and found["runaways"] > 0
+    assert "runaways is" in capsys.readouterr().err
+    assert written.startswith("before") and written.endswith("after\n") and "old" not in written
+    assert WHAT["wild_source"] in written and WHAT["wild_source"] in (tmp_path / "report.html").read_text()
+    assert run_command(["faults", "--show", str(file)]) == EXIT_FAILED
+
+
+def test_a_page_without_a_place_for_the_table_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="has no lines"):
+        write_table(tmp_path / "page.md", {"kinds": []})
