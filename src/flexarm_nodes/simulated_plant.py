@@ -55,7 +55,8 @@ class SimulatedPlant(ArmNode):
         """Create what does not depend on the robot."""
         super().__init__("simulated_plant")
         self._time_publisher = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
-        self._joint_states = self._create_sensor(JointState(), topics.JOINT_STATES, write_joint_readings)
+        message = JointState()
+        self._joint_states = SamplePublisher(self, message, topics.JOINT_STATES, topics.CONTROL, write_joint_readings)
         self._status = SamplePublisher(
             self, SimulationStatus(), topics.SIMULATION_STATUS, topics.EVERY_SAMPLE, self._write_status
         )
@@ -104,7 +105,7 @@ class SimulatedPlant(ArmNode):
         self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
 
     def _create_sensor(self, message: Any, topic: str, write: Callable[..., None]) -> SamplePublisher:
-        return SamplePublisher(self, message, topic, topics.CONTROL, write)
+        return SamplePublisher(self, message, topic, topics.EVERY_SAMPLE, write)
 
     def _listen(self, mode: str, by_joint_commands: bool) -> None:
         """Take commands where a command controller sends them, or where ros2_control's hardware interface does."""

@@ -69,9 +69,9 @@ def errors(recording: Recording) -> list[RunEvent]:
 def first_words(recording: Recording, most: int = 3) -> list[str]:
     """The first errors of each node, and its first warnings where it reported no errors, as lines to print."""
     lines = []
-    sources = dict.fromkeys(event.source for event in recording.events if event.level in ("error", "warn"))
-    for source in sources:
-        said = [event for event in recording.events if event.source == source]
+    events = [event for event in recording.events if event.message != recording.ended_early]
+    for source in dict.fromkeys(event.source for event in events if event.level in ("error", "warn")):
+        said = [event for event in events if event.source == source]
         for level in ("error", "warn"):
             chosen = [event for event in said if event.level == level]
             if chosen:

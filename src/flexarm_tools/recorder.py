@@ -167,7 +167,8 @@ class Recorder:
                 absent, words = self._account(topic, self._fill(known, topic, ticks, period))
                 total += absent
                 if words:
-                    events.append(RunEvent(ticks * outcome.period, "recorder", "warn" if absent else "info", words))
+                    level = "warn" if absent or topic == topics.JOINT_REFERENCE else "info"  # others need not be dense
+                    events.append(RunEvent(ticks * outcome.period, "recorder", level, words))
         description = self._model.description
         return Recording.blank(
             description,
@@ -196,11 +197,11 @@ class Recorder:
                 self._seen[topic].setdefault(stamp_of(raw), arrived)
 
     def _account(self, topic: str, came: NDArray[np.bool_]) -> tuple[int, str]:
-        """How many messages of a topic were sent and did not come; and in words, which ticks have none, and why."""
+        """How many messages of a topic were sent and did not come; and in words, how many ticks have none, and why."""
         absent, rows = self._taps[topic].lost + self._taps[topic].missed, np.flatnonzero(came)
         span = int(rows[-1] - rows[0]) + 1 if len(rows) else 0
         without = span - len(rows)
-        words = f"topic {topic}: {without} of {span} ticks have no message; {absent} messages were sent and lost"
+        words = f"topic {topic}: {without} of {span} ticks have no message; messages that were sent and lost: {absent}"
         return absent, words if absent or without else ""
 
     def _latencies(self, ticks: int, period: int) -> NDArray[np.float64]:

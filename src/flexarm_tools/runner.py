@@ -192,9 +192,13 @@ class Runner:
 
     # Lead -------------------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _wait_for_the_last_samples(graph: Graph, recorder: Recorder, ticks: int) -> None:
-        """Wait until the truth is complete and nothing has come for a while: nodes may still speak of the last tick."""
+    def _wait_for_the_last_samples(self, graph: Graph, recorder: Recorder, ticks: int) -> None:
+        """Wait until the truth is complete and nothing has come for a while: nodes may still speak of the last tick.
+
+        After a run that was broken off the plant runs on, and what belongs to its last tick is not worth a wait.
+        """
+        if self._ended_early:
+            return
         count, quiet = -1, 0.0
 
         def settled() -> bool:
@@ -216,8 +220,8 @@ class Runner:
             ticks = recorder.status.tick + 1 if recorder.status is not None else 0
             if ticks < 2:
                 raise
-            self._progress.end(str(error))
-            self._ended_early = str(error).splitlines()[0]
+            self._ended_early, *last_words = str(error).splitlines()
+            self._progress.say(last_words)
             self._events.append(RunEvent(ticks / self._scenario.rate, "runner", "error", self._ended_early))
             return ticks
         return self._scenario.ticks
