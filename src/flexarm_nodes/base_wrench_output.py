@@ -27,8 +27,8 @@ class BaseWrenchOutput:
 
     def __init__(self, node: ArmNode) -> None:
         """Create the publishers."""
-        self._estimates = node.create_publisher(BaseWrenchEstimate, topics.BASE_WRENCH_ESTIMATE, topics.CONTROL)
-        self._references = node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.CONTROL)
+        self._estimates = node.create_publisher(BaseWrenchEstimate, topics.BASE_WRENCH_ESTIMATE, topics.EVERY_SAMPLE)
+        self._references = node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
         self._markers = node.create_publisher(MarkerArray, topics.MARKERS, topics.CONTROL)
         self._diagnostics = node.diagnostics
         self.reset()

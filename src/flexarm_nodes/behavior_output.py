@@ -23,8 +23,8 @@ class BehaviorOutput:
 
     def __init__(self, node: ArmNode) -> None:
         """Create the publishers."""
-        self._joints = node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.CONTROL)
-        self._tool = node.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.CONTROL)
+        self._joints = node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        self._tool = node.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.EVERY_SAMPLE)
         self._report = BehaviorReport(node)
         self._diagnostics = node.diagnostics
         self.reset()

@@ -24,8 +24,8 @@ class BehaviorReport:
     def __init__(self, node: ArmNode, markers: str = topics.MARKERS) -> None:
         """Create the publishers; ``markers`` is the topic of those."""
         self._node = node
-        self._set_point = node.create_publisher(CartesianReference, topics.SET_POINT, topics.CONTROL)
-        self._status = node.create_publisher(BehaviorStatus, topics.BEHAVIOR_STATUS, topics.CONTROL)
+        self._set_point = node.create_publisher(CartesianReference, topics.SET_POINT, topics.EVERY_SAMPLE)
+        self._status = node.create_publisher(BehaviorStatus, topics.BEHAVIOR_STATUS, topics.EVERY_SAMPLE)
         self._markers = node.create_publisher(MarkerArray, markers, topics.CONTROL)
         self.reset()
 

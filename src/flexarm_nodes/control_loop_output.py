@@ -65,7 +65,7 @@ class ControlLoopOutput:
         for stage in stages:
             for topic, kind, make in self._sent(stage):
                 name = topic if last.get(topic, stage.name) == stage.name else f"{stage.name}/{topic}"
-                self._senders.append((node.create_publisher(kind, name, topics.CONTROL), make))
+                self._senders.append((node.create_publisher(kind, name, topics.EVERY_SAMPLE), make))
         self.reset()
 
     def reset(self) -> None:

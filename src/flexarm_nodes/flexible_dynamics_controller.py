@@ -59,7 +59,7 @@ class FlexibleDynamicsController(ArmNode):
     def __init__(self) -> None:
         """Create the node's topics."""
         super().__init__("flexible_dynamics_controller")
-        self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.CONTROL)
+        self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
         for message_type, topic, callback in (
             (JointState, topics.JOINT_STATES, self._on_joint_state),
             (FlexibleState, topics.FLEXIBLE_STATE, self._on_flexible_state),

@@ -76,7 +76,7 @@ class FlexibleDynamicsEstimator(ArmNode):
     def __init__(self) -> None:
         """Create the node's topics; those of wrenches and IMUs depend on the robot."""
         super().__init__("flexible_dynamics_estimator")
-        self._flexible_state = self.create_publisher(FlexibleState, topics.FLEXIBLE_STATE, topics.CONTROL)
+        self._flexible_state = self.create_publisher(FlexibleState, topics.FLEXIBLE_STATE, topics.EVERY_SAMPLE)
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._sensor_subscriptions: list[Any] = []
         self._timer: Any = None

@@ -39,8 +39,8 @@ class IkOutput:
 
     def __init__(self, node: ArmNode) -> None:
         """Create the publishers."""
-        self._reference = node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.CONTROL)
-        self._resolution = node.create_publisher(RedundancyState, topics.REDUNDANCY_STATE, topics.CONTROL)
+        self._reference = node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        self._resolution = node.create_publisher(RedundancyState, topics.REDUNDANCY_STATE, topics.EVERY_SAMPLE)
         self._trajectory = node.create_publisher(JointTrajectory, topics.CONTROLLER_TRAJECTORY, topics.CONTROL)
         self._diagnostics = node.diagnostics
         self.leads, self.complaint = True, 0.0

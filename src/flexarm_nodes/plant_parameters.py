@@ -79,9 +79,13 @@ PLANT_PARAMETERS = (
     Parameter("plant_description", "string", "", "URDF text of the robot that is simulated; empty: robot_description"),
     Parameter("rate", "double", 1000.0, "control rate", "Hz", 1.0, 1e5),
     Parameter("lockstep", "bool", True, "wait for the command that answers each state; false: wall clock"),
-    Parameter("lockstep_timeout", "double", 2.0, "longest wait for an answer", "s", 0.01),
     Parameter(
-        "start_timeout", "double", 20.0, "the same for the first answer, while peers discover each other", "s", 0.01
+        "lockstep_timeout",
+        "double",
+        0.0,
+        "wall time after which the plant goes on without an answer; 0: it waits for one, or to be told",
+        "s",
+        0.0,
     ),
     Parameter("clock_rate", "double", 100.0, "rate of /clock in simulation time", "Hz", 1.0),
     Parameter("max_step", "double", 0.00025, "longest integration step", "s", 1e-6, 0.1),

@@ -79,8 +79,8 @@ class ReferenceGenerator(ArmNode):
     def __init__(self) -> None:
         """Create the node's topics."""
         super().__init__("reference_generator")
-        self._reference = self.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.CONTROL)
-        self._desired = self.create_publisher(JointReference, topics.DESIRED_JOINT_REFERENCE, topics.CONTROL)
+        self._reference = self.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.EVERY_SAMPLE)
+        self._desired = self.create_publisher(JointReference, topics.DESIRED_JOINT_REFERENCE, topics.EVERY_SAMPLE)
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:

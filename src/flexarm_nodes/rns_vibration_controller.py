@@ -111,8 +111,8 @@ class RnsVibrationController(ArmNode):
     def __init__(self) -> None:
         """Create the node's topics."""
         super().__init__("rns_vibration_controller")
-        self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.CONTROL)
-        self._base_reaction = self.create_publisher(BaseReaction, topics.BASE_REACTION, topics.CONTROL)
+        self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        self._base_reaction = self.create_publisher(BaseReaction, topics.BASE_REACTION, topics.EVERY_SAMPLE)
         self._markers = self.create_publisher(MarkerArray, topics.MARKERS, topics.LATCHED)
         for message_type, topic, callback in (
             (JointState, topics.JOINT_STATES, self._on_joint_state),

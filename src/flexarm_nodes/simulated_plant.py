@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from rclpy.experimental import EventsExecutor
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 
 from flexarm.msg import SimulationStatus, StrainState
 from flexarm.srv import AdvanceSimulation, ApplyPush
@@ -40,6 +42,7 @@ from flexarm_sim.plant import Plant
 from flexarm_sim.pushes import Push
 
 QUIET_TIME = 0.05  # [s] wall time without a command after which no late one is expected
+SAY_AFTER = 2.0  # [s] wall time without a command after which the node says that it waits for one
 REPEAT_STATE_AFTER = 0.25  # [s] wall time: a peer that was discovered late gets state and sensors again
 
 
@@ -52,12 +55,14 @@ class SimulatedPlant(ArmNode):
         """Create what does not depend on the robot."""
         super().__init__("simulated_plant")
         self._time_publisher = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
-        self._joint_states = self._create_sensor(JointState(), topics.JOINT_STATES, write_joint_readings)
+        message = JointState()
+        self._joint_states = SamplePublisher(self, message, topics.JOINT_STATES, topics.CONTROL, write_joint_readings)
         self._status = SamplePublisher(
             self, SimulationStatus(), topics.SIMULATION_STATUS, topics.EVERY_SAMPLE, self._write_status
         )
         self._truth = GroundTruthOutput(self)
         self.create_service(AdvanceSimulation, topics.ADVANCE_SIMULATION, self._on_advance)
+        self.create_service(Trigger, topics.GO_ON, self._on_go_on)
         self.create_service(ApplyPush, topics.APPLY_PUSH, self._on_push)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
@@ -80,8 +85,8 @@ class SimulatedPlant(ArmNode):
         config = plant_config(values, description)
         self._plant = Plant(description, backend, config)
         self._period = config.period_ns
-        self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"]
-        self._start_timeout, self._run_until = values["start_timeout"], round(values["run_until"] * 1e9)
+        self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"] or math.inf
+        self._run_until = round(values["run_until"] * 1e9)
         self._clock_period = round(1e9 / values["clock_rate"])
         self._wrenches = {
             name: self._create_sensor(new_wrench(sensor.frame), topics.wrench_topic(name), write_wrench)
@@ -100,7 +105,7 @@ class SimulatedPlant(ArmNode):
         self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
 
     def _create_sensor(self, message: Any, topic: str, write: Callable[..., None]) -> SamplePublisher:
-        return SamplePublisher(self, message, topic, topics.CONTROL, write)
+        return SamplePublisher(self, message, topic, topics.EVERY_SAMPLE, write)
 
     def _listen(self, mode: str, by_joint_commands: bool) -> None:
         """Take commands where a command controller sends them, or where ros2_control's hardware interface does."""
@@ -135,7 +140,7 @@ class SimulatedPlant(ArmNode):
         self._tick = 0
         self._next_clock = 0
         self._command: Array | None = None
-        self._alone = self._answered = False
+        self._alone = self._answered = self._waiting = False
         self._deadline = 0.0
         self._timeouts = self._missed = self._refused = 0
 
@@ -173,24 +178,32 @@ class SimulatedPlant(ArmNode):
         self._tick += 1
 
     def _wait_for_answer(self, executor: EventsExecutor, measurement: Measurement, published: float) -> None:
-        """Lockstep: nothing moves until the command has come, or is overdue."""
-        timeout = self._timeout if self._answered else max(self._timeout, self._start_timeout)
-        deadline, repeated = published + timeout, False
+        """Lockstep: nothing moves until the command has come, or somebody knows that none will."""
+        deadline, repeated, said = published + self._timeout, False, False
         # who has answered once hears every state; a second answer to one would be taken for that to the next
-        repeat = deadline if self._answered else published + REPEAT_STATE_AFTER
+        repeat = math.inf if self._answered else published + REPEAT_STATE_AFTER
+        self._waiting = True
         while self._command is None and self.active:
             now = time.perf_counter()
-            if now >= deadline:
+            text = f"no command has answered the state at {measurement.stamp * 1e-9:.3f} s"
+            if now >= deadline or not self._waiting:
                 self._timeouts += 1
                 self._alone = True
-                text = f"no command answered the state at {measurement.stamp * 1e-9:.3f} s within {timeout} s"
-                self.diagnostics.report(WARN, text, measurement.stamp)
-                return
+                self.diagnostics.report(WARN, f"{text}: the plant goes on by the wall clock", measurement.stamp)
+                break
+            if now >= published + SAY_AFTER and not said:
+                said = True
+                self.diagnostics.report(WARN, f"{text} yet", measurement.stamp)
             if now >= repeat:
                 repeat, repeated = now + REPEAT_STATE_AFTER, True
                 self._publish_sensors(measurement)  # who has heard the joint state may wait for one of them
                 self._joint_states.publish(measurement.stamp, measurement)
-            executor.spin_once(timeout_sec=min(deadline, repeat) - now)
+            executor.spin_once(timeout_sec=max(0.0, min(deadline, repeat, now + REPEAT_STATE_AFTER) - now))
+        self._waiting = False
+        if self._alone:
+            return
+        if said:
+            self.diagnostics.report(OK, "commands are back", measurement.stamp)
         if repeated:
             self._let_answers_run_out(executor)
         self._answered = True
@@ -285,6 +298,12 @@ class SimulatedPlant(ArmNode):
         else:
             self._until = round(request.until * 1e9)
             response.success = True
+        return response
+
+    def _on_go_on(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Somebody knows that no command will answer this state."""
+        response.success, self._waiting = self._waiting, False
+        response.message = "" if response.success else "the plant waits for no command"
         return response
 
     def _on_push(self, request: ApplyPush.Request, response: ApplyPush.Response) -> ApplyPush.Response:

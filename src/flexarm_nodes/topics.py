@@ -18,6 +18,7 @@ DIAGNOSTICS = "/diagnostics"
 CLOCK = "/clock"
 SIMULATION_STATUS = "simulation_status"
 ADVANCE_SIMULATION = "~/advance"
+GO_ON = "~/go_on"
 APPLY_PUSH = "~/push"
 TRUE_JOINT_STATES = "ground_truth/joint_states"
 TRUE_TOOL_POSE = "ground_truth/tool_pose"
@@ -55,7 +56,8 @@ NEWEST = _reliable(1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
 # Several changes may come between two samples, and each of them counts.
 CHANGES = _reliable(100)
-# A recorder must not lose a sample, however far it lags behind.
+# A recorder must not lose a sample, however far it lags behind: what is recorded is kept so long by its publisher too.
+# Commands and joint states are not: who slept must not find old ones.
 EVERY_SAMPLE = _reliable(10000)
 
 

@@ -17,7 +17,7 @@ from flexarm_tools.wiring_chain import chained
 from flexarm_tools.wiring_scenario import wired_nodes
 from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES, node_ports, ros2_control_ports
 
-LOCKSTEP_WAIT = 1.0  # [s] wall time that a node waits for a sensor, however slow the machine is
+LOCKSTEP_WAIT = 8.0  # [s] wall time that a node waits for a sensor: longer than a lost message takes to be sent again
 WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
 
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from types import FrameType, TracebackType
 from typing import Any
+
+from flexarm_tools.exit_status import EXIT_INTERRUPTED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class EndRequest:
-    """Context in which these signals set ``made`` instead of ending the process; for the main thread."""
+    """Context in which these signals set ``made`` instead of ending the process; for the main thread.
+
+    Who presses Ctrl-C a second time cannot wait: the process ends at once, and its child processes by themselves.
+
+    Attributes:
+        made: name of the first signal that came, empty before.
+    """
 
     def __init__(self) -> None:
         """Nobody has asked yet."""
-        self.made = False
+        self.made = ""
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> EndRequest:
@@ -30,4 +39,6 @@ class EndRequest:
             signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        self.made = True
+        if self.made and number == signal.SIGINT:
+            os._exit(EXIT_INTERRUPTED)
+        self.made = self.made or signal.Signals(number).name

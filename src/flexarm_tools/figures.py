@@ -179,8 +179,13 @@ def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None =
     return Figure(name, value, unit, goal, meaning, usable and at_least, usable and at_most)
 
 
-def write_figures(path: Path, figures: Iterable[Figure]) -> bool:
+def write_figures(path: Path, figures: Iterable[Figure], unexpected: Iterable[str] = ()) -> bool:
     """Write figures as JSON; the answer, for the exit status, is whether all of them hold.
+
+    Args:
+        path: of the file.
+        figures: that were measured.
+        unexpected: what happened that makes them void, in words.
 
     Raises:
         ConfigError: two figures of one name.
@@ -191,5 +196,6 @@ def write_figures(path: Path, figures: Iterable[Figure]) -> bool:
         names = [figure.name for figure in figures]
         raise ConfigError(f"figure names must be unique: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"figures": entries}, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    content: dict[str, Any] = {"figures": entries} | ({"unexpected": said} if (said := list(unexpected)) else {})
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return all(figure.holds for figure in figures)

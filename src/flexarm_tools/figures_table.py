@@ -13,8 +13,11 @@ from flexarm_tools.svg_plot import engineering, superscript
 UNFOLDED = 8  # figures without a goal that are shown at once
 
 
-def verdict(figures: Sequence[Figure]) -> str:
-    """How many goals hold, as a badge; nothing where there is no goal."""
+def verdict(figures: Sequence[Figure], unexpected: int = 0) -> str:
+    """How many goals hold, as a badge, and of how many things that happened they are void; else nothing."""
+    if unexpected:
+        things = "1 thing was" if unexpected == 1 else f"{unexpected} things were"
+        return f'<span class="verdict bad">void: {things} not expected</span>'
     goals = [figure for figure in figures if _judged(figure)]
     failed = sum(not figure.holds for figure in goals)
     if not goals:

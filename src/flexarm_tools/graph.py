@@ -14,6 +14,7 @@ from rclpy.client import Client
 from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
 
 from flexarm.srv import AdvanceSimulation
 from flexarm_core.errors import FlexarmError
@@ -36,7 +37,8 @@ SHUTDOWNS = {
     State.PRIMARY_STATE_INACTIVE: Transition.TRANSITION_INACTIVE_SHUTDOWN,
     State.PRIMARY_STATE_ACTIVE: Transition.TRANSITION_ACTIVE_SHUTDOWN,
 }
-ANSWER_WITHIN = 4.0  # [s] configuring a node may take a second or two
+ANSWER_WITHIN = 4.0  # [s] then it is asked again: an answer may be lost while its reader is being discovered
+PATIENCE = 120.0  # [s] wall time: a busy machine takes long
 
 
 class GraphError(FlexarmError):
@@ -69,7 +71,7 @@ class Graph:
         client = self._client(ChangeState, f"/{name}/change_state")
         self.spin_until(client.service_is_ready, timeout, f"start of node '{name}'")
 
-    def transition(self, name: str, transition: str, timeout: float = 30.0) -> None:
+    def transition(self, name: str, transition: str, timeout: float = PATIENCE) -> None:
         """Ask a node for a lifecycle transition.
 
         Raises:
@@ -88,7 +90,7 @@ class Graph:
                 raise GraphError(f"node '{name}' refused to {transition}")
         raise GraphError(f"node '{name}' did not {transition} within {timeout:g} s")
 
-    def set_parameters(self, name: str, values: dict[str, Any], timeout: float = 10.0) -> None:
+    def set_parameters(self, name: str, values: dict[str, Any], timeout: float = PATIENCE) -> None:
         """Set parameters of a node, all or none.
 
         Raises:
@@ -100,7 +102,7 @@ class Graph:
         if not answer.result.successful:
             raise GraphError(f"node '{name}' refused {values}: {answer.result.reason}")
 
-    def advance(self, plant: str, until: float, timeout: float = 10.0) -> None:
+    def advance(self, plant: str, until: float, timeout: float = PATIENCE) -> None:
         """Let the plant run to a simulation time [s].
 
         Raises:
@@ -109,6 +111,16 @@ class Graph:
         answer = self._call(AdvanceSimulation, f"/{plant}/advance", AdvanceSimulation.Request(until=until), timeout)
         if not answer.success:
             raise GraphError(f"node '{plant}' refused to run: {answer.message}")
+
+    def go_on(self, plant: str) -> None:
+        """Let the plant go on without the command that it waits for.
+
+        Raises:
+            GraphError: it waits for none, or did not answer.
+        """
+        answer = self._call(Trigger, f"/{plant}/go_on", Trigger.Request(), PATIENCE)
+        if not answer.success:
+            raise GraphError(f"node '{plant}' does not go on: {answer.message}")
 
     def _call(self, service: Any, name: str, request: Any, timeout: float) -> Any:
         """Call a service that may be asked twice; ask again when no answer comes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from rclpy.node import Node
@@ -10,26 +9,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from flexarm_nodes.topics import EVERY_SAMPLE
 from flexarm_tools.message_class import message_class
+from flexarm_tools.tapped_topic import HeardMessage, TappedTopic
 
 
-@dataclass(frozen=True, slots=True)
-class HeardMessage:
-    """A message as it came.
-
-    Attributes:
-        arrived: when it reached this process [ns since 1970].
-        sent: when it left its publisher [ns since 1970].
-        sequence: its publisher's count, 0 where the middleware does not tell.
-        data: serialised (CDR).
-    """
-
-    arrived: int
-    sent: int
-    sequence: int
-    data: bytes
-
-
-class HeardTopic:
+class HeardTopic(TappedTopic):
     """Subscription that follows its publishers: it asks for the most that all of them offer."""
 
     def __init__(self, node: Node, name: str, type_name: str) -> None:
@@ -43,13 +26,10 @@ class HeardTopic:
         Raises:
             ConfigError: the type is not installed.
         """
-        self.name, self.type_name = name, type_name
+        self.type_name = type_name
         self.publishers: list[Any] = []
-        self.count, self.lost = 0, 0
-        self._node, self._class = node, message_class(type_name)
         self._reliable = self._latched = True
-        self._sequence = 0
-        self._subscription: Any = None
+        super().__init__(node, message_class(type_name), name)
         self.follow()
 
     def follow(self) -> list[HeardMessage]:
@@ -77,41 +57,10 @@ class HeardTopic:
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        self._subscription = self._node.create_subscription(self._class, self.name, _ignore, quality, raw=True)
+        self.listen(quality)
         return waiting
 
-    def take(self, now: int) -> list[HeardMessage]:
-        """What has come since, oldest first.
-
-        Args:
-            now: arrival [ns since 1970] of messages whose middleware does not note it.
-        """
-        messages: list[HeardMessage] = []
-        handle = self._subscription.handle
-        with handle:
-            while len(messages) < EVERY_SAMPLE.depth:
-                taken = handle.take_message(self._class, True)
-                if taken is None:
-                    break
-                data, info = taken
-                arrived = info["received_timestamp"] or now
-                sequence = info["publication_sequence_number"] or 0
-                messages.append(HeardMessage(arrived, info["source_timestamp"] or arrived, sequence, data))
-        for message in messages:
-            self._number(message.sequence)
-        return messages
-
-    def close(self) -> None:
-        """Listen no more."""
-        self._node.destroy_subscription(self._subscription)
-
-    def _number(self, sequence: int) -> None:
-        """Count a message, and those that its publisher sent since the one before; several publishers count alike."""
-        if self.count and len(self.publishers) == 1:
-            self.lost += max(sequence - self._sequence - 1, 0)
-        self._sequence = sequence
-        self.count += 1
-
-
-def _ignore(message: bytes) -> None:
-    """Messages are taken, not delivered."""
+    @property
+    def numbered(self) -> bool:
+        """What the last publisher offered stays known after its end."""
+        return len(self.publishers) == 1

@@ -10,6 +10,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.composition import command_mode, in_one_process, read_parameter_file, select_stages, stage_nodes
+from flexarm_tools.expected import Expected
 from flexarm_tools.packages import AmentPackages, Packages, resolve
 from flexarm_tools.scenario import PLANT, RobotSpec, Scenario
 from flexarm_tools.scenario_file import load_scenario
@@ -157,6 +158,7 @@ def _by_name(request: LaunchRequest, names: Sequence[str], packages: Packages) -
         nodes=stage_nodes(names),
         pushes=(),
         events=(),
+        expected=Expected(),
         figures=(),
     )
 

@@ -17,10 +17,11 @@ from mcap.writer import CompressionType, Writer
 from rclpy.node import Node
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.heard_topic import HeardMessage, HeardTopic
+from flexarm_tools.heard_topic import HeardTopic
 from flexarm_tools.message_definition import MessageDefinition
 from flexarm_tools.offered_qos import write_offered_qos
 from flexarm_tools.packages import AmentPackages
+from flexarm_tools.tapped_topic import HeardMessage
 from flexarm_tools.topic_choice import TopicChoice
 
 CHUNK_SIZE = 256 * 1024  # [bytes] what is lost if this process is killed, and what a reader unpacks at a time

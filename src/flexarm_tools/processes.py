@@ -16,6 +16,7 @@ from flexarm_tools.packages import AmentPackages
 
 SHARED_MEMORY = Path("/dev/shm")
 PR_SET_PDEATHSIG = 1
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")  # a second, in /proc
 
 
 class NodeDiedError(FlexarmError):
@@ -43,7 +44,7 @@ class NodeProcess:
         if path is None or not path.is_file():
             known = AmentPackages().executables(package)
             raise ConfigError(f"package '{package}' has no executable '{executable}'; it has {', '.join(known or ())}")
-        self.name, self.log = name, log
+        self.name, self.package, self.log = name, package, log
         self.asked_to_end = False
         libc = ctypes.CDLL(None)  # loaded before the fork: only async-signal-safe calls may follow it
         parent = os.getpid()
@@ -83,6 +84,15 @@ class NodeProcess:
         """End of its log."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.is_file() else ""
         return "\n".join(text.rstrip().splitlines()[-lines:])
+
+    def work(self) -> tuple[bool, float]:
+        """Whether its main thread runs, or waits for a core or a disk, at this moment; and the CPU time it used [s]."""
+        try:
+            text = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/stat").read_text(errors="replace")
+        except OSError:  # it ended meanwhile
+            return False, 0.0
+        state, *numbers = text.rpartition(")")[2].split()
+        return state in "RD", (int(numbers[10]) + int(numbers[11])) / CLOCK_TICKS
 
     def note_shared_memory(self) -> None:
         """Remember which Fast DDS segments it uses, to remove them should it die abruptly."""

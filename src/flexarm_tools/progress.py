@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 
 
 class Progress:
@@ -28,6 +29,12 @@ class Progress:
         if not self._terminal and quarter > self._quarter:
             self._quarter = quarter
             print(f"  {self._title}: {now:.2f} / {end:g} s", flush=True)
+
+    def say(self, lines: Iterable[str]) -> None:
+        """Print lines below it."""
+        for line in lines:
+            print(f"{chr(10) if self._terminal and self._shown else ''}    {line}", flush=True)
+            self._shown = 0.0
 
     def end(self, said: str) -> None:
         """Finish the line."""

@@ -12,6 +12,17 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 
+def listening_node(name: str, context: Context) -> Node:
+    """Node without services, for subscriptions that somebody empties: it is not to be spun."""
+    return rclpy.create_node(
+        name,
+        context=context,
+        enable_rosout=False,
+        start_parameter_services=False,
+        parameter_overrides=[Parameter("start_type_description_service", value=False)],
+    )
+
+
 @contextlib.contextmanager
 def quiet_node(name: str, domain: int | None) -> Iterator[Node]:
     """Node in a context of its own, without services, which nobody would answer: it is not spun.
@@ -22,13 +33,7 @@ def quiet_node(name: str, domain: int | None) -> Iterator[Node]:
     """
     context = Context()
     rclpy.init(context=context, domain_id=domain, signal_handler_options=rclpy.SignalHandlerOptions.NO)
-    node = rclpy.create_node(
-        f"{name}_{os.getpid()}",
-        context=context,
-        enable_rosout=False,
-        start_parameter_services=False,
-        parameter_overrides=[Parameter("start_type_description_service", value=False)],
-    )
+    node = listening_node(f"{name}_{os.getpid()}", context)
     try:
         yield node
     finally:

@@ -1,10 +1,12 @@
 """Recorder: listens to a running graph and makes a Recording of it.
 
 Samples are kept as they come, serialised, and read after the run: the recorder must not slow the graph it watches.
+What was sent and did not come is counted, by the numbers that publishers give their messages and by the ticks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -35,11 +37,14 @@ from flexarm_nodes import topics
 from flexarm_nodes.cdr import stamp_of
 from flexarm_nodes.conversions import stamp_to_nanoseconds
 from flexarm_tools.message_rows import MessageRows
+from flexarm_tools.quiet_node import listening_node
 from flexarm_tools.recording import Recording, RunEvent
+from flexarm_tools.tapped_topic import TappedTopic
 
 # of this a plant is silent that knows no modes, has no surfaces or no joint friction
 SOMETIMES_TRUE = (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH, topics.TRUE_JOINT_FRICTION)
 LEVELS = {DiagnosticStatus.OK: "info", DiagnosticStatus.WARN: "warn"}
+TAKE_PERIOD = 0.01  # [s] wall time between two looks at what has come
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Outcome:
         natural_period: of the base [s], NaN where nothing is elastic.
         events: what the runner did.
         node_deaths: nodes that ended without being asked to.
+        ended_early: why the run did not come to its end, empty where it did.
     """
 
     ticks: int
@@ -59,6 +65,7 @@ class Outcome:
     natural_period: float
     events: tuple[RunEvent, ...]
     node_deaths: tuple[str, ...]
+    ended_early: str = ""
 
 
 class Recorder:
@@ -68,7 +75,7 @@ class Recorder:
         """Subscribe; the graph need not be there yet.
 
         Args:
-            node: gets the subscriptions.
+            node: beside which a node of its own gets the subscriptions, which nobody spins.
             model: of the robot that moves.
             real_time: whether the time from a joint state to its command is worth recording.
             only_times: nothing else is, but for what nodes report: listening costs whoever speaks.
@@ -101,29 +108,41 @@ class Recorder:
             self._types[topics.FLEXIBLE_STATE] = FlexibleState
         if model.description.strain_gauges:
             self._types[topics.STRAIN] = StrainState
-        self._node = node
-        self._subscriptions = [
-            node.create_subscription(kind, topic, self._raw[topic].append, topics.EVERY_SAMPLE, raw=True)
-            for topic, kind in (() if only_times else self._types.items())
-        ]
-        node.create_subscription(SimulationStatus, topics.SIMULATION_STATUS, self._on_status, topics.EVERY_SAMPLE)
-        node.create_subscription(DiagnosticArray, topics.DIAGNOSTICS, self._on_diagnostics, topics.EVERY_SAMPLE)
-        self.status: SimulationStatus | None = None
-        self._seen: dict[str, dict[int, int]] = {}
+        self._seen: dict[str, dict[int, int]] = {}  # topic: stamp: when it arrived first [ns]
         if real_time:
             self._seen = {topics.JOINT_STATES: {}, topics.COMMANDED_REFERENCE: {}}
-            self._listen_with_times(node, topics.JOINT_STATES, JointState)
-            self._listen_with_times(node, topics.COMMANDED_REFERENCE, JointReference)
+        kept = {} if only_times else self._types
+        told = {topics.SIMULATION_STATUS: SimulationStatus, topics.DIAGNOSTICS: DiagnosticArray}
+        timed = {topics.JOINT_STATES: JointState, topics.COMMANDED_REFERENCE: JointReference} if real_time else {}
+        # diagnostics last: a node that is heard there knows of every other subscription, which were said before it
+        self._node = listening_node(f"{node.get_name()}_ear", node.context)
+        self._taps = {topic: TappedTopic(self._node, kind, topic) for topic, kind in (kept | timed | told).items()}
+        for tap in self._taps.values():
+            tap.listen()
+        self._taken = 0.0
+        self.status: SimulationStatus | None = None
         self._events: list[RunEvent] = []
         self._said: dict[str, tuple[bytes, str]] = {}
-        self._stops = 0
+        self._counts = {"stops": 0, "trips": 0}
 
-    def connected(self) -> bool:
-        """Whether everybody who speaks on a recorded topic is heard."""
-        return all(
-            subscription.get_publisher_count() >= self._node.count_publishers(subscription.topic_name)
-            for subscription in self._subscriptions
-        )
+    def close(self) -> None:
+        """Listen no more."""
+        self._node.destroy_node()
+
+    def knows(self, nodes: Iterable[str]) -> bool:
+        """Whether everybody who speaks on a recorded topic is heard, and these nodes are known to be."""
+        self.take()
+        return all(tap.hears_all for tap in self._taps.values()) and set(nodes) <= set(self._said)
+
+    def take(self, period: float = 0.0) -> int:
+        """Take what has come, unless that was done less than a period [s] ago; return the number of samples so far."""
+        now = time.monotonic()
+        if now - self._taken >= period:
+            self._taken = now
+            for topic, tap in self._taps.items():
+                for message in tap.take(time.time_ns()):
+                    self._keep(topic, message.data, message.arrived)
+        return sum(len(samples) for samples in self._raw.values())
 
     def complete(self, ticks: int) -> bool:
         """Whether every tick's ground truth has arrived."""
@@ -131,12 +150,9 @@ class Recorder:
         awaited += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
-    def count(self) -> int:
-        """Number of samples so far."""
-        return sum(len(samples) for samples in self._raw.values())
-
     def finish(self, outcome: Outcome) -> Recording:
         """Read what was recorded."""
+        self.take()
         ticks, period = outcome.ticks, round(outcome.period * 1e9)
         known: dict[str, Any] = {}
         lost = np.zeros(ticks, dtype=bool)
@@ -145,30 +161,48 @@ class Recorder:
         truth += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         for topic in truth:
             lost |= ~self._fill(known, topic, ticks, period)
+        events, total = [*self._events, *outcome.events], int(lost.sum())
         for topic in self._rows.fills:
-            if self._raw[topic] and topic not in truth:
-                self._fill(known, topic, ticks, period)
+            if self._raw[topic] and topic not in truth:  # of a node, which need not send one in every tick
+                absent, words = self._account(topic, self._fill(known, topic, ticks, period))
+                total += absent
+                if words:
+                    level = "warn" if absent or topic == topics.JOINT_REFERENCE else "info"  # others need not be dense
+                    events.append(RunEvent(ticks * outcome.period, "recorder", level, words))
         description = self._model.description
         return Recording.blank(
             description,
             np.arange(ticks, dtype=float) * outcome.period,
             outcome.natural_period,
             tick_latency=self._latencies(ticks, period),
-            events=tuple(sorted((*self._events, *outcome.events), key=lambda event: event.time)),
-            watchdog_stops=self._stops,
+            events=tuple(sorted(events, key=lambda event: event.time)),
+            watchdog_stops=self._counts["stops"],
+            trips=self._counts["trips"],
             lockstep_timeouts=self.status.lockstep_timeouts if self.status else 0,
-            lost_samples=int(lost.sum()),
+            lost_samples=total,
             node_deaths=outcome.node_deaths,
+            ended_early=outcome.ended_early,
             **known,
         )
 
-    def _listen_with_times(self, node: Node, topic: str, message_type: Any) -> None:
-        """Keep when each stamp was first seen here; the events executor of rclpy 7.1 gives no times of its own."""
+    def _keep(self, topic: str, raw: bytes, arrived: int) -> None:
+        if topic == topics.DIAGNOSTICS:
+            self._on_diagnostics(deserialize_message(raw, DiagnosticArray))
+        elif topic == topics.SIMULATION_STATUS:
+            self.status = deserialize_message(raw, SimulationStatus)
+        else:
+            if topic in self._types and not self._only_times:
+                self._raw[topic].append(raw)
+            if topic in self._seen:
+                self._seen[topic].setdefault(stamp_of(raw), arrived)
 
-        def keep(raw: bytes) -> None:
-            self._seen[topic].setdefault(stamp_of(raw), time.perf_counter_ns())
-
-        node.create_subscription(message_type, topic, keep, topics.EVERY_SAMPLE, raw=True)
+    def _account(self, topic: str, came: NDArray[np.bool_]) -> tuple[int, str]:
+        """How many messages of a topic were sent and did not come; and in words, how many ticks have none, and why."""
+        absent, rows = self._taps[topic].lost + self._taps[topic].missed, np.flatnonzero(came)
+        span = int(rows[-1] - rows[0]) + 1 if len(rows) else 0
+        without = span - len(rows)
+        words = f"topic {topic}: {without} of {span} ticks have no message; messages that were sent and lost: {absent}"
+        return absent, words if absent or without else ""
 
     def _latencies(self, ticks: int, period: int) -> NDArray[np.float64]:
         """Wall time [s] from seeing a joint state to seeing the first command for it.
@@ -196,15 +230,13 @@ class Recorder:
                 fill(known, row, message)
         return came
 
-    def _on_status(self, message: SimulationStatus) -> None:
-        self.status = message
-
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         now = stamp_to_nanoseconds(message.header.stamp) * 1e-9
         for status in message.status:
             for value in status.values:
-                if value.key == "stops":
-                    self._stops = max(self._stops, int(value.value))
+                if value.key in self._counts:
+                    with contextlib.suppress(ValueError):  # whoever else says a word of that name
+                        self._counts[value.key] = max(self._counts[value.key], int(value.value))
             said = (status.level, status.message)
             if self._said.get(status.name) != said:
                 self._said[status.name] = said

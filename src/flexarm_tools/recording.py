@@ -17,7 +17,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_tools.recording_shapes import recording_shapes
 
-FORMAT = 6
+FORMAT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,11 @@ class Recording:
         elastic_stiffness: (m,) of the elastic joints [N/m | N*m/rad].
         natural_period: of the base under the resting arm, NaN where nothing is elastic [s].
         watchdog_stops: times that the gate stopped the arm for want of good input.
+        trips: times that the gate tripped, which only a reset ends.
         lockstep_timeouts: times that no command answered a state in lockstep.
-        lost_samples: ticks of which something was not recorded.
+        lost_samples: samples that were sent and not recorded.
         node_deaths: nodes that ended without being asked to.
+        ended_early: why the run did not come to its end, empty where it did.
     """
 
     time: Array
@@ -169,9 +171,11 @@ class Recording:
     elastic_stiffness: Array
     natural_period: float
     watchdog_stops: int
+    trips: int
     lockstep_timeouts: int
     lost_samples: int
     node_deaths: tuple[str, ...]
+    ended_early: str
 
     def __post_init__(self) -> None:
         """Check shapes, names and time; arrays become read-only.
@@ -274,7 +278,9 @@ class Recording:
             "natural_period": natural_period,
             "events": (),
             "node_deaths": (),
+            "ended_early": "",
             "watchdog_stops": 0,
+            "trips": 0,
             "lockstep_timeouts": 0,
             "lost_samples": 0,
         }

@@ -48,11 +48,17 @@ class Run:
     recording: Recording
     figures: tuple[Figure, ...]
 
+    @property
+    def unexpected(self) -> tuple[str, ...]:
+        """What happened that the scenario does not expect."""
+        return self.scenario.expected.beyond(self.recording)
+
 
 def write_run_report(path: Path, run: Run) -> None:
     """Write the report of one run."""
     scenario = run.scenario
-    body = [_heading(scenario.title, scenario.description, run.figures), _animation([run], [run.name])]
+    head = _heading(scenario.title, scenario.description, run.figures, len(run.unexpected))
+    body = [head, _animation([run], [run.name])]
     body += [*figures_section(run.figures), *_families([run]), '<h2 id="run">Run</h2>']
     body.append(f'<div class="run card">{_run_body(run, with_figures=False)}</div>')
     write_page(path, scenario.title, body)
@@ -68,7 +74,8 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
         figures: of the study.
     """
     first = [name for name in study.comparisons[0].runs if name in {run.name for run in runs}]
-    body = [_heading(study.title, study.description, figures), _animation(runs, first[:2])]
+    unexpected = sum(len(run.unexpected) for run in runs)
+    body = [_heading(study.title, study.description, figures, unexpected), _animation(runs, first[:2])]
     body += [*figures_section(figures), *_families(runs)]
     if runs:
         body.append('<h2 id="comparisons">Comparisons</h2>')
@@ -76,7 +83,7 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
         body.append('<h2 id="runs">Runs</h2>')
     for run in runs:
         head = f'<strong>{escape(run.scenario.title)}</strong><span class="name">{escape(run.name)}</span>'
-        summary = f"<summary>{head}{verdict(run.figures)}</summary>"
+        summary = f"<summary>{head}{verdict(run.figures, len(run.unexpected))}</summary>"
         body.append(
             f'<details class="run" id="run-{escape(run.name)}">{summary}{_run_body(run, with_figures=True)}</details>'
         )
@@ -118,8 +125,8 @@ def write_page(path: Path, title: str, body: Sequence[str]) -> None:
     path.write_text(page, encoding="utf-8")
 
 
-def _heading(title: str, description: str, figures: Sequence[Figure]) -> str:
-    top = f'<div class="top"><h1>{escape(title)}</h1>{verdict(figures)}</div>'
+def _heading(title: str, description: str, figures: Sequence[Figure], unexpected: int) -> str:
+    top = f'<div class="top"><h1>{escape(title)}</h1>{verdict(figures, unexpected)}</div>'
     return f'<header>{top}<p class="lede">{escape(description)}</p></header>'
 
 
@@ -199,11 +206,13 @@ def _facts(run: Run) -> str:
         facts.append(("Natural period", f"{recording.natural_period:.3g} s", False))
     counts = {
         "Watchdog stops": recording.watchdog_stops,
+        "Gate trips": recording.trips,
         "Lockstep time-outs": recording.lockstep_timeouts,
         "Lost samples": recording.lost_samples,
     }
     facts += [(name, str(count), True) for name, count in counts.items() if count]
     facts += [("Node died", name, True) for name in recording.node_deaths]
+    facts += [("Not expected", text, True) for text in run.unexpected]
     items = (
         f'<div class="{"alarm" if alarm else "fact"}"><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>'
         for name, text, alarm in facts

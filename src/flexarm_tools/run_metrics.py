@@ -39,6 +39,12 @@ def watchdog_stops(recording: Recording, options: MetricOptions) -> Measurement:
 
 
 @metric("1")
+def gate_trips(recording: Recording, options: MetricOptions) -> Measurement:
+    """Times that the hardware gate tripped and stayed stopped."""
+    return Measurement(float(recording.trips))
+
+
+@metric("1")
 def lockstep_timeouts(recording: Recording, options: MetricOptions) -> Measurement:
     """Times that no command answered a state in lockstep."""
     return Measurement(float(recording.lockstep_timeouts))
@@ -46,7 +52,7 @@ def lockstep_timeouts(recording: Recording, options: MetricOptions) -> Measureme
 
 @metric("1")
 def lost_samples(recording: Recording, options: MetricOptions) -> Measurement:
-    """Ticks of which something was not recorded."""
+    """Samples that were sent and not recorded."""
     return Measurement(float(recording.lost_samples))
 
 

@@ -6,13 +6,11 @@ import contextlib
 import fcntl
 import os
 import shutil
-import signal
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 import rclpy
@@ -24,22 +22,30 @@ from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_tools.composition import compose_simulation, plain_value, write_parameter_file
+from flexarm_tools.end_request import EndRequest
 from flexarm_tools.graph import Graph, GraphError, running_nodes
 from flexarm_tools.processes import NodeDiedError, NodeProcess, end_all
 from flexarm_tools.progress import Progress
-from flexarm_tools.recorder import Outcome, Recorder
+from flexarm_tools.recorder import TAKE_PERIOD, Outcome, Recorder
 from flexarm_tools.recording import Recording, RunEvent
 from flexarm_tools.scenario import PLANT, EventSpec, NodeSpec, Scenario
+from flexarm_tools.stall_watch import Stall, StallWatch
 
-START_TIMEOUT = 60.0  # [s] a loaded machine starts five Python processes slowly
-STALL_TIMEOUT = 60.0  # [s] wall time without a tick after which a run is given up
+START_TIMEOUT = 600.0  # [s] a loaded machine starts five Python processes slowly
+ASLEEP_AT_START = 60.0  # [s] wall time for which a node that is waited for may do nothing
+MOST_RELEASES = 5  # states of a run that may go without an answer before it is given up
 QUIET_TIME = 0.3  # [s] wall time without a message after which none is expected
-DISCOVERY_TIMEOUT = 5.0  # [s] wall time in which the recorder finds whoever it is to hear
+DISCOVERY_TIMEOUT = 30.0  # [s] wall time in which the recorder and whoever it is to hear find each other
+ARRIVAL_TIMEOUT = 10.0  # [s] wall time: longer than the middleware takes to send a lost message again (3 s)
 SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
 
 
 class InterruptedRunError(FlexarmError):
     """Somebody ended the run: Ctrl-C or SIGTERM."""
+
+
+class StalledRunError(FlexarmError):
+    """Nobody goes on."""
 
 
 class Runner:
@@ -65,6 +71,10 @@ class Runner:
         self._listener: NodeProcess | None = None
         self._events: list[RunEvent] = []
         self._deaths: list[str] = []
+        self._ended_early = ""
+        self._releases = 0
+        self._awaited: NodeProcess | None = None  # is to do something, and has since done nothing
+        self._awaited_work, self._awaited_since = 0.0, 0.0
 
     def run(self) -> Recording:
         """Run it, whatever happens end everything that was started, and return what was recorded.
@@ -77,18 +87,20 @@ class Runner:
         _keep_dds_local()
         os.environ["ROS_LOG_DIR"] = str(self._folder / "ros")
         context = Context()
-        with _interruptible(), _alone_in_domain():
+        with EndRequest() as self._end, _alone_in_domain():
             rclpy.init(context=context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
             node = rclpy.create_node("flexarm_runner", context=context)
             executor = EventsExecutor(context=context)
             executor.add_node(node)
+            recorder: Recorder | None = None
             try:
                 self._refuse_company(running_nodes(node, executor))
                 recorder = Recorder(node, self._model, self._mode == "real_time", self._only_times)
-                graph = Graph(node, executor, self._check_processes)
+                graph = Graph(node, executor, partial(self._check, recorder))
                 self._listen(graph, node)
                 self._start(nodes)
                 self._bring_up(graph, recorder)
+                self._watch = StallWatch(node, self._processes.values())
                 ticks = self._lead_to_the_end(graph, recorder)
                 self._wait_for_the_last_samples(graph, recorder, ticks)
                 return recorder.finish(self._outcome(ticks))
@@ -96,6 +108,8 @@ class Runner:
                 end_all(self._processes.values())
                 end_all([self._listener] if self._listener else [])  # last: it hears how the nodes end
                 executor.shutdown()
+                if recorder is not None:
+                    recorder.close()
                 node.destroy_node()
                 rclpy.try_shutdown(context=context)
 
@@ -122,6 +136,7 @@ class Runner:
         self._mcap.unlink(missing_ok=True)
         arguments = ["record", "--out", str(self._mcap.absolute())]
         self._listener = NodeProcess("mcap_recorder", "flexarm", "flexarm", arguments, self._folder / "mcap.log")
+        self._await(self._listener)
         graph.spin_until(
             lambda: any(name.startswith("flexarm_recorder") for name in node.get_node_names()),
             START_TIMEOUT,
@@ -129,20 +144,42 @@ class Runner:
         )
 
     def _bring_up(self, graph: Graph, recorder: Recorder) -> None:
-        for name in self._processes:
+        for name, process in self._processes.items():
+            self._await(process)
             graph.wait_for_node(name, START_TIMEOUT)
         for transition in ("configure", "activate"):
-            for name in reversed(self._processes):  # whoever listens is ready before whoever speaks
+            for name, process in reversed(self._processes.items()):  # whoever listens is ready before whoever speaks
+                self._await(process)
                 try:
-                    graph.transition(name, transition)
+                    graph.transition(name, transition, START_TIMEOUT)
                 except FlexarmError as error:
-                    raise ConfigError(f"{error}\n{self._processes[name].last_words()}") from error
-        with contextlib.suppress(GraphError):  # then samples are missing, which the recording shows
-            graph.spin_until(recorder.connected, DISCOVERY_TIMEOUT, "discovery by the recorder")
+                    raise ConfigError(f"{error}\n{process.last_words()}") from error
+        self._await(None)
+        known = {name for name, process in self._processes.items() if process.package == "flexarm"}
+        with contextlib.suppress(GraphError):  # then samples are missing, which are counted
+            graph.spin_until(lambda: recorder.knows(known), DISCOVERY_TIMEOUT, "discovery by the recorder")
         settled = time.monotonic() + SETTLE_TIME
         graph.spin_until(lambda: time.monotonic() > settled, 2 * SETTLE_TIME, "settling")
         for process in self._processes.values():
             process.note_shared_memory()
+
+    def _await(self, process: NodeProcess | None) -> None:
+        """A process is to do something: for how long it may do nothing begins anew."""
+        self._awaited, self._awaited_since = process, time.monotonic()
+
+    def _check(self, recorder: Recorder) -> None:
+        """What is looked at while anything is waited for."""
+        recorder.take(TAKE_PERIOD)
+        if self._end.made and not self._ended_early:
+            self._ended_early = f"interrupted by {self._end.made}"
+            raise InterruptedRunError(self._ended_early)
+        self._check_processes()
+        if self._awaited is not None:
+            (runs, work), now = self._awaited.work(), time.monotonic()
+            if runs or work != self._awaited_work:
+                self._awaited_work, self._awaited_since = work, now
+            elif now - self._awaited_since > ASLEEP_AT_START:
+                raise GraphError(f"node '{self._awaited.name}' has done nothing for {ASLEEP_AT_START:g} s")
 
     def _check_processes(self) -> None:
         for process in (*self._processes.values(), *([self._listener] if self._listener else [])):
@@ -155,30 +192,37 @@ class Runner:
 
     # Lead -------------------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _wait_for_the_last_samples(graph: Graph, recorder: Recorder, ticks: int) -> None:
-        """Wait until the truth is complete and nothing has come for a while: nodes may still speak of the last tick."""
+    def _wait_for_the_last_samples(self, graph: Graph, recorder: Recorder, ticks: int) -> None:
+        """Wait until the truth is complete and nothing has come for a while: nodes may still speak of the last tick.
+
+        After a run that was broken off the plant runs on, and what belongs to its last tick is not worth a wait.
+        """
+        if self._ended_early:
+            return
         count, quiet = -1, 0.0
 
         def settled() -> bool:
             nonlocal count, quiet
-            if recorder.count() != count:
-                count, quiet = recorder.count(), time.monotonic() + QUIET_TIME
+            if (now := recorder.take()) != count:
+                count, quiet = now, time.monotonic() + QUIET_TIME
             return recorder.complete(ticks) and time.monotonic() > quiet
 
-        with contextlib.suppress(GraphError):  # lost samples are counted by the recording
-            graph.spin_until(settled, 5.0, "arrival of every sample")
+        with contextlib.suppress(
+            GraphError, InterruptedRunError, NodeDiedError
+        ):  # lost samples are counted by the recording
+            graph.spin_until(settled, ARRIVAL_TIMEOUT, "arrival of every sample")
 
     def _lead_to_the_end(self, graph: Graph, recorder: Recorder) -> int:
-        """Run, or run as far as the nodes live; return the number of ticks that were run."""
+        """Run, or run as far as it goes; return the number of ticks that were run."""
         try:
             self._lead(graph, recorder)
-        except NodeDiedError as error:
+        except (NodeDiedError, GraphError, StalledRunError, InterruptedRunError) as error:
             ticks = recorder.status.tick + 1 if recorder.status is not None else 0
             if ticks < 2:
                 raise
-            self._progress.end(str(error))
-            self._events.append(RunEvent(ticks / self._scenario.rate, "runner", "error", str(error).splitlines()[0]))
+            self._ended_early, *last_words = str(error).splitlines()
+            self._progress.say(last_words)
+            self._events.append(RunEvent(ticks / self._scenario.rate, "runner", "error", self._ended_early))
             return ticks
         return self._scenario.ticks
 
@@ -203,23 +247,36 @@ class Runner:
             self._follow(graph, recorder, until)
 
     def _follow(self, graph: Graph, recorder: Recorder, until: float) -> None:
-        """Wait until the tick before ``until`` is done; give up when no tick comes."""
-        last = round(until * self._scenario.rate) - 1
-        seen, since = -1, time.monotonic()
+        """Wait until the tick before ``until`` is done; give up where nobody goes on."""
+        last, seen = round(until * self._scenario.rate) - 1, -2
 
         def done() -> bool:
-            nonlocal seen, since
-            tick = recorder.status.tick if recorder.status is not None else -1
-            now = time.monotonic()
+            nonlocal seen
+            status = recorder.status
+            tick = status.tick if status is not None else -1
             if tick != seen:
-                seen, since = tick, now
+                seen = tick
+                self._watch.moved()
                 self._progress.show((tick + 1) / self._scenario.rate, self._scenario.duration)
-            if now - since > STALL_TIMEOUT:
-                errors = "; ".join(event.message for event in recorder.errors()) or "no node reported an error"
-                raise NodeDiedError(f"the plant has not moved for {STALL_TIMEOUT:g} s: {errors}")
+            elif status is not None and tick + 1 >= round(status.until * self._scenario.rate) < last + 1:
+                self._watch.moved()  # somebody else pauses the simulation
+            elif (stall := self._watch.look()) is not None:
+                self._help_out(graph, recorder, stall, (tick + 1) / self._scenario.rate)
             return tick >= last
 
         graph.spin_until(done, float("inf"), "end of the run")
+
+    def _help_out(self, graph: Graph, recorder: Recorder, stall: Stall, now: float) -> None:
+        """Let the plant go on where whoever should answer cannot; raise StalledRunError where that is no way out."""
+        said = f"no command answers the state at {now:g} s: {self._watch.reason}"
+        if stall is Stall.ABSENT and self._mode == "lockstep" and self._releases < MOST_RELEASES:
+            self._releases += 1
+            graph.go_on(PLANT)
+            self._events.append(RunEvent(now, "runner", "warn", f"{said}; the plant goes on without"))
+            self._watch.moved()
+            return
+        errors = "; ".join(f"{event.source}: {event.message}" for event in recorder.errors())
+        raise StalledRunError(f"the run stands still: {said}; {errors or 'no node reported an error'}")
 
     def _apply(self, graph: Graph, event: EventSpec) -> None:
         if event.parameters:
@@ -242,7 +299,8 @@ class Runner:
         if model.m:
             state = ArmState(0, position, np.zeros(model.n), np.zeros(model.m), np.zeros(model.m))
             natural = float(2.0 * np.pi / model.natural_frequencies(state)[0])
-        return Outcome(ticks, 1.0 / self._scenario.rate, natural, tuple(self._events), tuple(self._deaths))
+        events, deaths = tuple(self._events), tuple(self._deaths)
+        return Outcome(ticks, 1.0 / self._scenario.rate, natural, events, deaths, self._ended_early)
 
 
 def run_scenario(
@@ -293,23 +351,3 @@ def _alone_in_domain() -> Iterator[None]:
         except OSError as error:
             raise ConfigError(f"another flexarm run already runs in {_other_domain()}") from error
         yield
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP become an exception, so that every ``finally`` runs."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in before:
-            signal.signal(each, signal.SIG_IGN)  # once is enough; the way out must not be interrupted
-        raise InterruptedRunError(f"interrupted by {signal.Signals(number).name}")
-
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    for each in before:
-        signal.signal(each, interrupt)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        for each, handler in before.items():
-            signal.signal(each, handler)

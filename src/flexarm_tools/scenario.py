@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flexarm_core.robot.description import RobotDescription
+from flexarm_tools.expected import Expected
 from flexarm_tools.figures import FigureSpec
 from flexarm_tools.section import Vector
 from flexarm_tools.yaml_document import ParameterValue
@@ -109,6 +110,7 @@ class Scenario:
         nodes: in order of bring-up.
         pushes: external forces.
         events: in order of time.
+        expected: what may happen without the run being a failure.
         figures: what is measured.
     """
 
@@ -127,6 +129,7 @@ class Scenario:
     nodes: tuple[NodeSpec, ...]
     pushes: tuple[PushSpec, ...]
     events: tuple[EventSpec, ...]
+    expected: Expected
     figures: tuple[FigureSpec, ...]
 
     @property

@@ -14,12 +14,13 @@ from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.expected import Expected
 from flexarm_tools.figures import FigureSpec, Goal, parse_goal
 from flexarm_tools.metrics import METRICS, OPTIONS, MetricOptions, deflection_unit
 from flexarm_tools.packages import AmentPackages, Packages, resolve
 from flexarm_tools.scenario import PLANT, EventSpec, NodeSpec, PushSpec, RobotSpec, Scenario
 from flexarm_tools.scenario_base import lay_over_base
-from flexarm_tools.schema import EVENTS, FIGURES, NODES, PLANT_ROBOT, PUSHES, ROBOT, SCENARIO, Key, Kind, Table
+from flexarm_tools.schema import EVENTS, EXPECT, FIGURES, NODES, PLANT_ROBOT, PUSHES, ROBOT, SCENARIO, Key, Kind, Table
 from flexarm_tools.section import Section, Vector
 from flexarm_tools.yaml_document import Document, join, nearest, raise_problems
 
@@ -59,6 +60,7 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
     nodes = _read_nodes(root, packages)
     pushes = tuple(_read_push(section, duration, plant_robot or robot) for section in root.sections("pushes", PUSHES))
     events = [_read_event(section, nodes, rate, duration) for section in root.sections("events", EVENTS)]
+    expected = _read_expected(root, nodes)
     figures = [_read_figure(root, name, node, duration, robot) for name, node in root.named_nodes("figures").items()]
     scenario_fields = {
         "title": root.text("title"),
@@ -80,6 +82,7 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
         nodes=nodes,
         pushes=pushes,
         events=tuple(sorted(events, key=lambda event: event.at)),
+        expected=expected,
         figures=tuple(figure for figure in figures if figure is not None),
         **scenario_fields,  # type: ignore[arg-type]
     )
@@ -227,6 +230,26 @@ def _read_event(section: Section, nodes: tuple[NodeSpec, ...], rate: float, dura
     elif actions == ["kill"] and not event.kill:
         section.problem("kill", "expected true: an event that kills nothing has no meaning")
     return event
+
+
+def _read_expected(root: Section, nodes: tuple[NodeSpec, ...]) -> Expected:
+    section = root.section("expect", EXPECT)
+    if section is None:
+        return Expected()
+    counts: dict[str, Goal] = {}
+    for key in EXPECT.keys:
+        text = section.text(key.name) if key.kind is Kind.TEXT and key.name in section else ""
+        if text:
+            try:
+                counts[key.name] = parse_goal(f"== {text}" if text.isdigit() else text)
+            except ConfigError as error:
+                section.problem(key.name, f"expected a number, or a goal: {error}")
+    blamed, names = section.texts("errors") if "errors" in section else (), [PLANT, *(node.name for node in nodes)]
+    for name in blamed:
+        if name not in names:
+            message = f"node '{name}' is not in this run; {nearest(name, names)}nodes: {', '.join(names)}"
+            section.problem("errors", message)
+    return Expected(counts, tuple(blamed))
 
 
 def _read_figure(

@@ -129,6 +129,12 @@ SCENARIO = Table(
         Key("nodes", Kind.SECTIONS, "nodes to start, in order of bring-up, see [nodes](#nodes)"),
         Key("pushes", Kind.SECTIONS, "external forces, see [pushes](#pushes)", default="none"),
         Key("events", Kind.SECTIONS, "changes during the run, see [events](#events)", default="none"),
+        Key(
+            "expect",
+            Kind.SECTION,
+            "what may happen without the run being a failure, see [expect](#expect)",
+            default="none",
+        ),
         Key("figures", Kind.NAMED_SECTIONS, "what is measured, see [figures](#figures)", default="none"),
     ),
 )
@@ -205,6 +211,17 @@ EVENTS = Table(
     ),
 )
 
+EXPECT = Table(
+    "expect",
+    (
+        Key("stops", Kind.TEXT, "controlled stops of the gate", default="0"),
+        Key("trips", Kind.TEXT, "stops of the gate that only a reset ends", default="0"),
+        Key("unanswered", Kind.TEXT, "states in lockstep that no command answered", default="0"),
+        Key("lost_samples", Kind.TEXT, "samples that were sent and not recorded", default="0"),
+        Key("errors", Kind.TEXTS, "nodes that may report errors on `/diagnostics`", default="none"),
+    ),
+)
+
 FIGURES = Table(
     "figures",
     (
@@ -267,6 +284,7 @@ TABLES = {
     "base": NODES_OVER_BASE,
     "pushes": PUSHES,
     "events": EVENTS,
+    "expect": EXPECT,
     "figures": FIGURES,
     "study": STUDY,
     "figures of a study": STUDY_FIGURES,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_tools.composition import in_one_process
+from flexarm_tools.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
+from flexarm_tools.expected import first_words
 from flexarm_tools.figures import Figure, compute_figures, write_figures
 from flexarm_tools.packages import AmentPackages
 from flexarm_tools.progress import Progress
@@ -20,7 +23,7 @@ from flexarm_tools.study import compute_study_figures, is_study, load_study
 DEMO_FILES = "config/*/demo_{}.yaml"
 
 
-def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> bool:
+def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> int:
     """Run a scenario or study file and report on it.
 
     Args:
@@ -30,7 +33,7 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> 
         mcap: whether every topic of each run is recorded to ``recordings/NAME.mcap`` as well.
 
     Returns:
-        Whether every expectation holds and no node died.
+        Exit status.
 
     Raises:
         FlexarmError: the file is wrong, or a single run could not be run.
@@ -41,7 +44,7 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> 
     scenario = load_scenario(path)
     run = _run(path.stem, scenario, mode, folder, mcap)
     write_run_report(folder / "report.html", run)
-    return _conclude(folder, run.figures, not run.recording.node_deaths)
+    return _conclude(folder, run.figures, {path.stem: run.unexpected})
 
 
 def demo_file(name: str) -> Path:
@@ -68,24 +71,25 @@ def _share() -> Path:
     return share
 
 
-def _run_study(path: Path, mode: str, folder: Path, mcap: bool) -> bool:
+def _run_study(path: Path, mode: str, folder: Path, mcap: bool) -> int:
     study = load_study(path)
     print(f"{study.title}: {len(study.scenarios)} runs", flush=True)
-    runs, lived = [], True
+    runs: list[Run] = []
+    unexpected: dict[str, tuple[str, ...]] = {}
     for name, scenario in study.scenarios.items():
         try:
-            run = _run(name, scenario, mode, folder, mcap)
-        except InterruptedRunError:
-            raise
+            runs.append(_run(name, scenario, mode, folder, mcap))
+            unexpected[name] = runs[-1].unexpected
         except FlexarmError as error:  # the other runs are worth having; the figures of this one are missing and fail
             print(f"  {name}: {error}", file=sys.stderr, flush=True)
-            lived = False
-            continue
-        lived = lived and not run.recording.node_deaths
-        runs.append(run)
+            unexpected[name] = (str(error).splitlines()[0],)
+            if not runs and isinstance(error, InterruptedRunError):
+                raise
+        if _interrupted(unexpected):
+            break
     figures = compute_study_figures(study, {run.name: run.figures for run in runs})
     write_study_report(folder / "report.html", study, runs, figures)
-    return _conclude(folder, figures, lived)
+    return _conclude(folder, figures, unexpected)
 
 
 def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool) -> Run:
@@ -95,22 +99,28 @@ def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool) -> 
     started = in_one_process(scenario) if scenario.composed else scenario
     recording = run_scenario(started, progress, folder / "logs" / name, listened)
     progress.end(f"{recording.ticks} ticks")
-    for count, what in ((recording.lockstep_timeouts, "lockstep time-outs"), (recording.lost_samples, "lost samples")):
-        if count:
-            print(f"  warning: {count} {what}: the results of this run depend on the load of the machine", flush=True)
+    for line in first_words(recording):
+        print(f"    {line}", flush=True)
     recording.save(folder / "recordings" / f"{name}.npz")
     return Run(name, scenario, recording, compute_figures(scenario.figures, recording))
 
 
-def _conclude(folder: Path, figures: tuple[Figure, ...], lived: bool) -> bool:
-    holds = write_figures(folder / "metrics.json", figures)
+def _interrupted(unexpected: Mapping[str, Iterable[str]]) -> bool:
+    return any("interrupted by" in text for texts in unexpected.values() for text in texts)
+
+
+def _conclude(folder: Path, figures: tuple[Figure, ...], unexpected: Mapping[str, Iterable[str]]) -> int:
+    """Say what came out; a figure whose goal holds in a run that was not as it should be is void, not ok."""
+    texts = [f"{name}: {text}" for name, said in unexpected.items() for text in said]
+    holds = write_figures(folder / "metrics.json", figures, texts)
+    good = "void" if texts else "ok  "
     width = max((len(figure.name) for figure in figures), default=0)
     for figure in figures:
         goal = f"  goal {figure.goal.text}" if figure.goal else ""
         bound = {"at_least": ">= ", "at_most": "<= ", "": ""}[figure.bound]
-        mark = "FAIL" if not figure.holds else "ok  " if figure.goal else "    "
+        mark = "FAIL" if not figure.holds else good if figure.goal else "    "
         print(f"  {mark} {figure.name:<{width}}  {bound}{figure.value:.4g} {figure.unit}{goal}")
-    if not lived:
-        print("  FAIL a node died or a run did not come to its end")
+    for text in texts:
+        print(f"  FAIL {text}")
     print(f"  {folder / 'metrics.json'}\n  {folder / 'report.html'}", flush=True)
-    return holds and lived
+    return EXIT_INTERRUPTED if _interrupted(unexpected) else 0 if holds and not texts else EXIT_FAILED

@@ -102,13 +102,25 @@ def test_who_begins_to_listen_between_two_ticks_gets_every_sample_from_then_on(l
     assert {message.header.frame_id for message in live.received[late]} == {"base_ft"}
 
 
-def test_when_nobody_answers_the_plant_says_so_and_goes_on_by_the_wall_clock(live, shared):
-    start(live, shared, lockstep_timeout=0.3, start_timeout=0.3)
+def test_the_plant_waits_for_an_answer_until_it_is_told_that_none_will_come(live, shared):
+    start(live, shared)
+    with pytest.raises(GraphError, match="waits for no command"):
+        live.graph.go_on("simulated_plant")
     live.graph.advance("simulated_plant", 0.05)
-    live.wait_for_diagnostic("simulated_plant", "no command answered the state at 0.000 s within 0.3 s")
+    live.wait_for_diagnostic("simulated_plant", "no command has answered the state at 0.000 s yet")
+    live.spin(0.5)
+    assert not live.received[topics.SIMULATION_STATUS]  # time stands still, however long nobody answers
+    live.graph.go_on("simulated_plant")
     live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) == 50, "the end")
     status = live.received[topics.SIMULATION_STATUS][-1]
     assert status.lockstep_timeouts == 1 and status.missed_commands == 50
+
+
+def test_who_wants_to_goes_on_by_the_clock(live, shared):
+    start(live, shared, lockstep_timeout=0.3)
+    live.graph.advance("simulated_plant", 0.02)
+    live.wait_for_diagnostic("simulated_plant", "the plant goes on by the wall clock")
+    live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) == 20, "the end")
 
 
 @pytest.mark.parametrize("bad", [[0.0, float("nan"), 0.0], [1.0, 2.0], []])

@@ -74,7 +74,7 @@ def test_modes_strains_and_desired_positions_are_recorded_by_name(live, tmp_path
         senders[topics.STRAIN].publish(stamped(tick, strain))
         desired = JointReference(names=["elbow", "shoulder"], position=[0.2, 0.1 * tick])
         senders[topics.DESIRED_JOINT_REFERENCE].publish(stamped(tick, desired))
-    live.until(lambda: recorder.count() == 4 * TICKS - 1, "every message")
+    live.until(lambda: recorder.take() == 4 * TICKS - 1, "every message")
     recording = recorder.finish(OUTCOME)
     assert recording.modes == tuple(modes)
     np.testing.assert_array_equal(recording.modal_position[3], [4.0, 2.0, 3.0, 4.0])
@@ -98,11 +98,11 @@ def test_a_run_is_complete_only_with_the_truth_of_its_modes(live):
     for topic in (topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE):
         for _ in range(2):
             senders[topic].publish(kinds[topic]())
-    live.until(lambda: recorder.count() == 4, "the truth of rigid links")
+    live.until(lambda: recorder.take() == 4, "the truth of rigid links")
     assert recorder.complete(2)  # from a plant that knows no modes
     for count in (1, 2):
         senders[topics.TRUE_FLEXIBLE_STATE].publish(FlexibleState())
-        live.until(lambda count=count: recorder.count() == 4 + count, "the truth of the modes")
+        live.until(lambda count=count: recorder.take() == 4 + count, "the truth of the modes")
         assert recorder.complete(2) == (count == 2)
 
 
@@ -125,7 +125,7 @@ def test_contact_and_the_path_behind_the_reference_are_recorded(live, planar_3r)
             reference = CartesianReference()
             reference.header.frame_id, reference.pose.position.y = frame, place
             senders[topic].publish(stamped(tick, reference))
-    live.until(lambda: recorder.count() == 3 * TICKS, "every message")
+    live.until(lambda: recorder.take() == 3 * TICKS, "every message")
     recording = recorder.finish(Outcome(TICKS + 1, PERIOD, float("nan"), (), ()))
     np.testing.assert_array_equal(recording.contact_wrench[3], [1.0, 0.0, 13.0, 0.0, -2.0, 0.0])
     assert np.isnan(recording.contact_wrench[TICKS]).all()
@@ -153,7 +153,7 @@ def test_friction_its_estimate_and_the_efforts_of_the_reference_are_recorded_by_
         estimate.valid, estimate.contact, estimate.correction_weight = tick != 1, tick == 4, 0.25 * tick
         for topic, message in zip(senders, (true, reference, estimate), strict=True):
             senders[topic].publish(stamped(tick, message))
-    live.until(lambda: recorder.count() == 3 * TICKS, "every message")
+    live.until(lambda: recorder.take() == 3 * TICKS, "every message")
     recording = recorder.finish(OUTCOME)
     np.testing.assert_array_equal(recording.true_friction[2], [3.0, 2.0, 3.0])
     np.testing.assert_array_equal(recording.reference_velocity[2], [0.1, 0.2, 0.3])
@@ -180,10 +180,10 @@ def test_a_run_on_surfaces_is_complete_only_with_the_truth_of_its_contact(live, 
         senders[topic].publish(kind())
     for topic in (topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE):
         senders[topic].publish(kinds[topic]())
-    live.until(lambda: recorder.count() == 5, "all but one")
+    live.until(lambda: recorder.take() == 5, "all but one")
     assert recorder.complete(1) and not recorder.complete(2)
     senders[topics.TRUE_CONTACT_WRENCH].publish(WrenchStamped())
-    live.until(lambda: recorder.count() == 6, "the last")
+    live.until(lambda: recorder.take() == 6, "the last")
     assert recorder.complete(2)
 
 
@@ -201,7 +201,7 @@ def test_where_only_times_are_asked_for_states_and_commands_are_heard_and_nothin
             commands.publish(stamped(tick, JointReference()))
     reports.publish(DiagnosticArray(status=[DiagnosticStatus(values=[KeyValue(key="stops", value="3")])]))
     live.until(lambda: recorder.finish(OUTCOME).watchdog_stops == 3, "the report")
-    assert recorder.complete(TICKS) and recorder.connected()
+    assert recorder.complete(TICKS) and recorder.knows([])
     recording = recorder.finish(OUTCOME)
     np.testing.assert_array_equal(np.isnan(recording.tick_latency), np.arange(TICKS) == 2)
     assert np.nanmin(recording.tick_latency) > 0.015
@@ -209,10 +209,11 @@ def test_where_only_times_are_asked_for_states_and_commands_are_heard_and_nothin
 
 
 def test_an_arm_of_rigid_links_is_not_asked_for_modes(live, planar_3r):
-    Recorder(live.node, planar_3r, real_time=False)
+    recorder = Recorder(live.node, planar_3r, real_time=False)
     names = {info for info, _ in live.node.get_topic_names_and_types()}
     assert not names & {f"/{topic}" for topic in (topics.TRUE_FLEXIBLE_STATE, topics.STRAIN)}
     assert f"/{topics.FLEXIBLE_STATE}" in names  # its base is elastic
+    recorder.close()
 
 
 def test_values_are_picked_by_name_and_missing_ones_are_nan():

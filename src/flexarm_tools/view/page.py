@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import viser
@@ -15,6 +17,7 @@ from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.types import Array
 from flexarm_tools.view.arm_scene import ArmScene
+from flexarm_tools.view.door import Door, DoorError, GuardedConnection
 from flexarm_tools.view.link_frames import LinkFrames
 from flexarm_tools.view.plots import PlotColumn, PlotSpec
 from flexarm_tools.view.solids import link_solids
@@ -24,6 +27,7 @@ SHOWN_DEFLECTION = 0.25  # of the arm's size
 PLOTS_WIDTH, CONTROLS_WIDTH = 400.0, 340.0  # [px]
 KEPT_MESSAGES = 30
 TRAIL_POINTS = 500
+LOOKING_ONLY = "To change something, open the address with the token that flexarm view printed."
 
 
 class ViewPage:
@@ -47,11 +51,20 @@ class ViewPage:
 
         Raises:
             InputError: the port cannot be had.
+            DoorError: the page cannot be protected.
         """
+        self._door = Door(host)
         try:
-            self.server = viser.ViserServer(host=host, port=port, label="flexarm", verbose=False)
+            with self._door.hung():
+                self.server = viser.ViserServer(host=host, port=port, label="flexarm", verbose=False)
         except OSError as error:
             raise InputError(f"cannot listen at {host}:{port}: {error}; another port: --port N") from error
+        try:
+            self._door.check(host, self.server.get_port())
+        except DoorError:
+            self.server.stop()
+            raise
+        self.server.on_client_connect(self._greet)
         gui = self.server.gui
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(31, 119, 180))
         gui.set_panel_label("flexarm")
@@ -85,9 +98,10 @@ class ViewPage:
 
     @property
     def address(self) -> str:
-        """Where a browser finds the page."""
+        """Where a browser finds the page, with the token that lets it change something."""
         host = self.server.get_host()
-        return f"http://{'localhost' if host in ('127.0.0.1', '0.0.0.0') else host}:{self.server.get_port()}"
+        name = "localhost" if host in ("127.0.0.1", "0.0.0.0") else f"[{host}]" if ":" in host else host
+        return f"http://{name}:{self.server.get_port()}/?token={self._door.token}"
 
     @property
     def factor(self) -> float:
@@ -178,6 +192,27 @@ class ViewPage:
     def trail_settings(self) -> tuple[float, bool]:
         """What the trails depend on beside the samples."""
         return self.factor, bool(self._trail.value)
+
+    def _greet(self, client: viser.ClientHandle) -> None:
+        """Tell who came without the token that looking is all, again at each try, and put back what was tried."""
+        connection = self.server._websock_server._live_connections.get(client.client_id)
+        if not isinstance(connection, GuardedConnection) or connection.may_change:
+            return
+
+        told_at = -math.inf
+
+        def refuse(message: dict[str, Any]) -> None:
+            nonlocal told_at
+            if time.monotonic() > told_at + 3.0:  # a slider that is dragged asks some 30 times a second
+                told_at = time.monotonic()
+                client.add_notification("Nothing was changed", LOOKING_ONLY, auto_close_seconds=8.0, color="red")
+            control = self.server.gui._gui_input_handle_from_uuid.get(message.get("uuid", ""))
+            if control is not None and not control._impl.is_button:
+                back = viser._messages.GuiUpdateMessage(control._impl.uuid, {"value": control.value})
+                client.gui._websock_interface.queue_message(back)
+
+        connection.refused = refuse
+        client.add_notification("You may look", LOOKING_ONLY, color="blue")
 
     def _empty_scene(self) -> None:
         """Nothing but light: without maps and shadows, so that machines without a graphics card keep up."""
