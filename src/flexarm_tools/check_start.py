@@ -101,7 +101,9 @@ def start_steps(proposal: Proposal, path: Path, arguments: dict[str, str], write
         lines.append(
             f"damping_ratio: {run.damping_ratio:g}, with realisation: {run.realisation}; stable with 1 sample of delay"
         )
-        lines.append("on a real arm: rate, delay and drive of the node's parameters, whose check refuses unstable gains")
+        lines.append(
+            "on a real arm: the node looks at its gains with your rate, delay and drive, and refuses unstable ones"
+        )
     elif run.stages == "null_space":
         findings.append(
             Finding("warning: no base feedback is stable with these; raise the rate, or leave vibration_damping off")
@@ -132,7 +134,7 @@ def _no_run(proposal: Proposal) -> CheckStep:
 
 def what_moves(run: FirstRun) -> str:
     """What a first run does, in words."""
-    way = ", ".join(f"{value:g}" for value in run.displacement)
+    way = ", ".join(f"{value + 0.0:g}" for value in run.displacement)
     what = "the tool" if run.axes else "the joints"
     with_what = {
         "null_space": "inside the reaction null space",
@@ -231,7 +233,7 @@ def _node_lines(run: FirstRun) -> list[str]:
 
 
 def _listed(values: np.typing.NDArray[np.float64]) -> str:
-    return f"[{', '.join(repr(float(f'{value:.6g}')) for value in values)}]"
+    return f"[{', '.join(repr(float(f'{value:.6g}') + 0.0) for value in values)}]"
 
 
 def _quoted(text: str) -> str:

@@ -132,8 +132,8 @@ def _smaller(run: FirstRun, size: float) -> FirstRun:
 
 def _resting_postures(model: ArmModel) -> list[ArmState]:
     """Random postures away from the joints' limits; where there are some, those that motors and base springs bear."""
-    middle = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
-    postures = np.round(middle + ROOM * (random_postures(model, POSTURES) - middle), 2)
+    middle = _middle(model)
+    postures = np.round(middle + ROOM * (random_postures(model, POSTURES) - middle), 3)
     states = []
     for q in postures:
         with suppress(RobotDescriptionError):  # too soft a base for this posture
@@ -152,6 +152,12 @@ def _resting_postures(model: ArmModel) -> list[ArmState]:
         return inside and bool(np.all(weight <= EFFORT_SHARE * model.effort_limit))
 
     return [state for state in states if borne(state)] or states
+
+
+def _middle(model: ArmModel) -> Array:
+    """Middle (n,) of the joints' ranges, of endless ones within half a turn."""
+    middle: Array = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
+    return middle
 
 
 def _max_acceleration(model: ArmModel, states: list[ArmState]) -> float:
@@ -225,7 +231,7 @@ def _joint_run(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData]
     kinds = [model.description.joints[name].kind for name in model.joint_names]
     usual = np.array([SLIDE if kind == "prismatic" else TURN for kind in kinds])
     room = 0.2 * (model.upper - model.lower)
-    middle = np.where(np.isfinite(room), 0.5 * (model.lower + model.upper), 0.0)
+    middle = _middle(model)
     step = np.where(state.position > middle, -1.0, 1.0) * np.minimum(usual, room)
     acceleration = _max_acceleration(model, states)
     rest = _rest(model, state)
