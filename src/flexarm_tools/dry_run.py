@@ -13,7 +13,7 @@ from flexarm_core.hardware_gate.gate import GateState
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState, Array, FlexibleSample
+from flexarm_core.types import ArmState, FlexibleSample
 from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, row_values
 from flexarm_nodes.plant_parameters import (
     PLANT_PARAMETERS,
@@ -167,7 +167,7 @@ class _Rows:
 
     def __init__(self, model: ArmModel) -> None:
         self._model = model
-        self._arrays: dict[str, list[Array | float]] = {}
+        self._arrays: dict[str, list[Any]] = {}
         self._frame, self._axes = model.base_frame, np.zeros(6, dtype=bool)
         self._first: ArmState | None = None
 

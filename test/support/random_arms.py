@@ -182,9 +182,10 @@ def urdf(arm: Arm, rng: np.random.Generator) -> str:
             load = mass - link.mass
             bends.append(_beam(f"link_{i}", link, load))
         parent, at = f"link_{i}", link.bar
+    hand = _inertia(1e-3 * np.eye(3))
     parts.append(
-        f'<joint name="hand" type="fixed"><parent link="{parent}"/><child link="tool0"/>'
-        f'<origin xyz="{_words(at)}"/></joint><link name="tool0"><inertial><mass value="{arm.payload:.4g}"/>{_inertia(1e-3 * np.eye(3))}</inertial></link>'
+        f'<joint name="hand" type="fixed"><parent link="{parent}"/><child link="tool0"/><origin xyz="{_words(at)}"/>'
+        f'</joint><link name="tool0"><inertial><mass value="{arm.payload:.4g}"/>{hand}</inertial></link>'
     )
     mass = sum(link.mass for link in arm.links) + arm.payload + 20.0
     reach = sum(float(np.linalg.norm(link.bar)) for link in arm.links)
