@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +113,15 @@ class ParameterTable:
         except FlexarmError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
+
+
+def row_values(rows: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a table without a node: what is given, else the default.
+
+    Raises:
+        ConfigError: a value of another type, out of its bounds or not one of its choices.
+    """
+    return {row.name: _checked(row, given.get(row.name, row.default)) for row in rows}
 
 
 def _checked(row: Parameter, value: Any) -> Any:

@@ -145,7 +145,8 @@ def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
     values = dict(values)
     chain = build_chain(model.description, model.tool_frame)
     solver = RedundancySolver(chain, motion_limits(values, chain), redundancy_config(values))
-    middle = np.where(np.isfinite(chain.lower + chain.upper), 0.5 * (chain.lower + chain.upper), 0.0)
+    bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
+    middle = 0.5 * (np.where(bounded, chain.lower, 0.0) + np.where(bounded, chain.upper, 0.0))
     solver.begin(middle)
     solver.update(*chain.pose(middle))  # loads the compiled code
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flexarm_core.errors import FlexarmError
+from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
 from flexarm_core.robot.arm_model import ArmModel
@@ -15,21 +15,29 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check_description import description_steps
 from flexarm_tools.check_extensions import extension_steps
 from flexarm_tools.check_stages import stage_step
-from flexarm_tools.check_start import start_steps
+from flexarm_tools.check_start import propose, start_steps
 from flexarm_tools.modal_frequencies import modal_frequencies
 
 
-def check_robot(path: Path, tool_frame: str = "", arguments: dict[str, str] | None = None) -> tuple[str, bool]:
+def check_robot(
+    path: Path, tool_frame: str = "", arguments: dict[str, str] | None = None, write: Path | None = None
+) -> tuple[str, bool]:
     """Read a description as every part of the suite would, and lead through the ten steps of docs/own_robot.md.
 
     Args:
         path: ``.urdf`` or ``.xacro`` file.
         tool_frame: link used as tool, empty for the default.
         arguments: xacro arguments.
+        write: scenario file that is written where a first run was found.
 
     Returns:
-        A text for people, and whether the description can be used.
+        A text for people, and whether the description can be used, and the scenario was written if one is wanted.
+
+    Raises:
+        ConfigError: the scenario file cannot be written, or is there already.
     """
+    if write is not None and write.exists():
+        raise ConfigError(f"'{write}' exists and stays as it is: choose another name, or remove it")
     try:
         description = parse_robot_description(load_robot_description(path, arguments), massless=True)
         flexible = load_flexible_links(description)
@@ -43,14 +51,28 @@ def check_robot(path: Path, tool_frame: str = "", arguments: dict[str, str] | No
             f"{path.name}: cannot be used\n  error: {error}\n"
             f"  for example: flexarm check {path.name} --tool-frame {tip}; in a scenario robot: {{tool_frame: {tip}}}"
         ), False
-    stages, usable = stage_step(model)
+    stages, simulated = stage_step(model)
+    usable = simulated
     steps = [*description_steps(model), *extension_steps(model, flexible), stages]
-    if usable:
-        steps += start_steps(model, flexible, path, arguments or {})
-    lines = [f"{path.name}: robot '{description.name}'" + ("" if usable else ": cannot be used for dynamics yet")]
+    if simulated:
+        proposal = propose(model, flexible)
+        steps += start_steps(proposal, path, arguments or {}, write)
+        if write is not None:
+            usable = proposal.run is not None
+            if usable:
+                _write(write, proposal.scenario(path, write.parent, arguments or {}))
+    lines = [f"{path.name}: robot '{description.name}'" + ("" if simulated else ": cannot be used for dynamics yet")]
     for number, step in enumerate(steps, start=1):
         lines += step.text(number)
     return "\n".join(lines), usable
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"'{path}' cannot be written: {error.strerror}") from error
 
 
 def check_modal_data(path: Path) -> tuple[str, bool]:

@@ -1,149 +1,189 @@
-"""Steps 9 and 10 of `flexarm check`: rate and gains to begin with, and a scenario that is run with them."""
+"""Steps 9 and 10 of `flexarm check`: a first run that a dry run has done, with the rate and gains of that run."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+import os
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.flexible_dynamics.modal_data import ModalData
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.stability import largest_stable_damping_ratio
-from flexarm_core.reaction_null_space.vibration_controller import VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import Array
 from flexarm_sim.backends import make_backend
-from flexarm_tools.check_description import random_postures, state_at
-from flexarm_tools.check_stages import soft_selection
 from flexarm_tools.check_step import CheckStep, Finding
-from flexarm_tools.modal_frequencies import modal_frequencies
+from flexarm_tools.dry_run import dry_run
+from flexarm_tools.first_run import LARGEST_ACCELERATION, SAMPLES_PER_PERIOD, FirstRun, first_runs
+from flexarm_tools.packages import Packages
+from flexarm_tools.scenario_file import STANDARD_GRAVITY, load_scenario
 
-RATES = (250.0, 500.0, 1000.0)  # [Hz]
-SAMPLES_PER_PERIOD = 40  # of what the arm shall damp
-LARGEST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] to begin with
-POSTURES = 100  # at random, of which the scenario starts in the best
-DAMPING_RATIO = 0.3  # of the base, to begin with
-TRAVEL = 0.06  # of the tool, as a part of its distance from the base
+WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """What a first run begins with.
+class Proposal:
+    """A scenario that a dry run has done.
 
     Attributes:
-        rate: [Hz].
-        max_acceleration: of every joint [rad/s^2 | m/s^2].
-        posture: (n,) in which the tool moves well [rad | m].
-        selection: what is kept quiet of the base; None where nothing is.
-        realisation: of the accelerations, where something is.
-        damping_ratio: of the base; 0 where nothing is to be damped.
+        run: that the arm can do; None where none was found.
+        model: of the arm, with the gravity of the run.
+        refused: why others, tried before, were not proposed, newest last.
     """
 
-    rate: float
-    max_acceleration: float
-    posture: Array
-    selection: BaseSelection | None
-    realisation: str = "computed_torque"
-    damping_ratio: float = 0.0
+    run: FirstRun | None
+    model: ArmModel
+    refused: tuple[str, ...]
+
+    def scenario(self, description: Path, folder: Path, arguments: dict[str, str]) -> str:
+        """Text of the scenario as a file in a folder.
+
+        Args:
+            description: file of the robot.
+            folder: of the scenario file.
+            arguments: xacro arguments of the description.
+
+        Raises:
+            ConfigError: there is no run.
+        """
+        if self.run is None:
+            raise ConfigError("there is no first run to write; step 10 says what was tried")
+        path = os.path.relpath(description.resolve(), folder.resolve())
+        return scenario_text(self.model, self.run, path, arguments)
 
 
-def start_steps(
-    model: ArmModel, flexible: dict[str, ModalData], path: Path, arguments: dict[str, str]
-) -> list[CheckStep]:
-    """Rate and gains, and a scenario.
+def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages | None = None) -> Proposal:
+    """Try first runs until a dry run does one.
 
     Args:
         model: of a robot that can be simulated.
         flexible: modes of its flexible links.
+        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+    """
+    refused: list[str] = []
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "robot.urdf").write_text(model.description.text, encoding="utf-8")
+        for gravity in (STANDARD_GRAVITY, WEIGHTLESS):
+            weighed = ArmModel(model.description, model.tool_frame, gravity)
+            for run in first_runs(weighed, gravity, flexible):
+                path = Path(folder) / "first_run.yaml"
+                path.write_text(scenario_text(weighed, run, "robot.urdf", {}), encoding="utf-8")
+                try:
+                    failure = dry_run(load_scenario(path, packages)).failure
+                except FlexarmError as error:
+                    failure = str(error)
+                if not failure:
+                    return Proposal(run, weighed, tuple(refused))
+                refused.append(f"{what_moves(run)}: {failure}")
+    return Proposal(None, model, tuple(refused))
+
+
+def start_steps(proposal: Proposal, path: Path, arguments: dict[str, str], write: Path | None) -> list[CheckStep]:
+    """Rate and gains, and a scenario.
+
+    Args:
+        proposal: of a first run.
         path: of its description.
         arguments: xacro arguments.
+        write: scenario file that is written; None: it is printed.
     """
-    start = find_start(model, flexible)
+    run = proposal.run
+    if run is None:
+        return [CheckStep("Rate and gains", state="to do"), _no_run(proposal)]
     findings = []
     lines = [
-        f"rate: {start.rate:g} Hz or more, {SAMPLES_PER_PERIOD} samples a period of the softest",
-        f"max_acceleration: [{start.max_acceleration:g}], what every joint can do beside its weight, at most"
+        f"rate: {run.rate:g} Hz or more, {SAMPLES_PER_PERIOD} samples a period of the softest",
+        f"max_acceleration: [{run.max_acceleration:g}], what every joint can do beside its weight, at most"
         f" {LARGEST_ACCELERATION:g}",
     ]
-    if start.damping_ratio:
+    if run.damping_ratio:
         lines.append(
-            f"damping_ratio: {start.damping_ratio:g}, with realisation: {start.realisation};"
-            " stable with 1 sample of delay"
+            f"damping_ratio: {run.damping_ratio:g}, with realisation: {run.realisation}; stable with 1 sample of delay"
         )
-    elif start.selection is not None:
+        lines.append(
+            "on a real arm: the node looks at its gains with your rate, delay and drive, and refuses unstable ones"
+        )
+    elif run.stages == "null_space":
         findings.append(
             Finding("warning: no base feedback is stable with these; raise the rate, or leave vibration_damping off")
         )
-    lines.append("on a real arm: rate, delay and drive of the node's parameters, whose check refuses unstable gains")
-    name = f"{path.name.split('.')[0]}.yaml"
-    scenario = Finding(
-        f"a first run: save as {name} beside {path.name}, then `flexarm run {name}`",
-        tuple(starter_scenario(model, start, bool(flexible), path.name, arguments).splitlines()),
-    )
+    remarks = [f"a dry run of {run.duration:g} s has done it: {what_moves(run)}"]
+    remarks += [f"  instead of {reason}" for reason in proposal.refused[-1:]]
+    warnings = []
+    if run.gravity == WEIGHTLESS:
+        warnings.append(Finding("warning: without gravity, since no run under gravity was found: see above"))
+    if write is not None:
+        scenario = Finding(f"written to {write}: to run it, `flexarm run {write}`")
+    else:
+        name = f"{path.name.split('.')[0]}_study.yaml"
+        scenario = Finding(
+            f"to write this scenario: `flexarm check {path.name} --write {name}`; to run it: `flexarm run {name}`",
+            tuple(proposal.scenario(path, path.parent, arguments).splitlines()),
+        )
     return [
         CheckStep("Rate and gains", tuple(lines), tuple(findings)),
-        CheckStep("Run", (), (scenario,), state="ready"),
+        CheckStep("Run", tuple(remarks), (*warnings, scenario), state="ready"),
     ]
 
 
-def find_start(model: ArmModel, flexible: dict[str, ModalData]) -> Start:
-    """Rate, limits, posture and base feedback to begin with."""
-    selection = soft_selection(model)
-    postures = random_postures(model, POSTURES)
-    room = LARGEST_ACCELERATION
-    for q in postures:
-        blocks = model.blocks(state_at(model, q))
-        room = min(room, float(((model.effort_limit - np.abs(blocks.c_m)) / np.diag(blocks.H_m)).min()))
-    best = max(postures, key=lambda q: _quality(model, selection, q))
-    fastest = [f for data in flexible.values() for f in modal_frequencies(data)[0][:1]]
-    if selection is not None:
-        base = np.sort(model.natural_frequencies(state_at(model, best))) / (2.0 * np.pi)
-        fastest.append(base[selection.count - 1])
-    wanted = SAMPLES_PER_PERIOD * max(fastest, default=0.0)
-    rate = next((rate for rate in RATES if rate >= wanted), RATES[-1])
-    start = Start(rate, _rounded_down(max(room, 0.1)), np.round(best, 2), selection)
-    return start if selection is None else _with_damping(model, start, selection)
+def _no_run(proposal: Proposal) -> CheckStep:
+    tried = f"missing: a first run: {len(proposal.refused)} were tried in dry runs, none reached its end"
+    return CheckStep("Run", (), (Finding(tried), *(Finding(f"tried: {reason}") for reason in proposal.refused)))
 
 
-def starter_scenario(model: ArmModel, start: Start, bends: bool, description: str, arguments: dict[str, str]) -> str:
-    """Text of a scenario that moves the tool a little, and the joints of an arm whose links bend.
+def what_moves(run: FirstRun) -> str:
+    """What a first run does, in words."""
+    way = ", ".join(f"{value + 0.0:g}" for value in run.displacement)
+    what = "the tool" if run.axes else "the joints"
+    with_what = {
+        "null_space": "inside the reaction null space",
+        "ik": "by redundancy resolution",
+        "flexible": "by the control of flexible links",
+        "joints": "by the drives alone",
+    }[run.stages]
+    where = "" if any(run.gravity) else " without gravity"
+    return f"{what} by [{way}] in {run.time:g} s{where}, {with_what}"
+
+
+def scenario_text(model: ArmModel, run: FirstRun, description: str, arguments: dict[str, str]) -> str:
+    """Text of a scenario file.
 
     Args:
         model: of the robot.
-        start: what to begin with.
-        bends: whether it has flexible links.
-        description: file name of its description.
-        arguments: xacro arguments.
+        run: what the scenario does.
+        description: path of the robot's description from the file's folder.
+        arguments: xacro arguments of the description.
     """
-    given = f", arguments: {{{', '.join(f'{key}: {value}' for key, value in arguments.items())}}}" if arguments else ""
-    mode = "effort" if bends or start.selection is not None else "position"
+    pairs = ", ".join(f"{key}: {_quoted(value)}" for key, value in arguments.items())
+    robot = f"description: {_quoted(description)}, tool_frame: {_quoted(model.tool_frame)}"
+    robot += f", arguments: {{{pairs}}}" if pairs else ""
+    bends = bool(model.description.flexible_links)
+    goal = f"<= {run.tolerance:g}"
     lines = [
         f"title: First steps of {model.description.name}",
-        f"robot: {{description: {description}, tool_frame: {model.tool_frame}{given}}}",
-        f"rate: {start.rate}  # [Hz]",
-        "duration: 4.0  # [s]",
+        f"robot: {{{robot}}}",
+        *([] if any(run.gravity) else ["gravity: [0.0, 0.0, 0.0]  # [m/s^2]"]),
+        f"rate: {run.rate}  # [Hz]",
+        f"duration: {run.duration}  # [s]",
         "plant:",
-        f"  initial_position: [{', '.join(f'{q:g}' for q in start.posture)}]  # [rad | m]",
-        *_plant_lines(model, bends, mode),
+        f"  initial_position: {_listed(run.posture)}  # [rad | m]",
+        *(_bending_plant(model) if bends else []),
+        f"  command_mode: {run.command_mode}",
         "nodes:",
-        *_node_lines(model, start, bends),
+        *_node_lines(run),
         "  - executable: hardware_gate",
-        f"    parameters: {{command_mode: {mode}, max_acceleration: [{start.max_acceleration}]}}",
+        f"    parameters: {{command_mode: {run.command_mode}, max_acceleration: [{run.max_acceleration}]}}",
         "figures:",
     ]
     if model.m:
         lines.append("  peak_base_energy_root: {metric: peak_base_energy_root}")
-    lines.append(f"  tracking_error: {{metric: {'joint_tracking_error' if bends else 'tracking_error'}}}")
+    metric = "tracking_error" if run.axes else "joint_tracking_error"
+    lines.append(f'  tracking_error: {{metric: {metric}, goal: "{goal}"}}')
     return "\n".join([*lines, '  watchdog_stops: {metric: watchdog_stops, goal: "== 0"}', ""])
 
 
-def _plant_lines(model: ArmModel, bends: bool, mode: str) -> list[str]:
-    if not bends:
-        return [f"  command_mode: {mode}"]
+def _bending_plant(model: ArmModel) -> list[str]:
     step = 0.00025
     while step > 1e-6:
         try:
@@ -155,72 +195,47 @@ def _plant_lines(model: ArmModel, bends: bool, mode: str) -> list[str]:
     return ["  backend: flexible_dynamics", f"  max_step: {step:.3g}  # [s] what the stiffest mode allows"]
 
 
-def _node_lines(model: ArmModel, start: Start, bends: bool) -> list[str]:
-    if bends:
-        moves = ", ".join(["0.2"] * model.n)
-        return [
-            "  - executable: reference_generator",
-            f"    parameters: {{space: joints, joint_displacement: [{moves}], start: 0.2, duration: 2.0}}",
-            "  - executable: flexible_dynamics_estimator",
-            "    parameters: {sensor_wait: 1.0}  # [s] in lockstep",
-            "  - executable: flexible_dynamics_controller",
-            f"    parameters: {{rate: {start.rate}}}",
+def _node_lines(run: FirstRun) -> list[str]:
+    reference = "  - executable: reference_generator"
+    if not run.axes:
+        lines = [
+            reference,
+            f"    parameters: {{space: joints, joint_displacement: {_listed(run.displacement)}, start: 0.2,"
+            f" duration: {run.time:g}}}",
         ]
-    rest = "true, true, true" if start.selection is None and model.n >= 6 else "false, false, false"
-    reach = float(np.linalg.norm(model.tool_kinematics(state_at(model, start.posture), model.base_frame).position))
+        if run.stages == "joints":
+            return lines
+        return [
+            *lines,
+            "  - executable: flexible_dynamics_estimator",
+            "  - executable: flexible_dynamics_controller",
+            f"    parameters: {{rate: {run.rate}}}",
+        ]
     lines = [
-        "  - executable: reference_generator",
-        f"    parameters: {{displacement: [0.0, {TRAVEL * reach:.2g}, 0.0], start: 0.2, duration: 2.0,",
-        f"      axes: [true, true, true, {rest}]}}",
+        reference,
+        f"    parameters: {{displacement: {_listed(run.displacement)}, start: 0.2, duration: {run.time:g},",
+        f"      axes: [{', '.join(str(axis).lower() for axis in run.axes)}]}}",
     ]
-    if start.selection is None:
+    if run.stages == "ik":
         return [
             *lines,
             "  - executable: ik_redundancy_solver",
-            f"    parameters: {{source: stream, max_acceleration: [{start.max_acceleration}]}}",
+            f"    parameters: {{source: stream, max_acceleration: [{run.max_acceleration}]}}",
         ]
-    chosen = "selection: [auto], " if start.selection.count < model.m else ""
-    damping = f"damping_ratio: {start.damping_ratio:g}" if start.damping_ratio else "vibration_damping: false"
+    chosen = "selection: [auto], " if run.auto else ""
+    damping = f"damping_ratio: {run.damping_ratio:g}" if run.damping_ratio else "vibration_damping: false"
     return [
         *lines,
         "  - executable: rns_vibration_controller",
-        f"    parameters: {{law: reactionless, {chosen}realisation: {start.realisation}, position_gain: 100.0,",
-        f"      velocity_gain: 20.0, {damping}, rate: {start.rate}}}",
+        f"    parameters: {{law: reactionless, {chosen}realisation: {run.realisation}, position_gain: 100.0,",
+        f"      velocity_gain: 20.0, {damping}, rate: {run.rate}}}",
     ]
 
 
-def _quality(model: ArmModel, selection: BaseSelection | None, q: Array) -> float:
-    """Smallest singular value of the tool's translation, of what leaves the base quiet; 0 below the base link."""
-    state = state_at(model, q)
-    kinematics = model.tool_kinematics(state, model.base_frame)
-    if kinematics.position[2] < 0.0:
-        return 0.0
-    J = kinematics.J_m[:3]
-    if selection is None and model.n >= 6:  # the whole pose; turning counts by the tool's distance
-        J = np.vstack((J, kinematics.J_m[3:] * np.linalg.norm(kinematics.position)))
-    if selection is not None:
-        A = selection.at(model.blocks(state), DAMPING_RATIO, 0.0).coupling
-        J = J @ (np.eye(model.n) - np.linalg.pinv(A) @ A)
-    moved = np.linalg.svd(J, compute_uv=False)
-    return float(moved[min(len(J), model.n - (selection.count if selection else 0)) - 1])
+def _listed(values: np.typing.NDArray[np.float64]) -> str:
+    return f"[{', '.join(repr(float(f'{value:.6g}') + 0.0) for value in values)}]"
 
 
-def _with_damping(model: ArmModel, start: Start, selection: BaseSelection) -> Start:
-    """The realisation and the damping ratio that the check of the gains accepts, half of what it would at most."""
-    sampling = Sampling(period=1.0 / start.rate, delay=1.0 / start.rate)
-    ways = ("computed_torque", "joint_servo") if selection.count == model.m else ("joint_servo",)
-    for realisation in ways:
-        config = VibrationControllerConfig(
-            task="hold", realisation=realisation, position_gain=100.0, velocity_gain=20.0, damping_ratio=DAMPING_RATIO
-        )
-        largest = largest_stable_damping_ratio(model, start.posture, config, selection, sampling)
-        if largest > 0.0:
-            ratio = _rounded_down(min(DAMPING_RATIO, 0.5 * largest))
-            return replace(start, realisation=realisation, damping_ratio=ratio)
-    return replace(start, realisation=ways[-1])
-
-
-def _rounded_down(value: float) -> float:
-    """Two significant digits, downwards."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return float(f"{math.floor(value / unit) * unit:.2g}")
+def _quoted(text: str) -> str:
+    """Text as YAML takes it in braces."""
+    return text if all(c.isalnum() or c in "_-./" for c in text) else "'" + text.replace("'", "''") + "'"

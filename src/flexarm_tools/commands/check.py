@@ -15,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("file", metavar="ROBOT.urdf|.xacro|MODES.npz")
     parser.add_argument("--tool-frame", default="", metavar="LINK")
+    parser.add_argument("--write", default=None, metavar="STUDY.yaml", help="write the first run that it proposes")
     add_xacro_arguments(parser)
 
 
@@ -26,6 +27,7 @@ def run(options: argparse.Namespace) -> int:
     if path.suffix == ".npz":
         text, usable = check_modal_data(path)
     else:
-        text, usable = check_robot(path, options.tool_frame, dict(options.arguments))
+        write = None if options.write is None else Path(options.write)
+        text, usable = check_robot(path, options.tool_frame, dict(options.arguments), write)
     print(text)
     return 0 if usable else EXIT_FAILED

@@ -135,6 +135,25 @@ def test_the_bandwidth_follows_from_all_that_delays_the_loop():
     assert slow.resolved_bandwidth() == pytest.approx(1.0 / 0.024)
 
 
+@pytest.mark.parametrize("sensor_bandwidth", [0.0, 60.0, 100.0, 200.0])
+@pytest.mark.parametrize("delay", [0, 2, 10])
+def test_by_its_own_bandwidth_the_loop_does_not_overshoot(delay, sensor_bandwidth):
+    """Friction of 1 sets in: a first-order sensor and a delay lie between what the links get and the loop."""
+    loop = TorqueLoop(
+        WIDE, TorqueLoopConfig(fade_time=0.0, period=DT, wrench_delay=delay * DT, sensor_bandwidth=sensor_bandwidth)
+    )
+    felt, efforts, readings, largest = 0.0, [0.0] * (delay + 1), [0.0] * (delay + 1), 0.0
+    share = 1.0 - math.exp(-sensor_bandwidth * DT) if sensor_bandwidth else 1.0
+    loop.update(np.zeros(1), DT)
+    for _ in range(2000):
+        felt += share * ((efforts[-1] - 1.0) - felt)
+        readings.append(felt)
+        correction = loop.update(np.array([efforts[-1 - delay] - readings[-1 - delay]]), DT)[0]
+        efforts.append(correction)
+        largest = max(largest, correction)
+    assert correction == pytest.approx(1.0, abs=1e-6) and largest < 1.001
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"bandwidth": -1.0}, {"sensor_bandwidth": np.inf}, {"wrench_delay": np.nan}, {"period": 0.0}, {"fade_time": -1.0}],
