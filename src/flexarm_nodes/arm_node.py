@@ -45,6 +45,7 @@ class ArmNode(LifecycleNode):
         table: of its parameters.
         diagnostics: where it says how it is.
         active: whether it answers messages.
+        exit_code: of the process; one that is not 0 ends it.
         taken: when the newest message was taken, by the clock of ``time.perf_counter`` [s].
     """
 
@@ -57,6 +58,7 @@ class ArmNode(LifecycleNode):
         self.table = ParameterTable(self, (*ARM_PARAMETERS, *self.PARAMETERS))
         self.diagnostics = Diagnostics(self)
         self.active = False
+        self.exit_code = 0
         self.taken = 0.0
         self._described = ""
         self._base_state: Subscription | None = None
@@ -215,8 +217,8 @@ class ArmNode(LifecycleNode):
         self._described = message.data
 
 
-def run(node_class: Callable[[], ArmNode]) -> None:
-    """Run one node until SIGINT or SIGTERM, then leave the arm safe while the node can still publish.
+def run(node_class: Callable[[], ArmNode]) -> int:
+    """Run one node until SIGINT, SIGTERM or an exit code, then leave the arm safe while it can still publish.
 
     The events executor is the fastest here, but delivers nothing without a time-out (rclpy 7.1).
     """
@@ -232,7 +234,7 @@ def run(node_class: Callable[[], ArmNode]) -> None:
     node = node_class()
     executor = EventsExecutor()
     executor.add_node(node)
-    while rclpy.ok() and not ending:
+    while rclpy.ok() and not ending and not node.exit_code:
         try:
             node.spin_some(executor)
         except (
@@ -244,3 +246,4 @@ def run(node_class: Callable[[], ArmNode]) -> None:
     executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown()
+    return node.exit_code
