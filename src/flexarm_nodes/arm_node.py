@@ -46,6 +46,7 @@ class ArmNode(LifecycleNode):
         table: of its parameters.
         diagnostics: where it says how it is.
         active: whether it answers messages.
+        exit_code: of the process; one that is not 0 ends it.
         taken: when the newest message was taken, by the clock of ``time.perf_counter`` [s].
     """
 
@@ -58,6 +59,7 @@ class ArmNode(LifecycleNode):
         self.table = ParameterTable(self, (*ARM_PARAMETERS, *self.PARAMETERS))
         self.diagnostics = Diagnostics(self)
         self.active = False
+        self.exit_code = 0
         self.taken = 0.0
         # before the clock's own callback, which would follow
         self.add_on_set_parameters_callback(self._refuse_other_clock)
@@ -243,8 +245,8 @@ class ArmNode(LifecycleNode):
         self._described = message.data
 
 
-def run(node_class: Callable[[], ArmNode]) -> None:
-    """Run one node until SIGINT or SIGTERM, then leave the arm safe while the node can still publish.
+def run(node_class: Callable[[], ArmNode]) -> int:
+    """Run one node until SIGINT, SIGTERM or an exit code, then leave the arm safe while it can still publish.
 
     The events executor is the fastest here, but delivers nothing without a time-out (rclpy 7.1).
     """
@@ -260,7 +262,7 @@ def run(node_class: Callable[[], ArmNode]) -> None:
     node = node_class()
     executor = EventsExecutor()
     executor.add_node(node)
-    while rclpy.ok() and not ending:
+    while rclpy.ok() and not ending and not node.exit_code:
         try:
             node.spin_some(executor)
         except (
@@ -272,3 +274,4 @@ def run(node_class: Callable[[], ArmNode]) -> None:
     executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown()
+    return node.exit_code

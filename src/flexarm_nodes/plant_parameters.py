@@ -101,13 +101,33 @@ PLANT_PARAMETERS = (
     ),
     Parameter("run_until", "double", 0.0, "time to which it runs when it is activated; further on demand", "s", 0.0),
     Parameter("drive_bandwidth", "double", 200.0, "of the drives' servo in velocity and position mode", "rad/s", 1e-3),
-    Parameter("clip_effort", "bool", True, "drives cut efforts at the limits of the robot description"),
+    Parameter("clip_effort", "bool", True, "drives keep the effort and velocity limits of the robot description"),
+    Parameter(
+        "command_timeout",
+        "double",
+        0.1,
+        "simulation time without a command after which the drives brake and hold, until the next one; 0: never",
+        "s",
+        0.0,
+    ),
     Parameter("initial_position", "double[]", [], "actuated joints; empty: zero", "rad | m"),
     Parameter("initial_velocity", "double[]", [], "actuated joints; empty: zero", "rad/s | m/s"),
-    Parameter("initial_deflection", "double[]", [], "elastic joints; empty: zero", "m | rad"),
+    Parameter("initial_deflection", "double[]", [], "elastic joints; empty: see start_in_equilibrium", "m | rad"),
     Parameter("initial_deflection_rate", "double[]", [], "elastic joints; empty: zero", "m/s | rad/s"),
-    Parameter("initial_modal_position", "double[]", [], "modes of flexible links; empty: zero", "sqrt(kg)*m"),
+    Parameter(
+        "initial_modal_position",
+        "double[]",
+        [],
+        "modes of flexible links; empty: see start_in_equilibrium",
+        "sqrt(kg)*m",
+    ),
     Parameter("initial_modal_rate", "double[]", [], "modes of flexible links; empty: zero", "sqrt(kg)*m/s"),
+    Parameter(
+        "start_in_equilibrium",
+        "bool",
+        True,
+        "elastic joints and flexible links start where they rest under gravity, joints held; false: undeflected",
+    ),
     Parameter("seed", "int", 0, "of every random number", "", 0),
     *_sensor_parameters(),
     Parameter("pushes.links", "string[]", [], "external pushes: link each acts on"),
@@ -182,7 +202,12 @@ def plant_config(values: dict[str, Any], description: RobotDescription) -> Plant
     initial: dict[str, Any] = {name: tuple(values[name]) or None for name in INITIAL}
     return PlantConfig(
         period_ns=round(period),
-        drive=DriveConfig(values["command_mode"], values["drive_bandwidth"], values["clip_effort"]),
+        drive=DriveConfig(
+            values["command_mode"],
+            values["drive_bandwidth"],
+            values["clip_effort"],
+            command_timeout=values["command_timeout"],
+        ),
         sensors=SensorSuiteConfig(
             joint_position=sensors["joint_position"],
             joint_velocity=sensors["joint_velocity"],
@@ -199,6 +224,7 @@ def plant_config(values: dict[str, Any], description: RobotDescription) -> Plant
             (StrainFault(gauges, values["strain_fault.kind"], *_interval(values, "strain_fault")),) if gauges else ()
         ),
         seed=values["seed"],
+        start_in_equilibrium=values["start_in_equilibrium"],
         **initial,
     )
 

@@ -36,6 +36,7 @@ from flexarm_nodes.plant_parameters import (
     plant_surfaces,
 )
 from flexarm_nodes.sample_publisher import SamplePublisher
+from flexarm_sim.backend import PlantDivergedError
 from flexarm_sim.backends import make_backend
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
@@ -86,6 +87,7 @@ class SimulatedPlant(ArmNode):
         self._plant = Plant(description, backend, config)
         self._period = config.period_ns
         self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"] or math.inf
+        self._command_timeout = values["command_timeout"]
         self._run_until = round(values["run_until"] * 1e9)
         self._clock_period = round(1e9 / values["clock_rate"])
         self._wrenches = {
@@ -142,7 +144,8 @@ class SimulatedPlant(ArmNode):
         self._command: Array | None = None
         self._alone = self._answered = self._waiting = False
         self._deadline = 0.0
-        self._timeouts = self._missed = self._refused = 0
+        self._timeouts = self._missed = self._refused = self._braked = 0
+        self._diverged = False
 
     def spin_some(self, executor: EventsExecutor) -> None:
         """One tick while there is simulation time to run, else wait for a request."""
@@ -152,9 +155,18 @@ class SimulatedPlant(ArmNode):
             return
         try:
             self._run_tick(executor)
+        except PlantDivergedError as error:
+            self._give_up(error)
         except FlexarmError as error:
             self._until = 0
             self.diagnostics.report(ERROR, f"simulation stopped: {error}", self._now)
+
+    def _give_up(self, error: PlantDivergedError) -> None:
+        """What a plant that diverged would say next is worthless: end the process, and with it the run."""
+        self._until, self._diverged = 0, True
+        self._status.publish(self._now)
+        self.diagnostics.announce(ERROR, f"{error}. The simulation ends here, with exit code 1")
+        self.exit_code = 1
 
     def _run_tick(self, executor: EventsExecutor) -> None:
         measurement = replace(self._plant.measure(), stamp=self._now)
@@ -175,7 +187,20 @@ class SimulatedPlant(ArmNode):
             self._waited += self._period
         else:
             self._plant.advance(self._command)
+            self._tell_of_brakes()
         self._tick += 1
+
+    def _tell_of_brakes(self) -> None:
+        """Say it when commands stay away, and when they are back."""
+        count, said = self._plant.command_timeouts, self._braked
+        self._braked = count if self._plant.braking else 0
+        if bool(said) == bool(self._braked):
+            return
+        if self._braked:
+            text = f"no command for {self._command_timeout} s: the drives brake and hold"
+            self.diagnostics.report(WARN, text, self._now)
+        elif not self._alone:
+            self.diagnostics.report(OK, "commands are back", self._now)
 
     def _wait_for_answer(self, executor: EventsExecutor, measurement: Measurement, published: float) -> None:
         """Lockstep: nothing moves until the command has come, or somebody knows that none will."""
@@ -270,7 +295,8 @@ class SimulatedPlant(ArmNode):
     def _write_status(self, status: SimulationStatus) -> None:
         status.tick, status.until, status.lockstep = self._tick, self._until * 1e-9, self._lockstep
         status.lockstep_timeouts, status.missed_commands = self._timeouts, self._missed
-        status.refused_commands = self._refused
+        status.refused_commands, status.command_timeouts = self._refused, self._plant.command_timeouts
+        status.diverged = self._diverged
 
     def _on_command(self, message: Float64MultiArray) -> None:
         command = np.array(message.data)
@@ -320,6 +346,6 @@ class SimulatedPlant(ArmNode):
         return response
 
 
-def main() -> None:
-    """Entry point."""
-    run(SimulatedPlant)
+def main() -> int:
+    """Entry point; 1 after a simulation that diverged."""
+    return run(SimulatedPlant)

@@ -134,6 +134,7 @@ class Backend(Protocol):
         effort: ArrayLike | None = None,
         modal_position: ArrayLike | None = None,
         modal_rate: ArrayLike | None = None,
+        at_rest: bool = False,
     ) -> None:
         """Set the state, the time to 0 and every external wrench to zero; what is not given is zero.
 
@@ -145,9 +146,12 @@ class Backend(Protocol):
             effort: (n,) motor effort to which the first accelerations and wrenches belong [N*m | N].
             modal_position: (k,) [sqrt(kg)*m].
             modal_rate: (k,) [sqrt(kg)*m/s].
+            at_rest: a deflection and modal positions that are not given are those of the static equilibrium under
+                gravity, with the joints held.
 
         Raises:
             InputError: wrong shape or not finite; the backend is then unchanged.
+            RobotDescriptionError: there is no static equilibrium.
         """
         ...
 
@@ -217,4 +221,8 @@ class Backend(Protocol):
         Returns:
             ``Lambda`` (n, n) [kg*m^2 | kg*m | kg] and ``b`` (n,) [N*m | N].
         """
+        ...
+
+    def gravity_effort(self) -> Array:
+        """Efforts (n,) that hold the weight at the present positions, everything elastic included [N*m | N]."""
         ...

@@ -140,6 +140,8 @@ class ChainReaders:
         self._gauges = [
             np.array([gauges.index(name) for name in chain.gauges], dtype=np.intp) for chain in chains.values()
         ]
+        none = np.zeros(0, dtype=np.intp)
+        self.coordinates = np.concatenate([none, *(reader.coordinates for reader in self._readers)])
         sizes = [len(chain.modes) for chain in chains.values()]
         self._ends = np.cumsum(sizes)[:-1]
 

@@ -1,18 +1,41 @@
-"""The joint drives: what an effort, velocity or position command does to the motors.
+"""The joint drives: what an effort, velocity or position command does to the motors, and what they do without one.
 
-Velocity and position commands pass through one inner servo of stated bandwidth ``w``, which asks for
+Velocity and position commands pass through one inner servo of stated bandwidth ``w``, which wants the velocity ``u``
+and asks for
 
-    qdd = w^2 (q_r - q) + w v_c - 2 w qd
+    qdd = 2 w (u - qd),    u = k (q_r - q) in position mode,    u = w/2 (q_r - q) + v_c/2 in velocity mode
 
-and gives the effort ``Lambda qdd + b`` of the plant's own joint dynamics (``Backend.joint_dynamics``). In position
-mode ``q_r`` is the command and ``v_c = 0``: every joint follows as ``w^2 / (s + w)^2``, ``2 / w`` late on a ramp. In
-velocity mode ``v_c`` is the command and ``q_r`` its integral: every joint follows as ``w / (s + w)``, and friction
-leaves no lasting error.
+by the effort ``Lambda qdd + b`` of the plant's own joint dynamics (``Backend.joint_dynamics``). In position mode ``q_r``
+is the command and ``k = w/2``: every joint follows as ``w^2 / (s + w)^2``, ``2 / w`` late on a ramp. In velocity mode
+``v_c`` is the command and ``q_r`` its integral: every joint follows as ``w / (s + w)``, and friction leaves no lasting
+error.
 
 A single-joint law, scaled by the diagonal of the inertia alone, would be nearer to a real drive but not to its stated
 bandwidth: its poles scale with the eigenvalues of ``Lambda^-1 diag(Lambda)``, which reach from 0.35 to 154 on the
 stretched planar 3R, so that one is unstable at 1 kHz while another is still slow. Decoupled, the bandwidth means the
 same on every arm and in every pose.
+
+**Limits.** To cut single efforts breaks the decoupling: the others then accelerate the joint whose effort was cut, and
+the arm speeds up without end. So what is demanded is limited, in two places (``g``: efforts that hold the weight):
+
+1. The wanted velocity is one from which the arm can stop on its straight way to ``q_r``. Along ``e = q_r - q`` it can
+   decelerate by ``A e``, ``A`` the least of ``(L - |g|) / |Lambda e|`` over the joints, and ``k`` is at most ``sqrt(A)``:
+   half of that brakes. ``u`` keeps the velocity limits too. Near the target ``A`` grows beyond all bounds, so ``k`` is
+   ``w/2`` again.
+2. Of all efforts within ``|tau| <= L`` the drives give the one whose acceleration is nearest to the wanted one ``a``:
+   the least of ``(qdd - a)^T D (qdd - a)``, ``D`` the diagonal of ``1 / v^2``, ``v`` the velocity limits.
+
+Why that is stable: where ``b`` is within the limits, ``qdd = 0`` is among what the drives can choose from, so that the
+nearest one has ``qdd^T D (a - qdd) >= 0``, hence ``(u - qd)^T D qdd >= qdd^T D qdd / (2 w) >= 0``: the velocity error
+falls, whichever efforts are at their limits, and ``u`` changes by no more than what the arm can do. Where ``b`` is not
+(gyroscopic forces beyond the motors, a base that throws the arm about), only the share of ``b - g`` that is within the
+limits is compensated, as much of ``u`` is wanted, and ``D`` is ``Lambda``. With ``c = Lambda^-1 (tau - g - share (b - g))``
+the same inequality bounds the power that the motors add beyond weight and compensation by
+``qd^T Lambda c <= w/2 u^T Lambda u``, and where ``qd`` is large beside ``u`` they take energy from the arm until ``b`` is
+within the limits again. In discrete time the same holds while ``2 w`` times the period is at most 1.
+
+**Brakes.** Before the first command, and when commands stay away for longer than ``command_timeout``, the velocity law
+with ``v_c = 0`` brings the arm to rest from where it is and holds it there.
 """
 
 from __future__ import annotations
@@ -24,9 +47,11 @@ import numpy as np
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 from flexarm_sim.backend import Backend
+from flexarm_sim.box_minimum import least_in_box
 from flexarm_sim.validation import is_number
 
 MODES = ("effort", "velocity", "position")
+FLOOR = 0.1  # of an effort limit, with which an overloaded joint is taken to brake: it must not hold up the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +60,17 @@ class DriveConfig:
 
     Attributes:
         mode: ``effort`` [N*m | N], ``velocity`` [rad/s | m/s] or ``position`` [rad | m].
-        bandwidth: of the inner servo of the velocity and position modes [rad/s].
-        clip_effort: whether efforts beyond the limits of the robot description are cut.
+        bandwidth: of the inner servo of the velocity and position modes and of the brakes [rad/s].
+        clip_effort: whether the effort and velocity limits of the robot description hold.
         period: longest time between two updates of the servo, ticks are divided accordingly [s].
+        command_timeout: time without a command after which the drives brake, in simulation time [s]; 0: never.
     """
 
     mode: str = "effort"
     bandwidth: float = 200.0
     clip_effort: bool = False
     period: float = 0.001
+    command_timeout: float = 0.0
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -51,6 +78,8 @@ class DriveConfig:
         for name, value in (("bandwidth", self.bandwidth), ("period", self.period)):
             if not (is_number(value) and value > 0.0):
                 raise ConfigError(f"drive {name} is {value}, expected a positive number")
+        if not (is_number(self.command_timeout) and self.command_timeout >= 0.0):
+            raise ConfigError(f"drive command_timeout is {self.command_timeout}, expected a time [s], 0 for none")
         if self.mode != "effort" and self.bandwidth * self.period > 0.5:
             raise ConfigError(
                 f"drive bandwidth {self.bandwidth} rad/s is too high for a servo period of {self.period} s: keep their"
@@ -61,61 +90,94 @@ class DriveConfig:
 class Drives:
     """The drives of all actuated joints of a backend."""
 
-    def __init__(self, config: DriveConfig, effort_limits: Array) -> None:
+    def __init__(self, config: DriveConfig, effort_limits: Array, velocity_limits: Array, period: float) -> None:
         """Prepare the drives.
 
         Args:
             config: how they take commands.
             effort_limits: (n,) largest effort, inf where there is none [N*m | N].
+            velocity_limits: (n,) largest speed, inf where there is none [rad/s | m/s].
+            period: longest time for which an effort is held [s]; it bounds the bandwidth of the brakes.
         """
-        self._config = config
-        self._limits = effort_limits
-        self._set_point = np.zeros(len(effort_limits))
+        n = len(effort_limits)
+        self._mode = config.mode
+        self._bandwidth = min(config.bandwidth, 0.5 / period)
+        none = np.full(n, np.inf)
+        self._limits, self._fastest = (effort_limits, velocity_limits) if config.clip_effort else (none, none)
+        self._weights = 1.0 / np.where(np.isfinite(velocity_limits), velocity_limits, 1.0) ** 2
+        self._work = np.zeros((n + 8, n))
+        self.reset()
+        least_in_box(np.eye(n), np.zeros(n), self._work, np.zeros(n))  # compiled by now
 
-    def reset(self, position: Array) -> None:
-        """Forget the past.
+    def reset(self) -> None:
+        """Forget the past: the next servo begins where the arm is."""
+        self._set_point: Array | None = None
 
-        Args:
-            position: (n,) present position [rad | m].
-        """
-        self._set_point = position.copy()
-
-    def idle_command(self, position: Array) -> Array:
-        """The command that stands before the first one: no effort, no velocity, or the initial position.
-
-        Args:
-            position: (n,) initial position [rad | m].
-        """
-        return position.copy() if self._config.mode == "position" else np.zeros(len(position))
-
-    def effort(self, command: Array, backend: Backend, duration: float) -> Array:
+    def effort(self, command: Array | None, backend: Backend, duration: float) -> Array:
         """Motor effort for the next time step; the integrator of the velocity mode advances by it.
 
         Args:
-            command: (n,) in the unit of the mode.
+            command: (n,) in the unit of the mode; None: the brakes hold.
             backend: the plant that is driven, at its present state.
             duration: time for which the effort will be held [s].
 
         Returns:
             (n,) effort [N*m | N].
         """
-        if self._config.mode == "effort":
-            return self._clip(command)
-        bandwidth, state = self._config.bandwidth, backend.state()
-        if self._config.mode == "position":
-            self._set_point, rate = command, np.zeros(len(command))
-        else:
-            rate = command
+        if command is not None and self._mode == "effort":
+            self._set_point = None
+            return np.clip(command, -self._limits, self._limits)
+        w, state = self._bandwidth, backend.state()
         inertia, bias = backend.joint_dynamics()
-        demand = bandwidth**2 * (self._set_point - state.position) + bandwidth * rate - 2.0 * bandwidth * state.velocity
-        wanted = inertia @ demand + bias
-        given = self._clip(wanted)
-        # a joint at its effort limit cannot follow: its integrator waits
-        self._set_point = self._set_point + np.where(given == wanted, rate * duration, 0.0)
+        weight = backend.gravity_effort()
+        if command is not None and self._mode == "position":
+            self._set_point = None
+            wanted = self._approach(command - state.position, inertia, weight)
+            return self._within_limits(wanted, state.velocity, inertia, bias, weight)
+        rate = np.zeros(len(bias)) if command is None else np.clip(command, -self._fastest, self._fastest)
+        if self._set_point is None:
+            self._set_point = state.position + state.velocity / w
+        wanted = 0.5 * (w * (self._set_point - state.position) + rate)
+        if (np.abs(wanted) > self._fastest).any():
+            wanted = np.clip(wanted, -self._fastest, self._fastest)
+            self._set_point = state.position + (2.0 * wanted - rate) / w
+        given = self._within_limits(wanted, state.velocity, inertia, bias, weight)
+        if (np.abs(given) >= self._limits).any():
+            # the integrator stands where the law asks for what is given: it does not wind up
+            acceleration = np.linalg.solve(inertia, given - bias)
+            self._set_point = state.position + (acceleration + 2.0 * w * state.velocity - w * rate) / w**2
+        self._set_point = self._set_point + rate * duration
         return given
 
-    def _clip(self, effort: Array) -> Array:
-        if not self._config.clip_effort:
+    def _approach(self, error: Array, inertia: Array, weight: Array) -> Array:
+        """Velocity (n,) towards a position, from which the arm can stop there."""
+        needed = np.abs(inertia @ error)
+        room = np.maximum(self._limits - np.abs(weight), FLOOR * self._limits)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            stops = np.sqrt(np.nanmin(room / needed, initial=np.inf))
+            keeps = np.nanmin(self._fastest / np.abs(error), initial=np.inf)
+        return min(0.5 * self._bandwidth, stops, keeps) * error
+
+    def _within_limits(self, wanted: Array, velocity: Array, inertia: Array, bias: Array, weight: Array) -> Array:
+        """Effort (n,) within the limits whose acceleration is nearest to what leads to a wanted velocity."""
+        gain, limits = 2.0 * self._bandwidth, self._limits
+        effort: Array = inertia @ (gain * (wanted - velocity)) + bias
+        if (np.abs(effort) <= limits).all():
             return effort
-        clipped: Array = np.clip(effort, -self._limits, self._limits)
-        return clipped
+        share = _share(weight, bias - weight, limits)
+        effort = inertia @ (gain * (share * wanted - velocity)) + weight + share * (bias - weight)
+        mobility = np.linalg.inv(inertia)
+        if share == 1.0:
+            mobility = mobility @ (self._weights[:, None] * mobility)
+        n = len(limits)
+        self._work[n], self._work[n + 1] = -limits, limits
+        nearest = np.clip(effort, -limits, limits)
+        least_in_box(mobility, -mobility @ effort, self._work, nearest)
+        return nearest
+
+
+def _share(center: Array, way: Array, limits: Array) -> float:
+    """Largest share, up to 1, of a way that one can go from a center within limits; 0 where that is beyond them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rooms = (limits - center * np.sign(way)) / np.abs(way)
+    return float(np.clip(np.nanmin(rooms, initial=1.0), 0.0, 1.0)) if (np.abs(center) <= limits).all() else 0.0

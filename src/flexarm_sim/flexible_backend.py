@@ -12,6 +12,7 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.integration import runge_kutta
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.static_equilibrium import settle
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantDivergedError, PlantState
 from flexarm_sim.friction import JointFriction
@@ -99,6 +100,7 @@ class FlexibleBackend:
         effort: ArrayLike | None = None,
         modal_position: ArrayLike | None = None,
         modal_rate: ArrayLike | None = None,
+        at_rest: bool = False,
     ) -> None:
         """Set the state, the time to 0 and every external wrench to zero; see ``Backend.reset``."""
         model = self._model
@@ -116,6 +118,8 @@ class FlexibleBackend:
         self._x[model.elastic], self._v[model.elastic] = values[2], values[3]
         self._x[model.modal], self._v[model.modal] = values[5], values[6]
         self._applied[model.actuated] = values[4]
+        if at_rest:
+            self._settle(deflection is None, modal_position is None)
         if self._friction:
             self._friction.reset()
         self._time = 0.0
@@ -183,6 +187,23 @@ class FlexibleBackend:
         inertia = np.linalg.inv(model.response(model.actuated)[model.actuated])
         free = model.accelerate(np.zeros(len(model.hinge_names)))
         return inertia, -inertia @ free[model.actuated]
+
+    def gravity_effort(self) -> Array:
+        """Efforts that hold the weight; see ``Backend.gravity_effort``."""
+        still = np.zeros(self._model.size)
+        return self._model.inverse_dynamics(self._x, still, still)[self._model.actuated]
+
+    def _settle(self, base: bool, links: bool) -> None:
+        """Put the elastic joints, the modes, or both, where gravity and springs balance."""
+        model, still = self._model, np.zeros(self._model.size)
+        places = np.concatenate((model.elastic[: None if base else 0], model.modal[: None if links else 0]))
+        stiffness = model.stiffness_matrix()[np.ix_(places, places)]
+
+        def weight(x: Array) -> Array:
+            self._x[places] = x
+            return model.inverse_dynamics(self._x, still, still)[places] - stiffness @ x
+
+        self._x[places] = settle(stiffness, weight, [(*model.hinge_names, *model.mode_names)[i] for i in places])
 
     def _rub(self, solve: Callable[..., Array], *step: float) -> Array:
         """Friction effort (n,) on the joints: it needs the acceleration without it."""

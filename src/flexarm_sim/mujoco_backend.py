@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.static_equilibrium import settle
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantState, SensedState
 from flexarm_sim.beam_chain import make_chains
@@ -101,7 +102,7 @@ class MujocoBackend:
         self._chains = ChainReaders(chains, tuple(description.strain_gauges), self._model)
         self._sensor_slices = self._find_sensors("force", description.force_torque_sensors)
         self._imu_slices = self._find_sensors("accelerometer", description.imus)
-        self._twist = np.zeros(6)
+        self._twist, self._jacobian = np.zeros(6), np.zeros((3, self._model.nv))
         self._sensed: SensedState | None = None
         self._state: PlantState | None = None
         self._fresh = False  # whether accelerations and sensors are those of the present
@@ -136,6 +137,7 @@ class MujocoBackend:
         effort: ArrayLike | None = None,
         modal_position: ArrayLike | None = None,
         modal_rate: ArrayLike | None = None,
+        at_rest: bool = False,
     ) -> None:
         """Set the state, the time to 0 and every external wrench to zero; see ``Backend.reset``."""
         n, m, k = len(self._joint_names), len(self._elastic_joint_names), len(self.modes)
@@ -155,6 +157,8 @@ class MujocoBackend:
         data.qpos[self._elastic], data.qvel[self._elastic] = values[2], values[3]
         data.ctrl[:] = values[4]
         self._chains.set_modes(data, values[5], values[6])
+        if at_rest:
+            self._settle(deflection is None, modal_position is None)
         if self._friction:
             self._friction.reset()
         self._steps.forget()
@@ -216,6 +220,33 @@ class MujocoBackend:
         mujoco.mj_solveM(self._model, data, solved, rows)
         inertia = np.linalg.inv(solved[:-1, arm])
         return inertia, inertia @ solved[-1, arm]
+
+    def gravity_effort(self) -> Array:
+        """Efforts that hold the weight; see ``Backend.gravity_effort``: its power is that of the center of mass."""
+        self._refresh()
+        return self._weight(self._arm)
+
+    def _weight(self, coordinates: NDArray[np.intp]) -> Array:
+        mujoco.mj_jacSubtreeCom(self._model, self._data, self._jacobian, 0)
+        mass = float(self._model.body_subtreemass[0])
+        weight: Array = -mass * (self._model.opt.gravity @ self._jacobian[:, coordinates])
+        return weight
+
+    def _settle(self, base: bool, links: bool) -> None:
+        """Put the elastic joints, the chains, or both, where gravity and springs balance."""
+        model, data = self._model, self._data
+        places = np.concatenate((self._elastic[: None if base else 0], self._chains.coordinates[: None if links else 0]))
+        if not (len(places) and model.opt.gravity.any()):
+            return
+
+        def weight(x: Array) -> Array:
+            data.qpos[places] = x
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_comPos(model, data)
+            return self._weight(places)
+
+        names = [model.joint(int(place)).name for place in places]
+        data.qpos[places] = settle(np.diag(model.jnt_stiffness[places]), weight, names)
 
     def _changed(self) -> None:
         """What was read belongs to the past."""

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
-from flexarm_sim.backend import Backend, PlantState
+from flexarm_core.types import Array
+from flexarm_sim.backend import Backend, PlantDivergedError, PlantState
 from flexarm_sim.clock import to_stamp
 from flexarm_sim.drives import DriveConfig, Drives
 from flexarm_sim.friction import JointFriction
@@ -25,6 +26,8 @@ from flexarm_sim.strain import StrainFault, StrainGauges
 from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector
 
+ABSURD = 100.0  # times its velocity limit no joint moves, whatever a controller does: the simulation diverges
+UNLIMITED = 100.0  # [rad/s | m/s] taken as the limit of a joint that has none, and the least one of an elastic joint
 
 @dataclass(frozen=True, slots=True)
 class PlantConfig:
@@ -32,12 +35,14 @@ class PlantConfig:
 
     Attributes:
         period_ns: one tick [ns].
-        initial_position: (n,) [rad | m], None = zero, as for the next five.
+        initial_position: (n,) [rad | m], None = zero, as for the next five but in equilibrium.
         initial_velocity: (n,) [rad/s | m/s].
         initial_deflection: (m,) [m | rad].
         initial_deflection_rate: (m,) [m/s | rad/s].
         initial_modal_position: (k,) [sqrt(kg)*m].
         initial_modal_rate: (k,) [sqrt(kg)*m/s].
+        start_in_equilibrium: whether an initial deflection and modal position that are not given are those at which the
+            robot rests under gravity; else they are zero.
         drive: how the motors take commands.
         sensors: imperfections of the sensors.
         pushes: external wrenches.
@@ -53,6 +58,7 @@ class PlantConfig:
     initial_deflection_rate: tuple[float, ...] | None = None
     initial_modal_position: tuple[float, ...] | None = None
     initial_modal_rate: tuple[float, ...] | None = None
+    start_in_equilibrium: bool = True
     drive: DriveConfig = field(default_factory=DriveConfig)
     sensors: SensorSuiteConfig = field(default_factory=SensorSuiteConfig)
     pushes: tuple[Push, ...] = ()
@@ -86,11 +92,19 @@ class Plant:
         self._names, self._elastic_names = backend.joint_names, backend.elastic_joint_names
         self._check_names(description)
         self._links = tuple(description.links)
-        limits = np.array([description.joints[name].effort_limit for name in self._names])
-        self._drives = Drives(self._config.drive, limits)
+        effort, speed, elastic_speed = (
+            np.array([getattr(description.joints[name], f"{what}_limit") for name in names])
+            for what, names in (
+                ("effort", self._names), ("velocity", self._names), ("velocity", self._elastic_names),
+            )
+        )  # fmt: skip
         # only the servo of the velocity and position modes needs steps shorter than a tick
         servo = self._config.drive.mode != "effort"
         self._steps = max(1, -(-self._config.period_ns // max(1, to_stamp(self._config.drive.period)))) if servo else 1
+        self._drives = Drives(self._config.drive, effort, speed, self._config.period_ns * 1e-9 / self._steps)
+        self._absurd = ABSURD * np.where(np.isfinite(speed) & (speed > 0.0), speed, UNLIMITED)
+        self._absurd_base = ABSURD * np.where(elastic_speed < np.inf, np.maximum(elastic_speed, UNLIMITED), UNLIMITED)
+        self._timeout = to_stamp(self._config.drive.command_timeout)
         self._faults = [(to_stamp(f.start), to_stamp(f.end), f.names) for f in self._config.joint_list_faults]
         suite = self._config.sensors
         self._joint_sensors = [
@@ -135,6 +149,11 @@ class Plant:
         return self._elastic_names
 
     @property
+    def braking(self) -> bool:
+        """Whether the brakes hold the arm: there was no command yet, or none for ``command_timeout``."""
+        return self._command is None
+
+    @property
     def modes(self) -> tuple[str, ...]:
         """(k) deformation modes of the flexible links."""
         return self._backend.modes
@@ -149,19 +168,19 @@ class Plant:
             "deflection_rate": config.initial_deflection_rate,
             "modal_position": config.initial_modal_position,
             "modal_rate": config.initial_modal_rate,
+            "at_rest": config.start_in_equilibrium,
         }
         backend.reset(**initial)
-        position = backend.state().position
-        self._stamp = 0
+        self._stamp = self._heard = 0
+        self.command_timeouts = 0
         self._pushes: dict[str, tuple[Push, ...]] = {}
         for push in config.pushes:
             self._pushes[push.link] = (*self._pushes.get(push.link, ()), push)
         self._pushed: frozenset[str] = frozenset()
-        self._drives.reset(position)
-        self._command = self._drives.idle_command(position)
-        if config.drive.mode != "effort":
-            # a servo was already holding the arm before the clock started: no jump in the first reading
-            backend.reset(**initial, effort=self._drives.effort(self._command, backend, 0.0))
+        self._drives.reset()
+        self._command: Array | None = None
+        # the brakes were already holding the arm before the clock started: no jump in the first reading
+        backend.reset(**initial, effort=self._drives.effort(None, backend, 0.0))
         self._push()
         vectors = (*self._joint_sensors, *self._elastic_sensors, *self._wrench_sensors.values(), *self._imus.values())
         for sensor in vectors:
@@ -212,26 +231,45 @@ class Plant:
         """Hold a command for one tick and move on to the next.
 
         Args:
-            command: (n,) in the unit of the drive mode; None keeps the last one, or before any the idle command: no
-                effort, no velocity, or the initial position.
+            command: (n,) in the unit of the drive mode; None keeps the last one until ``command_timeout``. Before any,
+                and after that time, the brakes hold the arm.
 
         Returns:
             What the sensors say at the new stamp.
 
         Raises:
             InputError: wrong length or not finite; the plant is then unchanged.
-            PlantDivergedError: the simulation blew up.
+            PlantDivergedError: the simulation blew up: what it says is worthless.
         """
         if command is not None:
-            self._command = checked_vector("command", command, len(self._names))
+            self._command, self._heard = checked_vector("command", command, len(self._names)), self._stamp
+        elif self._command is not None and 0 < self._timeout <= self._stamp - self._heard:
+            self._command = None
+            self.command_timeouts += 1
         for _ in range(self._steps):
             begin, end = self._step_interval()
             duration = (end - begin) / 1e9
             self._backend.step(self._drives.effort(self._command, self._backend, duration), duration)
             self._stamp = end
             self._push()
+        self._stop_if_absurd()
         self._measurement = self._sample()
         return self._measurement
+
+    def _stop_if_absurd(self) -> None:
+        sensed = self._backend.sensed()
+        for names, rates, bounds in (
+            (self._names, sensed.velocity, self._absurd),
+            (self._elastic_names, sensed.deflection_rate, self._absurd_base),
+        ):
+            beyond = ~(np.abs(rates) <= bounds)
+            if beyond.any():
+                i = int(beyond.argmax())
+                raise PlantDivergedError(
+                    f"the simulated plant diverged at {self._stamp * 1e-9:.6g} s: joint '{names[i]}' moves at"
+                    f" {rates[i]:.4g} rad/s | m/s, more than {ABSURD:g} times what it can; lower the effort or the"
+                    " gains, or max_step"
+                )
 
     def _step_interval(self) -> tuple[int, int]:
         """The step that begins now [ns]: integer division puts the steps of a tick on the grid without a gap."""

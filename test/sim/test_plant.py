@@ -44,6 +44,7 @@ class PointMass:
         effort: ArrayLike | None = None,
         modal_position: ArrayLike | None = None,
         modal_rate: ArrayLike | None = None,
+        at_rest: bool = False,
     ) -> None:
         self.time = 0.0
         self.x = np.zeros(1) if position is None else np.array(position, dtype=float)
@@ -74,6 +75,9 @@ class PointMass:
 
     def joint_dynamics(self) -> tuple[Array, Array]:
         return np.array([[2.0]]), np.zeros(1)
+
+    def gravity_effort(self) -> Array:
+        return np.zeros(1)
 
 
 def flat(measurement: Measurement) -> Array:
@@ -178,7 +182,7 @@ def test_a_push_moves_a_free_mass_by_exactly_its_impulse(
     pushes = (Push("link", start, duration, (1.0, 60.0, 2.0), shape=shape), Push("link", 0.01, 0.01, (0.0, 3.0, 0.0)))
     plant = Plant(robot, MujocoBackend(robot), PlantConfig(period_ns=period_ns, pushes=pushes))
     for _ in range(40_000_000 // period_ns):
-        plant.advance()
+        plant.advance([0.0])
     impulse = 60.0 * duration * (1.0 if shape == "rectangle" else 2.0 / np.pi) + 3.0 * 0.01
     assert plant.state().velocity[0] == pytest.approx(impulse / 3.0, rel=1e-12)
     assert plant.state().acceleration[0] == 0.0
@@ -188,11 +192,11 @@ def test_a_push_that_nobody_planned_delivers_its_impulse_too_and_is_forgotten_by
     robot = one_joint(kind="prismatic")
     plant = Plant(robot, MujocoBackend(robot), PlantConfig(pushes=(Push("link", 0.0, 0.002, (0.0, 6.0, 0.0)),)))
     for _ in range(10):
-        plant.advance()
+        plant.advance([0.0])
     planned = plant.state().velocity[0]
     plant.push(Push("link", 0.010, 0.005, (0.0, 60.0, 0.0), shape="half_sine"))
     for _ in range(10):
-        plant.advance()
+        plant.advance([0.0])
     assert plant.state().velocity[0] - planned == pytest.approx(2.0 / np.pi * 60.0 * 0.005 / 3.0, rel=1e-9)
     with pytest.raises(ConfigError, match="pushed link 'nose' does not exist; valid: ground, link, tip"):
         plant.push(Push("nose", 0.1, 0.1))
@@ -200,7 +204,7 @@ def test_a_push_that_nobody_planned_delivers_its_impulse_too_and_is_forgotten_by
         plant.push(Push("link", 0.019, 0.1))
     plant.reset()
     for _ in range(30):
-        plant.advance()
+        plant.advance([0.0])
     assert plant.state().velocity[0] == pytest.approx(planned, rel=1e-12)
 
 
@@ -210,7 +214,7 @@ def test_a_push_shows_from_the_stamp_at_which_it_starts(one_joint: Any) -> None:
     plant = Plant(robot, MujocoBackend(robot), PlantConfig(pushes=(push,)))
     accelerations = [plant.state().acceleration[0]]
     for _ in range(6):
-        plant.advance()
+        plant.advance([0.0])
         accelerations.append(plant.state().acceleration[0])
     assert accelerations == pytest.approx([0, 0, 2, 2, 2, 0, 0])
 

@@ -44,20 +44,16 @@ def static_equilibrium(model: ArmModel, position: Array) -> Array:
     if held.shape != (model.n,) or not all_finite(held):
         raise InputError(f"position is {position}, expected {model.n} finite numbers")
     none, rest = np.zeros(model.n), np.zeros(model.m)
-    return settle(
-        model.K_b, lambda x: model.weight(ArmState(0, held, none, x, rest)), model.elastic_joint_names, model.m
-    )
+    return settle(model.K_b, lambda x: model.weight(ArmState(0, held, none, x, rest)), model.elastic_joint_names)
 
 
-def settle(stiffness: Array, weight: Callable[[Array], Array], names: Sequence[str], fine: int) -> Array:
+def settle(stiffness: Array, weight: Callable[[Array], Array], names: Sequence[str]) -> Array:
     """Rest ``x`` of springs ``K`` under a weight ``g(x)``.
 
     Args:
         stiffness: (k, k) K, positive definite.
         weight: ``x`` -> (k,) ``g(x)``, the gradient of the weight's potential energy.
         names: (k,) of the coordinates, for messages.
-        fine: of so many first coordinates the change of the weight is found by central differences, of the others by
-            one-sided ones: it only guides the search.
 
     Returns:
         (k,) coordinates at rest.
@@ -70,13 +66,13 @@ def settle(stiffness: Array, weight: Callable[[Array], Array], names: Sequence[s
         return x
     while share < 1.0:
         wanted = min(1.0, share + step)
-        found = _newton(stiffness, weight, x, wanted, fine)
+        found = _newton(stiffness, weight, x, wanted)
         if found is not None:
             x, share, step = found, wanted, min(LARGEST_STEP, 2.0 * step)
             continue
         step *= 0.5
         if step < SMALLEST_STEP:
-            softest = _softest(stiffness, weight, x, share, fine)
+            softest = _softest(stiffness, weight, x, share)
             raise RobotDescriptionError(
                 f"no static equilibrium: the springs give way under {100.0 * share:.3g} % of the weight that they"
                 f" carry, first along '{names[softest]}'; make it stiffer or the load lighter, choose another position,"
@@ -85,7 +81,7 @@ def settle(stiffness: Array, weight: Callable[[Array], Array], names: Sequence[s
     return x
 
 
-def _newton(stiffness: Array, weight: Callable[[Array], Array], start: Array, share: float, fine: int) -> Array | None:
+def _newton(stiffness: Array, weight: Callable[[Array], Array], start: Array, share: float) -> Array | None:
     """Equilibrium under a share of the weight near ``start``, None where none that is stable is found."""
     x, before = start.copy(), np.inf
     for _ in range(NEWTON_STEPS):
@@ -93,7 +89,7 @@ def _newton(stiffness: Array, weight: Callable[[Array], Array], start: Array, sh
         if not np.isfinite(load).all():
             return None
         try:
-            factor = np.linalg.cholesky(stiffness + share * _slope(weight, x, load, fine))
+            factor = np.linalg.cholesky(stiffness + share * _slope(weight, x, load))
         except np.linalg.LinAlgError:
             return None
         change = np.linalg.solve(factor.T, np.linalg.solve(factor, -(stiffness @ x + share * load)))
@@ -107,21 +103,18 @@ def _newton(stiffness: Array, weight: Callable[[Array], Array], start: Array, sh
     return None
 
 
-def _slope(weight: Callable[[Array], Array], x: Array, load: Array, fine: int) -> Array:
+def _slope(weight: Callable[[Array], Array], x: Array, load: Array) -> Array:
     """Symmetric (k, k) change of the weight with the coordinates."""
     slope = np.empty((len(x), len(x)))
     for i in range(len(x)):
         moved = x.copy()
         moved[i] += DIFFERENCE
-        slope[:, i] = (weight(moved) - load) / DIFFERENCE
-        if i < fine:
-            moved[i] -= 2.0 * DIFFERENCE
-            slope[:, i] += ((load - weight(moved)) / DIFFERENCE - slope[:, i]) / 2.0
+        slope[:, i] = (weight(moved) - load) / DIFFERENCE  # it only guides the search
     return 0.5 * (slope + slope.T)
 
 
-def _softest(stiffness: Array, weight: Callable[[Array], Array], x: Array, share: float, fine: int) -> int:
+def _softest(stiffness: Array, weight: Callable[[Array], Array], x: Array, share: float) -> int:
     """The coordinate that takes most of the energy of what gives way first."""
     scale = 1.0 / np.sqrt(np.diag(stiffness))
-    total = stiffness + share * _slope(weight, x, weight(x), fine)
+    total = stiffness + share * _slope(weight, x, weight(x))
     return int(np.abs(np.linalg.eigh(total * np.outer(scale, scale))[1][:, 0]).argmax())
