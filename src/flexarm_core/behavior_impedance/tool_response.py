@@ -17,6 +17,7 @@ from flexarm_core.behavior_impedance.layout import (
     CARRIED,
     DAMPING,
     FELT,
+    FELT_FROM,
     FORCE,
     LAST_ACCELERATION,
     SET_ACCELERATION,
@@ -101,7 +102,7 @@ def respond(
         for i in range(6):
             for c in range(1, columns):
                 force[i, c] = momentum[i, c] = 0.0
-            force[i, 1], force[i, 2] = state[CARRIED + i], wrench[i]
+            force[i, 1], force[i, 2] = state[CARRIED + i], wrench[i] - state[FELT_FROM + i]
             for j in range(6):
                 momentum[i, 2] += M[i, j] * state[FELT + j]
             if columns > 3:

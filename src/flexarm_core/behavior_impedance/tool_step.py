@@ -26,6 +26,7 @@ from flexarm_core.behavior_impedance.layout import (
     ERROR,
     FELT,
     FELT_ACCELERATION,
+    FELT_FROM,
     FREED,
     HELD_BACK,
     KNOWN,
@@ -106,10 +107,12 @@ def tool_step(
         _carry(missing, state, V, y)
     if carries:
         _fade(dt, settings, state, V, y)
-        _bound(dt, settings, state, V0, V, y)
+        if not changed:
+            _bound(dt, settings, state, V0, V, y)
     for i in range(6):
-        state[FELT_ACCELERATION + i] = (V[i, 2] - state[FELT + i]) / dt
-        state[FELT + i] = V[i, 2]
+        state[FELT_ACCELERATION + i] = 0.0 if changed else (V[i, 2] - state[FELT + i]) / dt
+        state[FELT + i] = 0.0 if changed else V[i, 2]
+        state[FELT_FROM + i] = wrench[i] if changed else state[FELT_FROM + i]
     # to the end of the sample
     for i in range(6):
         step = y[i, 0] + y[i, 1]
