@@ -52,6 +52,7 @@ MUCH, ROUNDING = 0.1, 1e-9  # part of a motion that is much to miss; what is rou
 WITHIN = 1.0 - 1e-6  # part of the allowed step that is used, for rounding
 PATIENT = 10.0  # samples for which a program's own motion is held back to the allowed step
 RAMP_SHARE = 0.5  # part of the allowed step that fading takes: the rest is for what the motion itself does
+LEAST_SHARE = 0.1  # part of it that fading takes whatever the motion does
 
 
 @kernel
@@ -106,7 +107,7 @@ def tool_step(
             missing[i] = settings[AXES + i] * (V0[i] + kept[i] * dt - V[i, 0] - V[i, 1])
         _carry(missing, state, V, y)
     if carries:
-        _fade(dt, settings, state, V, y)
+        _fade(dt, settings, state, V0, V, y)
         if not changed:
             _bound(dt, settings, state, V0, V, y)
     for i in range(6):
@@ -167,12 +168,25 @@ def _carry(missing: Array, state: Array, V: Array, y: Array) -> None:
 
 
 @kernel
-def _fade(dt: float, settings: Array, state: Array, V: Array, y: Array) -> None:
-    """Take the carried force away, by no more than the allowed step of the acceleration that it makes."""
-    linear = math.sqrt(V[0, 1] ** 2 + V[1, 1] ** 2 + V[2, 1] ** 2) / dt
-    angular = math.sqrt(V[3, 1] ** 2 + V[4, 1] ** 2 + V[5, 1] ** 2) / dt
-    keep = max(1.0 - RAMP_SHARE * settings[STEPS] / max(linear, 1e-300), 0.0)
-    keep = max(keep, 1.0 - RAMP_SHARE * settings[STEPS + 1] / max(angular, 1e-300))
+def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
+    """Step of the acceleration from the sample before (6,), but for what the measured wrench makes of it."""
+    for i in range(6):
+        felt = (V[i, 2] - state[FELT + i]) / dt - state[FELT_ACCELERATION + i]
+        out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt - state[LAST_ACCELERATION + i] - felt
+
+
+@kernel
+def _fade(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Array) -> None:
+    """Take the carried force away: what it makes of the acceleration, by what the motion leaves of the allowed step."""
+    step, keep = np.empty(6), 0.0
+    _step(dt, state, V0, V, step)
+    for part in range(2):
+        made, size, most = 0.0, 0.0, settings[STEPS + part]
+        for i in range(3 * part, 3 * part + 3):
+            made += (V[i, 1] / dt) ** 2
+            size += step[i] ** 2
+        fading = min(max(WITHIN * most - math.sqrt(size), LEAST_SHARE * most), RAMP_SHARE * most)
+        keep = max(keep, 1.0 - fading / max(math.sqrt(made), 1e-300))
     for i in range(6):
         state[CARRIED + i] *= keep
         V[i, 1] *= keep
@@ -186,17 +200,16 @@ def _bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arr
     What the new program itself asks for, sample after sample, is held back for some samples only, and ever less: the
     law is never governed by a bound.
     """
-    step, missing = np.empty(6), np.zeros(6)
-    for i in range(6):
-        felt = (V[i, 2] - state[FELT + i]) / dt - state[FELT_ACCELERATION + i]
-        step[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt - state[LAST_ACCELERATION + i] - felt
-    beyond, most = False, WITHIN * max(1.0, state[HELD_BACK] / PATIENT)
-    for part in range(0, 6, 3):
-        size = math.sqrt(step[part] ** 2 + step[part + 1] ** 2 + step[part + 2] ** 2)
-        if size > most * settings[STEPS + part // 3]:
+    step, missing, beyond = np.empty(6), np.zeros(6), False
+    _step(dt, state, V0, V, step)
+    for part in range(2):
+        size, most = 0.0, WITHIN * max(1.0, state[HELD_BACK] / PATIENT) * settings[STEPS + part]
+        for i in range(3 * part, 3 * part + 3):
+            size += step[i] ** 2
+        if size > most * most:
             beyond = True
-            for i in range(part, part + 3):
-                missing[i] = -step[i] * (1.0 - most * settings[STEPS + part // 3] / size) * dt
+            for i in range(3 * part, 3 * part + 3):
+                missing[i] = -step[i] * (1.0 - most / math.sqrt(size)) * dt
     if beyond:
         _carry(missing, state, V, y)
         state[HELD_BACK] += 1.0
