@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from robots import find
-from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
@@ -281,6 +280,7 @@ class Course:
         wanted: (k,) with which it should [N].
         speed: largest of the tool [m/s].
         held: samples at which the law did not govern.
+        hindered: samples at which a singularity or a limit of a joint kept the joints from what the law asked for.
         failures: of behaviors.
     """
 
@@ -290,6 +290,7 @@ class Course:
     wanted: Array
     speed: float
     held: int
+    hindered: int
     failures: list[str] = field(default_factory=list)
 
 
@@ -331,7 +332,7 @@ def run(program: Program, every: int, samples: int, noise_of_wrench: float = 0.0
     made = begin(program.arm, program.start, program.config(0.0, noise[0, -1]))
     wall = Wall(program)
     joints, tool = np.empty((samples, program.arm.chain.n)), np.empty((samples, 3))
-    force, wanted, speed, held = np.empty(samples), np.zeros(samples), 0.0, 0
+    force, wanted, speed, held, hindered = np.empty(samples), np.zeros(samples), 0.0, 0, 0
     for k in range(samples):
         if k % every == 0:
             specs = program.specs(k * dt, noise[k])
@@ -346,9 +347,12 @@ def run(program: Program, every: int, samples: int, noise_of_wrench: float = 0.0
         output = made.update((k + 1) * step, dt, wrench)
         wall.advance(made.solver.position)
         joints[k], tool[k] = made.solver.position, output.position
+        if not output.held:
+            status = made.solver.status()
+            hindered += bool(status.dropped or status.damped or status.limited)
         speed, held = max(speed, float(np.linalg.norm(output.twist[:3]))), held + bool(output.held)
     failures = [f"{active.spec.name}: {active.failure}" for active in made.behaviors if active.failure]
-    return Course(joints, tool, force, wanted, speed, held, failures)
+    return Course(joints, tool, force, wanted, speed, held, hindered, failures)
 
 
 def violations(program: Program, course: Course) -> list[str]:
@@ -387,8 +391,3 @@ def differences(program: Program, one: Course, other: Course) -> dict[str, float
 def _size(rows: Array) -> float:
     """Root of the mean square length of rows."""
     return float(np.sqrt((rows**2).sum(axis=1).mean()))
-
-
-def turned(rng: np.random.Generator, size: float) -> list[float]:
-    """Random roll, pitch, yaw of a turn by up to ``size`` [rad]."""
-    return Rotation.from_rotvec(size * rng.uniform(-1.0, 1.0, 3)).as_euler("xyz").tolist()
