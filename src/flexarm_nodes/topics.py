@@ -55,7 +55,7 @@ CONTROL = _reliable(10)
 NEWEST = _reliable(1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
 # Several changes may come between two samples, and each of them counts.
-CHANGES = _reliable(100)
+CHANGES = _reliable(1000)
 # A recorder must not lose a sample, however far it lags behind: what is recorded is kept so long by its publisher too.
 # Commands and joint states are not: who slept must not find old ones.
 EVERY_SAMPLE = _reliable(10000)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.behavior_impedance.setting import LARGEST
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
@@ -92,6 +93,8 @@ def _matrix(name: str, values: tuple[float, ...], k: int, sizes: tuple[int, ...]
     if array.ndim != 1 or array.size not in sizes or not np.isfinite(array).all():
         wanted = " or ".join(str(size) for size in dict.fromkeys(sizes))
         raise ConfigError(f"{name} needs {wanted} finite numbers, got {values}")
+    if np.abs(array).max() > LARGEST:
+        raise ConfigError(f"{name} must be no larger than {LARGEST:g}, got {values}")
     return array.reshape(k, k) if array.size == k * k and k > 1 else np.eye(k) * array
 
 

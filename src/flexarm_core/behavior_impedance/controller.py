@@ -92,6 +92,7 @@ class BehaviorImpedanceController:
         self._refusals: dict[str, float] = {}  # how long it counts yet that a behaviour let no motion pass [s]
         self.output = ImpedanceOutput()
         self.set_config(config)
+        self._last_settings = self._settings
 
     # Set-up -----------------------------------------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ class BehaviorImpedanceController:
         Raises:
             ConfigError: matrices of another number of joints, or not positive.
         """
-        self._settings = config.table(self.arm.chain.n)
+        self._settings = config.table(self.arm.chain.n)  # that of the sample before stays as it is
         self._axes = np.array(config.axes, dtype=bool)
         self._config = config
         self._state[layout.CHANGED] = 1.0
@@ -237,9 +238,10 @@ class BehaviorImpedanceController:
             state[layout.CHANGED] = 1.0
         out = self._out
         law_step(
-            dt, self.arm.length_scale, self._settings, self._ensemble.total, state, self._frames, self._J,
-            solver.velocity, sample.wrench, out,
+            dt, self.arm.length_scale, self._settings, self._ensemble.total, self._last_settings,
+            self._ensemble.last_total, state, self._frames, self._J, solver.velocity, sample.wrench, out,
         )  # fmt: skip
+        self._last_settings = self._settings
         if not out.dot(out) < TOO_LARGE**2:
             self._rest(dt, "the forces of the behaviours are too large for the law")
             return
@@ -289,7 +291,7 @@ class BehaviorImpedanceController:
         state[layout.LAST_ACCELERATION :][:6] = 0.0
         state[layout.JOINT_PART :] = 0.0
         state[layout.CARRIED :][:6] = 0.0
-        state[layout.CHANGED] = 1.0
+        state[layout.KNOWN] = 0.0
 
     def _tell(self, acceleration: Array) -> None:
         p, R = self._position.copy(), self._rotation.copy()

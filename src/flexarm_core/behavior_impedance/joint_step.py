@@ -1,62 +1,68 @@
 """The redundant joints' part of the law: one sample of the impedance in their space (compiled).
 
-With ``N`` the basis of the space: ``N^T M_q N rho'' + N^T B_q N rho' = N^T sum tau_b``.
+With ``N`` the basis of the space: ``N^T M_q N rho'' + N^T B_q N rho' = N^T (sum tau_b + c)``; ``c`` makes up for changes
+as the force of that name does in :mod:`tool_step`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.layout import CHANGED, JOINT_MATRICES, JOINT_PART, OUT_JOINTS, STEPS, TOOL_PART
+from flexarm_core.behavior_impedance.layout import (
+    CHANGED,
+    JOINT_MATRICES,
+    JOINT_PART,
+    KNOWN,
+    OUT_JOINTS,
+    STEPS,
+    TOOL_PART,
+)
 from flexarm_core.behavior_impedance.motion_space import solve
-from flexarm_core.behavior_impedance.tool_step import RAMP_SHARE, WITHIN
+from flexarm_core.behavior_impedance.tool_step import RAMP_SHARE
 from flexarm_core.compiled import kernel, view
 from flexarm_core.types import Array
 
 
 @kernel
-def joint_step(dt: float, settings: Array, total: Array, state: Array, velocity: Array, N: Array, out: Array) -> None:
-    """The redundant joints' part, by the implicit Euler method: their displacement (n,) into ``out[OUT_JOINTS:]``."""
+def joint_step(
+    dt: float, settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, velocity: Array,
+    N: Array, out: Array,
+) -> None:  # fmt: skip
+    """The redundant joints' part, by the implicit Euler method: their displacement (n,) into ``out[OUT_JOINTS:]``.
+
+    Args as of :func:`tool_step`, and:
+        velocity: (n,) of the commanded joints [rad/s | m/s].
+        N: (n, r) orthonormal basis of the joint motions that leave the tool where it is.
+    """
     n, r = N.shape
     for i in range(n):
         out[OUT_JOINTS + i] = 0.0
     if r == 0:
         return
-    A, X, W, S = np.empty((r, r)), np.empty((r, 2)), np.empty((n, r)), np.empty((n, r))
-    M, B = view(settings, JOINT_MATRICES, (n, n)), view(settings, JOINT_MATRICES + n * n, (n, n))
-    Ke, Ky = view(total, TOOL_PART + 2 * n, (n, n)), view(total, TOOL_PART + 2 * n + n * n, (n, n))
-    rho, reduced = np.empty(r), np.empty((r, r))
+    A, X, rho, kept = np.empty((r, r)), np.empty((r, 2)), np.zeros(r), np.zeros(r)
     for c in range(r):
-        rho[c] = 0.0
         for i in range(n):
             rho[c] += N[i, c] * velocity[i]
-            W[i, c] = S[i, c] = 0.0
-            for j in range(n):
-                W[i, c] += M[i, j] * N[j, c]
-                S[i, c] += (dt * B[i, j] + dt * dt * (Ke[i, j] + Ky[i, j])) * N[j, c]
-    for a in range(r):
-        for b in range(r):
-            reduced[a, b] = A[a, b] = 0.0
+    if state[KNOWN] == 0.0:
+        for c in range(r):  # the acceleration of the sample before
+            kept[c] = rho[c]
             for i in range(n):
-                reduced[a, b] += N[i, a] * W[i, b]
-                A[a, b] += N[i, a] * (W[i, b] + S[i, b])
-    for a in range(r):
-        f = g = 0.0
+                kept[c] += dt * N[i, c] * state[JOINT_PART + n + i]
+    elif state[CHANGED] > 0.0:
+        Ke = view(old_total, TOOL_PART + 2 * n, (n, n))
+        Ky = view(old_total, TOOL_PART + 2 * n + n * n, (n, n))
         for i in range(n):
-            f += N[i, a] * (total[TOOL_PART + i] + total[TOOL_PART + n + i])
-            g += N[i, a] * state[JOINT_PART + i]
-        X[a, 0], X[a, 1] = dt * f, dt * g
-        for b in range(r):
-            X[a, 0] += reduced[a, b] * rho[b]
-    G = A.copy()
-    solve(G, X)
-    if state[CHANGED] > 0.0:
-        for a in range(r):
-            X[a, 1] = 0.0
-    else:
-        _fade(dt, settings, N, X)
-    _bound_step(dt, settings, state, rho, N, X)
-    # the effort that makes up for the change
+            for j in range(n):
+                old_total[TOOL_PART + i] -= dt * Ke[i, j] * velocity[j]
+                old_total[TOOL_PART + n + i] -= dt * Ky[i, j] * velocity[j]
+        _respond(dt, old_settings, old_total, state, rho, N, A, X)
+        for c in range(r):
+            kept[c] = X[c, 0] + X[c, 1]
+    _respond(dt, settings, total, state, rho, N, A, X)
+    if state[CHANGED] > 0.0 or state[KNOWN] == 0.0:
+        for c in range(r):
+            X[c, 1] = kept[c] - X[c, 0]
+    _fade(dt, settings, N, X)
     for i in range(n):
         state[JOINT_PART + i] = 0.0
     for a in range(r):
@@ -75,6 +81,39 @@ def joint_step(dt: float, settings: Array, total: Array, state: Array, velocity:
 
 
 @kernel
+def _respond(
+    dt: float, settings: Array, total: Array, state: Array, rho: Array, N: Array, A: Array, X: Array
+) -> None:
+    """Rates (r, 2) at the end of the sample, of the program and of the carried effort, into ``X``; ``A X = ...``."""
+    n, r = N.shape
+    W, S, reduced, G = np.empty((n, r)), np.empty((n, r)), np.empty((r, r)), np.empty((r, r))
+    M, B = view(settings, JOINT_MATRICES, (n, n)), view(settings, JOINT_MATRICES + n * n, (n, n))
+    Ke, Ky = view(total, TOOL_PART + 2 * n, (n, n)), view(total, TOOL_PART + 2 * n + n * n, (n, n))
+    for c in range(r):
+        for i in range(n):
+            W[i, c] = S[i, c] = 0.0
+            for j in range(n):
+                W[i, c] += M[i, j] * N[j, c]
+                S[i, c] += (dt * B[i, j] + dt * dt * (Ke[i, j] + Ky[i, j])) * N[j, c]
+    for a in range(r):
+        for b in range(r):
+            reduced[a, b] = A[a, b] = 0.0
+            for i in range(n):
+                reduced[a, b] += N[i, a] * W[i, b]
+                A[a, b] += N[i, a] * (W[i, b] + S[i, b])
+            G[a, b] = A[a, b]
+    for a in range(r):
+        f = g = 0.0
+        for i in range(n):
+            f += N[i, a] * (total[TOOL_PART + i] + total[TOOL_PART + n + i])
+            g += N[i, a] * state[JOINT_PART + i]
+        X[a, 0], X[a, 1] = dt * f, dt * g
+        for b in range(r):
+            X[a, 0] += reduced[a, b] * rho[b]
+    solve(G, X)
+
+
+@kernel
 def _fade(dt: float, settings: Array, N: Array, X: Array) -> None:
     """Take the carried effort away, by no more than the allowed step of the acceleration that it makes."""
     largest = 0.0
@@ -86,28 +125,3 @@ def _fade(dt: float, settings: Array, N: Array, X: Array) -> None:
     keep = max(1.0 - RAMP_SHARE * settings[STEPS + 2] / max(largest, 1e-300), 0.0)
     for a in range(N.shape[1]):
         X[a, 1] *= keep
-
-
-@kernel
-def _bound_step(dt: float, settings: Array, state: Array, rho: Array, N: Array, X: Array) -> None:
-    """Hold back what is beyond the allowed step of the acceleration, while a change is being made up for."""
-    n, r = N.shape
-    there = state[CHANGED]
-    for a in range(r):
-        there += abs(X[a, 1])
-    if there == 0.0:
-        return
-    largest, step = 0.0, np.empty(r)
-    for a in range(r):
-        step[a] = (X[a, 0] + X[a, 1] - rho[a]) / dt
-        for i in range(n):
-            step[a] -= N[i, a] * state[JOINT_PART + n + i]
-    for i in range(n):
-        part = 0.0
-        for a in range(r):
-            part += N[i, a] * step[a]
-        largest = max(largest, abs(part))
-    most = 0.0 if state[CHANGED] > 0.0 else WITHIN * settings[STEPS + 2]
-    if largest > most:
-        for a in range(r):
-            X[a, 1] -= step[a] * (1.0 - most / largest) * dt

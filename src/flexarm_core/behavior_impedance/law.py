@@ -37,8 +37,8 @@ def add_up(table: Array, total: Array) -> int:
 
 @kernel
 def law_step(
-    dt: float, scale: float, settings: Array, total: Array, state: Array, frames: Array, J: Array, velocity: Array,
-    wrench: Array, out: Array,
+    dt: float, scale: float, settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array,
+    frames: Array, J: Array, velocity: Array, wrench: Array, out: Array,
 ) -> None:  # fmt: skip
     """One sample.
 
@@ -47,6 +47,8 @@ def law_step(
         scale: by which rotations count against translations [m/rad].
         settings: table of the config.
         total: sum of the contributions.
+        old_settings: of the sample before.
+        old_total: of the sample before; used up where the program has changed.
         state: carried from sample to sample.
         frames: (n + 1, 12) of the commanded arm; the last row is the tool.
         J: (6, n).
@@ -61,11 +63,12 @@ def law_step(
         held += int(axes[i])
     there = 0.0
     for i in range(n):
-        there += abs(total[TOOL_PART + n + i])
+        there += abs(total[TOOL_PART + n + i]) + abs(old_total[TOOL_PART + n + i])
     if there > 0.0:
         damped_inverse(J, axes, scale, settings[MAPPING], inverse)
     N = np.empty((n, max(n - held, 0)))
     redundant_space(J, axes, scale, N)
-    tool_step(dt, settings, total, state, view(frames, 12 * n, (12,)), wrench, inverse, out)
-    joint_step(dt, settings, total, state, velocity, N, out)
+    pose = view(frames, 12 * n, (12,))
+    tool_step(dt, settings, total, old_settings, old_total, state, pose, wrench, inverse, out)
+    joint_step(dt, settings, total, old_settings, old_total, state, velocity, N, out)
     state[CHANGED], state[KNOWN] = 0.0, 1.0

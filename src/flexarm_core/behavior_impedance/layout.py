@@ -15,8 +15,10 @@ JOINT_MATRICES = MATRICES + 108
 # In the state that is carried from sample to sample.
 VELOCITY, SET_POSITION, SET_ROTATION, SET_TWIST, SET_ACCELERATION = 0, 6, 9, 18, 24
 ANCHOR_POSITION, ANCHOR_ROTATION, LAST_ACCELERATION, CARRIED = 30, 33, 42, 48
-KNOWN, CHANGED, LAST_WRENCH = 54, 55, 56
-JOINT_PART = 62
+KNOWN, CHANGED = 54, 55  # whether there was a sample before, of the same motion; whether its program was another one
+# The motion that the measured wrench has made since the last change, the wrench then; samples of a bounded step.
+FELT, FELT_ACCELERATION, FELT_FROM, HELD_BACK = 56, 62, 68, 74
+JOINT_PART = 75
 # In the output.
 WANTED_POSITION, WANTED_ROTATION, ERROR = 0, 3, 12
 OUT_JOINTS = 18

@@ -12,6 +12,7 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 
+LARGEST = 1e9  # nothing of an arm is larger, in SI units: beyond it a number is a mistake
 PYTHON_TYPES: dict[str, type] = {"bool": bool, "int": int, "double": float, "string": str}
 
 
@@ -61,6 +62,8 @@ class Setting:
         for item in items:
             if wanted is float and not math.isfinite(item):
                 raise ConfigError(f"{self.name} must be finite, got {value}")
+            if wanted is float and abs(item) > LARGEST:
+                raise ConfigError(f"{self.name} must be no larger than {LARGEST:g}, got {item:g}")
             if self.choices and item not in self.choices:
                 raise ConfigError(f"{self.name} must be one of {', '.join(self.choices)}; got '{item}'")
             below = self.lower is not None and item < self.lower

@@ -1,8 +1,9 @@
 """SmoothMotion: a tool path at fifth-order time laws, made ready to be read at every sample in a microsecond.
 
 Between two corners the coordinate follows the fifth-order law, at rest at both ends, in the shortest time in which the
-limits hold. With ``s = L psi(t / T)``: ``v = p' L psi' / T`` and ``a = (p'' L^2 psi'^2 + p' L psi'') / T^2``, so that
-the time of each limit follows from the largest value over the piece.
+limits hold; the first piece may begin with a motion that runs already. With ``s = L psi(t / T)``: ``v = p' L psi' / T``
+and ``a = (p'' L^2 psi'^2 + p' L psi'') / T^2``, so that the time of each limit follows from the largest value over the
+piece, and a change of limits changes ``T`` alone.
 
 Poses are kept at equal steps of time with their velocities and accelerations, and read between them by fifth-order
 Hermite polynomials: positions in the frame, orientations as rotation vectors from the step before.
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +30,9 @@ LEAST, MOST = 100, 20_000  # steps of a piece that its duration asks for: what i
 TURN = 0.02  # [rad] most that is turned in a step: orientations between are read to third order in it
 SAMPLES = 400  # at which the limits of a piece are looked at
 BETWEEN = 5e-4  # share by which a limit may be exceeded between those, and between kept poses
+ROUNDS = 5  # of matching the duration of a piece and the law that is running already
+AT_REST = (0.0, 0.0)
+GRID = np.linspace(0.0, 1.0, 41)
 ROW = 24  # numbers a kept pose: position, rotation, twist, acceleration
 
 
@@ -38,80 +44,150 @@ class SmoothMotion:
         duration: [s].
     """
 
-    def __init__(self, path: PosePath, limits: PathLimits) -> None:
+    def __init__(self, path: PosePath, limits: PathLimits, running: tuple[float, float] = AT_REST) -> None:
         """Find the time laws.
 
         Args:
             path: from the first pose on.
             limits: of the tool.
+            running: rate [m/s] and acceleration [m/s^2] of the coordinate with which it begins, as far as the first
+                piece is long enough for them.
         """
         self.path = path
         ends = np.unique(np.concatenate(([0.0], path.corners, [path.length])))
-        pieces = [(a, b, _shortest(path, a, b, limits)) for a, b in pairwise(ends)]
-        self.duration = sum(time for *_, time in pieces)
-        rows, self._steps, self._starts, begun = [], [], [], 0.0
-        for a, b, time in pieces:
-            count = 1 + max(LEAST, min(math.ceil(time / STEP), MOST), math.ceil(_largest_turn(path, a, b) / TURN))
-            rows.append(_rows(path, a, b, time, count))
-            self._steps.append(time / (count - 1))
-            self._starts.append(begun)
-            begun += time
+        self._pieces = [
+            _Piece.of(path, a, b, limits, running if a == 0.0 else AT_REST) for a, b in pairwise(ends)
+        ]
+        self._time_pieces(limits)
         still = np.zeros((2, ROW))
         p, R = path.end
         still[:, :3], still[:, 3:12] = p, R.ravel()
-        self._tables = [np.ascontiguousarray(table) for table in rows] or [still]
-        self._steps, self._starts = self._steps or [1.0], self._starts or [0.0]
+        self._tables = [piece.table(path, time) for piece, time in zip(self._pieces, self._times, strict=True)]
+        self._tables = self._tables or [still]
+
+    def _time_pieces(self, limits: PathLimits) -> None:
+        self._times = [piece.shortest(limits) for piece in self._pieces]
+        self.duration = sum(self._times)
+        self._starts = [sum(self._times[:k]) for k in range(len(self._times))] or [0.0]
+
+    def within(self, limits: PathLimits) -> SmoothMotion:
+        """The same motion along the same path, at the speed that other limits allow; made in microseconds."""
+        other = copy(self)
+        other._time_pieces(limits)
+        return other
 
     def at(self, time: float, out: Array) -> None:
         """Position (3,), rotation (9,), twist (6,) and acceleration (6,) at a time [s] into ``out`` (24,)."""
+        piece, share = self.moment(time)
+        table = self._tables[piece]
+        _read(table, 1.0 / (table.shape[0] - 1), share, out)
+        if self._times:
+            out[12:18] /= self._times[piece]
+            out[18:] /= self._times[piece] ** 2
+
+    def moment(self, time: float) -> tuple[int, float]:
+        """Which piece a time [s] lies in, and which part of its duration has passed."""
         piece = max(bisect_right(self._starts, time) - 1, 0)
-        _read(self._tables[piece], self._steps[piece], time - self._starts[piece], out)
+        passed = (time - self._starts[piece]) / self._times[piece] if self._times else 0.0
+        return piece, min(max(passed, 0.0), 1.0)
+
+    def time_of(self, piece: int, share: float) -> float:
+        """Time [s] of a moment."""
+        return self._starts[piece] + share * self._times[piece] if self._times else 0.0
+
+    def coordinate(self, time: float) -> float:
+        """Path coordinate at a time [s]."""
+        if not self._pieces:
+            return 0.0
+        piece, share = self.moment(time)
+        one = self._pieces[piece]
+        return one.a + (one.b - one.a) * float(_fifth_order(np.array([share]), one.law)[0][0])
 
 
-def _shortest(path: PosePath, a: float, b: float, limits: PathLimits) -> float:
-    """Shortest time [s] of the fifth-order law from coordinate a to b within the limits."""
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One piece of a path between corners, over its own duration as the unit of time.
+
+    Attributes:
+        a, b: path coordinates at which it begins and ends [m].
+        law: rate and acceleration with which its law begins.
+        peaks: largest linear and angular velocity and acceleration [m, rad].
+        ease: how much longer than the limits ask for it takes: one that runs already is no faster than one from rest.
+    """
+
+    a: float
+    b: float
+    law: tuple[float, float]
+    peaks: tuple[float, float, float, float]
+    ease: float = 1.0
+
+    @classmethod
+    def of(cls, path: PosePath, a: float, b: float, limits: PathLimits, running: tuple[float, float]) -> _Piece:
+        """The piece, with a law that begins as it runs already."""
+        piece = cls(a, b, AT_REST, _peaks(path, a, b, AT_REST))
+        if running == AT_REST:
+            return piece
+        time = piece.shortest(limits)
+        for _ in range(ROUNDS):  # the law depends on the duration, and that on the law
+            law = _begun(running[0] * time / (b - a), running[1] * time**2 / (b - a))
+            piece = cls(a, b, law, _peaks(path, a, b, law))
+            needed = piece.shortest(limits)
+            if needed <= time:
+                break
+            time = needed
+        return replace(piece, ease=time / needed)
+
+    def shortest(self, limits: PathLimits) -> float:
+        """Duration [s] within the limits."""
+        linear, angular, linear_change, angular_change = self.peaks
+        velocity = max(linear / limits.linear_velocity, angular / limits.angular_velocity)
+        change = max(linear_change / limits.linear_acceleration, angular_change / limits.angular_acceleration)
+        return max(velocity, math.sqrt(change)) * (1.0 + BETWEEN) * self.ease
+
+    def table(self, path: PosePath, time: float) -> Array:
+        """Kept poses and motions, a row each, for a duration of about ``time`` [s]."""
+        a, b = self.a, self.b
+        count = 1 + max(LEAST, min(math.ceil(time / STEP), MOST), math.ceil(self.peaks[1] / TURN))
+        law, rate, acceleration = _fifth_order(np.linspace(0.0, 1.0, count), self.law)
+        s, rate, acceleration = np.clip(a + (b - a) * law, a, b), (b - a) * rate, (b - a) * acceleration
+        positions, rotations = path.poses(s)
+        first, second = path.motions(np.clip(s, a, np.nextafter(b, a)))
+        twist = first * rate[:, None]
+        change = second * (rate**2)[:, None] + first * acceleration[:, None]
+        return np.column_stack((positions, rotations.reshape(count, 9), twist, change))
+
+
+def _peaks(path: PosePath, a: float, b: float, begun: tuple[float, float]) -> tuple[float, float, float, float]:
+    """Largest linear and angular velocity, linear and angular acceleration of a piece in a unit of time [m, rad]."""
     r = np.linspace(0.0, 1.0, SAMPLES + 1)
     knots = path.knots[(path.knots > a) & (path.knots < b)]  # where the limits may have a peak
-    r = np.concatenate((r, np.interp((knots - a) / (b - a), _fifth_order(r)[0], r)))
-    law, rate, acceleration = _fifth_order(r)
+    r = np.concatenate((r, np.interp((knots - a) / (b - a), _fifth_order(r, begun)[0], r)))
+    law, rate, acceleration = _fifth_order(r, begun)
     s = np.clip(a + (b - a) * law, a, np.nextafter(b, a))
     first, second = path.motions(s)
     velocity = first * ((b - a) * rate)[:, None]
     change = second * (((b - a) * rate) ** 2)[:, None] + first * ((b - a) * acceleration)[:, None]
-    times = []
-    for part, fastest, strongest in (
-        (slice(0, 3), limits.linear_velocity, limits.linear_acceleration),
-        (slice(3, 6), limits.angular_velocity, limits.angular_acceleration),
-    ):
-        times.append(np.linalg.norm(velocity[:, part], axis=1).max() / fastest)
-        times.append(math.sqrt(np.linalg.norm(change[:, part], axis=1).max() / strongest))
-    return float(max(times)) * (1.0 + BETWEEN)
+    parts = [np.linalg.norm(rows[:, k : k + 3], axis=1).max() for rows in (velocity, change) for k in (0, 3)]
+    return float(parts[0]), float(parts[1]), float(parts[2]), float(parts[3])
 
 
-def _largest_turn(path: PosePath, a: float, b: float) -> float:
-    """Fastest turn from coordinate a to b [rad], over the whole time of the piece."""
-    law, rate, _ = _fifth_order(np.linspace(0.0, 1.0, SAMPLES + 1))
-    first, _ = path.motions(np.clip(a + (b - a) * law, a, np.nextafter(b, a)))
-    return float((np.linalg.norm(first[:, 3:], axis=1) * (b - a) * rate).max())
+def _begun(rate: float, acceleration: float) -> tuple[float, float]:
+    """The nearest begin of a fifth-order law that never goes back."""
+    rate, acceleration = min(max(rate, 0.0), 2.5), min(max(acceleration, -20.0), 20.0)
+    while acceleration != 0.0 and (_fifth_order(GRID, (rate, acceleration))[1] < -1e-9).any():
+        acceleration = 0.5 * acceleration if abs(acceleration) > 1e-3 else 0.0
+    return rate, acceleration
 
 
-def _fifth_order(r: Array) -> tuple[Array, Array, Array]:
+def _fifth_order(r: Array, begun: tuple[float, float]) -> tuple[Array, Array, Array]:
+    """Fifth-order law from 0 to 1, its rate and acceleration, from those at the begin to rest."""
+    u, a = begun
+    c, d, e = 10.0 - 6.0 * u - 1.5 * a, -15.0 + 8.0 * u + 1.5 * a, 6.0 - 3.0 * u - 0.5 * a
     return (
-        r**3 * (10.0 + r * (-15.0 + 6.0 * r)),
-        30.0 * r**2 * (1.0 - r) ** 2,
-        60.0 * r * (1.0 - r) * (1.0 - 2.0 * r),
+        r * (u + r * (0.5 * a + r * (c + r * (d + r * e)))),
+        u + r * (a + r * (3.0 * c + r * (4.0 * d + r * 5.0 * e))),
+        a + r * (6.0 * c + r * (12.0 * d + r * 20.0 * e)),
     )
-
-
-def _rows(path: PosePath, a: float, b: float, time: float, count: int) -> Array:
-    law, rate, acceleration = _fifth_order(np.linspace(0.0, 1.0, count))
-    rate, acceleration = (b - a) * rate / time, (b - a) * acceleration / time**2
-    s = np.clip(a + (b - a) * law, a, b)
-    positions, rotations = path.poses(s)
-    first, second = path.motions(np.clip(s, a, np.nextafter(b, a)))
-    twist = first * rate[:, None]
-    change = second * (rate**2)[:, None] + first * acceleration[:, None]
-    return np.column_stack((positions, rotations.reshape(count, 9), twist, change))
 
 
 @kernel

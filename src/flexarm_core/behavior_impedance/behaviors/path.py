@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
 from flexarm_core.behavior_impedance.setting import Setting
-from flexarm_core.behavior_impedance.smooth_motion import ROW, SmoothMotion
+from flexarm_core.behavior_impedance.smooth_motion import AT_REST, ROW, SmoothMotion
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.path.path_constraints import PathLimits
@@ -20,10 +20,16 @@ from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.types import Array
 
 SOURCES = ("waypoints", "file", "stream")
+SAME = 0.02  # [m] a waypoint that a change moves, or turns by that over the length scale, is still that waypoint
 
 
 class Path(Behavior):
-    """Leads: ``x_b, v_b, a_b`` of a path in time. It begins where the tool is."""
+    """Leads: ``x_b, v_b, a_b`` of a path in time. It begins where the tool is.
+
+    With other limits it goes on along the same path, faster or slower. Where a change moves its waypoints by less than
+    :data:`SAME`, it goes on to the one that it was under way to. Anything else is another path, from where it led last
+    on. It never comes to rest for a change.
+    """
 
     KIND = "path"
     LEADS = True
@@ -56,6 +62,8 @@ class Path(Behavior):
         self._limits = PathLimits(*(settings[f"max_{k}_{o}"] for k in ("linear", "angular") for o in ORDERS))
         self._relative = settings["relative"]
         self._waypoints = _waypoints(settings)
+        self._geometry = tuple(settings[name] for name in ("source", "positions", "rpys", "relative", "file"))
+        self._aims: list[int] = []  # waypoint to which each segment of the path leads
         self._spec = None
         if self._source == "file":
             if not settings["file"]:
@@ -64,7 +72,9 @@ class Path(Behavior):
         self._timeout, self._jump = round(settings["timeout"] * 1e9), settings["max_jump"]
         self._length_scale, self._begun = arm.length_scale, False
         self._motion: SmoothMotion | None = None
-        self._time, self._row, self._stale = 0.0, np.zeros(ROW), False
+        # time from the begin of the motion on; below 0 it waits
+        self._time, self._row, self._stale = -self._start, np.zeros(ROW), False
+        self._origin = np.zeros(3)  # from which relative positions count
         self._given: tuple[int, Array] | None = None
 
     def begin(self, sample: MotionSample) -> None:
@@ -72,13 +82,33 @@ class Path(Behavior):
         self._row[:3], self._row[3:12] = sample.tool_position, sample.tool_rotation.ravel()
         if self._given is not None and self._distance(self._given[1], self._row) > self._jump:
             self._given = None
-        self._plan()
+        self._origin = self._row[:3].copy()
+        self._begun = True
+        self._plan(0, AT_REST)
 
     def take_over(self, old: Behavior) -> None:
-        """The path begins where the old one is; a stream goes on."""
+        """Go on from where the old one led, as fast as it led."""
         assert isinstance(old, Path)
-        self._row[:12], self._given = old._row[:12], old._given
-        self._plan()
+        self._row[:], self._given, self._begun = old._row, old._given, True
+        same = self._follows(old)
+        self._origin = old._origin.copy() if same else old._row[:3].copy()
+        if self._source == "stream":
+            return
+        self._time = min(old._time + old._start - self._start, 0.0)  # what is left to wait
+        motion, back = old._motion, old._time > 0.0 and old._phase()[1]
+        if motion is not None and self._geometry == old._geometry and (self._repeats or not back):
+            self._motion, self._aims = motion.within(self._limits), old._aims
+            if old._time > 0.0:
+                time, back = old._phase()
+                time = self._motion.time_of(*motion.moment(time))
+                self._time = 2.0 * self._motion.duration - time if back else time
+            return
+        first = 0
+        if motion is not None and not back and same:
+            passed = int(np.searchsorted(motion.path.breaks[1:], motion.coordinate(old._time) - 1e-9))
+            first = old._aims[passed] if passed < len(old._aims) else max(len(self._waypoints) - 1, 0)
+        self._plan(first, None)
+        self._time = self._time if old._time <= 0.0 else 0.0
 
     def give(self, stamp: int, position: Array, rotation: Array, twist: Array, acceleration: Array) -> None:
         """Take a reference of a stream: stamp [ns], pose (3,), (3, 3), twist (6,), acceleration (6,), base frame.
@@ -106,24 +136,43 @@ class Path(Behavior):
             self._follow_stream(sample)
         elif self._motion is not None:
             self._time += sample.dt
-            time, duration = self._time - self._start, self._motion.duration
-            back = False
-            if self._repeats and time > 0.0 and duration > 0.0:
-                turns, time = divmod(time, duration)
-                back = int(turns) % 2 == 1
-            self._motion.at(duration - time if back else time, self._row)
+            time, back = self._phase()
+            self._motion.at(time, self._row)
             if back:
                 self._row[12:18] *= -1.0
         out.lead[0] = 1.0
         out.lead_motion[:] = self._row
         out.measure[0] = self.progress
 
+    def _follows(self, old: Path) -> bool:
+        """Whether the path is that of an old self, its waypoints no farther than :data:`SAME` from where they were."""
+        if (self._source, self._relative, self._spec) != (old._source, old._relative, old._spec):
+            return self._geometry == old._geometry
+        if len(self._waypoints) != len(old._waypoints):
+            return False
+        for (p, R), (q, Q) in zip(self._waypoints, old._waypoints, strict=True):
+            if (R is None) != (Q is None) or np.linalg.norm(p - q) > SAME:
+                return False
+            if R is not None and Q is not None and self._length_scale * np.linalg.norm(R - Q) > SAME:
+                return False
+        return True
+
+    def _phase(self) -> tuple[float, bool]:
+        """Time in the motion [s], and whether it is run through backwards."""
+        assert self._motion is not None
+        duration = self._motion.duration
+        if not (self._repeats and self._time > 0.0 and duration > 0.0):
+            return self._time, False
+        turns, time = divmod(self._time, duration)
+        back = int(turns) % 2 == 1
+        return duration - time if back else time, back
+
     @property
     def progress(self) -> float:
         """Part of the path that lies behind, 0 to 1; of a stream always 0."""
         if self._motion is None or self._repeats:
             return 0.0
-        return min(max((self._time - self._start) / max(self._motion.duration, 1e-9), 0.0), 1.0)
+        return min(max(self._time / max(self._motion.duration, 1e-9), 0.0), 1.0)
 
     def note(self) -> str:
         """How far it is."""
@@ -144,20 +193,42 @@ class Path(Behavior):
         rotation_error(row[3:12].reshape(3, 3), before[3:12].reshape(3, 3), turn)
         return max(float(np.linalg.norm(row[:3] - before[:3])), self._length_scale * float(np.linalg.norm(turn)))
 
-    def _plan(self) -> None:
-        self._begun = True
+    def _plan(self, first: int, running: tuple[float, float] | None) -> None:
+        """Path from where it leads now, to the waypoints from the first one on.
+
+        Args:
+            first: waypoint to which it leads.
+            running: rate [m/s] and acceleration [m/s^2] with which it begins; None: those at which it leads now.
+
+        Raises:
+            InputError: half a turn to a waypoint.
+        """
         if self._source == "stream":
             return
         p, R = self._row[:3].copy(), self._row[3:12].reshape(3, 3).copy()
+        self._aims = []
         if self._spec is not None:
             path = self._spec.build(p, R)
         else:
             path = PosePath(p, R)
-            for position, rotation in self._waypoints:
-                goal = p + position if self._relative else position
+            for index, (position, rotation) in enumerate(self._waypoints[first:], first):
+                goal = self._origin + position if self._relative else position
                 if np.linalg.norm(goal - path.end[0]) > 1e-9 or _turned(rotation, path.end[1]):
                     path = path.line(goal, rotation)
-        self._motion, self._time = SmoothMotion(path, self._limits), 0.0
+                    self._aims.append(index)
+        self._motion = SmoothMotion(path, self._limits, _along(path, self._row) if running is None else running)
+
+
+def _along(path: PosePath, row: Array) -> tuple[float, float]:
+    """Rate [m/s] and acceleration [m/s^2] along the begin of a path of a motion in a row."""
+    if path.length == 0.0:
+        return AT_REST
+    first, second = path.derivatives(0.0)
+    weights = np.repeat((1.0, path.characteristic_length**2), 3)
+    square = float(first @ (weights * first))
+    rate = max(float(first @ (weights * row[12:18])) / square, 0.0)
+    change = float(first @ (weights * (row[18:] - second * rate**2))) / square
+    return rate, change if rate > 0.0 or change > 0.0 else 0.0
 
 
 ORDERS = ("velocity", "acceleration")

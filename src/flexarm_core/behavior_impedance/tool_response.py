@@ -1,0 +1,137 @@
+r"""What one program of behaviors does with the tool in a sample: velocity and displacement relative to its set-point.
+
+On SE(3): ``e = [p_c - p_b; phi]``, ``R_c = exp(phi) R_b``, ``V = [v_c - v_b; w_c - exp(phi) w_b]``, so that ``e' = T
+V`` with ``T = diag(1, J_l^-1(phi))``; the spring's force is ``-T^T K e``, the gradient of ``e K e / 2``, whatever the
+size of the error and the coupling in K. In a sample T is constant, taken at the middle of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from flexarm_core.behavior_impedance.impedance import propagate
+from flexarm_core.behavior_impedance.layout import (
+    AXES,
+    CARRIED,
+    DAMPING,
+    FELT,
+    FELT_FROM,
+    FORCE,
+    LAST_ACCELERATION,
+    SET_ACCELERATION,
+    SET_POSITION,
+    SET_ROTATION,
+    SET_TWIST,
+    STIFFNESS,
+    TOOL_PART,
+    VELOCITY,
+)
+from flexarm_core.behavior_impedance.rotations import rate_map, rotation_of
+from flexarm_core.behavior_impedance.tool_matrices import add_yielding, hold_only, tool_matrices
+from flexarm_core.compiled import kernel, view
+from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.types import Array
+
+SMALL_TURN = 1e-3  # [rad] error below which T does not change in a sample
+
+
+@kernel
+def respond(
+    dt: float, settings: Array, total: Array, state: Array, pose: Array, wrench: Array, inverse: Array, columns: int,
+    e: Array, V0: Array, T: Array, V: Array, y: Array,
+) -> None:  # fmt: skip
+    """One sample from the set-point that is in ``state``.
+
+    Args:
+        dt: [s].
+        settings: table of the config.
+        total: sum of the contributions.
+        state: carried from sample to sample; only read.
+        pose: (12,) of the commanded tool at the begin: rotation row by row, position [m].
+        wrench: (6,) external, on the tool at its origin [N, N*m].
+        inverse: (n, 6) ``J#``, by which yielding efforts act on the tool; zero where there are none.
+        columns: 3, or 9 with what unit forces do.
+        e: (6,) out: error at the begin [m, rad].
+        V0: (6,) out: its rate there [m/s, rad/s].
+        T: (6, 6) out: maps velocities to rates of the error.
+        V: (6, 9) out: velocities at the end: of the law, of the carried force, of the wrench alone, of unit forces.
+        y: (6, 9) out: displacements of the same.
+    """
+    n, axes = inverse.shape[0], view(settings, AXES, (6,))
+    M, B, K, S, TK = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6))
+    phi, mid, E = np.empty(3), np.empty(3), np.empty((3, 3))
+    momentum, force = np.zeros((6, columns)), np.zeros((6, columns))
+    tool_matrices(settings, total, state, M, B, K)
+    rotation_error(view(pose, 0, (3, 3)), view(state, SET_ROTATION, (3, 3)), phi)
+    rotation_of(phi, E)
+    for i in range(3):
+        e[i], e[3 + i], mid[i] = pose[9 + i] - state[SET_POSITION + i], phi[i], phi[i]
+        V0[i], V0[3 + i] = state[VELOCITY + i] - state[SET_TWIST + i], state[VELOCITY + 3 + i]
+        for j in range(3):
+            V0[3 + i] -= E[i, j] * state[SET_TWIST + 3 + j]
+    for i in range(6):
+        V0[i] *= axes[i]
+    T[:, :] = 0.0
+    passes = 2 if math.sqrt(phi[0] ** 2 + phi[1] ** 2 + phi[2] ** 2) > SMALL_TURN else 1
+    T[0, 0] = T[1, 1] = T[2, 2] = 1.0
+    for sweep in range(passes):
+        rate_map(mid, T[3:, 3:])
+        for i in range(6):
+            for j in range(6):
+                TK[i, j] = 0.0
+                for k in range(6):
+                    TK[i, j] += T[k, i] * K[k, j]
+        for i in range(6):
+            for j in range(6):
+                S[i, j] = total[STIFFNESS + 6 * i + j]
+                for k in range(6):
+                    S[i, j] += TK[i, k] * T[k, j]
+        add_yielding(total, inverse, S)
+        for i in range(6):
+            f = wrench[i] + total[FORCE + i]
+            for j in range(6):
+                f += total[DAMPING + 6 * i + j] * V0[j] - TK[i, j] * e[j]
+            for j in range(n):
+                f += inverse[j, i] * total[TOOL_PART + n + j]
+            force[i, 0] = f
+            momentum[i, 0] = 0.0
+            for j in range(6):
+                momentum[i, 0] += M[i, j] * V0[j]
+        for i in range(6):
+            for c in range(1, columns):
+                force[i, c] = momentum[i, c] = 0.0
+            force[i, 1], force[i, 2] = state[CARRIED + i], wrench[i] - state[FELT_FROM + i]
+            for j in range(6):
+                momentum[i, 2] += M[i, j] * state[FELT + j]
+            if columns > 3:
+                force[i, 3 + i] = 1.0
+        hold_only(axes, M, B, S, momentum, force)
+        propagate(M, B, S, dt, momentum, force, V, y)
+        if sweep + 1 < passes:
+            for i in range(3):
+                mid[i] = phi[i]
+                for j in range(3):
+                    mid[i] += 0.5 * T[3 + i, 3 + j] * (y[3 + j, 0] + y[3 + j, 1])
+
+
+@kernel
+def unchanged_acceleration(
+    dt: float, settings: Array, total: Array, state: Array, pose: Array, wrench: Array, inverse: Array, out: Array
+) -> None:
+    """Acceleration (6,) of the tool in this sample if the program of the sample before were still in force.
+
+    ``total`` is brought forward to this sample by its own stiffness and damping, its set-point by its acceleration.
+    See :func:`respond` for the arguments.
+    """
+    e, V0, T, V, y = np.empty(6), np.empty(6), np.empty((6, 6)), np.empty((6, 9)), np.empty((6, 9))
+    for i in range(6):
+        for j in range(6):
+            total[FORCE + i] -= dt * total[STIFFNESS + 6 * i + j] * state[VELOCITY + j]
+            total[FORCE + i] -= dt * total[DAMPING + 6 * i + j] * state[LAST_ACCELERATION + j]
+    respond(dt, settings, total, state, pose, wrench, inverse, 3, e, V0, T, V, y)
+    for i in range(6):
+        out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt + state[SET_ACCELERATION + i]
+        if settings[AXES + i] == 0.0:  # the joints led it
+            out[i] = state[LAST_ACCELERATION + i]
