@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from flexarm_core.base_wrench.gravity_parameters import prismatic_joints
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.types import Array
 
@@ -85,7 +86,7 @@ class GravityTable:
 
     def wrench(self, position: Array) -> Array:
         """Gravity wrench (6,) ``[f; n]`` at joint positions (n,) [rad | m]."""
-        out = np.empty(6)
+        position, out = finite("position", position, len(self.counts)), np.empty(6)
         look_up(self._flat, self.counts, self.ends, position, self._work, out)
         return out
 

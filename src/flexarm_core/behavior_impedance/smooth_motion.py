@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import number, output
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
@@ -64,6 +65,7 @@ class SmoothMotion:
 
     def at(self, time: float, out: Array) -> None:
         """Position (3,), rotation (9,), twist (6,) and acceleration (6,) at a time [s] into ``out`` (24,)."""
+        time, out = number("time", time), output("out", out, ROW)
         piece = max(bisect_right(self._starts, time) - 1, 0)
         _read(self._tables[piece], self._steps[piece], time - self._starts[piece], out)
 
