@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -128,11 +129,14 @@ def _checked(row: Parameter, value: Any) -> Any:
     """Value of a row, whole numbers as doubles where doubles are wanted: YAML writes 4 for 4.0."""
     wanted = PYTHON_TYPES[row.kind.removesuffix("[]")]
     listed = row.kind.endswith("[]")
+    unbounded = row.default if listed else (row.default, row.lower, row.upper)  # infinite only where the row says so
     items = list(value) if listed and not isinstance(value, str) and hasattr(value, "__len__") else [value]
     if wanted is float:
         items = [float(item) if type(item) is int else item for item in items]
     if any(type(item) is not wanted for item in items) or (listed and not hasattr(value, "__len__")):
         raise ConfigError(f"parameter {row.name} must be {row.kind}, got {value!r}")
+    if wanted is float and not all(math.isfinite(item) or item in unbounded for item in items):
+        raise ConfigError(f"parameter {row.name} must be finite, got {value}")
     for item in items:
         if row.choices and item not in row.choices:
             raise ConfigError(f"parameter {row.name} must be one of {', '.join(row.choices)}; got '{item}'")

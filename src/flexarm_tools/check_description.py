@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.description import Joint, Link, RobotDescription
+from flexarm_core.robot.description import Link
+from flexarm_core.robot.dynamics_check import impossible_inertia, massless_joints
 from flexarm_core.types import ArmState, Array
 from flexarm_tools.check_step import CheckStep, Finding
 
@@ -25,20 +26,6 @@ def description_steps(model: ArmModel) -> list[CheckStep]:
         model: of the robot; joints that move no mass are allowed here, and are said.
     """
     return [_frames(model), _tool(model), _masses(model), _limits(model)]
-
-
-def massless_joints(description: RobotDescription) -> list[Joint]:
-    """Joints that move no mass: neither their child link nor one that is fixed to it has an ``<inertial>``."""
-    found = []
-    for joint in description.joints.values():
-        if joint.kind == "fixed":
-            continue
-        rigid = [joint.child]
-        for link in rigid:
-            rigid += [j.child for j in description.joints.values() if j.parent == link and j.kind == "fixed"]
-        if not sum(description.links[link].mass for link in rigid) > 0.0:
-            found.append(joint)
-    return found
 
 
 def random_postures(model: ArmModel, count: int) -> Array:
@@ -74,6 +61,11 @@ def _masses(model: ArmModel) -> CheckStep:
         )
         for joint in massless_joints(model.description)
     ]
+    findings += [
+        Finding(f"missing: joint '{joint.name}' mimics '{joint.mimic}': make it fixed, or give it a motor of its own")
+        for joint in model.description.joints.values()
+        if joint.mimic
+    ]
     for link in links.values():
         wrong = _wrong_inertia(link)
         if wrong:
@@ -86,12 +78,9 @@ def _wrong_inertia(link: Link) -> str:
     """What no body's inertia can be, in words; empty where nothing is wrong."""
     if not link.mass > 0.0:
         return ""
-    a, b, c = np.linalg.eigvalsh(link.inertia)
-    if c <= 0.0:
+    if np.linalg.eigvalsh(link.inertia)[-1] <= 0.0:
         return f"{link.mass:g} kg without a moment of inertia: a point mass; MuJoCo needs some"
-    if a + b < c * (1.0 - 1e-3):
-        return f"principal inertias {a:.3g}, {b:.3g}, {c:.3g} kg*m^2 are of no body: two must sum to the third or more"
-    return ""
+    return impossible_inertia(link)
 
 
 def _limits(model: ArmModel) -> CheckStep:
@@ -106,11 +95,16 @@ def _limits(model: ArmModel) -> CheckStep:
                     f'<joint name="{lacking[0]}">{" and the others" if len(lacking) > 1 else ""}',
                 )
             )
+    findings += [
+        Finding(f"missing: <limit effort> of '{name}' is 0: the motor gives nothing")
+        for name, limit in zip(model.joint_names, model.effort_limit, strict=True)
+        if limit == 0.0
+    ]
     if not massless_joints(model.description):
         weight = np.max(
             [np.abs(model.blocks(state_at(model, q)).c_m) for q in random_postures(model, POSTURES)], axis=0
         )
-        for i in np.flatnonzero(weight > model.effort_limit):
+        for i in np.flatnonzero((weight > model.effort_limit) & (model.effort_limit > 0.0)):
             findings.append(
                 Finding(
                     f"warning: '{model.joint_names[i]}' carries up to {weight[i]:.4g} N*m of weight and can give"

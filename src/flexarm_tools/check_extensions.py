@@ -8,7 +8,8 @@ import numpy as np
 
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_tools.check_description import massless_joints, state_at
+from flexarm_core.robot.dynamics_check import massless_joints
+from flexarm_tools.check_description import state_at
 from flexarm_tools.check_step import CheckStep, Finding
 from flexarm_tools.modal_frequencies import modal_frequencies
 

@@ -7,8 +7,8 @@ from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.dynamics_check import check_dynamics, massless_joints
 from flexarm_sim.backends import BACKENDS, make_backend
-from flexarm_tools.check_description import massless_joints
 from flexarm_tools.check_step import CheckStep
 
 NO_MASSES = "cannot run: joints move no mass, see step 3"
@@ -23,8 +23,8 @@ def stage_step(model: ArmModel) -> tuple[CheckStep, bool]:
     Returns:
         The step, and whether the robot can be simulated.
     """
-    massless = bool(massless_joints(model.description))
-    lines, usable = ([f"simulated_plant: {NO_MASSES}"], False) if massless else _plants(model)
+    lacking = _lacking(model)
+    lines, usable = ([f"simulated_plant: {lacking}"], False) if lacking else _plants(model)
     kinematics = _kinematics(model)
     touch = "" if model.description.force_torque_sensors else "; feels nothing: no force/torque sensor behind the tool"
     lines += [
@@ -32,13 +32,24 @@ def stage_step(model: ArmModel) -> tuple[CheckStep, bool]:
         f"ik_redundancy_solver: {kinematics}",
         f"behavior_impedance_controller: {kinematics}{touch if kinematics.startswith('can') else ''}",
     ]
-    if massless:
+    if lacking:
         others = ("rns_vibration_controller", "reactionless_path_controller", "flexible_dynamics_estimator")
-        lines += [f"{name}: {NO_MASSES}" for name in (*others, "base_wrench_torque_estimator")]
+        lines += [f"{name}: {lacking}" for name in (*others, "base_wrench_torque_estimator")]
         lines.append("hardware_gate: velocity and position commands; effort commands take masses, see step 3")
     else:
         lines += [_vibration(model), _paths(model), *_flexible(model), _base_wrench(model), "hardware_gate: can run"]
     return CheckStep("Stages", tuple(lines), state="can be simulated" if usable else "to do"), usable
+
+
+def _lacking(model: ArmModel) -> str:
+    """What keeps dynamics from being used at all, in words; empty where nothing does."""
+    if massless_joints(model.description):
+        return NO_MASSES
+    try:
+        check_dynamics(model.description)
+    except FlexarmError as error:
+        return f"cannot run: {error}"
+    return ""
 
 
 def soft_selection(model: ArmModel) -> BaseSelection | None:

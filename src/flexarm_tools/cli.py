@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from flexarm_core.errors import FlexarmError
+from flexarm_core.robot.xacro_switch import NO_XACRO
 from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, view
 from flexarm_tools.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
 
@@ -21,6 +23,7 @@ COMMANDS = {
     "calibrate": calibrate,
     "faults": faults,
 }
+READS_ROBOTS = ("run", "demo", "check", "plan", "map", "view", "calibrate")
 
 
 def main() -> None:
@@ -41,8 +44,15 @@ def run_command(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="flexarm", description="Robot arms that bend and arms on things that bend.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        command.add_arguments(commands.add_parser(name, help=command.HELP))
+        sub = commands.add_parser(name, help=command.HELP)
+        command.add_arguments(sub)
+        if name in READS_ROBOTS:
+            sub.add_argument(
+                "--no-xacro", action="store_true", help="refuse xacro files: they are programs; plain URDF needs none"
+            )
     options = parser.parse_args(arguments)
+    if getattr(options, "no_xacro", False):
+        os.environ[NO_XACRO] = "1"  # of the processes that are started, too
     return COMMANDS[options.command].run(options)
 
 

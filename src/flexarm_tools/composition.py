@@ -10,6 +10,8 @@ from typing import Any
 import yaml
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.text_file import read_text
+from flexarm_core.yaml_bounds import MOST_BYTES, excess
 from flexarm_nodes.parameter_docs import TABLES
 from flexarm_tools.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring import check_wiring
@@ -151,16 +153,17 @@ def read_parameter_file(path: Path, names: Iterable[str]) -> dict[str, dict[str,
     Raises:
         ConfigError: no such file, or no parameter file.
     """
+    text = read_text(path, "parameter file", MOST_BYTES)
+    if too_much := excess(text):
+        raise ConfigError(f"parameter file '{path}' {too_much}")
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        content = yaml.safe_load(text) or {}
         found: dict[str, dict[str, Any]] = {}
         for name in names:
             found[name] = {}
             for key in ("/**", name, f"/{name}"):
                 found[name] |= _with_dots((content.get(key) or {}).get("ros__parameters") or {})
-    except OSError as error:
-        raise ConfigError(f"parameter file '{path}' cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, AttributeError) as error:
+    except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
         raise ConfigError(
             f"'{path}' is not a ROS 2 parameter file (NODE: {{ros__parameters: ...}}): {error}"
         ) from error

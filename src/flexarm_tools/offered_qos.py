@@ -11,6 +11,7 @@ from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 
 from flexarm_core.errors import InputError
+from flexarm_core.yaml_bounds import excess
 
 NANOSECONDS = 10**9
 DURATIONS = ("deadline", "lifespan", "liveliness_lease_duration")
@@ -27,10 +28,13 @@ def read_offered_qos(text: str) -> tuple[QoSProfile, ...]:
     Raises:
         InputError: the text is not one.
     """
+    if too_much := excess(text):
+        raise InputError(f"offered_qos_profiles {too_much}")
     try:
         return tuple(_read(node) for node in yaml.safe_load(text) or ())
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"offered_qos_profiles cannot be read ({type(error).__name__}: {error}):\n{text}") from error
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"offered_qos_profiles cannot be read: {reason}") from error
 
 
 def _written(profile: QoSProfile) -> dict[str, Any]:
@@ -50,17 +54,23 @@ def _written(profile: QoSProfile) -> dict[str, Any]:
 
 
 def _read(node: dict[str, Any]) -> QoSProfile:
-    spans = {name: node[name]["sec"] * NANOSECONDS + node[name]["nsec"] for name in DURATIONS}
+    spans = {name: _whole(node[name]["sec"]) * NANOSECONDS + _whole(node[name]["nsec"]) for name in DURATIONS}
     return QoSProfile(
         history=_policy(HistoryPolicy, node["history"]),
-        depth=node["depth"],
+        depth=_whole(node["depth"]),
         reliability=_policy(ReliabilityPolicy, node["reliability"]),
         durability=_policy(DurabilityPolicy, node["durability"]),
         liveliness=_policy(LivelinessPolicy, node["liveliness"]),
-        avoid_ros_namespace_conventions=node["avoid_ros_namespace_conventions"],
+        avoid_ros_namespace_conventions=bool(node["avoid_ros_namespace_conventions"]),
         # Longer spans, which older middlewares wrote for "infinite", are more than a Duration holds.
         **{name: Duration(nanoseconds=min(span, 2**63 - 1)) for name, span in spans.items()},
     )
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**64:
+        raise ValueError(f"'{str(value)[:40]}' is no whole number >= 0")
+    return value
 
 
 def _policy(kind: type[IntEnum], value: int | str) -> IntEnum:

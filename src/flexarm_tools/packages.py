@@ -73,7 +73,11 @@ def resolve(uri: str, folder: Path, packages: Packages) -> tuple[Path, str]:
         path = share / rest
     elif "://" in uri:
         return path, f"'{uri}': only package:// and plain paths are known"
-    return path, "" if path.is_file() else f"file '{path}' does not exist"
+    try:
+        found = path.is_file()
+    except OSError:  # a name that is too long
+        found = False
+    return path, "" if found else f"file '{str(path)[:200]}' does not exist"
 
 
 def _prefix(package: str) -> Path | None:

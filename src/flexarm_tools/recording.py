@@ -6,11 +6,11 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.array_file import MOST_BYTES, ArrayFile
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
@@ -18,6 +18,8 @@ from flexarm_core.types import Array
 from flexarm_tools.recording_shapes import recording_shapes
 
 FORMAT = 7
+MOST_PACKED = 200  # times its size may a large recording unpack to: what rests packs well, and so do bombs
+OF_TICKS = frozenset(name for name, shape in recording_shapes(-1, 0, 0, 0, 0).items() if shape[:1] == (-1,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,17 +315,25 @@ def load_recording(path: Path) -> Recording:
     Raises:
         InputError: no such file, not a recording, or of another format.
     """
+    size = path.stat().st_size if path.is_file() else 0
+    archive = ArrayFile(path, "recording", InputError, max(MOST_BYTES, MOST_PACKED * size))
+    ticks = {claim.shape[0] for name, claim in archive.claims.items() if name in OF_TICKS and claim.shape}
+    unknown = sorted(archive.claims.keys() - {"meta"} - {field.name for field in fields(Recording)})
+    if archive.lacking(("meta", "time")) or unknown or len(ticks) != 1:
+        wrong = f"holds {unknown[0]}" if unknown else "lacks time, meta, or ticks in one of its arrays"
+        raise InputError(f"'{path}' is not a recording of a run: it {wrong}")
+    values: dict[str, Any] = dict(archive.load())
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            values: dict[str, Any] = {name: archive[name] for name in archive.files}
         meta = json.loads(str(values.pop("meta")))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, BadZipFile) as error:
-        raise InputError(f"'{path}' is not a recording of a run: {error}") from error
-    if meta.pop("format", None) != FORMAT:
-        raise InputError(f"'{path}' has another format than {FORMAT}: record the run again")
-    values |= {key: tuple(value) if isinstance(value, list) else value for key, value in meta.items()}
-    values["events"] = tuple(RunEvent(**event) for event in values["events"])
-    return Recording(**values)
+        if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
+            raise InputError(f"'{path}' has another format than {FORMAT}: record the run again")
+        values |= {key: tuple(value) if isinstance(value, list) else value for key, value in meta.items()}
+        values["events"] = tuple(RunEvent(**event) for event in values["events"])
+        return Recording(**values)
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"'{path}' is not a recording of a run: {' '.join(str(error).split())}") from error
 
 
 def mode_names(description: RobotDescription) -> tuple[str, ...]:

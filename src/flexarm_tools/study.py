@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from flexarm_tools.scenario_file import read_goal, read_scenario
 from flexarm_tools.schema import COMPARISONS, STUDY, STUDY_FIGURES
 from flexarm_tools.section import Section
 from flexarm_tools.yaml_document import Document, Problem, join, nearest, raise_problems
+
+RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,12 @@ def _read_runs(root: Section, packages: Packages) -> tuple[dict[str, Scenario], 
     if "runs" in root and not files:
         root.problem("runs", "a study needs at least one run")
     for name, uri in files.items():
+        if not RUN_NAME.fullmatch(name):  # it names files of the report
+            root.problem(
+                "runs",
+                f"'{name[:60]}' names no run: letters, digits, _, -, ., the first a letter or digit",
+            )
+            continue
         path, wrong = resolve(uri, root.document.path.parent, packages)
         if not uri:
             continue

@@ -12,6 +12,8 @@ from pathlib import Path
 import yaml
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.text_file import read_text
+from flexarm_core.yaml_bounds import MOST_BYTES, excess
 
 Scalar = bool | int | float | str
 ParameterValue = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
@@ -73,11 +75,11 @@ class Document:
         self.problems: list[Problem] = []
         self.root: yaml.Node | None = None
         self.indices: list[dict[Path, int]] = []
-        try:
-            self.text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = "does not exist" if not path.exists() else f"cannot be read: {error}"
-            raise ConfigError(f"{kind} file '{path}' {reason}") from error
+        if not path.exists():
+            raise ConfigError(f"{kind} file '{path}' does not exist")
+        self.text = read_text(path, f"{kind} file", MOST_BYTES)
+        if too_much := excess(self.text):
+            raise ConfigError(f"{kind} file '{path}' {too_much}")
         try:
             loader = yaml.SafeLoader(self.text)
             loader.name = str(path)  # stands in every mark: a node knows its file

@@ -226,8 +226,15 @@ def test_an_inertia_of_no_body_is_said(tmp_path):
 
 
 def test_a_limit_that_is_not_there_is_warned_of_with_its_line(tmp_path):
-    text, usable = check_robot(changed(tmp_path, r' velocity="[\d.]+"', ' velocity="0"'))
+    text, usable = check_robot(changed(tmp_path, r'type="revolute"(.*?)<limit [^>]*>', r'type="continuous"\1'))
     assert usable and 'no <limit velocity="..."> for shoulder_yaw' in text and '<joint name="shoulder_yaw">' in text
+
+
+def test_a_limit_of_zero_is_refused(tmp_path):
+    text, usable = check_robot(changed(tmp_path, r' velocity="[\d.]+"', ' velocity="0"'))
+    assert not usable and "'shoulder_yaw': <limit velocity> is 0" in text
+    text, usable = check_robot(changed(tmp_path, r' effort="[\d.]+"', ' effort="0"'))
+    assert not usable and "<limit effort> of 'shoulder_yaw' is 0" in text and "ik_redundancy_solver: can run" in text
 
 
 def test_a_joint_that_cannot_hold_its_weight_is_warned_of(tmp_path):

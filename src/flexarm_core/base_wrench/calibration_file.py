@@ -28,7 +28,9 @@ import yaml
 from flexarm_core.base_wrench.calibration import CalibrationResult
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies
 from flexarm_core.errors import ConfigError
+from flexarm_core.text_file import read_text
 from flexarm_core.types import Array
+from flexarm_core.yaml_bounds import MOST_BYTES, excess
 
 NODE = "base_wrench_torque_estimator"
 NODE_NAME = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
@@ -84,10 +86,13 @@ def read_calibration(path: str | Path, bodies: SensedBodies, node_name: str = NO
     Raises:
         ConfigError: the file cannot be read, is not of this node, or its links are not those above the sensor.
     """
+    text = read_text(path, "the calibration file", MOST_BYTES)
+    if too_much := excess(text):
+        raise ConfigError(f"the calibration file '{path}' {too_much}")
     try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"the calibration file '{path}' cannot be read: {error}") from error
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        raise ConfigError(f"the calibration file '{path}' cannot be read: {' '.join(str(error).split())}") from error
     section = document.get(node_name) if isinstance(document, dict) else None
     parameters = section.get("ros__parameters") if isinstance(section, dict) else None
     if not isinstance(parameters, dict):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from flexarm_core.base_wrench.newton_euler import STATE, P, R, place
 from flexarm_core.base_wrench.sensed_bodies import ABOVE, SensedBodies
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import ANY, finite
 from flexarm_core.types import Array
 
 
@@ -41,7 +42,7 @@ class GravityRegressor:
 
         ``Y phi`` is the wrench (6,) of the robot on the base at rest, in the sensor's frame [N, N*m].
         """
-        positions = np.ascontiguousarray(positions, dtype=float)
+        positions = finite("positions", positions, ANY, len(self.bodies.coordinates))
         out = np.zeros((len(positions), 6, self.size))
         fill_regressors(self.bodies.links, self.bodies.structure, self._fixed, positions, self._motion, self._work, out)
         return out

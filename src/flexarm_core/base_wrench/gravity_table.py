@@ -16,14 +16,15 @@ import math
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.array_file import ArrayFile
 from flexarm_core.base_wrench.gravity_parameters import prismatic_joints
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import ANY, finite, integers, numbers
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.types import Array
 
@@ -85,7 +86,7 @@ class GravityTable:
 
     def wrench(self, position: Array) -> Array:
         """Gravity wrench (6,) ``[f; n]`` at joint positions (n,) [rad | m]."""
-        out = np.empty(6)
+        position, out = finite("position", position, len(self.counts)), np.empty(6)
         look_up(self._flat, self.counts, self.ends, position, self._work, out)
         return out
 
@@ -211,19 +212,17 @@ class GravityTable:
         Raises:
             ConfigError: no such file, not a table, of other joints or another sensor.
         """
+        archive = ArrayFile(path, "gravity table")
+        missing = archive.lacking(KEYS)
+        if missing:
+            raise ConfigError(f"gravity table '{path}' lacks {', '.join(missing)}")
+        arrays = archive.load()
+        names = tuple(str(name) for name in np.atleast_1d(arrays["joint_names"]))
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: np.array(archive[name]) for name in archive.files}
-            missing = [key for key in KEYS if key not in arrays]
-            if missing:
-                raise ConfigError(f"gravity table '{path}' lacks {', '.join(missing)}")
-            names = tuple(str(name) for name in np.atleast_1d(arrays["joint_names"]))
-            counts = arrays["counts"].astype(np.int64)
-            ends, values, error = (arrays[key].astype(float) for key in ("ends", "values", "error"))
-        except ConfigError:
-            raise
-        except (OSError, ValueError, EOFError, BadZipFile) as problem:
-            raise ConfigError(f"gravity table '{path}' cannot be read: {problem}") from problem
+            counts = integers("counts", arrays["counts"], 4, ANY)
+            ends, values, error = (numbers(key, arrays[key], *arrays[key].shape) for key in ("ends", "values", "error"))
+        except InputError as problem:
+            raise ConfigError(f"gravity table '{path}': {problem}") from problem
         if names != tuple(joint_names):
             raise ConfigError(f"gravity table '{path}' is of the joints {names}, the robot has {tuple(joint_names)}")
         if str(arrays["sensor"]) != sensor:

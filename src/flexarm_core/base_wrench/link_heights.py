@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from flexarm_core.base_wrench.newton_euler import STATE, P, R, place
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
@@ -59,7 +60,7 @@ class LinkHeights:
 
     def heights(self, position: Array) -> Array:
         """Heights of all links over the base link [m] at joint positions (n,)."""
-        self._motion[0, : self._n] = position
+        self._motion[0, : self._n] = finite("position", position, self._n)
         out = np.empty(len(self._holder))
         fill_heights(self._links, self._structure, self._motion, self._work, self._holder, self._points, self._up, out)
         return out[1:] - out[0]

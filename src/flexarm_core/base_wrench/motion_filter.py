@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite
 from flexarm_core.types import Array
 
 LONGEST_GAP = 0.1  # [s] between two samples over which a difference still means something
@@ -46,6 +47,8 @@ class MotionFilter:
             position: (n,) measured [rad | m].
             velocity: (n,) measured [rad/s | m/s].
         """
+        n = len(self._turning)
+        position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         dt = -1.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
         self._stamp = stamp
         if not 0.0 < dt <= LONGEST_GAP:

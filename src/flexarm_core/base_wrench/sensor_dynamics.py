@@ -19,6 +19,7 @@ from flexarm_core.base_wrench.newton_euler import (
     newton_euler,
 )
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies
+from flexarm_core.entrance import finite
 from flexarm_core.types import Array
 
 NO_WRENCH = np.zeros(6)
@@ -60,7 +61,7 @@ class SensorDynamics:
         self._sensor = np.concatenate(([float(bodies.sensor_body)], placed[:3, :3].ravel(), placed[:3, 3]))
         self._motion = np.zeros((3, size))
         self._given = np.zeros(16)
-        self._given[:3] = gravity
+        self._given[:3] = finite("gravity", gravity, 3)
         self._work = np.zeros((count, STATE))
         self._out = np.zeros((ROWS, max(size, WIDTH)))
         self._out[:WRENCHES, : bodies.n][:, ~bodies.sensed] = np.nan  # never written
@@ -83,11 +84,13 @@ class SensorDynamics:
             gravity_wrench: (6,) likewise, in place of the model's.
         """
         motion, given, out, n = self._motion, self._given, self._out, self.bodies.n
-        motion[0], motion[1], motion[2] = position, velocity, acceleration
-        given[3:9] = wrench
+        size = motion.shape[1]
+        motion[0] = finite("position", position, size)
+        motion[1], motion[2] = finite("velocity", velocity, size), finite("acceleration", acceleration, size)
+        given[3:9] = finite("wrench", wrench, 6)
         given[9] = gravity_wrench is not None
         if gravity_wrench is not None:
-            given[10:] = gravity_wrench
+            given[10:] = finite("gravity_wrench", gravity_wrench, 6)
         newton_euler(self.bodies.links, self.bodies.structure, self._sensor, motion, given, self._work, out)
         out = out.copy()
         return JointTorques(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import number, numbers
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
@@ -96,13 +97,14 @@ class TorqueLoop:
         Returns:
             (n,) to be added to the desired effort [N*m | N].
         """
-        config = self.config
+        config, dt = self.config, number("dt", dt, 0.0)
         on = config.enabled and friction is not None
         step = dt / config.fade_time if config.fade_time > 0.0 else 1.0
         self._weight = min(max(self._weight + (step if on else -step), 0.0), 1.0)
         if on and friction is not None:
             share, corrected = 1.0 - math.exp(-config.resolved_bandwidth() * dt), np.empty(len(self._limit))
             before = NOTHING if self._friction is None else self._friction
+            friction = numbers("friction", friction, len(self._limit))
             _follow(friction, before, share, config.max_friction, self._limit, corrected)
             self._friction = corrected
         elif self._weight == 0.0:

@@ -35,6 +35,7 @@ from flexarm_core.behavior_impedance.distances import segment_distance
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.obstacles import HALF_SPACE, WIDTH, Obstacle, pack
 from flexarm_core.compiled import kernel, view
+from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -119,6 +120,8 @@ class ObstacleGuard:
         """
         if not self._obstacles:
             return True
+        n = len(self._acceleration)
+        position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         return bool(
             _admits(
                 position,
@@ -129,7 +132,7 @@ class ObstacleGuard:
                 self._table,
                 self._levers,
                 self._work,
-                dt,
+                number("dt", dt),
             )
         )
 
@@ -140,7 +143,7 @@ class ObstacleGuard:
         """
         if not self._obstacles or not self._names:
             return math.inf, "", ""
-        q = np.ascontiguousarray(position, dtype=float)
+        q = finite("position", position, len(self._acceleration))
         distance, row, k = _least_distance(q, self._links, self._capsules, self._table, self._work)
         return float(distance), self._names[row], self._obstacles[k]
 

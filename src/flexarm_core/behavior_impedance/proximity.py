@@ -23,6 +23,7 @@ from flexarm_core.behavior_impedance.avoidance_force import avoidance_force
 from flexarm_core.behavior_impedance.distances import segment_distance
 from flexarm_core.behavior_impedance.obstacles import HALF_SPACE, WIDTH, Obstacle, pack
 from flexarm_core.compiled import kernel, view
+from flexarm_core.entrance import finite, output
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.kinematic_chain import PRISMATIC
@@ -98,6 +99,7 @@ class Proximity:
         Returns:
             Least distance of all capsules and obstacles [m], also beyond the range; infinite without obstacles.
         """
+        frames = finite("frames", frames, len(self._kinds) + 1, 12)
         return float(find_contacts(frames, self._memory, len(self._kinds), len(self.links), len(self.obstacles)))
 
     def avoid(self, frames: Array, velocity: Array, effort: Array, stiffness: Array) -> float:
@@ -112,6 +114,9 @@ class Proximity:
         Returns:
             Least distance of all capsules and obstacles [m], infinite without obstacles.
         """
+        n = len(self._kinds)
+        frames, velocity = finite("frames", frames, n + 1, 12), finite("velocity", velocity, n)
+        effort, stiffness = output("effort", effort, n), output("stiffness", stiffness, n, n)
         return float(avoid(frames, velocity, self._memory, len(self.links), len(self.obstacles), effort, stiffness))
 
     @property

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import number, output
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
@@ -78,6 +79,7 @@ class SmoothMotion:
 
     def at(self, time: float, out: Array) -> None:
         """Position (3,), rotation (9,), twist (6,) and acceleration (6,) at a time [s] into ``out`` (24,)."""
+        time, out = number("time", time), output("out", out, ROW)
         piece, share = self.moment(time)
         table = self._tables[piece]
         _read(table, 1.0 / (table.shape[0] - 1), share, out)

@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
+from flexarm_core.entrance import finite
+from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.types import Array, all_finite
+from flexarm_core.types import Array
 
 CONVENTIONS = ("outboard_on_inboard", "inboard_on_outboard")
 
@@ -92,9 +93,8 @@ class ToolWrench:
         Raises:
             InputError: the reading is not six finite numbers.
         """
-        reading: Array = np.ascontiguousarray(wrench_in_sensor, dtype=float)
-        if reading.shape != (6,) or not all_finite(reading):
-            raise InputError(f"a wrench is six finite numbers, got {wrench_in_sensor}")
+        reading = finite("a wrench", wrench_in_sensor, 6)
+        gravity_in_base = finite("gravity_in_base", gravity_in_base, 3)
         _, R = self._chain.pose(position)
         on_tool = np.empty(6)
         _carry_to_tool(
@@ -106,7 +106,9 @@ class ToolWrench:
     def bias_at_rest(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
         """The bias (6,) with which a reading of an unloaded tool comes to no external wrench; see :meth:`external`."""
         _, R = self._chain.pose(position)
-        return np.asarray(wrench_in_sensor) - self._sign * self._weight(R, gravity_in_base)
+        reading = finite("a wrench", wrench_in_sensor, 6)
+        gravity_in_base = finite("gravity_in_base", gravity_in_base, 3)
+        return reading - self._sign * self._weight(R, gravity_in_base)
 
     def _weight(self, R: Array, gravity_in_base: Array) -> Array:
         """Of what hangs outboard, (6,) in the sensor's axes at its origin [N, N*m]."""

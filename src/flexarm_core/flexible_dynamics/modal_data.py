@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
-from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.array_file import ArrayFile
+from flexarm_core.entrance import finite
+from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.types import Array
 
 CLAMPED = 1e-6  # influence at the inboard node, as a part of the largest, that counts as none
@@ -150,19 +151,17 @@ def load_modal_data(path: str | Path) -> ModalData:
     Raises:
         RobotDescriptionError: no such file, not a ``.npz``, arrays missing, impossible data; every problem is said.
     """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: np.array(archive[name]) for name in archive.files}
-    except (OSError, ValueError, BadZipFile, EOFError) as error:
-        raise RobotDescriptionError(f"modal data file '{path}' cannot be read: {error}") from error
-    missing = [name for name in ("modes", *_ARRAYS) if name not in arrays and name != "damping"]
+    archive = ArrayFile(path, "modal data file", RobotDescriptionError)
+    missing = [name for name in archive.lacking(("modes", *_ARRAYS)) if name != "damping"]
     if missing:
         raise RobotDescriptionError(
-            f"modal data file '{path}' lacks {', '.join(missing)}; it has {', '.join(arrays) or 'nothing'}"
+            f"modal data file '{path}' lacks {', '.join(missing)}; it has {', '.join(archive.claims) or 'nothing'}"
         )
+    arrays = archive.load()
     try:
-        numbers = {name: arrays[name].astype(float) for name in (*_ARRAYS, "strain") if name in arrays}
-    except ValueError as error:
+        given = [name for name in (*_ARRAYS, "strain") if name in arrays]
+        numbers = {name: finite(name, arrays[name], *arrays[name].shape) for name in given}
+    except InputError as error:
         raise RobotDescriptionError(f"modal data file '{path}': {error}") from error
     numbers.setdefault("damping", np.zeros_like(numbers["stiffness"]))
     names = [str(name) for name in np.atleast_1d(arrays.get("gauges", np.array([], dtype=str)))]

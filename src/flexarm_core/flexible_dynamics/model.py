@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.entrance import ANY, expect, finite, integers, number
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics import dense, kinematics, recursion
 from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
@@ -76,7 +77,7 @@ class FlexibleModel:
         self,
         description: RobotDescription | str,
         tool_frame: str = "",
-        gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+        gravity: tuple[float, float, float] | Array = (0.0, 0.0, -9.81),
         rigid: bool = False,
     ) -> None:
         """Build the model.
@@ -89,15 +90,19 @@ class FlexibleModel:
 
         Raises:
             RobotDescriptionError: the robot is not usable; the message names the joint, link or file.
+            InputError: gravity is not three finite numbers; every method: what it is given is of another shape or not
+                finite.
         """
         if isinstance(description, str):
             description = parse_robot_description(description)
-        self.description = description
+        self.description = expect("description", description, RobotDescription)
+        gravity = finite("gravity", gravity, 3)
         self.tool_frame = description.tool_frame(tool_frame)
         self.modal_data: dict[str, ModalData] = {} if rigid else load_flexible_links(description)
         bodies, self._places = make_bodies(description, self.modal_data)
-        integers, constants = build_tree(bodies, -np.array(gravity, dtype=float))
+        integers, constants = build_tree(bodies, -gravity)
         self.arrays = (integers, constants, build_memory(integers))
+        self._x = self._v = np.zeros(0)  # of the last articulate
         self.tree, self._ws = view_tree(integers, constants), view_workspace(integers, self.arrays[2])
         self.hinge_names = tuple(body.joint for body in bodies if body.joint)
         self.mode_names = tuple(mode for body in bodies for mode in body.modes)
@@ -144,13 +149,15 @@ class FlexibleModel:
                 springs and dampers integrated by the trapezoidal rule, stable for any stiffness:
                 ``(M + t/2 C + t^2/4 K) a = T - bias - K (x + t/2 v) - C v``.
         """
-        self.set_wrenches(x, v, wrenches, step)
+        x, v = self._state(x, v)
+        self._set_wrenches(x, v, wrenches, number("step", step, 0.0))
         recursion.articulate_at(*self.arrays, x, v)
         self._x, self._v = x, v
 
     def accelerate(self, effort: Array) -> Array:
         """Accelerations (h + K,) that efforts (h,) cause at the state of the last :meth:`articulate`."""
-        acceleration = np.empty(self.size)
+        self._check_articulated()
+        effort, acceleration = finite("effort", effort, len(self.hinge_names)), np.empty(self.size)
         recursion.accelerate(*self.arrays, self._x, self._v, effort, acceleration)
         return acceleration
 
@@ -159,8 +166,10 @@ class FlexibleModel:
 
         Valid after :meth:`articulate`; each column costs one residual sweep.
         """
+        self._check_articulated()
+        coordinates = integers("coordinates", coordinates, self.size, ANY)
         columns = np.empty((self.size, len(coordinates)))
-        recursion.respond_to_each(*self.arrays, np.asarray(coordinates, dtype=np.int64), columns)
+        recursion.respond_to_each(*self.arrays, coordinates, columns)
         return columns
 
     def hinge_inertia(self) -> Array:
@@ -174,6 +183,7 @@ class FlexibleModel:
 
         The modal forces are zero exactly where the accelerations are those of a free deformation.
         """
+        x, v = self._state(x, v)
         effort, _ = self._newton_euler(x, v, acceleration, wrenches)
         recursion.hinge_forces(self.tree, x, v, np.zeros(len(self.hinge_names)), 0.0, self._ws.total)
         effort -= self._ws.total
@@ -181,6 +191,8 @@ class FlexibleModel:
 
     def body_of(self, link: str) -> int:
         """Number of a link that is a body of its own."""
+        if link not in self._body_index:
+            raise InputError(f"link '{link}' is no body of its own; bodies: {', '.join(self._body_index)}")
         return self._body_index[link]
 
     def sensor_wrenches(
@@ -195,18 +207,19 @@ class FlexibleModel:
 
     def hinge_wrenches(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> Array:
         """(bodies, 6) ``[f; n]`` of the parent's side on each body, at its origin and in its axes."""
-        return self._newton_euler(x, v, acceleration, wrenches)[1]
+        return self._newton_euler(*self._state(x, v), acceleration, wrenches)[1]
 
     def _newton_euler(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
         """Forces (h + K,) without springs and dampers of the hinges, and the wrenches through them (bodies, 6)."""
-        self.set_wrenches(x, v, wrenches)
+        acceleration = finite("acceleration", acceleration, self.size)
+        self._set_wrenches(x, v, wrenches)
         effort, through = np.empty(self.size), np.empty((len(self.tree.parent), 6))
         dense.inverse_dynamics(*self.arrays, x, v, acceleration, effort, through)
         return effort, through
 
     def mass_matrix(self, x: Array) -> Array:
         """Dense mass matrix (h + K, h + K)."""
-        self._ws.step[0] = 0.0
+        x, self._ws.step[0] = finite("x", x, self.size), 0.0
         M = np.empty((self.size, self.size))
         work = np.empty((1 + self.tree.S1.shape[2], 2, 6))
         dense.mass_matrix(*self.arrays, x, np.zeros(self.size), M, work)
@@ -214,6 +227,7 @@ class FlexibleModel:
 
     def energy(self, x: Array, v: Array) -> float:
         """Kinetic energy, strain energy of modes and springs, and potential energy of weight [J]."""
+        x, v = self._state(x, v)
         self._ws.step[0] = 0.0
         dense.load_at(*self.arrays, x, v)
         eta = x[self.modal]
@@ -251,7 +265,7 @@ class FlexibleModel:
         Raises:
             InputError: no such link.
         """
-        mount = self._place(link)
+        mount, (x, v) = self._place(link), self._state(x, v)
         self._ws.step[0] = 0.0
         dense.load_at(*self.arrays, x, v)
         if acceleration is not None:
@@ -295,23 +309,39 @@ class FlexibleModel:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _place(self, where: str | tuple[str, int]) -> Mount:
-        link = where if isinstance(where, str) else where[0]
-        if link not in self._places:
-            raise InputError(f"link '{link}' does not exist; links: {', '.join(self._places)}")
-        if isinstance(where, str):
-            return self._places[link]
-        data = self.modal_data.get(link)
-        if data is None or not 0 <= where[1] < len(data.mass):
-            raise InputError(f"link '{link}' has no node {where[1]}")
-        return node_place(self._places[link], data, where[1])
+        node = None
+        if isinstance(where, tuple) and len(where) == 2:
+            where, node = where
+        if not isinstance(where, str) or where not in self._places:
+            raise InputError(f"link '{where}' does not exist; links: {', '.join(self._places)}")
+        if node is None:
+            return self._places[where]
+        data = self.modal_data.get(where)
+        if data is None or not isinstance(node, (int, np.integer)) or not 0 <= node < len(data.mass):
+            raise InputError(f"link '{where}' has no node {node}")
+        return node_place(self._places[where], data, int(node))
 
     def set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None, step: float = 0.0) -> None:
         """Put external wrenches, in axes of the bodies at this state, and the step into the kernels' memory."""
+        self._set_wrenches(*self._state(x, v), wrenches, number("step", step, 0.0))
+
+    def _state(self, x: Array, v: Array) -> tuple[Array, Array]:
+        return finite("x", x, self.size), finite("v", v, self.size)
+
+    def _check_articulated(self) -> None:
+        if len(self._x) != self.size:
+            raise InputError("call articulate() first: it sets the state that this is about")
+
+    def _set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None, step: float = 0.0) -> None:
         self._ws.wrench[:], self._ws.force[:], self._ws.step[0] = 0.0, 0.0, 0.0
         if isinstance(wrenches, BodyWrench):
-            self._ws.wrench[wrenches.body] = wrenches.wrench
-        elif wrenches:
-            places = [(self._place(where), wrench) for where, wrench in wrenches.items()]
+            if not 0 <= wrenches.body < len(self._ws.wrench):
+                raise InputError(f"body {wrenches.body} does not exist: there are {len(self._ws.wrench)}")
+            self._ws.wrench[wrenches.body] = finite("wrench", wrenches.wrench, 6)
+        elif wrenches is not None:
+            if not isinstance(wrenches, Mapping):
+                raise InputError("wrenches must be a mapping of links to wrenches (6,), or a BodyWrench")
+            places = [(self._place(where), finite("wrench", wrench, 6)) for where, wrench in wrenches.items()]
             dense.load_at(*self.arrays, x, v)
             for mount, wrench in places:
                 self._add_wrench(mount, x, wrench)
@@ -324,7 +354,7 @@ class FlexibleModel:
         e = self.tree.first_mode[mount.body] - len(self.hinge_names)
         eta = x[self.modal[e : e + self.tree.modes[mount.body]]]
         place, influence = np.vstack((mount.node, mount.offset)), np.vstack((mount.translation, mount.rotation))
-        add_wrench(*self.arrays, mount.body, place, influence, eta, e, np.asarray(wrench, dtype=float))
+        add_wrench(*self.arrays, mount.body, place, influence, eta, e, wrench)
 
     def _on_diagonal(self, hinges: Array, modes: Array) -> Array:
         total = np.zeros((self.size, self.size))

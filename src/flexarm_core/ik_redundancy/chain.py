@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows
@@ -50,8 +51,9 @@ class Chain:
 
     def kinematics(self, position: Array) -> tuple[Array, Array, Array]:
         """Position (3,), rotation (3, 3) of the tool and its Jacobian (6, n) ``[v; w]``, axes of the base link."""
+        q = finite("position", position, self.n)
         p, R, J = np.empty(3), np.empty((3, 3)), np.empty((6, self.n))
-        tool_kinematics(self.links, np.ascontiguousarray(position, dtype=float), p, R, J)
+        tool_kinematics(self.links, q, p, R, J)
         return p, R, J
 
 

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flexarm_core.compiled import kernel, view
+from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.types import Array
 
@@ -121,16 +122,10 @@ class RedundancyStep:
         Raises:
             InputError: shapes that do not fit, or numbers that are not finite.
         """
-        J = np.ascontiguousarray(J, dtype=float)
-        t, y = np.ascontiguousarray(displacement, dtype=float), np.ascontiguousarray(offset, dtype=float)
-        fits = J.ndim == 2 and J.shape[1] == self._n and J.shape[0] >= self._rows and t.shape == J.shape[:1]
-        if not fits or y.shape != (self._n,):
-            raise InputError(
-                f"J {J.shape}, displacement {t.shape} and offset {y.shape} do not fit {self._n} joints"
-                f" and rows up to {self._rows - 1}"
-            )
-        if not (np.isfinite(J).all() and np.isfinite(t).all() and np.isfinite(y).all()):
-            raise InputError("J, displacement and offset must be finite")
+        J, y = finite("J", J, ANY, self._n), finite("offset", offset, self._n)
+        t = finite("displacement", displacement, len(J))
+        if len(J) < self._rows:
+            raise InputError(f"J has {len(J)} rows, the wanted ones go up to {self._rows - 1}")
         out = np.empty(self._n)
         redundancy_step(J, t, y, self._plan, out)
         self.kept[:] = self._plan[WEIGHTS + self._n :][:6]

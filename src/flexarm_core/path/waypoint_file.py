@@ -35,7 +35,9 @@ from scipy.spatial.transform import Rotation
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.pose_path import CHARACTERISTIC_LENGTH, PosePath
+from flexarm_core.text_file import read_text
 from flexarm_core.types import Array
+from flexarm_core.yaml_bounds import MOST_BYTES, excess
 
 KEYS = ("frame", "relative", "characteristic_length", "segments")
 SEGMENTS: dict[str, tuple[str, ...]] = {
@@ -151,10 +153,9 @@ def load_waypoint_file(path: Path | str) -> PathSpec:
     Raises:
         ConfigError: the file cannot be read, is no YAML, or holds something else; the message names line and entry.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"waypoint file '{path}' cannot be read: {error}") from error
+    text = read_text(path, "waypoint file", MOST_BYTES)
+    if too_much := excess(text):
+        raise ConfigError(f"waypoint file '{path}' {too_much}")
     try:
         # A safe loader: it makes plain values only.
         root = yaml.load(text, Loader=_Loader)
@@ -162,7 +163,7 @@ def load_waypoint_file(path: Path | str) -> PathSpec:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem or error.context}") from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: 2001-13-45 is no date
         raise ConfigError(f"{path}:1: not valid YAML: {error}") from error
     return _Reader(str(path)).spec(root)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.small_matrices import EPSILON, backward, cholesky, forward, orthogonalise_rows
 from flexarm_core.types import Array
@@ -46,12 +47,13 @@ def base_modes(H_b: Array, K_b: Array) -> BaseModes:
     Raises:
         ConfigError: the inertia is not positive definite.
     """
-    m = len(H_b)
+    H = finite("H_b", H_b, ANY, ANY)
+    m = len(H)
+    H, K = finite("H_b", H, m, m), finite("K_b", K_b, m, m)
     frequencies, shapes = np.empty(m), np.empty((m, m))
-    H, K = np.ascontiguousarray(H_b, dtype=float), np.ascontiguousarray(K_b, dtype=float)
     if not find_modes(H, K, frequencies, shapes):
         raise ConfigError(f"the base's inertia is not positive definite: {np.array2string(H, precision=4)}")
-    return BaseModes(frequencies, shapes, shapes.T @ H_b)
+    return BaseModes(frequencies, shapes, shapes.T @ H)
 
 
 @kernel

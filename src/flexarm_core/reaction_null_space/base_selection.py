@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.entrance import ANY, expect, finite
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.base_modes import base_modes, soft_mode_count
 from flexarm_core.reaction_null_space.vibration_law import select, yielding_inertia
@@ -29,7 +30,8 @@ def servo_inertia(blocks: DynamicsBlocks, rows: Array) -> Array:
 
     ``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm``: on a base that is light against the arm a small part of ``H_m``.
     """
-    inertia: Array = yielding_inertia(blocks.H_b, blocks.H_bm, blocks.H_m, np.ascontiguousarray(rows))
+    rows = finite("rows", rows, ANY, len(expect("blocks", blocks, DynamicsBlocks).H_b))
+    inertia: Array = yielding_inertia(blocks.H_b, blocks.H_bm, blocks.H_m, rows)
     return inertia
 
 
@@ -105,5 +107,6 @@ class BaseSelection:
             damping_ratio: zeta of every selected mode.
             literal_gain: g_b in place of it, 0 = none [1/s].
         """
+        expect("blocks", blocks, DynamicsBlocks)
         S, damping = select(blocks.H_b, self._model.K_b, self.rows, self.soft, damping_ratio, literal_gain)
         return SelectedCoupling(S, S @ blocks.H_bm, S @ blocks.dH_bm_qd, damping)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import ANY, finite, number
 from flexarm_core.reaction_null_space.small_matrices import EPSILON, orthogonalise_rows
 from flexarm_core.types import Array
 
@@ -49,10 +50,11 @@ def damped_inverse(matrix: Array, threshold: float, max_damping: float) -> Dampe
         threshold: singular value below which damping begins, unit of the matrix.
         max_damping: damping at a singular value of zero, unit of the matrix.
     """
-    rows, columns = matrix.shape
+    A = finite("matrix", matrix, ANY, ANY)
+    threshold, max_damping = number("threshold", threshold, 0.0), number("max_damping", max_damping, 0.0)
+    rows, columns = A.shape
     short = min(rows, columns)
     inverse, row_space, values = np.zeros((columns, rows)), np.empty((short, columns)), np.empty(short)
-    A = np.ascontiguousarray(matrix, dtype=float)
     rank, damping = invert_damped(A, threshold, max_damping, inverse, row_space, values)
     return DampedInverse(inverse, row_space[:rank], values, damping)
 

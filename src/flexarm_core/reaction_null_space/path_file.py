@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.array_file import ArrayFile
+from flexarm_core.entrance import finite, number
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.reaction_null_space.null_direction import NullDirection
 from flexarm_core.reaction_null_space.reactionless_path import ENDS, PathEnd, PathKnots, ReactionlessPath
 from flexarm_core.robot.arm_model import ArmModel
@@ -40,14 +41,19 @@ def load_path(file: str | Path, model: ArmModel) -> ReactionlessPath:
         ConfigError: no such file, not a path, of another robot, other joints or other elastic joints, or traced with
             other masses: its directions are not reactionless for this arm.
     """
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = {name: np.array(archive[name]) for name in archive.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as problem:
-        raise ConfigError(f"reactionless path '{file}' cannot be read: {problem}") from problem
-    missing = [key for key in (*NAMES, "closing_error", *KNOTS) if key not in arrays]
+    archive = ArrayFile(file, "reactionless path")
+    missing = archive.lacking((*NAMES, "closing_error", *KNOTS))
     if missing:
         raise ConfigError(f"reactionless path '{file}' lacks {', '.join(missing)}")
+    arrays = archive.load()
+    try:
+        for key in KNOTS:
+            arrays[key] = finite(key, arrays[key], *arrays[key].shape)
+        closing_error = number("closing_error", arrays["closing_error"])
+    except (InputError, TypeError) as error:
+        raise ConfigError(f"reactionless path '{file}': {error}") from error
+    if len(arrays["end_joints"].ravel()) != 2:
+        raise ConfigError(f"reactionless path '{file}': end_joints must name two joints")
     robot, names, selection, reasons, joints = (_texts(arrays[key]) for key in NAMES)
     for what, found, valid in (
         ("robot", robot, (model.description.name,)),
@@ -56,10 +62,10 @@ def load_path(file: str | Path, model: ArmModel) -> ReactionlessPath:
         if found != valid:
             raise ConfigError(f"reactionless path '{file}' is of the {what} {found}, not of {valid}")
     field = NullDirection(model, selection)
-    knots = PathKnots(*(arrays[key].astype(float) for key in KNOTS))
+    knots = PathKnots(*(arrays[key] for key in KNOTS))
     _check(file, field, knots, reasons)
     backward, forward = (PathEnd(reason, joint) for reason, joint in zip(reasons, joints, strict=True))
-    return ReactionlessPath(field, knots, backward, forward, float(arrays["closing_error"]))
+    return ReactionlessPath(field, knots, backward, forward, closing_error)
 
 
 def _texts(values: np.ndarray) -> tuple[str, ...]:  # type: ignore[type-arg]

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from flexarm_core.entrance import FLOAT, expect, finite
 from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.robot.arm_arrays import load_joints, split, take_off
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import kinematic_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_core.types import ArmState, Array, all_finite
+from flexarm_core.types import ArmState, Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class ArmModel:
         self,
         description: RobotDescription | str,
         tool_frame: str = "",
-        gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+        gravity: tuple[float, float, float] | Array = (0.0, 0.0, -9.81),
     ) -> None:
         """Build the model.
 
@@ -100,10 +101,14 @@ class ArmModel:
 
         Raises:
             RobotDescriptionError: the text is not a usable robot; the message names the joint or link.
+            InputError: gravity is not three finite numbers; every method: what it is given is of another shape or not
+                finite.
         """
         if isinstance(description, str):
             description = parse_robot_description(description)
-        self.description = description
+        self.description = expect("description", description, RobotDescription)
+        gravity = finite("gravity", gravity, 3)
+        self._seen: ArmState | None = None
         self.joint_names = description.actuated
         self.elastic_joint_names = tuple(joint.name for joint in description.elastic)
         self.n, self.m = len(self.joint_names), len(self.elastic_joint_names)
@@ -118,12 +123,12 @@ class ArmModel:
         self.effort_limit = np.array([joint.effort_limit for joint in actuated])
         self.D_m = np.array([joint.damping for joint in actuated])
         self.armature = np.array([joint.armature for joint in actuated])
-        self._build(np.asarray(gravity, dtype=float))
+        self._build(gravity)
 
     def _build(self, gravity: Array) -> None:
         try:
             model = pin.buildModelFromXML(self.description.text)
-        except ValueError as error:
+        except Exception as error:  # Boost.Python hands on whatever C++ throws
             raise RobotDescriptionError(f"Pinocchio cannot read the robot description: {error}") from error
         model.gravity.linear = gravity
         self._model = model
@@ -188,6 +193,9 @@ class ArmModel:
 
     def configuration(self, position: Array, deflection: Array) -> Array:
         """Pinocchio's configuration vector of joint positions (n,) and base deflection (m,)."""
+        return self._configuration(finite("position", position, self.n), finite("deflection", deflection, self.m))
+
+    def _configuration(self, position: Array, deflection: Array) -> Array:
         if self._elastic_first:
             return np.concatenate((deflection, position))
         angles = np.concatenate((position, deflection))
@@ -202,32 +210,36 @@ class ArmModel:
 
     def velocity(self, velocity: Array, rate: Array) -> Array:
         """Pinocchio's velocity (or acceleration) vector of joint (n,) and base (m,) velocities."""
+        return self._velocity(finite("velocity", velocity, self.n), finite("rate", rate, self.m))
+
+    def _velocity(self, velocity: Array, rate: Array) -> Array:
         if self._elastic_first:
             return np.concatenate((rate, velocity))
         v: Array = np.concatenate((velocity, rate))[self._order_v]
         return v
 
     def check_state(self, state: ArmState) -> None:
-        """Raise InputError unless the state has this arm's shapes and finite numbers."""
-        parts = (state.position, state.velocity, state.deflection, state.deflection_rate)
-        fits = parts[0].shape == parts[1].shape == (self.n,) and parts[2].shape == parts[3].shape == (self.m,)
-        if fits and all_finite(*parts):
+        """Raise InputError unless the state has this arm's shapes and finite numbers; a state is looked at once."""
+        if state is self._seen:
             return
-        for name, value, size in (
-            ("position", state.position, self.n),
-            ("velocity", state.velocity, self.n),
-            ("deflection", state.deflection, self.m),
-            ("deflection_rate", state.deflection_rate, self.m),
-        ):
-            if value.shape != (size,):
-                raise InputError(f"{name} has shape {value.shape}, expected ({size},)")
-            if not np.isfinite(value).all():
-                raise InputError(f"{name} is not finite: {value}")
+        expect("state", state, ArmState)
+        for name, size in (("position", self.n), ("velocity", self.n)):
+            self._check_part(name, getattr(state, name), size)
+        for name, size in (("deflection", self.m), ("deflection_rate", self.m)):
+            self._check_part(name, getattr(state, name), size)
+        self._seen = state
+
+    @staticmethod
+    def _check_part(name: str, value: Array, size: int) -> None:
+        finite(name, value, size)
+        if type(value) is not np.ndarray or value.dtype is not FLOAT:
+            raise InputError(f"{name} of a state must be a float64 array of shape ({size},), no {type(value).__name__}")
 
     def blocks(self, state: ArmState) -> DynamicsBlocks:
         """Blocks of the equation of motion: ``H = CRBA(q)``, ``c = RNEA(q, v, 0)``."""
-        q = self.configuration(state.position, state.deflection)
-        v = self.velocity(state.velocity, state.deflection_rate)
+        self.check_state(state)
+        q = self._configuration(state.position, state.deflection)
+        v = self._velocity(state.velocity, state.deflection_rate)
         n, m = self.n, self.m
         H_b, H_bm, H_m, c_b, c_m = np.empty((m, m)), np.empty((m, n)), np.empty((n, n)), np.empty(m), np.empty(n)
         H, c = pin.crba(self._model, self._data, q), pin.rnea(self._model, self._data, q, v, self._rest)
@@ -240,9 +252,10 @@ class ArmModel:
 
     def weight(self, state: ArmState) -> Array:
         """Gravity terms (m,) of the base rows, ``RNEA(q, 0, 0)`` [N | N*m]."""
+        self.check_state(state)
         if not self._weighs:
             return self._none
-        q = self.configuration(state.position, state.deflection)
+        q = self._configuration(state.position, state.deflection)
         gravity: Array = pin.computeGeneralizedGravity(self._model, self._data, q)[self._elastic_v]
         return gravity
 
@@ -256,13 +269,14 @@ class ArmModel:
         Raises:
             InputError: another frame was asked for.
         """
+        self.check_state(state)
         if frame == self.world_frame:
             q = np.concatenate((state.position, state.deflection))
             v = np.concatenate((state.velocity, state.deflection_rate))
-            position, rotation, twist, J, bias = self._world_to_tool.motion(q, v)
+            position, rotation, twist, J, bias = self._world_to_tool.motion_of(q, v)
             J_m, J_b = J[:, : self.n].copy(), J[:, self.n :].copy()
         elif frame == self.base_frame:  # seen from the base, the base stands still
-            position, rotation, twist, J_m, bias = self._base_to_tool.motion(state.position, state.velocity)
+            position, rotation, twist, J_m, bias = self._base_to_tool.motion_of(state.position, state.velocity)
             J_b = np.zeros((6, self.m))
         else:
             raise InputError(f"frame '{frame}' is not usable; valid: '{self.world_frame}', '{self.base_frame}'")
@@ -270,11 +284,15 @@ class ArmModel:
 
     def base_pose(self, deflection: Array) -> tuple[Array, Array]:
         """Position (3,) [m] and rotation (3, 3) of the base link under a deflection (m,), root link's frame."""
-        position, rotation, *_ = self._world_to_base.motion(deflection, self._none)
+        deflection = finite("deflection", deflection, self.m)
+        position, rotation, *_ = self._world_to_base.motion_of(deflection, self._none)
         return position, rotation
 
     def base_acceleration(self, blocks: DynamicsBlocks, state: ArmState, acceleration: Array) -> Array:
         """Acceleration (m,) that the base takes under joint accelerations (n,): first row of the equation of motion."""
+        self.check_state(state)
+        acceleration = finite("acceleration", acceleration, self.n)
+        expect("blocks", blocks, DynamicsBlocks)
         load = self.D_b @ state.deflection_rate + self.K_b @ state.deflection + blocks.c_b + blocks.H_bm @ acceleration
         return -np.linalg.solve(blocks.H_b, load).astype(np.float64, copy=False)
 
@@ -283,6 +301,7 @@ class ArmModel:
 
         ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd`` with ``xdd_b`` from :meth:`base_acceleration`.
         """
+        acceleration = finite("acceleration", acceleration, self.n)
         base = self.base_acceleration(blocks, state, acceleration)
         return blocks.H_m @ acceleration + blocks.H_bm.T @ base + blocks.c_m + self.D_m * state.velocity
 
@@ -291,8 +310,10 @@ class ArmModel:
 
         Inverse of :meth:`inverse_dynamics`; springs and dampers act as efforts of their joints.
         """
-        q = self.configuration(state.position, state.deflection)
-        v = self.velocity(state.velocity, state.deflection_rate)
+        self.check_state(state)
+        effort = finite("effort", effort, self.n)
+        q = self._configuration(state.position, state.deflection)
+        v = self._velocity(state.velocity, state.deflection_rate)
         load = np.empty(len(v))
         load_joints(
             effort, self.D_m, state.velocity, self.K_b, state.deflection, self.D_b, state.deflection_rate,
@@ -302,7 +323,8 @@ class ArmModel:
 
     def gravity_effort(self, state: ArmState) -> Array:
         """Efforts (n,) that hold the arm against gravity at rest."""
-        q = self.configuration(state.position, state.deflection)
+        self.check_state(state)
+        q = self._configuration(state.position, state.deflection)
         return pin.computeGeneralizedGravity(self._model, self._data, q)[self._actuated_v]
 
     def wrench_on_base(self, state: ArmState, acceleration: Array, base_acceleration: Array) -> Array:
@@ -311,9 +333,12 @@ class ArmModel:
         It is what passes through the first actuated joint of every arm, from RNEA with the given joint (n,) and base
         (m,) accelerations; gravity included.
         """
-        q = self.configuration(state.position, state.deflection)
-        v = self.velocity(state.velocity, state.deflection_rate)
-        pin.rnea(self._model, self._data, q, v, self.velocity(acceleration, base_acceleration))
+        self.check_state(state)
+        acceleration = finite("acceleration", acceleration, self.n)
+        base_acceleration = finite("base_acceleration", base_acceleration, self.m)
+        q = self._configuration(state.position, state.deflection)
+        v = self._velocity(state.velocity, state.deflection_rate)
+        pin.rnea(self._model, self._data, q, v, self._velocity(acceleration, base_acceleration))
         total = np.zeros(6)
         forces = self._data.f
         for joint, place, links in self._arms:

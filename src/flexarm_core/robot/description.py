@@ -66,6 +66,7 @@ class Joint:
         friction: static ``<dynamics friction>`` [N*m | N].
         armature: inertia of motor and gear reflected through the gear, 0 where ``<ros2_control>`` gives none
             [kg*m^2 | kg].
+        mimic: joint that it follows (``<mimic>``), empty where it moves by itself.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Joint:
     damping: float
     friction: float
     armature: float = 0.0
+    mimic: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,12 @@ from flexarm_core.robot.description import (
     StrainGauge,
 )
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.robot.xml_reader import LARGEST, check_known
 from flexarm_core.types import Array
 
 Element = ElementTree.Element
 LINK_PARTS = ("beam", "modal_data", "strain_gauge")
+MOST_ELEMENTS, MOST_MODES = 400, 20  # what more of them would show is no longer a beam
 BEAM_ATTRIBUTES = (
     *("length", "EIy", "EIz", "GJ", "EA", "rho_A", "rho_Ip"),
     *("modes_y", "modes_z", "modes_torsion", "modes_axial"),
@@ -33,8 +35,13 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
     """Elastic joints of ``<flexibility>``, in tree order."""
     movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
     by_name: dict[str, ElasticJoint] = {}
+    for tag in element.findall("./flexibility"):
+        check_known(tag, (), ("elastic_joint", "flexible_link"))
     for tag in element.findall("./flexibility/elastic_joint"):
+        check_known(tag, ("name", "stiffness", "damping"))
         name = tag.get("name", "")
+        if name in by_name:
+            raise RobotDescriptionError(f"<flexibility>: elastic joint '{name}' is described twice")
         if name not in movable:
             raise RobotDescriptionError(
                 f"<flexibility>: elastic joint '{name}' does not exist; movable joints: {', '.join(movable)}"
@@ -87,12 +94,14 @@ def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, flo
                 raise RobotDescriptionError(
                     f"joint '{name}' has an armature but no motor: only actuated joints take one: {', '.join(actuated)}"
                 )
+            if name in armatures:
+                raise RobotDescriptionError(f"joint '{name}' has two armatures: keep one")
             text = (param.text or "").strip()
             try:
                 armatures[name] = float(text)
             except ValueError:
                 armatures[name] = np.nan
-            if not 0.0 <= armatures[name] < np.inf:
+            if not 0.0 <= armatures[name] <= LARGEST:
                 raise RobotDescriptionError(
                     f"joint '{name}': armature is '{text}', expected a finite number >= 0 [kg*m^2 | kg]"
                 )
@@ -121,6 +130,8 @@ def _sensors(element: Element, links: dict[str, Link], interface: str) -> dict[s
         frame = frames[0].strip() if frames else ""
         if frame not in links:
             raise RobotDescriptionError(f"sensor '{name}': <param name=\"frame_id\"> '{frame}' is not a link")
+        if not name or name in sensors:
+            raise RobotDescriptionError(f"<ros2_control>: sensor '{name}' needs a name of its own")
         sensors[name] = frame
     return sensors
 
@@ -140,18 +151,18 @@ def read_flexible_links(
             )
         if name in flexible:
             raise RobotDescriptionError(f"<flexibility>: flexible link '{name}' is described twice")
-        unknown = next((part.tag for part in tag if part.tag not in LINK_PARTS), None)
-        if unknown is not None:
-            parts = ", ".join(f"<{part}>" for part in LINK_PARTS)
-            raise RobotDescriptionError(f"flexible link '{name}' has no part <{unknown}>; it has: {parts}")
+        check_known(tag, ("name",), LINK_PARTS)
         beams, files = tag.findall("beam"), tag.findall("modal_data")
         if len(beams) + len(files) != 1:
             raise RobotDescriptionError(f"flexible link '{name}' needs exactly one of <beam> and <modal_data>")
+        for file in files:
+            check_known(file, ("uri",))
         uri = files[0].get("uri", "") if files else ""
         if files and not uri:
             raise RobotDescriptionError(f"flexible link '{name}': <modal_data> needs a uri")
         flexible[name] = FlexibleLink(name, _read_beam(name, beams[0]) if beams else None, uri)
         for gauge in tag.findall("strain_gauge"):
+            check_known(gauge, ("name", "x", "y", "z"))
             label = gauge.get("name", "")
             if not label or label in gauges:
                 raise RobotDescriptionError(f"flexible link '{name}': strain gauge '{label}' needs a name of its own")
@@ -164,11 +175,10 @@ def read_flexible_links(
 
 
 def _read_beam(link: str, tag: Element) -> Beam:
-    unknown = sorted(set(tag.keys()) - set(BEAM_ATTRIBUTES))
-    if unknown:
-        raise RobotDescriptionError(
-            f"flexible link '{link}': <beam> has no attribute '{unknown[0]}'; it has: {', '.join(BEAM_ATTRIBUTES)}"
-        )
+    try:
+        check_known(tag, BEAM_ATTRIBUTES, ("origin",))
+    except RobotDescriptionError as error:
+        raise RobotDescriptionError(f"flexible link '{link}': {error}") from error
     tip_mass = tag.get("tip_mass", "outboard")
     beam = Beam(
         length=_number(tag, "length"),
@@ -191,6 +201,8 @@ def _read_beam(link: str, tag: Element) -> Beam:
         (beam.length > 0.0, "length must be > 0"),
         (beam.rho_A > 0.0, "rho_A must be > 0"),
         (beam.elements >= 4, "elements must be >= 4"),
+        (beam.elements <= MOST_ELEMENTS, f"elements must be <= {MOST_ELEMENTS}"),
+        (min(beam.EIy, beam.EIz, beam.GJ, beam.EA) >= 0.0, "EIy, EIz, GJ and EA must be >= 0"),
         (0.0 <= beam.damping_ratio < 1.0, "damping_ratio must lie in [0, 1)"),
         (beam.rho_Ip >= 0.0, "rho_Ip must be >= 0"),
         (beam.tip_mass is None or beam.tip_mass >= 0.0, "tip_mass must be >= 0, or 'outboard'"),
@@ -203,6 +215,10 @@ def _read_beam(link: str, tag: Element) -> Beam:
             max(beam.modes_y, beam.modes_z, beam.modes_torsion, beam.modes_axial) <= beam.elements // 2,
             "at most elements / 2 modes of a kind are accurate: give more elements or fewer modes",
         ),
+        (
+            max(beam.modes_y, beam.modes_z, beam.modes_torsion, beam.modes_axial) <= MOST_MODES,
+            f"at most {MOST_MODES} modes of a kind",
+        ),
     ):
         if not condition:
             raise RobotDescriptionError(f"flexible link '{link}': {wrong}")
@@ -213,6 +229,7 @@ def _origin(tag: Element) -> Array:
     transform = np.eye(4)
     origin = tag.find("origin")
     if origin is not None:
+        check_known(origin, ("xyz", "rpy"))
         transform[:3, :3] = roll_pitch_yaw_to_rotation(*_triple(origin, "rpy"))
         transform[:3, 3] = _triple(origin, "xyz")
     return transform
@@ -224,7 +241,7 @@ def _triple(tag: Element, attribute: str) -> list[float]:
         values = [float(word) for word in text.split()]
     except ValueError:
         values = []
-    if len(values) != 3 or not np.isfinite(values).all():
+    if len(values) != 3 or not np.isfinite(values).all() or max(map(abs, values)) > 1e6:
         raise RobotDescriptionError(f"<origin>: {attribute} is '{text}', expected three numbers")
     return values
 
@@ -244,7 +261,7 @@ def _number(tag: Element, attribute: str, default: float | None = None) -> float
         value = float(text if text is not None else "missing")
     except ValueError:
         value = np.nan
-    if not np.isfinite(value):
+    if not abs(value) <= LARGEST:
         name = f" name='{tag.get('name')}'" if tag.get("name") else ""
         raise RobotDescriptionError(f"<{tag.tag}{name}>: {attribute} is '{text}', expected a number")
     return value

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import ANY, finite
+from flexarm_core.errors import InputError
 from flexarm_core.robot.description import Joint, RobotDescription
 from flexarm_core.types import Array
 
@@ -39,8 +41,17 @@ class KinematicChain:
         Args:
             q: (N,) coordinates [rad | m].
             v: (N,) [rad/s | m/s].
+
+        Raises:
+            InputError: wrong shapes or not finite.
         """
-        q, v = np.ascontiguousarray(q, dtype=float), np.ascontiguousarray(v, dtype=float)
+        q, v = finite("q", q, ANY), finite("v", v, ANY)
+        if len(q) != len(v) or (self.places.size and len(q) <= self.places.max()):
+            raise InputError(f"a chain of {self.places.size} joints was given {len(q)} coordinates and {len(v)} rates")
+        return self.motion_of(q, v)
+
+    def motion_of(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """:meth:`motion` of coordinates and rates that have been checked: finite float64 arrays of shape (N,)."""
         position, rotation, J = np.empty(3), np.empty((3, 3)), np.empty((6, len(q)))
         twist, bias = np.empty(6), np.empty(6)
         link_motion(self.links, self.places, q, v, position, rotation, twist, J, bias)

@@ -8,6 +8,7 @@ pins networkx 2.2.) Robot-level tags that are not URDF, ``<flexibility>`` and ``
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from urdf_parser_py import urdf, xml_reflection
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import Joint, Link, RobotDescription, Shape
+from flexarm_core.robot.dynamics_check import check_dynamics
 from flexarm_core.robot.extensions_reader import (
     read_actuated_joints,
     read_armatures,
@@ -24,6 +26,7 @@ from flexarm_core.robot.extensions_reader import (
     read_imus,
 )
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.robot.xml_reader import read_robot_xml
 from flexarm_core.types import Array
 
 GREY = (0.6, 0.6, 0.65, 1.0)  # of shapes without a material
@@ -35,19 +38,12 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
 
     Args:
         text: URDF (already expanded, not xacro).
-        massless: whether joints may move links without mass: enough for kinematics, not for dynamics.
+        massless: whether what dynamics needs may be lacking, see :mod:`dynamics_check`: enough for kinematics.
 
     Raises:
         RobotDescriptionError: not XML or URDF, no inertia where a joint moves a body, wrong ``<flexibility>`` names.
     """
-    try:
-        element = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        raise RobotDescriptionError(f"robot_description is not XML: {error}") from error
-    if element.tag != "robot":
-        raise RobotDescriptionError(f"robot_description has root <{element.tag}>, expected <robot>")
-    if any("xacro" in child.tag for child in element.iter() if isinstance(child.tag, str)):
-        raise RobotDescriptionError("robot_description still holds xacro tags: expand it with the xacro command first")
+    element = read_robot_xml(text)
     robot = _read_urdf(element)
     colours = {material.name: tuple(material.color.rgba) for material in robot.materials if material.color is not None}
     links = {link.name: _convert_link(link, colours) for link in robot.links}
@@ -55,6 +51,8 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
     root = robot.get_root()
     elastic = read_elastic_joints(element, joints)
     actuated = read_actuated_joints(element, joints, elastic)
+    for name in (spring.name for spring in elastic):  # no motor there: an effort of 0 limits nothing
+        joints[name] = replace(joints[name], effort_limit=joints[name].effort_limit or np.inf)
     for name, armature in read_armatures(element, actuated).items():
         joints[name] = replace(joints[name], armature=armature)
     flexible, gauges = read_flexible_links(element, links, root)
@@ -72,7 +70,7 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
         imus=read_imus(element, links),
     )
     if not massless:
-        _check_inertias(description)
+        check_dynamics(description)
     _check_elastic_below_arm(description)
     return description
 
@@ -93,9 +91,9 @@ def _read_urdf(element: ElementTree.Element) -> urdf.Robot:
         for link in (joint.parent, joint.child):
             if link not in robot.link_map:
                 raise RobotDescriptionError(f"joint '{joint.name}': link '{link}' does not exist")
-    children = [joint.child for joint in robot.joints]
-    for child in children:
-        if children.count(child) > 1:
+    children = Counter(joint.child for joint in robot.joints)
+    for child, count in children.items():
+        if count > 1:
             raise RobotDescriptionError(f"link '{child}' is the child of several joints: a robot must be a tree")
     roots = [name for name in robot.link_map if name not in children]
     if len(roots) != 1:
@@ -122,7 +120,7 @@ def _convert_link(link: urdf.Link, colours: dict[str, tuple[float, ...]]) -> Lin
             inertia = rotation @ np.array(link.inertial.inertia.to_matrix(), dtype=float) @ rotation.T
         if not (np.isfinite(mass) and np.all(np.isfinite(inertia)) and np.all(np.isfinite(center))):
             raise RobotDescriptionError(f"link '{link.name}': <inertial> holds a number that is not finite")
-        if mass < 0.0 or np.linalg.eigvalsh(inertia)[0] < -1e-12:
+        if mass < 0.0 or np.linalg.eigvalsh(inertia)[0] < -1e-12 * max(1.0, float(np.abs(inertia).max())):
             raise RobotDescriptionError(f"link '{link.name}': negative mass or inertia not positive semidefinite")
     return Link(link.name, mass, center, inertia, tuple(_shapes(link, colours)))
 
@@ -160,8 +158,14 @@ def _convert_joint(joint: urdf.Joint) -> Joint:
     bounded = limit is not None and joint.type in ("revolute", "prismatic")
     lower = float(limit.lower or 0.0) if bounded else -np.inf
     upper = float(limit.upper or 0.0) if bounded else np.inf
-    if lower >= upper:
+    if not lower < upper:
         raise RobotDescriptionError(f"joint '{joint.name}': lower limit {lower} is not below upper limit {upper}")
+    damping, friction = (float(dynamics.damping or 0.0), float(dynamics.friction or 0.0)) if dynamics else (0.0, 0.0)
+    if damping < 0.0 or friction < 0.0:
+        raise RobotDescriptionError(f"joint '{joint.name}': <dynamics> is negative: {damping}, {friction}")
+    velocity, effort = _limit(joint, "velocity"), _limit(joint, "effort")
+    if velocity == 0.0 and joint.type != "fixed":
+        raise RobotDescriptionError(f"joint '{joint.name}': <limit velocity> is 0: it could not move; make it fixed")
     return Joint(
         name=joint.name,
         kind=joint.type,
@@ -171,15 +175,19 @@ def _convert_joint(joint: urdf.Joint) -> Joint:
         axis=axis / norm if norm > 0.0 else axis,
         lower=lower,
         upper=upper,
-        velocity_limit=_limit(limit.velocity if limit else None),
-        effort_limit=_limit(limit.effort if limit else None),
-        damping=float(dynamics.damping or 0.0) if dynamics else 0.0,
-        friction=float(dynamics.friction or 0.0) if dynamics else 0.0,
+        velocity_limit=velocity,
+        effort_limit=effort,
+        damping=damping,
+        friction=friction,
+        mimic=str(joint.mimic.joint) if joint.mimic is not None else "",
     )
 
 
-def _limit(value: float | None) -> float:
-    return float(value) if value is not None and value > 0.0 else np.inf
+def _limit(joint: urdf.Joint, name: str) -> float:
+    value = None if joint.limit is None else getattr(joint.limit, name)
+    if value is not None and not value >= 0.0:
+        raise RobotDescriptionError(f"joint '{joint.name}': <limit {name}> is {value}, expected a number > 0")
+    return np.inf if value is None else float(value)
 
 
 def _sort_joints(robot: urdf.Robot) -> dict[str, Joint]:
@@ -196,21 +204,6 @@ def _sort_joints(robot: urdf.Robot) -> dict[str, Joint]:
         lost = [joint.name for joint in robot.joints if joint.name not in ordered]
         raise RobotDescriptionError(f"joints not reachable from the root link: {', '.join(lost)}")
     return ordered
-
-
-def _check_inertias(description: RobotDescription) -> None:
-    """Every movable joint must move a mass: its child link or one rigidly fixed to it."""
-    for joint in description.joints.values():
-        if joint.kind == "fixed":
-            continue
-        rigid = [joint.child]
-        for link in rigid:
-            rigid += [j.child for j in description.joints.values() if j.parent == link and j.kind == "fixed"]
-        if not sum(description.links[link].mass for link in rigid) > 0.0:
-            raise RobotDescriptionError(
-                f"joint '{joint.name}' moves link '{joint.child}', which has no <inertial> with a mass:"
-                " add mass, origin and inertia (dynamics need them)"
-            )
 
 
 def _check_elastic_below_arm(description: RobotDescription) -> None:

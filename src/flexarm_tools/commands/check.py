@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from flexarm_tools.commands.xacro_arguments import add_xacro_arguments
@@ -27,6 +28,12 @@ def run(options: argparse.Namespace) -> int:
     if path.suffix == ".npz":
         text, usable = check_modal_data(path)
     else:
+        if path.suffix == ".xacro" and not options.no_xacro:
+            print(
+                f"note: '{path.name}' is xacro, a program that runs as it is read: --no-xacro refuses it; URDF is none",
+                file=sys.stderr,
+                flush=True,
+            )
         write = None if options.write is None else Path(options.write)
         text, usable = check_robot(path, options.tool_frame, dict(options.arguments), write)
     print(text)

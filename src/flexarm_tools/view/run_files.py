@@ -8,14 +8,16 @@ from typing import Any
 
 import yaml
 
-from flexarm_core.errors import InputError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.text_file import read_text
+from flexarm_core.yaml_bounds import MOST_BYTES, excess
 from flexarm_tools.scenario import PLANT
 from flexarm_tools.surroundings import obstacle_shapes, surface_shapes
 
-MALFORMED = (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError)
+MALFORMED = (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError)  # ConfigError is a ValueError
 
 
 def find_runs(path: Path) -> dict[str, Path]:
@@ -77,7 +79,10 @@ def _kept(file: Path) -> Path:
 
 def _parameters(file: Path) -> dict[str, Any]:
     """Parameters of the node that a parameter file is for."""
-    (node,) = yaml.safe_load(file.read_text(encoding="utf-8")).values()
+    text = read_text(file, "parameter file", MOST_BYTES)
+    if too_much := excess(text):
+        raise ConfigError(f"parameter file '{file}' {too_much}")
+    (node,) = yaml.safe_load(text).values()
     values = node["ros__parameters"]
     if not isinstance(values, dict):
         raise TypeError("ros__parameters is no mapping")

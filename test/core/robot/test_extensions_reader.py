@@ -54,7 +54,7 @@ def changed(pattern: str, replacement: str) -> str:
 @pytest.mark.parametrize(
     ("pattern", "replacement", "said"),
     [
-        ("EIz", "EIx", "no attribute 'EIx'; it has: length, EIy"),
+        ("EIz", "EIx", "no attribute 'EIx'; did you mean 'EIz'? it has: length, EIy"),
         ('length="1"', "", "<beam>: length is 'None', expected a number"),
         ('length="1"', 'length="0"', "length must be > 0"),
         ('length="1"', 'length="long"', "length is 'long'"),
@@ -88,7 +88,7 @@ def test_bad_beams_are_refused(pattern, replacement, said):
         ({"link": "world"}, "flexible link 'world' is not a link that moves"),
         ({"beam": ""}, "'inner' needs exactly one of <beam> and <modal_data>"),
         ({"beam": INNER + '<modal_data uri="file:///x.npz"/>'}, "'inner' needs exactly one of"),
-        ({"beam": INNER + '<origin rpy="0 0 1"/>'}, "'inner' has no part <origin>; it has: <beam>, <modal_data>"),
+        ({"beam": INNER + '<origin rpy="0 0 1"/>'}, "'inner'> has no part 'origin'; it has: beam, modal_data"),
         ({"beam": "<modal_data/>"}, "'inner': <modal_data> needs a uri"),
         ({"more": f'<flexible_link name="inner">{INNER}</flexible_link>'}, "'inner' is described twice"),
         ({"gauge": '<strain_gauge x="0.1"/>'}, "strain gauge '' needs a name of its own"),

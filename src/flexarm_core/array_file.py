@@ -1,0 +1,129 @@
+"""Reads ``.npz`` files of numbers and texts: what a file claims is looked at before anything of it is unpacked."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.errors import ConfigError, FlexarmError
+
+MOST_BYTES = 50_000_000  # of all arrays of a file, unless a reader says otherwise
+MOST_ARRAYS = 200
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayClaim:
+    """What the head of an array in a file says of it.
+
+    Attributes:
+        shape: lengths.
+        dtype: of its elements.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class ArrayFile:
+    """An ``.npz`` file, opened: ``claims`` says what it holds, ``load`` reads it.
+
+    Attributes:
+        claims: of every array, by name.
+    """
+
+    def __init__(
+        self, path: str | Path, what: str, error: type[FlexarmError] = ConfigError, most: int = MOST_BYTES
+    ) -> None:
+        """Read what the file claims.
+
+        Args:
+            path: the file.
+            what: it is, for messages.
+            error: type of what is raised.
+            most: bytes that its arrays may have.
+
+        Raises:
+            FlexarmError: of that type: the file cannot be read, is damaged, encrypted or too large, or holds something
+                else than arrays of numbers and texts.
+        """
+        self._path, self._what, self._error = Path(path), what, error
+        self.claims: dict[str, ArrayClaim] = {}
+        with self._opened() as archive:
+            members = archive.infolist()
+            if len(members) > MOST_ARRAYS:
+                raise self._wrong(f"holds {len(members)} arrays, at most {MOST_ARRAYS} are read")
+            total = 0
+            for member in members:
+                self._check_member(member)
+                total += member.file_size
+                if total > most:
+                    raise self._wrong(f"claims more than {most} bytes: at most so many are read")
+                self._claim(archive, member)
+
+    def lacking(self, names: Iterable[str]) -> list[str]:
+        """Those of some names that the file has no array of."""
+        return [name for name in names if name not in self.claims]
+
+    def load(self) -> dict[str, NDArray[Any]]:
+        """All arrays by name.
+
+        Raises:
+            FlexarmError: of the type of this file: it is damaged.
+        """
+        found: dict[str, NDArray[Any]] = {}
+        with self._opened() as archive:
+            for name in self.claims:
+                with archive.open(f"{name}.npy") as stream:
+                    found[name] = np.lib.format.read_array(stream, allow_pickle=False)
+                    if stream.read(1):
+                        raise self._wrong(f"array '{name}' is longer than it claims")
+        return found
+
+    @contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            if self._path.exists() and not self._path.is_file():
+                raise self._wrong("is a folder or a device, not a file")
+            with zipfile.ZipFile(self._path) as archive:
+                yield archive
+        except FlexarmError:
+            raise
+        except Exception as error:  # of zipfile, zlib, NumPy, struct: each has its own
+            text = " ".join(str(error).split())[:200]
+            raise self._wrong(f"cannot be read: {text or type(error).__name__}") from error
+
+    def _check_member(self, member: zipfile.ZipInfo) -> None:
+        name = member.filename
+        if not name.endswith(".npy") or name.removesuffix(".npy") in self.claims:
+            raise self._wrong(f"holds '{name[:60]}', which is no array or one that is there already")
+        if member.flag_bits & 0x1:
+            raise self._wrong("is encrypted")
+        if member.compress_type not in METHODS:
+            raise self._wrong(f"array '{name}' is compressed by method {member.compress_type}, which is not known")
+
+    def _claim(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+        name = member.filename.removesuffix(".npy")
+        with archive.open(member) as stream:
+            version = np.lib.format.read_magic(stream)
+            if version not in HEADS:
+                raise self._wrong(f"array '{name}' has a head of version {version}, which is not known")
+            shape, _, dtype = HEADS[version](stream)
+            size = math.prod(shape) * dtype.itemsize
+            if dtype.hasobject or dtype.kind not in "biufU":
+                raise self._wrong(f"array '{name}' holds {dtype}, not numbers or text")
+            if size != member.file_size - stream.tell():
+                raise self._wrong(f"array '{name}' claims shape {shape} of {dtype}, which is not what is there")
+        self.claims[name] = ArrayClaim(shape, dtype)
+
+    def _wrong(self, message: str) -> FlexarmError:
+        return self._error(f"{self._what} '{self._path}' {message}")

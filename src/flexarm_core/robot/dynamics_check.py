@@ -1,0 +1,61 @@
+"""What a description must hold beyond kinematics: masses that joints move, possible inertias, joints of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.description import Joint, Link, RobotDescription
+
+TRIANGLE = 1e-3  # share by which two principal inertias may miss the third: rounding of a file
+
+
+def check_dynamics(description: RobotDescription) -> None:
+    """Raise RobotDescriptionError unless a robot can be moved by efforts: the first thing that keeps it from that."""
+    for joint in description.joints.values():
+        if joint.mimic:
+            raise RobotDescriptionError(
+                f"joint '{joint.name}' mimics '{joint.mimic}': joints that depend on others are not supported; make it"
+                " fixed, or remove <mimic> and give it a motor"
+            )
+    for joint in massless_joints(description):
+        raise RobotDescriptionError(
+            f"joint '{joint.name}' moves link '{joint.child}', which has no <inertial> with a mass:"
+            " add mass, origin and inertia (dynamics need them)"
+        )
+    for link in description.links.values():
+        wrong = impossible_inertia(link)
+        if wrong and link.name != description.root:
+            raise RobotDescriptionError(f"link '{link.name}': {wrong}")
+    for name in description.actuated:
+        if not description.joints[name].effort_limit > 0.0:
+            raise RobotDescriptionError(
+                f"joint '{name}': <limit effort> is 0: the motor gives nothing; give what it can give, or leave <limit>"
+                " out of a continuous joint"
+            )
+
+
+def massless_joints(description: RobotDescription) -> list[Joint]:
+    """Joints that move no mass: neither their child link nor one that is fixed to it has an ``<inertial>``."""
+    fixed: dict[str, list[str]] = {}
+    for joint in description.joints.values():
+        if joint.kind == "fixed":
+            fixed.setdefault(joint.parent, []).append(joint.child)
+    found = []
+    for joint in description.joints.values():
+        if joint.kind == "fixed":
+            continue
+        rigid = [joint.child]
+        for link in rigid:
+            rigid += fixed.get(link, [])
+        if not sum(description.links[link].mass for link in rigid) > 0.0:
+            found.append(joint)
+    return found
+
+
+def impossible_inertia(link: Link) -> str:
+    """What no body's inertia can be, in words; empty where nothing is wrong."""
+    a, b, c = np.linalg.eigvalsh(link.inertia)
+    if a + b < c * (1.0 - TRIANGLE):
+        return f"principal inertias {a:.3g}, {b:.3g}, {c:.3g} kg*m^2 are of no body: two must sum to the third or more"
+    return ""

@@ -1,0 +1,137 @@
+"""Reads the XML of a robot description: bounded in size and depth, without entities, its numbers finite."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterable
+
+from flexarm_core.errors import RobotDescriptionError
+
+Element = ElementTree.Element
+MOST_CHARACTERS = 4_000_000
+MOST_DEPTH = 30  # elements inside one another; URDF needs 5
+MOST_LINKS = 500
+LARGEST = 1e17  # a number beyond it is none of an arm
+EXTENSIONS = ("flexibility", "ros2_control")
+# attributes of elements below <link> and <joint>: how many numbers, and the largest size of one
+NUMBERS: dict[tuple[str, str], tuple[int, float]] = {
+    ("origin", "xyz"): (3, 1e6),
+    ("origin", "rpy"): (3, 1e6),
+    ("axis", "xyz"): (3, 1e6),
+    ("mass", "value"): (1, 1e9),
+    **{("inertia", name): (1, 1e15) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")},
+    **{("limit", name): (1, LARGEST) for name in ("lower", "upper", "velocity", "effort")},
+    **{("dynamics", name): (1, 1e15) for name in ("damping", "friction")},
+    **{("mimic", name): (1, 1e6) for name in ("multiplier", "offset")},
+    ("box", "size"): (3, 1e6),
+    ("cylinder", "radius"): (1, 1e6),
+    ("cylinder", "length"): (1, 1e6),
+    ("sphere", "radius"): (1, 1e6),
+    ("mesh", "scale"): (3, 1e6),
+    ("color", "rgba"): (4, 1e3),
+}
+
+
+def read_robot_xml(text: str) -> Element:
+    """Root element of a robot description.
+
+    Raises:
+        RobotDescriptionError: not XML, not a robot, too large, too deep, with a document type, names given twice, or
+            numbers that are none.
+    """
+    if not isinstance(text, str):
+        raise RobotDescriptionError(f"robot_description must be text, got {type(text).__name__}")
+    if len(text) > MOST_CHARACTERS:
+        raise RobotDescriptionError(f"robot_description has {len(text)} characters, at most {MOST_CHARACTERS} are read")
+    if re.search(r"<!\s*(DOCTYPE|ENTITY)", text):
+        raise RobotDescriptionError("robot_description has a document type (<!DOCTYPE>, <!ENTITY>): write entities out")
+    try:
+        element = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:  # ValueError: an encoding that Python does not know
+        raise RobotDescriptionError(f"robot_description is not XML: {error}") from error
+    if element.tag != "robot":
+        raise RobotDescriptionError(f"robot_description has root <{element.tag}>, expected <robot>")
+    _check_depth(element)
+    if any("xacro" in child.tag for child in element.iter()):
+        raise RobotDescriptionError("robot_description still holds xacro tags: expand it with the xacro command first")
+    for tag in {child.tag for child in element}:
+        meant = difflib.get_close_matches(tag, EXTENSIONS, n=1, cutoff=0.8)
+        if meant and tag not in EXTENSIONS:
+            raise RobotDescriptionError(f"robot_description has a tag <{tag}>: did you mean <{meant[0]}>?")
+    _check_names(element)
+    for part in element:
+        if part.tag in ("link", "joint"):
+            _check_numbers(part)
+    return element
+
+
+def check_known(tag: Element, attributes: Iterable[str], parts: Iterable[str] = ()) -> None:
+    """Raise RobotDescriptionError where an element has an attribute or a part that means nothing there."""
+    for kind, found, valid in (
+        ("attribute", list(tag.keys()), tuple(attributes)),
+        ("part", [part.tag for part in tag], tuple(parts)),
+    ):
+        unknown = next((name for name in found if name not in valid), None)
+        if unknown is not None:
+            near = difflib.get_close_matches(unknown, valid, n=1)
+            hint = f"did you mean '{near[0]}'? " if near else ""
+            listed = f"it has: {', '.join(valid)}" if valid else "it has none"
+            raise RobotDescriptionError(f"{_named(tag)} has no {kind} '{unknown}'; {hint}{listed}")
+    repeated = [name for name, count in Counter(part.tag for part in tag).items() if name == "origin" and count > 1]
+    if repeated:
+        raise RobotDescriptionError(f"{_named(tag)} has several <{repeated[0]}>")
+
+
+def _named(tag: Element) -> str:
+    return f"<{tag.tag} name='{tag.get('name')}'>" if tag.get("name") else f"<{tag.tag}>"
+
+
+def _check_depth(element: Element) -> None:
+    level, depth = [element], 0
+    while level:
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise RobotDescriptionError(f"robot_description is nested more than {MOST_DEPTH} elements deep")
+        level = [child for parent in level for child in parent]
+
+
+def _check_names(element: Element) -> None:
+    for kind in ("link", "joint"):
+        names = [part.get("name", "") for part in element.findall(kind)]
+        if len(names) > MOST_LINKS:
+            raise RobotDescriptionError(f"the robot has {len(names)} {kind}s, at most {MOST_LINKS} are read")
+        if "" in names:
+            raise RobotDescriptionError(f"a <{kind}> has no name")
+        if "universe" in names:
+            raise RobotDescriptionError(
+                f"a {kind} is named 'universe', which is Pinocchio's name of the fixed world: give it another"
+            )
+        name, count = Counter(names).most_common(1)[0] if names else ("", 1)
+        if count > 1:
+            raise RobotDescriptionError(f"{kind} '{name}' is described {count} times: names must differ")
+
+
+def _check_numbers(part: Element) -> None:
+    for tag in part.iter():
+        for name, text in tag.items():
+            rule = NUMBERS.get((tag.tag, name))
+            if rule is None:
+                continue
+            count, largest = rule
+            try:
+                values = [float(word) for word in text.split()]
+            except ValueError:
+                values = []
+            if len(values) != count or not all(math.isfinite(value) for value in values):
+                wanted = "a finite number" if count == 1 else f"{count} finite numbers"
+                raise RobotDescriptionError(
+                    f"{part.tag} '{part.get('name')}': <{tag.tag} {name}> is '{text[:60]}', expected {wanted}"
+                )
+            if max(map(abs, values)) > largest:
+                raise RobotDescriptionError(
+                    f"{part.tag} '{part.get('name')}': <{tag.tag} {name}> is '{text[:60]}', beyond {largest:g}"
+                )

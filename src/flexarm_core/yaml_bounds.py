@@ -1,0 +1,46 @@
+"""Bounds of YAML files, looked at event by event before anything is built: size, depth, and what aliases repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+MOST_BYTES = 500_000
+MOST_DEPTH = 30
+MOST_NODES = 100_000  # with each alias written out
+
+_LOADER: Any = getattr(yaml, "CLoader", yaml.Loader)  # only parses here: nothing is constructed
+
+
+def excess(text: str) -> str:
+    """What makes a text too much to be read, in words; empty where nothing does, or where it is no YAML."""
+    if len(text) > MOST_BYTES:
+        return f"has {len(text)} characters, at most {MOST_BYTES} are read"
+    sizes: list[int] = [0]  # of the nodes that are open
+    anchors: list[str | None] = [None]
+    known: dict[str, int] = {}
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                sizes.append(1)
+                anchors.append(event.anchor)
+                if len(sizes) > MOST_DEPTH:
+                    line = event.start_mark.line + 1 if event.start_mark else 1
+                    return f"is nested more than {MOST_DEPTH} deep (line {line})"
+            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                size, anchor = sizes.pop(), anchors.pop()
+                sizes[-1] += size
+                if anchor:
+                    known[anchor] = size
+            elif isinstance(event, yaml.ScalarEvent):
+                sizes[-1] += 1
+                if event.anchor:
+                    known[event.anchor] = 1
+            elif isinstance(event, yaml.AliasEvent):
+                sizes[-1] += known.get(event.anchor or "", 1)
+            if sizes[-1] > MOST_NODES:
+                return f"holds more than {MOST_NODES} values, aliases written out"
+    except (yaml.YAMLError, ValueError):  # whoever builds it says what is wrong and where
+        return ""
+    return ""
