@@ -47,6 +47,7 @@ def _draw(seed: int, stiffness: float, payload: float) -> tuple[str, FlexibleArm
     gravity = NO_WEIGHT if planar else WEIGHT
     length, rho_A = rng.uniform(0.5, 1.3, links), rng.uniform(0.4, 1.5, links)
     motor, load = rng.uniform(0.3, 2.0, links), float(rng.uniform(0.2, 2.0))
+    housing = rng.uniform(0.1, 0.5, links)  # inertia of a motor's housing at the end of a link over that of the next hub
     hub_part = 10.0 ** rng.uniform(-1.5, 0.0, links)  # inertia of the hub over that of what it moves
     frequency = rng.uniform(2.0, 10.0, links)
     modes, gauges = int(rng.integers(1, 4)), int(rng.integers(1, 3))
@@ -57,14 +58,14 @@ def _draw(seed: int, stiffness: float, payload: float) -> tuple[str, FlexibleArm
     outboard = np.array([load + motor[i + 1 :].sum() + (rho_A * length)[i + 1 :].sum() for i in range(links)])
     reach = np.array([length[i:].sum() for i in range(links)])
     inertia = outboard * reach**2 + rho_A * length**3 / 3.0
+    hubs = hub_part * inertia
     efforts = 12.0 * inertia + (0.0 if planar else 2.0 * 9.81 * (outboard + rho_A * length) * reach)
     parts, bends, parent, x = "", "", "world", 0.0
     for i in range(links):
         L, tip = length[i], outboard[i] + 0.24 * rho_A[i] * length[i]
         EI = float((2.0 * np.pi * frequency[i]) ** 2 * tip * L**3 / 3.0) * stiffness
         axis = "0 0 1" if planar or (i == 0 and links > 1) else "0 1 0"
-        hub = float(hub_part[i] * inertia[i])
-        mass = rho_A[i] * L + motor[i]
+        hub, mass = float(hubs[i]), rho_A[i] * L + 0.5
         center = rho_A[i] * L**2 / 2.0 / mass
         lateral = rho_A[i] * L**3 / 3.0 + hub - mass * center**2
         rho_Ip = 1e-3
@@ -75,6 +76,14 @@ def _draw(seed: int, stiffness: float, payload: float) -> tuple[str, FlexibleArm
   </joint>
   <link name="link_{i + 1}"><inertial><origin xyz="{center} 0 0"/><mass value="{mass}"/>
     <inertia ixx="{hub + 2.0 * rho_Ip * L}" ixy="0" ixz="0" iyy="{lateral}" iyz="0" izz="{lateral}"/></inertial></link>"""
+        if i + 1 < links:
+            turn = housing[i] * hubs[i + 1]
+            parts += f"""
+  <joint name="housing_joint_{i + 1}" type="fixed">
+    <parent link="link_{i + 1}"/><child link="housing_{i + 1}"/><origin xyz="{L} 0 0"/>
+  </joint>
+  <link name="housing_{i + 1}"><inertial><mass value="{motor[i + 1]}"/>
+    <inertia ixx="{turn}" ixy="0" ixz="0" iyy="{turn}" iyz="0" izz="{turn}"/></inertial></link>"""
         kinds = f'modes_y="{modes}"' + ("" if planar else f' modes_z="{modes}"')
         if torsion:
             kinds += ' modes_torsion="1"'

@@ -1,4 +1,4 @@
-r"""SampledLoop: arm, estimator and controller about a posture, as they are sampled, where the arm is not as it is told.
+r"""The sampled loop: arm, estimator and controller about a posture, as they are sampled, where the arm is not as it is told.
 
 The arm rests at a posture, its links with more modes than the controller knows. Commands are held over a period, which
 is discretised exactly, and act ``d`` periods late. With the estimate ``y`` of what no encoder sees, one tick is ::
@@ -23,7 +23,6 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
 
 MORE_MODES = 2  # of every kind that a beam has, beyond those that the controller knows
-GROWTH = 1e-6  # a tick, below which an eigenvalue counts as one that stands still
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Error:
     Attributes:
         stiffness: of links and base.
         mass: of all bodies.
-        feedback: on the gains: below 1 where efforts are at their limits.
+        feedback: on the gains; below 1 where the demand is limited.
     """
 
     stiffness: float = 1.0
@@ -41,9 +40,10 @@ class Error:
     feedback: float = 1.0
 
     def __str__(self) -> str:
-        """For people: ``stiffness 0.8, mass 1.1``."""
-        parts = (("stiffness", self.stiffness), ("mass", self.mass), ("feedback", self.feedback))
-        return ", ".join(f"{name} {value:.3g}" for name, value in parts if value != 1.0) or "the arm as it is told"
+        """For people: ``with stiffness times 0.8 and masses times 1.1``."""
+        parts = (("stiffness", self.stiffness), ("masses", self.mass), ("gains", self.feedback))
+        wrong = [f"{name} times {value:.3g}" for name, value in parts if value != 1.0]
+        return f"with {' and '.join(wrong)}" if wrong else "with the arm as it is told"
 
 
 def richer_model(model: FlexibleModel) -> FlexibleModel:
@@ -73,7 +73,9 @@ class Estimate:
         H: (r, 2N) readings: strain gauges, elastic joints and their rates.
     """
 
-    def __init__(self, model: FlexibleModel, x: Array, config: EstimatorConfig, period: float) -> None:
+    def __init__(
+        self, model: FlexibleModel, x: Array, config: EstimatorConfig, period: float, bent: float = 0.0
+    ) -> None:
         """Settle.
 
         Args:
@@ -81,6 +83,7 @@ class Estimate:
             x: (h + K,) posture.
             config: of the estimator.
             period: [s].
+            bent: strain of every gauge, of which ``strain_error`` is a part.
         """
         free, N, m, n, t = model.unmeasured, len(model.unmeasured), len(model.elastic), len(model.actuated), period
         M, K, C = model.mass_matrix(x), model.stiffness_matrix(), model.damping_matrix()
@@ -99,12 +102,21 @@ class Estimate:
         self.H[gauges : gauges + bases, :bases] = np.eye(bases)
         self.H[gauges + bases :, N : N + bases] = np.eye(bases)
         self.L = np.zeros((2 * N, len(self.H)))
+        self._gauges, self._bases = gauges, bases
         if config.correct and len(self.H):
-            noise = np.repeat(
-                (config.strain_noise, config.deflection_noise, config.deflection_rate_noise), (gauges, bases, bases)
-            )
+            strain = np.hypot(config.strain_noise, config.strain_error * bent)
+            noise = np.repeat((strain, config.deflection_noise, config.deflection_rate_noise), (gauges, bases, bases))
             Q = influence @ np.diag(density**2 / t) @ influence.T
             self.L = kalman_gain(self.F, self.H, Q, np.diag(noise**2))
+
+    def readings(self, true: FlexibleModel) -> Array:
+        """(r, 2 (h + K)) what the sensors read of another arm's state."""
+        gauges, bases = self._gauges, self._bases
+        seen = np.zeros((len(self.H), 2 * true.size))
+        seen[:gauges, true.modal] = true.strain_map[:gauges]
+        seen[gauges + np.arange(bases), true.elastic[:bases]] = 1.0
+        seen[gauges + bases + np.arange(bases), true.size + true.elastic[:bases]] = 1.0
+        return seen
 
 
 def kalman_gain(F: Array, H: Array, Q: Array, R: Array) -> Array:
@@ -121,82 +133,23 @@ def kalman_gain(F: Array, H: Array, Q: Array, R: Array) -> Array:
     return gain
 
 
-class SampledLoop:
-    """The map of a tick about a posture, for one arm that could be there."""
+@dataclass(frozen=True, slots=True)
+class SampledArm:
+    """The true arm over a tick.
 
-    def __init__(
-        self,
-        told: FlexibleModel,
-        true: FlexibleModel,
-        joints: Array,
-        gains: Array,
-        estimate: Estimate | None,
-        period: float,
-        late: int,
-        error: Error,
-    ) -> None:
-        """Close the loop.
+    Attributes:
+        model: with its modes.
+        Phi: (2 (h + K),) squared, of its state ``[x; xd]``.
+        Gamma: (2 (h + K), n) of efforts that are held.
+    """
 
-        Args:
-            told: model of estimator and controller.
-            true: the arm, with the same joints, before the error.
-            joints: (n,) posture.
-            gains: (n, 2 (h + K)) of the law on ``[dx; dxd]`` of the model that is told.
-            estimate: None where the law needs none.
-            period: [s].
-            late: periods after which a command acts.
-            error: of the arm.
-        """
-        n, size = len(true.actuated), true.size
-        Phi, Gamma = _plant(true, joints, period, error)
-        pick = np.zeros((2 * n, 2 * size))  # what encoders read
-        pick[np.arange(n), true.actuated] = 1.0
-        pick[np.arange(n, 2 * n), size + true.actuated] = 1.0
-        measured = np.concatenate((told.actuated, told.size + told.actuated))
-        onto_state = -error.feedback * gains[:, measured] @ pick
-        N = len(told.unmeasured) if estimate is not None else 0
-        onto_estimate = np.zeros((n, 2 * N))
-        if estimate is not None:
-            hidden = np.concatenate((told.unmeasured, told.size + told.unmeasured))
-            G_y = -error.feedback * gains[:, hidden]
-            correcting = estimate.L @ _readings(true, len(estimate.H), estimate)
-            keeping = np.eye(2 * N) - estimate.L @ estimate.H
-            onto_state = onto_state + G_y @ correcting
-            onto_estimate = G_y @ keeping
-        states, total = 2 * size, 2 * size + 2 * N + n * late
-        command = np.zeros((n, total))
-        command[:, :states], command[:, states : states + 2 * N] = onto_state, onto_estimate
-        acting = command
-        matrix = np.zeros((total, total))
-        if late:  # pending commands, oldest first
-            first = states + 2 * N
-            acting = np.zeros((n, total))
-            acting[:, first : first + n] = np.eye(n)
-            for i in range(late - 1):
-                matrix[first + i * n : first + (i + 1) * n, first + (i + 1) * n : first + (i + 2) * n] = np.eye(n)
-            matrix[total - n :] = command
-        matrix[:states, :states] = Phi
-        matrix[:states] += Gamma @ acting
-        if estimate is not None:
-            rows = slice(states, states + 2 * N)
-            matrix[rows, :states] += estimate.F @ correcting
-            matrix[rows, rows] += estimate.F @ keeping
-            matrix[rows] += estimate.E @ acting
-        self.matrix = matrix
-
-    @property
-    def radius(self) -> float:
-        """Spectral radius."""
-        return float(np.abs(np.linalg.eigvals(self.matrix)).max())
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether nothing grows."""
-        return bool(np.isfinite(self.matrix).all()) and self.radius <= 1.0 + GROWTH
+    model: FlexibleModel
+    Phi: Array
+    Gamma: Array
 
 
-def _plant(model: FlexibleModel, joints: Array, period: float, error: Error) -> tuple[Array, Array]:
-    """State [x; xd] a tick later, by itself and by efforts held over it."""
+def sampled_arm(model: FlexibleModel, joints: Array, period: float, error: Error) -> SampledArm:
+    """The arm at rest at a posture (n,), as different from the model as the error says."""
     size, x = model.size, np.zeros(model.size)
     x[model.actuated] = joints
     inverse = np.linalg.inv(error.mass * model.mass_matrix(x))
@@ -206,20 +159,49 @@ def _plant(model: FlexibleModel, joints: Array, period: float, error: Error) -> 
     flow[size : 2 * size, size : 2 * size] = -inverse @ model.damping_matrix()
     flow[size : 2 * size, 2 * size :] = inverse[:, model.actuated]
     sampled = scipy.linalg.expm(flow * period)
-    return sampled[: 2 * size, : 2 * size], sampled[: 2 * size, 2 * size :]
+    return SampledArm(model, sampled[: 2 * size, : 2 * size], sampled[: 2 * size, 2 * size :])
 
 
-def _readings(true: FlexibleModel, count: int, estimate: Estimate) -> Array:
-    """(r, 2 (h + K)) what the estimator's sensors read of the true arm."""
-    gauges = count - 2 * len(true.elastic) if _reads_base(true, count) else count
-    readings = np.zeros((count, 2 * true.size))
-    readings[:gauges, true.modal] = true.strain_map[:gauges]
-    if gauges < count:
-        m = len(true.elastic)
-        readings[gauges + np.arange(m), true.elastic] = 1.0
-        readings[gauges + m + np.arange(m), true.size + true.elastic] = 1.0
-    return readings
+def spectral_radius(
+    told: FlexibleModel, arm: SampledArm, gains: Array, estimate: Estimate | None, late: int, feedback: float = 1.0
+) -> float:
+    """Of the closed loop of a tick; inf where it cannot be computed.
 
-
-def _reads_base(true: FlexibleModel, count: int) -> bool:
-    return count in (len(true.strain_map) + 2 * len(true.elastic), 2 * len(true.elastic)) and bool(len(true.elastic))
+    Args:
+        told: model of estimator and controller.
+        arm: that is there.
+        gains: (n, 2 (h + K)) of the law on ``[dx; dxd]`` of the model that is told.
+        estimate: None where the law needs none.
+        late: periods after which a command acts.
+        feedback: factor on the gains.
+    """
+    n, states = len(told.actuated), 2 * arm.model.size
+    encoders = np.concatenate((told.actuated, told.size + told.actuated))
+    pick = np.zeros((2 * n, states))
+    pick[np.arange(n), arm.model.actuated] = 1.0
+    pick[np.arange(n, 2 * n), arm.model.size + arm.model.actuated] = 1.0
+    by_state = -feedback * gains[:, encoders] @ pick
+    hidden = 0 if estimate is None else 2 * len(told.unmeasured)
+    total = states + hidden + n * late
+    matrix, command = np.zeros((total, total)), np.zeros((n, total))
+    seen, bent = slice(0, states), slice(states, states + hidden)
+    if estimate is not None:
+        G = -feedback * gains[:, np.concatenate((told.unmeasured, told.size + told.unmeasured))]
+        correcting, keeping = estimate.L @ estimate.readings(arm.model), np.eye(hidden) - estimate.L @ estimate.H
+        by_state = by_state + G @ correcting
+        command[:, bent] = G @ keeping
+        matrix[bent, seen], matrix[bent, bent] = estimate.F @ correcting, estimate.F @ keeping
+    command[:, seen] = by_state
+    acting = command
+    if late:  # commands on their way, the oldest first
+        first = states + hidden
+        acting = np.eye(n, total, first)
+        matrix[first : total - n, first + n :] = np.eye(n * (late - 1))
+        matrix[total - n :] = command
+    matrix[seen, seen] = arm.Phi
+    matrix[seen] += arm.Gamma @ acting
+    if estimate is not None:
+        matrix[bent] += estimate.E @ acting
+    if not np.isfinite(matrix).all():
+        return float("inf")
+    return float(np.abs(np.linalg.eigvals(matrix)).max())
