@@ -21,7 +21,7 @@ from flexarm_core.flexible_dynamics.vibration_damping import (
 from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
 
 LAWS = ("vibration_damping", "accelerations", "joint_pd")
-FADE_IN = 0.1  # [s] in which the feedback of what no encoder sees comes into force: the estimate has to settle
+FADE_IN = 0.1  # [s] in which the damping comes into force beside the servos: the estimate has to settle first
 ERROR_SHARE = 0.5  # of the effort limits, that position errors may ask for: the rest is left to brake with
 
 
@@ -144,10 +144,11 @@ class FlexibleController:
         specified = model.inverse_dynamics(x_r, v_r, a_r)
         dx, dv = x - x_r, v - v_r
         dx[model.actuated] *= self._near(x, dx[model.actuated])
-        faded = np.concatenate((dx, dv))
-        hidden = np.concatenate((model.unmeasured, model.size + model.unmeasured))
-        faded[hidden] *= min(1.0, (joints.stamp - self._begun) * 1e-9 / FADE_IN)
-        feedback = self._gains @ faded
+        gains, force = self._gains, (joints.stamp - self._begun) * 1e-9 / FADE_IN
+        if force < 1.0:
+            servo = servo_gains(model, x, config.motion)
+            gains = servo + force * (gains - servo)
+        feedback = gains @ np.concatenate((dx, dv))
         efforts = np.zeros(len(model.hinge_names))
         efforts[model.actuated] = specified[model.actuated]
         meant = model.forward_dynamics(x_r, v_r, efforts)[model.actuated]
@@ -161,7 +162,7 @@ class FlexibleController:
         """Gains for a posture; where there are none, the newest ones, or the servos alone."""
         try:
             return damping_gains(self.model, x, self.config.motion, self.config.conditions.period)
-        except np.linalg.LinAlgError:
+        except ValueError:  # no solution, or none that can be computed
             return servo_gains(self.model, x, self.config.motion) if self._gains is None else self._gains
 
     def _near(self, x: Array, error: Array) -> float:
@@ -170,8 +171,9 @@ class FlexibleController:
         return float(min(1.0, (ERROR_SHARE * self._limit / np.maximum(asked, 1e-12)).min()))
 
     def _accelerate(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
+        wanted = zdd + self._servo_demand(joints, x, z, zd)
         self.model.articulate(x, v, step=self.config.conditions.period)
-        return self._correct(np.zeros(len(zdd)), zdd + self._servo_demand(joints, x, z, zd))
+        return self._correct(np.zeros(len(wanted)), wanted)
 
     def _servo(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
         model, at = self.model, self._unbent(joints)

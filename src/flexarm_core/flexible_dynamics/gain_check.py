@@ -151,7 +151,7 @@ class GainCheck:
         if self._designed[0] != (law, motion, number):
             try:
                 self._designed = ((law, motion, number), law_gains(told, x, law, motion, period))
-            except np.linalg.LinAlgError:
+            except ValueError:  # no solution, or none that can be computed
                 return False
         gains = self._designed[1]
         key = (number, error.stiffness, error.mass)
@@ -228,7 +228,7 @@ def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDamping
     """Gains (n, 2 (h + K)) of a law on ``[dx; dxd]``, linear about a posture.
 
     Raises:
-        numpy.linalg.LinAlgError: there are none that can be computed.
+        ValueError: there are none that can be computed.
     """
     if law == "joint_pd":
         return servo_gains(model, x, motion)

@@ -111,7 +111,7 @@ def damping_gains(model: FlexibleModel, x: Array, config: VibrationDampingConfig
     """Feedback gains (n, 2 (h + K)) on ``[dx; dxd]``, servo included, for a posture and a control period [s].
 
     Raises:
-        numpy.linalg.LinAlgError: there is no solution that can be computed.
+        ValueError: there is no solution that can be computed.
     """
     size, joints, modes = model.size, model.actuated, model.modal
     n = len(joints)
