@@ -45,15 +45,29 @@ class FlexibleDynamicsController(ArmNode):
     PARAMETERS = (
         Parameter("law", "string", "vibration_damping", "what the efforts strive for", choices=LAWS, live=True),
         Parameter("reference", "string", REFERENCES[0], "where the reference comes from", choices=REFERENCES),
-        Parameter("position_gain", "double", 400.0, "of each joint's servo", "1/s^2", 0.0, live=True),
-        Parameter("velocity_gain", "double", 40.0, "of each joint's servo", "1/s", 0.0, live=True),
+        Parameter(
+            "position_gain",
+            "double",
+            0.0,
+            "of each joint's servo; 0, and velocity_gain 0: both by the model, joint by joint",
+            "1/s^2",
+            0.0,
+            live=True,
+        ),
+        Parameter("velocity_gain", "double", 0.0, "of each joint's servo", "1/s", 0.0, live=True),
         Parameter("tool_stiffness", "double", 1e4, "weight of the tool's deviation", "N/m", 0.0, live=True),
-        Parameter("effort_weight", "double", 1e-3, "weight of efforts: smaller is quicker", "s^2", 1e-9, live=True),
+        Parameter(
+            "effort_weight", "double", 0.0, "weight of efforts: smaller is quicker; 0: by the model", "s^2", 0.0, live=True
+        ),
         Parameter("gain_period", "double", 0.02, "time between two designs of the gains", "s", 1e-4, live=True),
         Parameter("influence", "string", "exact", "how efforts are corrected", choices=INFLUENCES, live=True),
         Parameter("iterations", "int", 10, "largest number of corrections a sample", "", 1, 1000, live=True),
         Parameter("tolerance", "double", 1e-9, "relative, of the corrected accelerations", "", 1e-15, 1.0, live=True),
         Parameter("rate", "double", 1000.0, "nominal rate of samples", "Hz", 1.0, 1e5),
+        Parameter("delay", "double", 0.0, "from the sensors to the motors, for which gains are checked", "s", 0.0, 0.1),
+        Parameter("stiffness_margin", "double", 0.2, "by which links may be softer or stiffer than told", "", 0.0, 0.9),
+        Parameter("mass_margin", "double", 0.1, "by which masses may be smaller or larger than told", "", 0.0, 0.9),
+        Parameter("check_gains", "bool", True, "refuse gains that are not stable with these margins"),
     )
 
     def __init__(self) -> None:
@@ -93,8 +107,8 @@ class FlexibleDynamicsController(ArmNode):
         self._answered = -1
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample."""
-        self._controller.config = flexible_controller_config(values)
+        """Live parameters take effect with the next sample, if their gains hold."""
+        self._controller.configure(flexible_controller_config(values))
 
     def _on_joint_state(self, message: JointState) -> None:
         position, velocity = self._select(message)
@@ -139,7 +153,10 @@ class FlexibleDynamicsController(ArmNode):
         self._joint_reference.publish(joint_reference_to_message(result, self._model.description.actuated))
         left = self._controller.discrepancy
         values = {"iterations": str(self._controller.iterations), "discrepancy": f"{left:.3g}"}
-        if left > 1e-3:
+        if self._controller.limited < 1.0:
+            values["demand"] = f"{self._controller.limited:.3g}"
+            self.diagnostics.report(WARN, "demand beyond the effort limits: reduced", joints.stamp, values)
+        elif left > 1e-3:
             self.diagnostics.report(WARN, "forces did not converge: raise iterations", joints.stamp, values)
         else:
             self.diagnostics.report(OK, "controlling", joints.stamp, values)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flexarm_core.flexible_dynamics.controller import FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.gain_check import LoopConditions
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 
 Values = Mapping[str, Any]
@@ -24,5 +25,8 @@ def flexible_controller_config(values: Values) -> FlexibleControllerConfig:
         influence=values["influence"],
         tolerance=values["tolerance"],
         iterations=values["iterations"],
-        period=1.0 / values["rate"],
+        conditions=LoopConditions(
+            1.0 / values["rate"], values["delay"], values["stiffness_margin"], values["mass_margin"]
+        ),
+        check_gains=values["check_gains"],
     )

@@ -113,7 +113,7 @@ def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
     controller.update(ArmState(0, still, still, np.zeros(m), np.zeros(m)), bent, JointReference(0, still, still, still))
 
     def change(changed: Values) -> None:
-        controller.config = flexible_controller_config(changed)
+        controller.configure(flexible_controller_config(changed))
 
     return BuiltStage(FlexibleControlStage(controller), change)
 

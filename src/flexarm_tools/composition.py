@@ -215,14 +215,46 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
     told = _told_everybody(scenario)
     if node.executable in WATCHFUL:
         told |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
-    if node.executable == GATE:
-        told["rate"] = scenario.rate
     waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in TABLES.get(node.executable, ()))
     if lockstep and waits:
         told["sensor_wait"] = LOCKSTEP_WAIT  # the plant waits in any case
     if node.executable == CONTROL_LOOP:  # the gate in it
-        told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep, f"{GATE}.rate": scenario.rate}
+        told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
+    told |= _timing(node, scenario)
     return replace(node, parameters=told | node.parameters)
+
+
+def _timing(node: NodeSpec, scenario: Scenario) -> dict[str, Any]:
+    """Rate and delay of a run for every stage that has such a parameter: gains are checked for what really runs.
+
+    Raises:
+        ConfigError: a stage is given another rate, or a shorter delay, than those of the run.
+    """
+    one, delay = node.executable == CONTROL_LOOP, _sensor_delay(scenario)
+    stages = [str(name) for name in node.parameters.get("stages", ())] if one else [node.executable]
+    told: dict[str, Any] = {}
+    for stage in stages:
+        has = {row.name for row in TABLES.get(stage, ())}
+        for name, value in (("rate", scenario.rate), ("delay", delay)):
+            key = f"{stage}.{name}" if one else name
+            given = node.parameters.get(key, value)
+            if name not in has:
+                continue
+            if name == "rate" and float(given) != value:
+                raise ConfigError(f"{stage}.rate is {given:g} Hz, but the run's rate is {value:g} Hz: leave it out there")
+            if name == "delay" and float(given) < value:
+                raise ConfigError(
+                    f"{stage}.delay is {given:g} s, but joint sensors of the plant are {value:g} s late: leave it out"
+                )
+            told[key] = value
+    return told
+
+
+def _sensor_delay(scenario: Scenario) -> float:
+    """By how much the plant's joint states come late [s]; 0 where there is no such plant."""
+    signals = ("joint_position", "joint_velocity", "deflection", "deflection_rate")
+    delays = [scenario.plant.get(f"sensors.{signal}.delay", 0.0) for signal in signals]
+    return max(float(delay) for delay in delays if isinstance(delay, (int, float)))
 
 
 def _told_everybody(scenario: Scenario) -> dict[str, Any]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.force_correction import INFLUENCES, correct_forces
+from flexarm_core.flexible_dynamics.gain_check import GainCheck, LoopConditions
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import (
     VibrationDampingConfig,
     damping_gains,
     flexible_reference,
+    servo_gains,
     servo_inertia,
 )
 from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
 
 LAWS = ("vibration_damping", "accelerations", "joint_pd")
+FADE_IN = 0.1  # [s] in which the damping comes into force beside the servos: the estimate has to settle first
+ERROR_SHARE = 0.5  # of the effort limits, that position errors may ask for: the rest is left to brake with
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,8 @@ class FlexibleControllerConfig:
         influence: how forces are corrected, see ``force_correction``.
         tolerance: of the corrected accelerations, relative.
         iterations: largest number of corrections a tick.
-        period: control period [s].
+        conditions: that gains must hold for: control period, delay, margins.
+        check_gains: whether gains that do not hold are refused.
     """
 
     law: str = "vibration_damping"
@@ -40,7 +46,8 @@ class FlexibleControllerConfig:
     influence: str = "exact"
     tolerance: float = 1e-9
     iterations: int = 10
-    period: float = 0.001
+    conditions: LoopConditions = field(default_factory=LoopConditions)
+    check_gains: bool = True
 
     def __post_init__(self) -> None:
         """Raise ConfigError for values that have no meaning."""
@@ -48,25 +55,58 @@ class FlexibleControllerConfig:
             raise ConfigError(f"law '{self.law}' is unknown; valid: {', '.join(LAWS)}")
         if self.influence not in INFLUENCES:
             raise ConfigError(f"influence '{self.influence}' is unknown; valid: {', '.join(INFLUENCES)}")
-        if not (np.isfinite(self.period) and self.period > 0.0 and self.tolerance > 0.0 and self.iterations >= 1):
-            raise ConfigError("period and tolerance must be > 0, iterations at least 1")
+        if not (self.tolerance > 0.0 and self.iterations >= 1):
+            raise ConfigError("tolerance must be > 0, iterations at least 1")
 
 
 class FlexibleController:
     """One sample: reference, joints, modes -> joint reference with efforts."""
 
-    def __init__(self, model: FlexibleModel, config: FlexibleControllerConfig) -> None:
-        """Bind the controller to an arm."""
-        self.model, self.config = model, config
+    def __init__(
+        self, model: FlexibleModel, config: FlexibleControllerConfig, estimator: EstimatorConfig | None = None
+    ) -> None:
+        """Bind the controller to an arm.
+
+        Args:
+            model: the arm.
+            config: what to do; gains of 0 are derived from the model.
+            estimator: that flexible states come from, for the check of the gains; None: with its defaults.
+
+        Raises:
+            ConfigError: the gains do not hold; the message names the largest that do.
+        """
+        self.model, self._estimator = model, estimator
+        limits = [model.description.joints[name].effort_limit for name in model.description.actuated]
+        self._limit = np.array([limit if limit > 0.0 else np.inf for limit in limits])
+        self._asked: FlexibleControllerConfig | None = None
+        self.configure(config)
         self.reset()
+
+    def configure(self, config: FlexibleControllerConfig) -> None:
+        """Take other settings from the next sample on; takes a second where gains are derived or checked.
+
+        Raises:
+            ConfigError: the gains do not hold; nothing has changed then.
+        """
+        if config == self._asked:
+            return
+        motion = config.motion
+        given = np.any(motion.position_gain) or np.any(motion.velocity_gain)
+        whole = given and (motion.effort_weight > 0.0 or config.law != "vibration_damping")
+        if config.check_gains or not whole:
+            motion = GainCheck(self.model, config.conditions, self._estimator).settled(config.law, motion)
+        self.config, self._asked = replace(config, motion=motion), config
+        self._gains: Array | None = None
 
     def reset(self) -> None:
         """Forget earlier samples."""
         self._references: list[Array] = []
         self._stamp: int | None = None
-        self._gains: Array | None = None
+        self._begun = 0
+        self._gains = None
         self._designed = 0
         self.iterations, self.discrepancy = 0, 0.0
+        self.limited = 1.0  # part of the demand that the last sample was answered with
 
     def update(self, joints: ArmState, flexible: FlexibleState | None, reference: JointReference) -> JointReference:
         """Efforts that answer one sample.
@@ -82,25 +122,33 @@ class FlexibleController:
         x, v = self._state(joints, flexible)
         z, zd, zdd = self._wanted(reference, joints)
         law = {"vibration_damping": self._damp, "accelerations": self._accelerate, "joint_pd": self._servo}
-        effort = law[self.config.law](joints, x, v, z, zd, zdd)
+        if self._stamp is None:
+            self._begun = joints.stamp
+        effort = self._within_limits(joints, law[self.config.law](joints, x, v, z, zd, zdd))
         self._stamp = joints.stamp
         return JointReference(joints.stamp, z, zd, zdd, effort)
 
     def _damp(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
         model, config = self.model, self.config
-        period = config.period if self._stamp is None else (joints.stamp - self._stamp) * 1e-9
-        if self._stamp is not None and not 0.0 < period <= 10.0 * config.period:
+        nominal = config.conditions.period
+        period = nominal if self._stamp is None else (joints.stamp - self._stamp) * 1e-9
+        if self._stamp is not None and not 0.0 < period <= 10.0 * nominal:
             self._references, self._gains = [], None  # differences over a gap mean nothing
-            period = config.period
+            period, self._begun = nominal, joints.stamp
         newest = flexible_reference(model, z, zd, zdd)
         self._references = [*(self._references or [newest, newest]), newest][-3:]
         before, last, x_r = self._references
         v_r, a_r = (x_r - last) / period, (x_r - 2.0 * last + before) / period**2
         if self._gains is None or (joints.stamp - self._designed) * 1e-9 >= config.motion.gain_period:
-            self._gains, self._designed = damping_gains(model, x, config.motion, config.period), joints.stamp
+            self._gains, self._designed = self._design(x), joints.stamp
         specified = model.inverse_dynamics(x_r, v_r, a_r)
         dx, dv = x - x_r, v - v_r
-        feedback = self._gains @ np.concatenate((dx, dv))
+        dx[model.actuated] *= self._near(x, dx[model.actuated])
+        gains, force = self._gains, (joints.stamp - self._begun) * 1e-9 / FADE_IN
+        if force < 1.0:
+            servo = servo_gains(model, x, config.motion)
+            gains = servo + force * (gains - servo)
+        feedback = gains @ np.concatenate((dx, dv))
         efforts = np.zeros(len(model.hinge_names))
         efforts[model.actuated] = specified[model.actuated]
         meant = model.forward_dynamics(x_r, v_r, efforts)[model.actuated]
@@ -110,20 +158,63 @@ class FlexibleController:
         restoring[model.actuated] += feedback
         return self._correct(specified[model.actuated], meant - response @ restoring)
 
+    def _design(self, x: Array) -> Array:
+        """Gains for a posture; where there are none, the newest ones, or the servos alone."""
+        try:
+            return damping_gains(self.model, x, self.config.motion, self.config.conditions.period)
+        except ValueError:  # no solution, or none that can be computed
+            return servo_gains(self.model, x, self.config.motion) if self._gains is None else self._gains
+
+    def _near(self, x: Array, error: Array) -> float:
+        """Part of the joints' position errors (n,) that is looked at: no effort is asked for that no braking could undo."""
+        asked = np.abs(self.config.motion.position_gain * servo_inertia(self.model, x) * error)
+        return float(min(1.0, (ERROR_SHARE * self._limit / np.maximum(asked, 1e-12)).min()))
+
     def _accelerate(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
-        motion = self.config.motion
-        wanted = zdd + motion.position_gain * (z - joints.position) + motion.velocity_gain * (zd - joints.velocity)
-        self.model.articulate(x, v, step=self.config.period)
+        wanted = zdd + self._servo_demand(joints, x, z, zd)
+        self.model.articulate(x, v, step=self.config.conditions.period)
         return self._correct(np.zeros(len(wanted)), wanted)
 
     def _servo(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
-        model, motion = self.model, self.config.motion
-        at = np.zeros(model.size)
-        at[model.actuated] = joints.position
-        weight = model.inverse_dynamics(at, np.zeros(model.size), np.zeros(model.size))[model.actuated]
-        demand = zdd + motion.position_gain * (z - joints.position) + motion.velocity_gain * (zd - joints.velocity)
-        total: Array = weight + servo_inertia(model, at) * demand
+        model, at = self.model, self._unbent(joints)
+        total: Array = self._weight(joints) + servo_inertia(model, at) * (zdd + self._servo_demand(joints, at, z, zd))
         return total
+
+    def _servo_demand(self, joints: ArmState, x: Array, z: Array, zd: Array) -> Array:
+        motion, error = self.config.motion, z - joints.position
+        near = self._near(x, error)
+        demand: Array = motion.position_gain * (near * error) + motion.velocity_gain * (zd - joints.velocity)
+        return demand
+
+    def _unbent(self, joints: ArmState) -> Array:
+        at = np.zeros(self.model.size)
+        at[self.model.actuated] = joints.position
+        return at
+
+    def _weight(self, joints: ArmState) -> Array:
+        """Efforts (n,) that hold the arm's weight, unbent."""
+        model, still = self.model, np.zeros(self.model.size)
+        weight: Array = model.inverse_dynamics(self._unbent(joints), still, still)[model.actuated]
+        return weight
+
+    def _within_limits(self, joints: ArmState, effort: Array) -> Array:
+        """As much of the demand, all joints alike, as the effort limits bear beside the arm's weight.
+
+        Clipping single efforts would turn the demand's direction, and with it what the arm does.
+
+        Raises:
+            InputError: an effort is not finite.
+        """
+        if not np.isfinite(effort).all():
+            raise InputError("efforts are not finite: the flexible state or the reference is beyond what can be computed")
+        self.limited = 1.0
+        if (np.abs(effort) <= self._limit).all():
+            return effort
+        weight = np.clip(self._weight(joints), -self._limit, self._limit)
+        demand = effort - weight
+        room = np.where(demand > 0.0, self._limit - weight, self._limit + weight)
+        self.limited = float(min(1.0, (room / np.maximum(np.abs(demand), 1e-12)).min()))
+        return weight + self.limited * demand
 
     def _correct(self, specified: Array, wanted: Array) -> Array:
         config = self.config

@@ -50,12 +50,12 @@ class EstimatorConfig:
     use_imu: bool = False
     contact_sensor: str = ""
     effort_noise: float = 0.1
-    modal_noise: float = 0.2
+    modal_noise: float = 0.6
     base_noise: float = 0.003
     push_force: float = 100.0
     push_torque: float = 30.0
     push_gate: float = 5.0
-    strain_noise: float = 2e-6
+    strain_noise: float = 6e-5
     strain_error: float = 0.03
     deflection_noise: float = 1e-5
     deflection_rate_noise: float = 1e-3

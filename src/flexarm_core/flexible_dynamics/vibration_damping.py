@@ -34,27 +34,27 @@ class VibrationDampingConfig:
     """Settings of the desired motion.
 
     Attributes:
-        position_gain: of the joint servo, k_p [1/s^2].
+        position_gain: of the joint servo, k_p [1/s^2]; one, or one a joint. With velocity_gain 0 too: by the model.
         velocity_gain: of the joint servo, k_d [1/s].
         tool_stiffness: weight k_t of the tool's deviation [N/m].
-        effort_weight: weight rho of the efforts: smaller is quicker [s^2].
+        effort_weight: weight rho of the efforts: smaller is quicker [s^2]; 0: by the model.
         gain_period: time after which the gains are designed anew for the present posture [s].
     """
 
-    position_gain: float = 400.0
-    velocity_gain: float = 40.0
+    position_gain: float | tuple[float, ...] = 0.0
+    velocity_gain: float | tuple[float, ...] = 0.0
     tool_stiffness: float = 1e4
-    effort_weight: float = 1e-3
+    effort_weight: float = 0.0
     gain_period: float = 0.02
 
     def __post_init__(self) -> None:
         """Raise ConfigError for values that have no meaning."""
-        for name in ("position_gain", "velocity_gain", "tool_stiffness"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+        for name in ("position_gain", "velocity_gain", "tool_stiffness", "effort_weight"):
+            value = np.asarray(getattr(self, name))
+            if not (np.isfinite(value).all() and (value >= 0.0).all()):
                 raise ConfigError(f"{name} must be >= 0, got {getattr(self, name)}")
-        for name in ("effort_weight", "gain_period"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ConfigError(f"{name} must be > 0, got {getattr(self, name)}")
+        if not (np.isfinite(self.gain_period) and self.gain_period > 0.0):
+            raise ConfigError(f"gain_period must be > 0, got {self.gain_period}")
 
 
 def flexible_reference(model: FlexibleModel, position: Array, velocity: Array, acceleration: Array) -> Array:
@@ -98,8 +98,21 @@ def servo_inertia(model: FlexibleModel, x: Array) -> Array:
     return inertia
 
 
+def servo_gains(model: FlexibleModel, x: Array, config: VibrationDampingConfig) -> Array:
+    """Gains (n, 2 (h + K)) of the joint servos alone on ``[dx; dxd]``, for a posture."""
+    H_d, joints = servo_inertia(model, x), model.actuated
+    servo, rows = np.zeros((len(joints), 2 * model.size)), np.arange(len(joints))
+    servo[rows, joints] = config.position_gain * H_d
+    servo[rows, model.size + joints] = config.velocity_gain * H_d
+    return servo
+
+
 def damping_gains(model: FlexibleModel, x: Array, config: VibrationDampingConfig, period: float) -> Array:
-    """Feedback gains (n, 2 (h + K)) on ``[dx; dxd]``, servo included, for a posture and a control period [s]."""
+    """Feedback gains (n, 2 (h + K)) on ``[dx; dxd]``, servo included, for a posture and a control period [s].
+
+    Raises:
+        ValueError: there is no solution that can be computed.
+    """
     size, joints, modes = model.size, model.actuated, model.modal
     n = len(joints)
     at = x.copy()
@@ -113,9 +126,7 @@ def damping_gains(model: FlexibleModel, x: Array, config: VibrationDampingConfig
     flow[size : 2 * size, 2 * size :] = inverse[:, joints]
     sampled = scipy.linalg.expm(flow * period)
     F, G = sampled[: 2 * size, : 2 * size], sampled[: 2 * size, 2 * size :]
-    servo = np.zeros((n, 2 * size))
-    servo[np.arange(n), joints] = config.position_gain * H_d
-    servo[np.arange(n), size + joints] = config.velocity_gain * H_d
+    servo = servo_gains(model, at, config)
     J = np.column_stack([model.frame_motion(model.tool_frame, at, unit).velocity[:3] for unit in np.eye(size)])
     Q = np.zeros((2 * size, 2 * size))
     Q[:size, :size] = config.tool_stiffness * J.T @ J

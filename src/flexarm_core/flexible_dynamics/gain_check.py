@@ -1,0 +1,263 @@
+"""Gains of the controller of an arm that bends: derived from the model where none are given, and checked.
+
+Gains hold if, at every posture that is looked at, the sampled loop of arm, estimator and law is stable for the arm as
+it is told and for arms that differ by the margins, with more modes than the controller knows; see ``sampled_loop``.
+
+Derived servos: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``. ``D`` is what
+a joint moves at once, before the links have bent; ``D / H_d`` is small where a light hub carries a long link, and a
+damper of ``H_d k_d`` is unstable beyond ``2 D / t`` when sampled with a period ``t``, sooner with ``d`` periods of
+delay. Derived ``effort_weight``: the smallest, in steps of 3, that holds, times 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.sampled_loop import (
+    Error,
+    Estimate,
+    SampledArm,
+    richer_model,
+    sampled_arm,
+    spectral_radius,
+)
+from flexarm_core.flexible_dynamics.vibration_damping import (
+    VibrationDampingConfig,
+    damping_gains,
+    servo_gains,
+)
+from flexarm_core.types import Array
+
+STIFFEST = (400.0, 40.0)  # [1/s^2], [1/s] servo gains that are derived at most
+FEEDBACK = (0.3, 1.25)  # factors on the gains that must hold too: demand at its limit, efforts larger than told
+GROWTH = 1e-6  # of a spectral radius, that counts as none: states of rest are multiple eigenvalues 1
+POSTURES = 6
+BENT = 1e-3  # strain at which the estimator is looked at beside that of the unbent arm
+STEP = 3.0  # between two effort weights that are tried
+WEIGHTS = (1e-3, 1e6)  # [s^2] effort weights that are tried
+DIGITS = 0.02  # relative, to which the largest gains are found
+LEAST = 1e-3  # part of the gains that are asked for, below which none are searched
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConditions:
+    """What gains must hold for.
+
+    Attributes:
+        period: of the samples [s].
+        delay: from the sensors to the motors; rounded up to whole periods [s].
+        stiffness_margin: by which links and base may be softer or stiffer than told, a ratio.
+        mass_margin: by which all masses may be smaller or larger than told, a ratio.
+    """
+
+    period: float = 0.001
+    delay: float = 0.0
+    stiffness_margin: float = 0.2
+    mass_margin: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        if not (np.isfinite(self.period) and self.period > 0.0):
+            raise ConfigError(f"period must be > 0, got {self.period}")
+        if not (np.isfinite(self.delay) and 0.0 <= self.delay <= 100.0 * self.period):
+            raise ConfigError(f"delay must lie in 0 to 100 periods, got {self.delay} s at {1.0 / self.period:g} Hz")
+        for name in ("stiffness_margin", "mass_margin"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ConfigError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
+
+    @property
+    def late(self) -> int:
+        """Delay in periods."""
+        return math.ceil(self.delay / self.period - 1e-6)
+
+    def errors(self) -> Iterator[Error]:
+        """The arms that could be there, the one that is told first."""
+        soft, stiff = 1.0 - self.stiffness_margin, 1.0 + self.stiffness_margin
+        light, heavy = 1.0 - self.mass_margin, 1.0 + self.mass_margin
+        corners = ((1.0, 1.0), (soft, 1.0), (stiff, 1.0), (soft, heavy), (stiff, light), (1.0, light), (1.0, heavy))
+        yield from (Error(stiffness, mass) for stiffness, mass in dict.fromkeys(corners))
+        yield from (Error(feedback=feedback) for feedback in FEEDBACK)
+
+    def __str__(self) -> str:
+        """For people: ``a delay of 2 ms at 500 Hz``."""
+        return f"a delay of {1e3 * self.delay:.3g} ms at {1.0 / self.period:.4g} Hz"
+
+
+class GainCheck:
+    """Looks at gains of one arm under one set of conditions."""
+
+    def __init__(
+        self, model: FlexibleModel, conditions: LoopConditions, estimator: EstimatorConfig | None = None
+    ) -> None:
+        """Look at an arm.
+
+        Args:
+            model: that is told.
+            conditions: that gains must hold for.
+            estimator: that the laws rely on; None: with its defaults.
+        """
+        self._told, self._true, self._conditions = model, richer_model(model), conditions
+        self._estimator = EstimatorConfig() if estimator is None else estimator
+        self._postures = _postures(model)
+        self._arms: dict[tuple[int, float, float], SampledArm] = {}
+        self._estimates: dict[int, tuple[Estimate, ...]] = {}
+        self._designed: tuple[object, Array] = (None, np.zeros(0))  # the newest gains, and what they are of
+
+    def settled(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
+        """Gains of a law, derived where they are 0, that hold.
+
+        Raises:
+            ConfigError: gains that are given do not hold; the message names the largest that do.
+        """
+        servo_law = "joint_pd" if law == "vibration_damping" else law  # its servos must hold alone too
+        if np.any(motion.position_gain) or np.any(motion.velocity_gain):
+            if fault := self.fault(servo_law, motion):
+                raise ConfigError(self._refused_servos(servo_law, motion, fault))
+        else:
+            motion = self._derived_servos(servo_law, motion)
+        if law != "vibration_damping":
+            return motion
+        if motion.effort_weight == 0.0:
+            least = self._least_weight(replace(motion, effort_weight=WEIGHTS[0]), STEP)
+            return replace(motion, effort_weight=min(STEP * least, WEIGHTS[1]))
+        if fault := self.fault(law, motion):
+            least = self._least_weight(motion, 1.0 + DIGITS)
+            raise ConfigError(
+                f"effort_weight {motion.effort_weight:g} does not hold {fault}: the smallest that does is {least:.3g};"
+                " 0 chooses one"
+            )
+        return motion
+
+    def fault(self, law: str, motion: VibrationDampingConfig) -> str:
+        """Where gains do not hold, for people; empty: they hold everywhere."""
+        for number, posture in enumerate(self._postures):
+            for error in self._conditions.errors():
+                if not self._holds(law, motion, number, error):
+                    where = np.round(posture, 2).tolist()
+                    return f"{error}, {self._conditions}, at joint positions {where}"
+        return ""
+
+    def _holds(self, law: str, motion: VibrationDampingConfig, number: int, error: Error) -> bool:
+        told, period = self._told, self._conditions.period
+        x = np.zeros(told.size)
+        x[told.actuated] = self._postures[number]
+        if self._designed[0] != (law, motion, number):
+            try:
+                self._designed = ((law, motion, number), law_gains(told, x, law, motion, period))
+            except ValueError:  # no solution, or none that can be computed
+                return False
+        gains = self._designed[1]
+        key = (number, error.stiffness, error.mass)
+        if key not in self._arms:
+            self._arms[key] = sampled_arm(self._true, self._postures[number], period, error)
+        estimates: tuple[Estimate | None, ...] = (None,)
+        if law != "joint_pd":
+            if number not in self._estimates:
+                self._estimates[number] = tuple(
+                    Estimate(told, x, self._estimator, period, bent) for bent in (0.0, BENT)
+                )
+            estimates = self._estimates[number]
+        return all(
+            spectral_radius(told, self._arms[key], gains, estimate, self._conditions.late, error.feedback) <= 1.0 + GROWTH
+            for estimate in estimates
+        )
+
+    def _derived_servos(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
+        told, true, conditions = self._told, self._true, self._conditions
+        light = np.full(len(told.actuated), np.inf)
+        for posture in self._postures:
+            x, bent = np.zeros(told.size), np.zeros(true.size)
+            x[told.actuated], bent[true.actuated] = posture, posture
+            at_once = 1.0 / np.diag(np.linalg.inv(true.mass_matrix(bent)))[true.actuated]
+            light = np.minimum(light, at_once / np.diag(told.mass_matrix(x))[told.actuated])
+        damping = light / (conditions.period * (1.0 + 2.0 * conditions.late))
+        for _ in range(20):
+            k_d = np.minimum(STIFFEST[1], damping)
+            k_p = np.minimum(STIFFEST[0], 0.5 * k_d**2)
+            motion = replace(
+                motion, position_gain=tuple(map(float, k_p)), velocity_gain=tuple(map(float, k_d))
+            )
+            if not (fault := self.fault(law, motion)):
+                return motion
+            damping = k_d / 1.5
+        raise ConfigError(f"law {law}: no gains hold {fault}; give smaller margins, or a higher rate")
+
+    def _least_weight(self, motion: VibrationDampingConfig, step: float) -> float:
+        """Smallest effort weight, in steps from the one that is given, that holds at every posture.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        weight = motion.effort_weight
+        for number in range(len(self._postures)):
+            for error in self._conditions.errors():
+                below = weight
+                while not self._holds("vibration_damping", replace(motion, effort_weight=weight), number, error):
+                    below, weight = weight, STEP * weight
+                    if weight > WEIGHTS[1]:
+                        raise ConfigError(f"no effort_weight holds {error}, {self._conditions}: give smaller margins")
+                while weight > step * below:
+                    middle = math.sqrt(below * weight)
+                    if self._holds("vibration_damping", replace(motion, effort_weight=middle), number, error):
+                        weight = middle
+                    else:
+                        below = middle
+        return weight
+
+    def _refused_servos(self, law: str, motion: VibrationDampingConfig, fault: str) -> str:
+        """Why gains that are given do not hold, with the largest in their proportion that do."""
+        good, bad = LEAST, 1.0
+        asked = f"position_gain {motion.position_gain:g} and velocity_gain {motion.velocity_gain:g} do not hold {fault}"
+        if self.fault(law, _slower(motion, good)):
+            return f"law {law}: {asked}, nor do smaller ones; give smaller margins, or another law"
+        while bad > (1.0 + DIGITS) * good:
+            middle = math.sqrt(good * bad)
+            good, bad = (good, middle) if self.fault(law, _slower(motion, middle)) else (middle, bad)
+        most = _slower(motion, good)
+        return f"{asked}: the largest that do are {most.position_gain:.4g} and {most.velocity_gain:.4g}; 0 and 0 choose some"
+
+
+def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDampingConfig, period: float) -> Array:
+    """Gains (n, 2 (h + K)) of a law on ``[dx; dxd]``, linear about a posture.
+
+    Raises:
+        ValueError: there are none that can be computed.
+    """
+    if law == "joint_pd":
+        return servo_gains(model, x, motion)
+    if law == "vibration_damping":
+        return damping_gains(model, x, motion, period)
+    K, C, joints, t = model.stiffness_matrix(), model.damping_matrix(), model.actuated, period
+    response = np.linalg.inv(model.mass_matrix(x) + 0.5 * t * C + 0.25 * t * t * K)[joints]
+    rows, wanted = np.arange(len(joints)), np.hstack((response @ K, response @ (0.5 * t * K + C)))
+    wanted[rows, joints] += motion.position_gain
+    wanted[rows, model.size + joints] += motion.velocity_gain
+    gains: Array = np.linalg.solve(response[:, joints], wanted)
+    return gains
+
+
+def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingConfig:
+    """Servos of the same damping ratio, with a bandwidth that is a factor lower; digits that are said must hold."""
+    return replace(
+        motion,
+        position_gain=float(f"{factor**2 * np.max(motion.position_gain):.4g}"),
+        velocity_gain=float(f"{factor * np.max(motion.velocity_gain):.4g}"),
+    )
+
+
+def _postures(model: FlexibleModel) -> Array:
+    """(count, n) within the joint limits: the arm stretched as far as they allow, and some that are always the same."""
+    joints = [model.description.joints[name] for name in model.description.actuated]
+    lower, upper = (
+        np.clip(np.nan_to_num([getattr(joint, side) for joint in joints], posinf=np.pi, neginf=-np.pi), -np.pi, np.pi)
+        for side in ("lower", "upper")
+    )
+    drawn = np.random.default_rng(0).uniform(lower, upper, (POSTURES - 1, len(joints)))
+    return np.vstack((np.clip(0.0, lower, upper), drawn))
