@@ -45,6 +45,7 @@ PANDA = (
     _row((0.088, 0, 0), (H, 0, 0), 1.4, (0.01, 0, 0.08), 0.05, (-2.9, 2.9, 2.6, 12)),
 )
 REACH = {"ur10": (0, 0, 0.09), "panda": (0, 0, 0.21)}
+ROTOR = 0.1  # [kg*m^2] inertia of a motor behind its gear, as simulations of both arms have it
 HOME = {
     "ur10": np.array([0.3, -0.9, 1.5, -0.6, 1.2, 0.2]),
     "panda": np.array([0.2, -0.5, 0.3, -2.1, 0.2, 1.8, 0.5]),
@@ -100,7 +101,11 @@ def arm_text(rows: tuple[Row, ...], reach: tuple[float, float, float], base: dic
     springs = "".join(
         f'<elastic_joint name="base_{name}" stiffness="{k!r}" damping="{d!r}"/>' for name, (k, d) in base.items()
     )
-    return "".join(parts) + f"<flexibility>{springs}</flexibility></robot>"
+    rotors = "".join(
+        f'<joint name="joint{i}"><param name="armature">{ROTOR!r}</param></joint>' for i in range(1, len(rows) + 1)
+    )
+    motors = f'<ros2_control name="motors" type="system">{rotors}</ros2_control>'
+    return "".join(parts) + f"{motors}<flexibility>{springs}</flexibility></robot>"
 
 
 def random_rows(joints: int, rng: np.random.Generator) -> tuple[Row, ...]:

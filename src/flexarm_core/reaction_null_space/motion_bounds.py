@@ -6,7 +6,7 @@ A law's acceleration is linear in the rate of the path's clock and in the share 
     tau = E qdd + e
 
 Joints must be able to stop before their limits. With the deceleration A that a joint has, the fastest velocity that may
-lead to an upper limit is ``v = min(v_max, sqrt(A d))`` at a distance d, and it is approached within the time ``t``:
+lead to an upper limit is ``v = min(v_max, sqrt(A (d - qd t)))`` at a distance d, approached within the time ``t``:
 
     (-v_lower - qd) / t  <=  qdd  <=  (v_upper - qd) / t,      |tau| <= tau_max
 
@@ -27,14 +27,16 @@ from flexarm_core.reaction_null_space.small_matrices import solve_definite, time
 from flexarm_core.types import Array
 
 MARGIN = 0.97  # of velocity and effort limits that is used
+DISTANCE, SHARE = 0.02, 0.01  # kept to position limits: the less of [rad | m] and of the range
 STOP_TIME = 0.4  # [s] in which a joint at its velocity limit is to be stopped
 EFFORT_SHARE = 0.5  # of the effort that braking before a position limit counts on
 
 
 @kernel
 def acceleration_box(
-    position: Array, velocity: Array, limits: Array, inertia: Array, bias: Array, time: float, low: Array, high: Array
-) -> None:
+    position: Array, velocity: Array, limits: Array, inertia: Array, bias: Array, lacking: Array, time: float,
+    low: Array, high: Array,
+) -> None:  # fmt: skip
     """Accelerations (n,) between which every joint stays within its limits; ``low <= high`` always.
 
     Args:
@@ -43,6 +45,7 @@ def acceleration_box(
         limits: (4, n) lower and upper position, velocity, effort; infinite where there is none.
         inertia: (n, n) E.
         bias: (n,) e.
+        lacking: (n,) accelerations that the joints are found to fall short of what they are told.
         time: t, within which a limit of the velocity is approached [s].
         low: (n,) gets the least.
         high: (n,) gets the largest.
@@ -55,10 +58,12 @@ def acceleration_box(
             braking = min(braking, EFFORT_SHARE * spare / inertia[i, i])
         up = down = fastest
         if braking < np.inf:
-            up = min(up, math.sqrt(braking * max(limits[1, i] - position[i], 0.0)))
-            down = min(down, math.sqrt(braking * max(position[i] - limits[0, i], 0.0)))
-        high[i] = max((up - velocity[i]) / time, -2.0 * braking)
-        low[i] = min((-down - velocity[i]) / time, 2.0 * braking)
+            ahead = velocity[i] * time  # on the way until the velocity has come to what it may be
+            kept = min(DISTANCE, SHARE * (limits[1, i] - limits[0, i]))
+            up = min(up, math.sqrt(braking * max(limits[1, i] - kept - position[i] - max(ahead, 0.0), 0.0)))
+            down = min(down, math.sqrt(braking * max(position[i] - kept - limits[0, i] + min(ahead, 0.0), 0.0)))
+        high[i] = max((up - velocity[i]) / time, -2.0 * braking) + lacking[i]
+        low[i] = min((-down - velocity[i]) / time, 2.0 * braking) + lacking[i]
 
 
 @kernel
@@ -98,6 +103,7 @@ def bound_motion(
     position: Array,
     velocity: Array,
     limits: Array,
+    lacking: Array,
     time: float,
     wanted: float,
     least: float,
@@ -114,7 +120,8 @@ def bound_motion(
         bias: (n,) e.
         position: (n,).
         velocity: (n,).
-        limits: (4, n) as of :func:`acceleration_box`.
+        limits: (4, n) as of :func:`acceleration_box`, and so the next.
+        lacking: (n,).
         time: t [s].
         wanted: r' that the clock wants [1/s].
         least: smallest r'.
@@ -125,7 +132,7 @@ def bound_motion(
     """
     n = acceleration.shape[0]
     low, high = np.empty(2 * n), np.empty(2 * n)
-    acceleration_box(position, velocity, limits, inertia, bias, time, low[:n], high[:n])
+    acceleration_box(position, velocity, limits, inertia, bias, lacking, time, low[:n], high[:n])
     for i in range(n):
         low[n + i], high[n + i] = -MARGIN * limits[3, i] - bias[i], MARGIN * limits[3, i] - bias[i]
     rows, way = _rows(inertia, acceleration), _rows(inertia, along)

@@ -27,9 +27,10 @@ LONGEST_MIXED = 0.2  # [s] for which law and braking may be mixed
 NEAR_TIME = 0.1  # [s] within which a limit of the velocity is approached
 PERIODS = 4.0  # periods, at least, of that
 LOST = 0.3  # share of the path's velocity that the tool cannot have, at which the path waits
-WATCHED = 10.0  # [rad/s] bandwidth at which an unknown load is looked for where it is not held
+WATCHED = 20.0  # [rad/s] bandwidth at which an unknown load is looked for where it is not held
 LOAD_SHARE = 0.5  # of the motors' efforts that an unknown load may take
 DROP_SPEED = 0.05  # share of velocity limits at which the arm has the energy that an unknown load may give it
+OWN_SHARE = 0.5  # of the arm's energy that a mass which the model does not know may seem to give it
 FORGET = 1.0  # [s] in which that energy is forgotten
 TURN = 3.0  # [rad/m] of orientation that counts as much as a way
 LATEST = 0.1  # [s] between two samples beyond which the guard begins anew
@@ -68,7 +69,7 @@ class MotionGuard:
         self.reason = ""
         self._stamp: int | None = None
         self._dt = 0.0
-        self._mixed = self._work = 0.0
+        self._mixed = self._work = self._kinetic = 0.0
         self._lost = 0.0
         self._load: _Load | None = None
 
@@ -83,6 +84,11 @@ class MotionGuard:
             return "joint limits: the arm brakes"
         return ""
 
+    @property
+    def lacking(self) -> Array:
+        """(n,) accelerations that the joints fall short of what they are told."""
+        return np.zeros(self.limits.shape[1]) if self._load is None else self._load.lacking
+
     def begin(self, stamp: int) -> None:
         """Take the stamp of a sample [ns]."""
         dt = 0.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
@@ -94,7 +100,7 @@ class MotionGuard:
         self.timing[:3] = self.clock.bounds(step, allowed)
         self.timing[3] = max(NEAR_TIME, PERIODS * step)
 
-    def lacking(self, position: Array, velocity: Array, bandwidth: float, inertia: Array) -> Array:
+    def find_load(self, position: Array, velocity: Array, bandwidth: float, inertia: Array) -> Array:
         """Accelerations (n,) that the joints lack, by what they were told and did.
 
         Args:
@@ -118,7 +124,9 @@ class MotionGuard:
             power = -float(np.sum(inertia * found * velocity))
             self._work = max(self._work + (power - self._work / FORGET) * self._dt, 0.0)
             speed = DROP_SPEED * np.minimum(self.limits[2], 5.0)
-            if self._work > 0.5 * float(np.sum(inertia * speed * speed)):
+            kinetic = 0.5 * float(np.sum(inertia * velocity * velocity))
+            self._kinetic = max(self._kinetic * (1.0 - self._dt / FORGET), kinetic)
+            if self._work > OWN_SHARE * self._kinetic + 0.5 * float(np.sum(inertia * speed * speed)):
                 self.give_up("a load or force that the model does not know moves the arm: set load_bandwidth")
             return np.zeros(len(position))
         return found

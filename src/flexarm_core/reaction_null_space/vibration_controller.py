@@ -54,6 +54,7 @@ REALISATIONS = ("computed_torque", "joint_servo")
 Goal = CartesianReference | JointReference | None
 LEASH = 0.5  # [rad | m] between joints and their led reference beyond which it is not that of this arm
 BRAKING = 4.0  # [1/s] at which joints are brought to rest, all in proportion
+REST_BANDWIDTH = 2.0  # [rad/s] at which an arm that was brought to rest finds what load it carries
 LONGEST_GAP = 0.1  # [s] between two samples over which a joint reference is carried on
 
 
@@ -260,6 +261,7 @@ class VibrationController:
             at.position,
             state.velocity,
             self._unbounded if guard is None else guard.limits,
+            self._still if guard is None or led or config.load_bandwidth > 0.0 else guard.lacking,
             self._untimed if guard is None else guard.timing,
             out,
             self._gives,
@@ -308,14 +310,16 @@ class VibrationController:
         if not led:
             if guard is None:
                 return self._still
-            return guard.lacking(state.position, state.velocity, config.load_bandwidth, np.diag(blocks.H_m))
+            return guard.find_load(state.position, state.velocity, config.load_bandwidth, np.diag(blocks.H_m))
         asked = np.empty(self.model.n)
         pull(
             config.servo_position_gain, config.servo_velocity_gain, at.position, at.velocity, self._still,
             state.position, state.velocity, asked,
         )  # fmt: skip
-        if guard is not None and config.load_bandwidth > 0.0:
-            gain = config.load_bandwidth * config.servo_position_gain
+        if guard is not None and (config.load_bandwidth > 0.0 or self._rests):
+            # within Routh's bound, k_i < k_p k_d, by a factor of ten, for loads that the model does not know
+            bandwidth = min(config.load_bandwidth or REST_BANDWIDTH, 0.1 * config.servo_velocity_gain)
+            gain = bandwidth * config.servo_position_gain
             asked += guard.integrate(at.position - state.position, gain, np.diag(blocks.H_m))
         return asked
 

@@ -139,6 +139,7 @@ def sample(
     position: Array,
     measured_velocity: Array,
     limits: Array,
+    lacking: Array,
     clock: Array,
     out: Array,
     gives: Array,
@@ -179,6 +180,7 @@ def sample(
         position: (n,) of the joints at which the law is evaluated.
         measured_velocity: (n,) of the joints.
         limits: (4, n) lower and upper position, velocity, effort; (4, 0): the motion is not bounded.
+        lacking: (n,) accelerations that joints are found to fall short of what they are told; used with limits.
         clock: (7,) rate r' that the path's clock wants, least, most, time in which a limit is approached; gets r', the
             share of base feedback, the share of the law against braking (see ``motion_bounds``).
         out: (5, max(n, m)) gets joint accelerations and efforts; acceleration of the base, reaction, coupling momentum.
@@ -291,8 +293,8 @@ def sample(
             biased = biased + times(H_bm.T, base_acceleration(L, H_bm, load, still))
         quiet = times(inverse, -times(rows, dH_bm_qd)) if law == REACTIONLESS else still
         clock[4], clock[5], clock[6] = bound_motion(
-            acceleration, along, feedback, quiet, inertia, biased, position, velocity, limits, clock[3], clock[0],
-            clock[1], clock[2],
+            acceleration, along, feedback, quiet, inertia, biased, position, velocity, limits, lacking, clock[3],
+            clock[0], clock[1], clock[2],
         )  # fmt: skip
     if led:
         effort = times(H_m, acceleration) + served
