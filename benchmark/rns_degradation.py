@@ -35,7 +35,7 @@ def degradation(cases: int = CASES, seed: int = 0, verbose: bool = False, load_b
     for number in range(cases):
         case = random_case(rng)
         case = replace(case, config=replace(case.config, load_bandwidth=load_bandwidth))
-        ours, other = run(case), run(plain(case), bounded=False)
+        ours, other = run(case), run(plain(case), bounded=False, after=1.0)
         gave_up = bool(ours.reason)
         reasons[ours.reason.split(":")[1].strip().split(" is ")[0] if gave_up else "followed"] += 1
         above += ours.energy > max(other.energy, FLOOR)

@@ -119,13 +119,14 @@ def plain(case: Case) -> Case:
     return replace(case, config=replace(case.config, law="resolved_acceleration"))
 
 
-def run(case: Case, bounded: bool = True, period: float = PERIOD) -> Outcome:
+def run(case: Case, bounded: bool = True, period: float = PERIOD, after: float = AFTER) -> Outcome:
     """Let the controller lead the arm in MuJoCo from rest, until some seconds after the end of its path.
 
     Args:
         case: arm, path and settings.
         bounded: whether the law knows of limits.
         period: of the controller [s].
+        after: longest time after the end of the path [s].
     """
     arm = case.arm
     model = ArmModel(arm.text, gravity=arm.gravity)
@@ -143,7 +144,7 @@ def run(case: Case, bounded: bool = True, period: float = PERIOD) -> Outcome:
     sample, first = plant.measure(), ArmState(0, arm.posture, still, rest, none)
     tool = model.tool_kinematics(first, case.path.frame)
     path.begin(0, tool.position, tool.rotation)
-    steps = round((case.path.start + case.path.duration + AFTER) / period)
+    steps = round((case.path.start + case.path.duration + after) / period)
     energy = speed = beyond = effort = last = resting = 0.0
     reached = np.inf
     for k in range(steps):

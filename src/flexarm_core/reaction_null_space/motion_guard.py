@@ -4,7 +4,7 @@ The path's clock slows or waits (``path_clock``, ``motion_bounds``). The guard g
 
 * where the clock is later than ``longest_wait``, or the tool is farther from its path than ``largest_error``;
 * where braking was mixed into the law for longer than ``LONGEST_MIXED``;
-* where a load that the model does not know does work on the arm: what is not held would be dropped.
+* where a load that the model does not know does work on the arm under gravity: what is not held would be dropped.
 
 Load. With ``qr'' = `` what the joints were told, less ``d``,
 
@@ -31,6 +31,7 @@ WATCHED = 20.0  # [rad/s] bandwidth at which an unknown load is looked for where
 LOAD_SHARE = 0.5  # of the motors' efforts that an unknown load may take
 DROP_SPEED = 0.05  # share of velocity limits at which the arm has the energy that an unknown load may give it
 OWN_SHARE = 0.5  # of the arm's energy that a mass which the model does not know may seem to give it
+DROPPED = 0.12  # [s] for which a load gives the arm energy without a break: a push is shorter
 FORGET = 1.0  # [s] in which that energy is forgotten
 TURN = 3.0  # [rad/m] of orientation that counts as much as a way
 LATEST = 0.1  # [s] between two samples beyond which the guard begins anew
@@ -52,12 +53,14 @@ class MotionGuard:
         clock: of the path.
         limits: (4, n) lower and upper position, velocity, effort.
         reason: why the law gave up; empty: it did not.
+        damps: whether the base is still damped then.
         timing: (7,) of the law's sample: rate r' that the clock wants, least, most, time in which limits are
             approached; then r', the share of base feedback and that of the law against braking.
     """
 
-    def __init__(self, limits: Array, longest_wait: float) -> None:
-        """Begin; ``limits`` (4, n), ``longest_wait`` [s]."""
+    def __init__(self, limits: Array, longest_wait: float, weighs: bool = True) -> None:
+        """Begin; ``limits`` (4, n), ``longest_wait`` [s], ``weighs``: whether loads have a weight."""
+        self._weighs = weighs
         self.limits = np.ascontiguousarray(limits, dtype=float)
         self.clock = PathClock(longest_wait)
         self.timing = np.zeros(7)
@@ -66,11 +69,11 @@ class MotionGuard:
     def reset(self) -> None:
         """Forget earlier samples, and why the law gave up."""
         self.clock.reset()
-        self.reason = ""
+        self.reason, self.damps = "", True
         self._stamp: int | None = None
         self._dt = 0.0
         self._mixed = self._work = self._kinetic = 0.0
-        self._lost = 0.0
+        self._lost = self._dropping = 0.0
         self._load: _Load | None = None
 
     @property
@@ -126,7 +129,9 @@ class MotionGuard:
             speed = DROP_SPEED * np.minimum(self.limits[2], 5.0)
             kinetic = 0.5 * float(np.sum(inertia * velocity * velocity))
             self._kinetic = max(self._kinetic * (1.0 - self._dt / FORGET), kinetic)
-            if self._work > OWN_SHARE * self._kinetic + 0.5 * float(np.sum(inertia * speed * speed)):
+            self._dropping = self._dropping + self._dt if power > 0.0 else 0.0
+            allowed = OWN_SHARE * self._kinetic + 0.5 * float(np.sum(inertia * speed * speed))
+            if self._weighs and self._work > allowed and self._dropping > DROPPED:
                 self.give_up("a load or force that the model does not know moves the arm: set load_bandwidth")
             return np.zeros(len(position))
         return found
@@ -167,8 +172,11 @@ class MotionGuard:
             self.give_up(f"the path had to wait for longer than {self.clock.longest:g} s: limits or a singularity")
 
     def give_up(self, reason: str) -> None:
-        """From now on the arm is brought to rest and held."""
-        if not self.reason:
+        """From now on the arm is brought to rest and held; a second time, without damping the base."""
+        if self.reason:
+            self.damps = self.damps and self._mixed <= LONGEST_MIXED
+        else:
+            self._mixed = 0.0
             self.reason = f"gave up and holds the arm at rest until it is activated anew: {reason}"
 
 

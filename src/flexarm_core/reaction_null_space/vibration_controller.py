@@ -153,7 +153,9 @@ class VibrationController:
             raise ConfigError("the robot has no elastic joint: name at least one in <flexibility>")
         self.model = model
         self.selection = BaseSelection(model) if selection is None else selection
-        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait)
+        lying = model.blocks(ArmState(0, np.full(model.n, 0.3), *np.zeros((2, model.n))[:1], *np.zeros((2, model.m))))
+        weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
+        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait, weighs)
         self.config = config
         self._unbounded, self._untimed = np.empty((4, 0)), np.zeros(7)
         self._none, self._still = np.zeros(model.m), np.zeros(model.n)
@@ -249,7 +251,7 @@ class VibrationController:
             self.selection.soft,
             LAWS.index("reactionless" if rests and config.law == "torque" else config.law),
             led,
-            config.vibration_damping and not rests,
+            config.vibration_damping and (guard is None or guard.damps),
             self._resting_gains if rests else self._gains,
             at.velocity,
             state.deflection,
@@ -285,7 +287,7 @@ class VibrationController:
             coupling_singular_values=values,
             smallest_restricted_singular_value=restricted,
             damping=damping,
-            vibration_damping=config.vibration_damping and config.law != "resolved_acceleration" and not rests,
+            vibration_damping=config.vibration_damping and config.law != "resolved_acceleration",
         )
 
     def _goal(self, reference: CartesianReference | None, joints: JointReference | None) -> Goal:
