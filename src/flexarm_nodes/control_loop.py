@@ -239,6 +239,7 @@ class ControlLoop(ArmNode):
         remarks = [f"left out: {', '.join(names)}" for names in left_out if names]
         if tick.reaction is not None and tick.reaction.damping > 0.0:
             remarks.append("near-singular: the inverse is damped")
+        remarks += [f"{name}: {said}" for name, said in tick.remarks.items()]
         if self._behaviors is not None:
             level, said = self._behaviors.publish()
             remarks += [said] if level != OK else []

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
-from flexarm_core.errors import InputError
+from flexarm_core.errors import FlexarmError, InputError
 from flexarm_core.pipeline.vibration_stage import POSTURES
 from flexarm_core.reaction_null_space.conditioning_map import ConditioningMapConfig, map_conditioning
 from flexarm_core.reaction_null_space.sampling import DRIVES
@@ -25,13 +26,14 @@ from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
 from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
+from flexarm_nodes.cdr import message_reader
 from flexarm_nodes.conversions import (
     base_reaction_to_message,
     cartesian_reference_from_message,
     joint_reference_from_message,
     joint_reference_to_message,
 )
-from flexarm_nodes.diagnostics import OK, WARN
+from flexarm_nodes.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.parameters import Parameter
 from flexarm_nodes.reactionless_markers import map_markers
 from flexarm_nodes.vibration_parameters import vibration_config, vibration_stage
@@ -91,7 +93,35 @@ class RnsVibrationController(ArmNode):
             "where x_b comes from; none: the base counts as still",
             choices=(*BASE_STATE_SOURCES, NO_BASE_STATE),
         ),
-        Parameter("check_gains", "bool", True, "refuse gains that are unstable where the arm is first seen"),
+        Parameter(
+            "load_bandwidth",
+            "double",
+            0.0,
+            "at which an unknown constant load is found and carried; 0: it is not",
+            "rad/s",
+            0.0,
+            100.0,
+            live=True,
+        ),
+        Parameter(
+            "longest_wait", "double", 2.0, "by which the path may be late before the law gives up", "s", 0.0, live=True
+        ),
+        Parameter(
+            "largest_error", "double", 0.2, "of the tool, at which the law gives up; 3 rad count as 1 m", "m", 1e-6,
+            live=True,
+        ),
+        Parameter("check_gains", "bool", True, "refuse gains that are unstable where the arm starts"),
+        Parameter(
+            "start_position",
+            "double[]",
+            [],
+            "check_gains: joints at which gains are looked at when configured; empty: where the arm is at activation",
+            "rad | m",
+        ),
+        Parameter(
+            "axes", "bool[]", [], "tool_path: axes x y z rx ry rz that references track; empty: as the first one says"
+        ),
+        Parameter("frame", "string", "", "tool_path: frame of the references, root link or base link (empty)"),
         Parameter("rate", "double", 1000.0, "check_gains: nominal rate of samples", "Hz", 10.0, 1e5),
         Parameter("delay", "double", 0.0, "check_gains: from the sensors to the motors", "s", 0.0, 1.0),
         Parameter("drive", "string", "effort", "check_gains: what the motors take", choices=DRIVES),
@@ -120,6 +150,26 @@ class RnsVibrationController(ArmNode):
             (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
         ):
             self.hear(message_type, topic, callback)
+        self._before: bytes | None = None  # newest joint state that came while the node was not active
+        self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
+
+    def _on_idle(self, raw: bytes) -> None:
+        if not self.active:
+            self._before = raw
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Look at the gains where the arm is, before the first sample is to be answered."""
+        raw, self._before = self._before, None
+        try:
+            seen = None if raw is None else self._reader.joint_state(message_reader(JointState)(raw))
+            if seen is not None:
+                self._stage.prepare(seen.position)
+        except InputError:
+            pass  # a joint state that cannot be used is reported when it comes to an active node
+        except FlexarmError as error:
+            self.diagnostics.announce(ERROR, f"cannot activate: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return super().on_activate(state)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> controller."""
@@ -199,7 +249,11 @@ class RnsVibrationController(ArmNode):
         if self._base_reaction.get_subscription_count():
             frame, elastic = self._model.base_frame, self._model.elastic_joint_names
             self._base_reaction.publish(base_reaction_to_message(reaction, frame, elastic))
-        if reaction.damping > 0.0:
+        if self._stage.gave_up:
+            self.diagnostics.report(ERROR, self._stage.remark, state.stamp)
+        elif self._stage.remark:
+            self.diagnostics.report(WARN, self._stage.remark, state.stamp)
+        elif reaction.damping > 0.0:
             self.diagnostics.report(WARN, "near-singular: the inverse is damped", state.stamp)
         else:
             self.diagnostics.report(OK, "controlling", state.stamp)

@@ -20,6 +20,8 @@ from flexarm_tools.wiring_scenario import wired_nodes
 from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES, node_ports, ros2_control_ports
 
 LOCKSTEP_WAIT = 8.0  # [s] wall time that a node waits for a sensor: longer than a lost message takes to be sent again
+VIBRATION = "rns_vibration_controller"
+TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller", "path_follower")  # give tool references
 WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
 
 
@@ -215,11 +217,14 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
     told = _told_everybody(scenario)
     if node.executable in WATCHFUL:
         told |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
+    if node.executable == VIBRATION:
+        told |= _told_vibration(scenario)
     waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in TABLES.get(node.executable, ()))
     if lockstep and waits:
         told["sensor_wait"] = LOCKSTEP_WAIT  # the plant waits in any case
     if node.executable == CONTROL_LOOP:  # the gate in it
         told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
+        told |= {f"{VIBRATION}.{name}": value for name, value in _told_vibration(scenario).items()}
     told |= _timing(node, scenario)
     return replace(node, parameters=told | node.parameters)
 
@@ -255,6 +260,19 @@ def _sensor_delay(scenario: Scenario) -> float:
     signals = ("joint_position", "joint_velocity", "deflection", "deflection_rate")
     delays = [scenario.plant.get(f"sensors.{signal}.delay", 0.0) for signal in signals]
     return max(float(delay) for delay in delays if isinstance(delay, (int, float)))
+
+
+def _told_vibration(scenario: Scenario) -> dict[str, Any]:
+    """What the vibration controller needs to look at its gains when it is configured: start of arm and tool."""
+    told: dict[str, Any] = {}
+    if start := scenario.plant.get("initial_position"):
+        told["start_position"] = [float(value) for value in start]
+    leaders = [node for node in scenario.nodes if node.executable in TOOL_LEADERS]
+    if [node.executable for node in leaders] == ["reference_generator"]:
+        given = leaders[0].parameters
+        if given.get("space", "tool") == "tool" and "axes" in given:
+            told |= {"axes": list(given["axes"]), "frame": given.get("frame", "")}
+    return told
 
 
 def _told_everybody(scenario: Scenario) -> dict[str, Any]:

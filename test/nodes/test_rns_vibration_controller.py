@@ -12,6 +12,7 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
+from flexarm_core.reaction_null_space.motion_guard import joint_limits
 from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
@@ -54,12 +55,14 @@ def ask(live, tick: int, **state) -> JointReference:
 
 def test_the_node_gives_the_cores_result_whatever_the_order_of_the_joints(controller, shared):
     model = ArmModel(shared["robot_description"], gravity=(0.0, 0.0, 0.0))
-    core = VibrationController(model, VibrationControllerConfig())
+    limits = joint_limits(model.lower, model.upper, model.velocity_limit, model.effort_limit)
+    core = VibrationController(model, VibrationControllerConfig(), limits=limits)
     velocity = np.array([0.1, -0.2, 0.3])
-    state = ArmState(7_000_000, START, velocity, np.array([0.01]), np.array([-0.05]))
-    expected, reaction = core.update(state, tool_reference(7_000_000))
     moving = {"velocity": velocity, "deflection": 0.01, "rate": -0.05}
     for tick, names in ((7, None), (8, ["base_x", "joint3", "joint1", "joint2"])):
+        stamp = tick * 1_000_000
+        state = ArmState(stamp, START, velocity, np.array([0.01]), np.array([-0.05]))
+        expected, reaction = core.update(state, tool_reference(stamp))
         answer = ask(controller, tick, names=names, **moving)
         assert list(answer.names) == ["joint1", "joint2", "joint3"]
         assert answer.header.stamp.nanosec == tick * 1_000_000

@@ -40,6 +40,7 @@ class Tick:
         given: joint reference of each stage that gave one, by its name.
         given_tools: likewise tool references, as the stage made them.
         refused: why a stage did not take its input, by its name.
+        remarks: what people should know of a stage, by its name.
     """
 
     sample: FlexibleSample
@@ -55,6 +56,7 @@ class Tick:
     given: dict[str, JointReference] = field(default_factory=dict)
     given_tools: dict[str, CartesianReference] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
 
     @property
     def stamp(self) -> int:

@@ -1,20 +1,42 @@
-"""VibrationStage: the vibration controller, which looks at its gains where the arm is first seen."""
+"""VibrationStage: the vibration controller, which looks at its gains before it answers: best before there is a sample."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from statistics import median
 
 import numpy as np
 
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.reaction_null_space.stability import Margin, check_gains, postures_after_hits
 from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
-from flexarm_core.types import ArmState, BaseReaction, CartesianReference, JointReference
+from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
 POSTURES = ("first", "desired_joint_reference")
+NEAR = 0.1  # [rad | m] within which gains that hold at a posture are not looked at again
+INTERVALS = 25  # between samples, after which their rate is known
+SLOW = 1.5  # times the period that was told, at which gains were checked for another loop
+
+
+def check_axes(tool: CartesianReference | ToolTask, joints: int, selected: int) -> None:
+    """Refuse a task with more axes than there are motions that the base does not feel.
+
+    Args:
+        tool: what is tracked.
+        joints: n.
+        selected: motions of the base that are kept quiet, k.
+
+    Raises:
+        ConfigError: more than n - k axes.
+    """
+    tracked, free = int(np.count_nonzero(tool.axes)), joints - selected
+    if tracked > free:
+        raise ConfigError(
+            f"{tracked} axes of the tool are tracked where {free} motions are free: {joints} joints less {selected}"
+            " motions of the base that are kept quiet; track fewer axes, or select fewer motions of the base"
+        )
 
 
 class VibrationStage:
@@ -25,6 +47,7 @@ class VibrationStage:
         sampling: for which gains are checked; None: they are not.
         source: where it takes the base's deflection from, one of ``BASE_STATES``.
         posture: where task ``tool_path`` takes the posture of its ``posture_gain`` from, one of ``POSTURES``.
+        task: frame and axes of the tool's references, where they are known before the first one.
     """
 
     name = "rns_vibration_controller"
@@ -35,11 +58,70 @@ class VibrationStage:
         sampling: Sampling | None = None,
         source: str = "joint_states",
         posture: str = "first",
+        task: ToolTask | None = None,
+        start: Array | None = None,
     ) -> None:
-        """Bind the stage to a controller."""
-        self.controller, self.sampling, self.source, self.posture = controller, sampling, source, posture
-        self._looked_at: Hashable = None  # for which gains were found to be stable
+        """Bind the stage to a controller.
+
+        Args:
+            controller: that answers samples.
+            sampling: see class, as for the next three.
+            source: see class.
+            posture: see class.
+            task: see class.
+            start: (n,) where the arm is at first, None: not known; gains are looked at there now.
+
+        Raises:
+            ConfigError: gains that do not hold at ``start``, or more tracked axes than are free.
+        """
+        self.controller, self.sampling, self.source, self.posture, self.task = (
+            controller, sampling, source, posture, task,
+        )  # fmt: skip
+        self._looked_at: tuple[VibrationControllerConfig, ToolTask, Array] | None = None  # where gains hold
         self.reset()
+        if self._quiet and task is not None:
+            check_axes(task, controller.model.n, controller.selection.count)
+        self.prepare(start)
+
+    @property
+    def remark(self) -> str:
+        """What people should know of the last sample."""
+        return "" if self.controller.guard is None else self.controller.guard.remark
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether the controller gave up and holds the arm at rest."""
+        return self.controller.guard is not None and bool(self.controller.guard.reason)
+
+    @property
+    def _quiet(self) -> bool:
+        """Whether the tool moves along what the base does not feel."""
+        return self.controller.config.task == "tool_path" and self.controller.config.law != "resolved_acceleration"
+
+    def prepare(self, position: Array | None) -> None:
+        """Look at the gains before there is a sample, so that the first one is answered at once.
+
+        Args:
+            position: (n,) where the arm is, None: not known, then what the check needs is only loaded.
+
+        Raises:
+            ConfigError: they do not hold there.
+        """
+        if self.sampling is None:
+            return
+        model, config = self.controller.model, self.controller.config
+        known = position is not None and (self.task is not None or config.task != "tool_path")
+        if not known:
+            position = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
+        assert position is not None
+        still, none = np.zeros(model.n), np.zeros(model.m)
+        try:
+            self._check(config, ArmState(0, position, still, none, none), None)
+        except FlexarmError as error:
+            if known:
+                raise ConfigError(str(error)) from error
+        if not known:
+            self._looked_at = None
 
     @property
     def needs(self) -> tuple[bool, bool]:
@@ -54,6 +136,7 @@ class VibrationStage:
         self.controller.reset()
         self._refused: str | None = None  # why the gains are, empty: they are not, None: not looked at yet
         self._seen: tuple[ArmState, CartesianReference | None] | None = None
+        self._stamps: list[int] = []  # of the first samples [ns]
 
     def change(self, config: VibrationControllerConfig) -> None:
         """Other settings from the next sample on.
@@ -80,6 +163,8 @@ class VibrationStage:
             return
         answer, tick.reaction = self.answer(state, tool, wanted)
         tick.give_joints(self.name, answer)
+        if self.remark:
+            tick.remarks[self.name] = self.remark
 
     def answer(
         self, state: ArmState, tool: CartesianReference | None, wanted: JointReference | None
@@ -92,14 +177,28 @@ class VibrationStage:
         self._seen = state, tool
         if self._refused is None:
             self._refused = ""
-            if self.sampling is not None:
-                try:
+            try:
+                if self._quiet and tool is not None:
+                    check_axes(tool, self.controller.model.n, self.controller.selection.count)
+                if self.sampling is not None:
                     self._check(self.controller.config, state, tool)
-                except ConfigError as error:
-                    self._refused = str(error)
+            except ConfigError as error:
+                self._refused = str(error)
+        if self.sampling is not None and not self._refused and len(self._stamps) <= INTERVALS:
+            self._refused = self._contradiction(state.stamp, self.sampling.period)
         if self._refused:
             raise InputError(self._refused)
         return self.controller.update(state, tool, wanted)
+
+    def _contradiction(self, stamp: int, period: float) -> str:
+        """What is wrong with the rate that gains were checked for, empty: nothing, or not known yet."""
+        self._stamps.append(stamp)
+        if len(self._stamps) <= INTERVALS:
+            return ""
+        real = median(np.diff(self._stamps)) * 1e-9
+        if real <= SLOW * period:
+            return ""
+        return f"samples come at {1.0 / real:.4g} Hz, gains were checked for {1.0 / period:.4g} Hz: set rate"
 
     def _check(self, config: VibrationControllerConfig, state: ArmState, tool: CartesianReference | None) -> None:
         """Raise ConfigError for gains that are not safely stable where the arm is, or where a hit moves it to.
@@ -107,14 +206,16 @@ class VibrationStage:
         Takes some 0.5 s.
         """
         assert self.sampling is not None
-        looked_at = config, state.position.tobytes(), None if tool is None else (tool.frame, tool.axes.tobytes())
-        if looked_at == self._looked_at:
+        task = self.task or ToolTask()
+        if tool is not None:
+            frame = "" if tool.frame == self.controller.model.base_frame else tool.frame
+            task = ToolTask(frame, tuple(bool(axis) for axis in tool.axes))
+        before = self._looked_at
+        if before is not None and before[:2] == (config, task) and np.abs(state.position - before[2]).max() <= NEAR:
             return
-        frame, axes = ("", np.ones(6, dtype=bool)) if tool is None else (tool.frame, tool.axes)
-        task = ToolTask(frame, tuple(bool(axis) for axis in axes))
         # computed torque stands and falls with the model: it is judged on just that
         margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
         model, selection, sampling = self.controller.model, self.controller.selection, self.sampling
         postures = postures_after_hits(model, state.position, config, selection, sampling, task)
         check_gains(model, postures, config, selection, sampling, task, margin)
-        self._looked_at = looked_at
+        self._looked_at = config, task, state.position

@@ -15,6 +15,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.reaction_null_space.base_modes import find_modes
+from flexarm_core.reaction_null_space.motion_bounds import bound_motion
 from flexarm_core.reaction_null_space.null_space import invert_damped
 from flexarm_core.reaction_null_space.small_matrices import backward, cholesky, forward, product, solve_definite, times
 from flexarm_core.types import Array
@@ -134,7 +135,12 @@ def sample(
     J_m: Array,
     J_b: Array,
     posture: Array,
+    heading: Array,
+    position: Array,
     measured_velocity: Array,
+    limits: Array,
+    lacking: Array,
+    clock: Array,
     out: Array,
     gives: Array,
     values: Array,
@@ -161,7 +167,7 @@ def sample(
         velocity: (n,) joint velocities at which the law is evaluated.
         deflection: (m,) measured.
         rate: (m,) measured.
-        servo: (n,) accelerations that the servos ask for.
+        servo: (n,) accelerations that the servos ask for; without them, those that hold a load that was found.
         goal: one of the codes above.
         wish: ``FREE_GOAL``: (n,) accelerations; ``TOOL_GOAL``: (a,) ``xdd_d + G_d ed + G_p e - dJ v`` of tracked axes.
         projected: whether the goal is served within the null space.
@@ -170,14 +176,20 @@ def sample(
         J_m: (a, n) Jacobian of tracked axes, of the joints; used by ``TOOL_GOAL``.
         J_b: (a, m) the same of the elastic joints.
         posture: (n,) accelerations of the joints along what ``TOOL_GOAL`` leaves free; empty: there they are damped.
+        heading: (a,) or (n,) velocity of the path that the goal follows; empty: it follows none.
+        position: (n,) of the joints at which the law is evaluated.
         measured_velocity: (n,) of the joints.
+        limits: (4, n) lower and upper position, velocity, effort; (4, 0): the motion is not bounded.
+        lacking: (n,) accelerations that joints are found to fall short of what they are told; used with limits.
+        clock: (7,) rate r' that the path's clock wants, least, most, time in which a limit is approached; gets r', the
+            share of base feedback, the share of the law against braking (see ``motion_bounds``).
         out: (5, max(n, m)) gets joint accelerations and efforts; acceleration of the base, reaction, coupling momentum.
         gives: (n, m) gets what :func:`giving_way` says, where ``led`` by ``TORQUE``.
         values: (min(k, n),) gets the singular values of the coupling.
 
     Returns:
         Rank of the coupling, largest damping factor, smallest singular value of the restricted Jacobian, 0 if there is
-        none.
+        none, and the share of the path's velocity that the tool cannot have.
     """
     n, m = H_m.shape[0], H_b.shape[0]
     L, load = np.empty((m, m)), times(K_b, deflection) + times(D_b, rate) + c_b
@@ -189,29 +201,33 @@ def sample(
     inverse, row_space = np.zeros((n, k)), np.empty((min(k, n), n))
     rank, largest = invert_damped(coupled, scale, scale, inverse, row_space, values)
 
-    said = -gains[2] * velocity
+    said, still = -gains[2] * velocity, np.zeros(n)
+    wanted, fed = np.zeros(k), np.zeros(k)
     if law == REACTIONLESS:
         wanted = -times(rows, dH_bm_qd)
         if damped:
-            wanted += times(damping, rate)
-        said += times(inverse, wanted)
+            fed = times(damping, rate)
     elif law == TORQUE:
         wanted = times(rows, weight - c_b)
         if damped:
             K = product(product(rows, K_b), rows.T)
             modal = solve_definite(K, times(product(rows, K_b), rate))
             if gains[1] > 0.0:
-                wanted += gains[1] * modal
+                fed = gains[1] * modal
             else:
                 M = product(product(rows, H_b - _yielded(H_bm, H_m)), rows.T)
-                wanted += times(damping_of(M, K, gains[0]), modal)
-        said += times(inverse, wanted)
+                fed = times(damping_of(M, K, gains[0]), modal)
+    if law != RESOLVED_ACCELERATION:
+        said += times(inverse, wanted + fed)
     particular, yields = said, law == TORQUE and not led
+    bounded = limits.shape[1] > 0
+    feedback, along, lost = times(inverse, fed), np.zeros(n), 0.0
     moved, pushed = np.empty((0, 0)), np.empty(0)
     if yields:
         moved = H_m - _coupled_inertia(L, H_bm)
         pushed = -times(H_bm.T, base_acceleration(L, H_bm, load, np.zeros(n)))
         particular = solve_definite(moved, times(H_m, said) + pushed)
+        feedback = solve_definite(moved, times(H_m, feedback))
 
     acceleration, restricted = particular.copy(), 0.0
     if goal == FREE_GOAL:
@@ -219,6 +235,10 @@ def sample(
         if projected:
             extra -= times(row_space[:rank].T, times(row_space[:rank], extra))
         acceleration += extra
+        if bounded and absolute:
+            feedback = times(row_space[:rank].T, times(row_space[:rank], feedback)) if projected else still
+        if bounded and heading.size:
+            along = heading - (times(row_space[:rank].T, times(row_space[:rank], heading)) if projected else still)
     elif goal == TOOL_GOAL:
         a = J_m.shape[0]
         asked, J, norm = wish - times(J_m, particular), J_m.copy(), 0.0
@@ -237,6 +257,24 @@ def sample(
         served = min(max(n - (rank if projected else 0), 1), min(a, n))
         restricted = restrictions[served - 1] if served else 0.0
         acceleration += times(back, asked)
+        if bounded:
+            felt = times(J_m, feedback)
+            if absolute:
+                felt += times(J_b, base_acceleration(L, H_bm, np.zeros(m), feedback))
+            feedback = feedback - times(back, felt)
+            if posture.size:
+                left = feedback.copy()
+                if projected:
+                    left -= times(row_space[:rank].T, times(row_space[:rank], left))
+                left -= times(space[:tool_rank].T, times(space[:tool_rank], left))
+                feedback -= left
+            along = times(back, heading)
+            missed, whole = 0.0, 0.0
+            had = times(J, along)
+            for i in range(a):
+                missed += (heading[i] - had[i]) ** 2
+                whole += heading[i] ** 2
+            lost = math.sqrt(missed / whole) if whole > 1e-18 else 0.0
         if posture.size:
             extra = posture - acceleration
             if projected:
@@ -244,21 +282,34 @@ def sample(
             extra -= times(space[:tool_rank].T, times(space[:tool_rank], extra))
             acceleration += extra
 
-    if led:
-        effort = times(H_m, acceleration) + times(yielding_inertia(H_b, H_bm, H_m, rows), servo)
-        if law == TORQUE:
-            gives[:] = giving_way(H_bm, H_m, rows, K_b)
-    elif yields:
+    if yields:
         effort = times(H_m, said + acceleration - particular)
         acceleration = solve_definite(moved, effort + pushed)  # unselected directions take part in it
-    else:
-        effort = times(H_m, acceleration) + times(H_bm.T, base_acceleration(L, H_bm, load, acceleration))
+    served = times(yielding_inertia(H_b, H_bm, H_m, rows) if led else H_m - _coupled_inertia(L, H_bm), servo)
+    if bounded:
+        inertia, biased = H_m, c_m + D_m * velocity + served
+        if not led:
+            inertia = H_m - _coupled_inertia(L, H_bm)
+            biased = biased + times(H_bm.T, base_acceleration(L, H_bm, load, still))
+        quiet = times(inverse, -times(rows, dH_bm_qd)) if law == REACTIONLESS else still
+        clock[4], clock[5], clock[6] = bound_motion(
+            acceleration, along, feedback, quiet, inertia, biased, position, velocity, limits, lacking, clock[3],
+            clock[0], clock[1], clock[2],
+        )  # fmt: skip
+    if led:
+        effort = times(H_m, acceleration) + served
+        if law == TORQUE:
+            gives[:] = giving_way(H_bm, H_m, rows, K_b)
+    elif yields and bounded:
+        effort = times(moved, acceleration) - pushed + served
+    elif not yields:
+        effort = times(H_m, acceleration) + times(H_bm.T, base_acceleration(L, H_bm, load, acceleration)) + served
     out[0, :n] = acceleration
     out[1, :n] = effort + c_m + D_m * velocity
     out[2, :m] = base_acceleration(L, H_bm, load, acceleration)
     out[3, :m] = -times(H_bm, acceleration) - dH_bm_qd
     out[4, :m] = times(H_bm, measured_velocity)
-    return rank, largest, restricted
+    return rank, largest, restricted, lost
 
 
 @kernel
