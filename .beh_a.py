@@ -1,6 +1,7 @@
 import sys; sys.path[:0]=['/work/main/test','/work/main/test/support','/work/main/test/core/behavior_impedance']
 import numpy as np
 from test_transitions import *
+
 rng = np.random.default_rng(1)
 made = controller(arm("panda", 100.0, None), MIDDLE["panda"], ImpedanceConfig(transition_acceleration=STEPS))
 tick=0

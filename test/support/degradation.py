@@ -176,7 +176,7 @@ def run(case: Case, bounded: bool = True, period: float = PERIOD, after: float =
         if resting > REST_TIME and done and k * period > case.path.start + case.path.duration:
             break
     if np.isfinite(last):
-        reached = float(np.linalg.norm((wanted.position - model.tool_kinematics(state, case.path.frame).position)))
+        reached = float(np.linalg.norm(wanted.position - model.tool_kinematics(state, case.path.frame).position))
     guard = controller.guard
     lag, reason = (0.0, "") if guard is None else (guard.clock.lag, guard.reason)
     return Outcome(energy, speed, beyond, effort, last, reached, lag, reason)

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from support.robots import URDF
 
 from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.static_equilibrium import static_equilibrium
 from flexarm_core.types import ArmState, Array
-from support.robots import URDF
 
 LIMIT = '<limit lower="-9" upper="9" effort="9" velocity="9"/>'
 INERTIA = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
