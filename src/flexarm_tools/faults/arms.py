@@ -27,7 +27,7 @@ OURS = {  # those over an elastic base float: under gravity they would begin wit
 FLOATING = ("planar_3r", "boom_7r")
 RANDOM = "random"
 MASS_ERROR = 0.1  # of each link
-RUBBING = 2.0  # [rad/s^2 | m/s^2] that Coulomb friction takes from a joint at most
+RUBBING = 1.0  # [rad/s^2 | m/s^2] that Coulomb friction takes from a joint at most
 MAX_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] of every joint, the gate's default
 
 

@@ -23,6 +23,7 @@ from flexarm_tools.faults.source import Source
 LONGEST_STEP = 0.004  # [s] of the loop
 AFTER = 1.1  # [s] that is looked at after the fault has ended, or after its begin where it lasts
 WILD = 1e4  # times the speed limit: no more is looked at
+BRAKING = 0.6  # [s] after which a stop has come to rest
 RESET_TIME = 0.6  # [s] looked at after a reset
 TRAVEL = 0.0005  # [s] of a message that nobody delays
 
@@ -64,7 +65,7 @@ class Case:
         self.setting, self.faults, self._rng = setting, tuple(faults), rng
         self.arm: Arm = draw_arm(rng, setting.arm)
         model = self.arm.model
-        self._source = Source(rng, model)
+        self._source = Source(rng, model, setting.rate)
         self._noise = 0.001 * rng.uniform(0.0, 1.0) * np.minimum(model.velocity_limit, 4.0)
         self.backend: Any = self.arm.backend(0.001 if model.m == 0 else 0.00025)
         self.backend.reset(position=self._source.start)
@@ -140,7 +141,7 @@ class Case:
             setting.seed, "+".join(fault.name for fault in faults), self.where, setting.arm, setting.mode,
             setting.layout, setting.rate, "; ".join(fault.said() for fault in faults),
         )  # fmt: skip
-        outcome.blind = setting.mode == "effort" and any(fault.blind for fault in faults)
+        outcome.blind = setting.mode == "effort" and any(fault.blind or fault.late for fault in faults)
         next_state, next_tick, first_command = 0.0, 0.0, False
         at_fault, told_to_end, wished = np.zeros_like(limit), False, None
         stops_before, stopped_at = 0, None
@@ -157,7 +158,6 @@ class Case:
                 self.gate.reset(now)
                 self._drive.braking = False
                 wished = None
-                outcome.notes.append("reset")
             if any(fault.ends_control(now) for fault in faults) and not told_to_end:
                 told_to_end = True
                 self.take(self.gate.end("deactivated", now))
@@ -172,6 +172,8 @@ class Case:
             seen = self.gate.seen
             # What it says
             if now < start:
+                if seen.stops > stops_before:
+                    outcome.notes.append(f"before it at {now:.3f} s: {seen.reason}")
                 stops_before = seen.stops
                 at_fault = np.abs(self.backend.sensed().velocity)
             elif stopped_at is None and (seen.stops > stops_before or seen.state in ("stopping", "tripped")):
@@ -188,6 +190,8 @@ class Case:
             self._drive.braking = (wished is not None and now - wished > self._switch_time) or expired or over
             outcome.ahead = max(outcome.ahead, self._drive.ahead)
             first_command = first_command or self._newest_command > 0.0
+            if seen.state == "running":
+                self._led_until = now
             silent = first_command and now - self._newest_command > SILENCE and seen.state in ("running", "stopping")
             if silent and not said_silent and not self._drive.braking and not told_to_end:
                 outcome.silences += 1
@@ -215,6 +219,7 @@ class Case:
         return self._judge(outcome, start, last, stops_before, told_to_end)
 
     _arrived = 0.0
+    _led_until = 0.0  # when the gate was running last
 
     def _sense(self) -> None:
         true = self._measure()
@@ -256,6 +261,8 @@ class Case:
     # The judge --------------------------------------------------------------------------------------------------------
 
     def _judge_rest(self, outcome: Outcome, limit: Array) -> None:
+        if self._now - self._led_until < BRAKING:
+            return  # the stop has only begun
         outcome.at_rest = bool(np.max(np.abs(self.backend.sensed().velocity) / limit) <= REST)
 
     def _judge(self, outcome: Outcome, start: float, last: float, stops_before: int, told_to_end: bool) -> Outcome:
@@ -284,5 +291,5 @@ class Case:
                 outcome.at_rest = False
         blind_for = max((min(fault.end, last) - fault.start for fault in faults if fault.blind), default=0.0)
         blind_for = max(blind_for, max((1e9 for fault in faults if fault.blind and fault.end > 1e6), default=0.0))
-        outcome.needs_fallback = outcome.blind and len(faults) == 1 and blind_for > 0.5
+        outcome.needs_fallback = outcome.blind and any(fault.blind for fault in faults) and len(faults) == 1 and blind_for > 0.5
         return outcome

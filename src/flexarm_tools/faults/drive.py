@@ -15,7 +15,8 @@ STEP = 0.001  # [s] longest between two updates of its servo
 class Drive:
     """One command mode, and the fallback: a servo of its own that brakes and holds.
 
-    In position mode it keeps the speed limits of its joints, as drives do; in velocity and effort mode nothing.
+    In position mode it keeps the speed limits of its joints, as drives do; in velocity and effort mode nothing. In
+    velocity mode it follows the integral of its command, so that friction leaves no lasting error.
 
     Attributes:
         braking: whether the fallback is in force.
@@ -38,6 +39,7 @@ class Drive:
         self._deceleration, self._bandwidth = deceleration, bandwidth
         self._command: Array | None = None
         self._hold: Array | None = None
+        self._integral: Array | None = None  # of the velocity commands
         self.braking = False
 
     @property
@@ -55,21 +57,25 @@ class Drive:
         """Let the plant move."""
         steps = max(1, round(duration / STEP + 0.49))
         for _ in range(steps):
-            effort = self._effort()
+            effort = self._effort(duration / steps)
             finite = np.isfinite(effort).all()
             self._backend.step(effort if finite else np.copysign(self._limits, effort), duration / steps)
 
-    def _effort(self) -> Array:
+    def _effort(self, step: float) -> Array:
         if self.braking or self._command is None:
+            self._integral = None
             return np.clip(self._moved(self._brake()), -self._limits, self._limits)
         self._hold = None
         if self._mode == "effort":
             return np.clip(self._command, -self._limits, self._limits)
-        state, w, wanted = self._backend.sensed(), self._bandwidth, self._command
-        if self._mode == "position":
-            wanted = np.clip(0.5 * w * (self._command - state.position), -self._fastest, self._fastest)
         # Without effort limits: how drives keep those is their own matter.
-        return self._moved((2.0 if self._mode == "position" else 1.0) * w * (wanted - state.velocity))
+        state, w = self._backend.sensed(), self._bandwidth
+        if self._mode == "position":
+            speed = np.clip(0.5 * w * (self._command - state.position), -self._fastest, self._fastest)
+            return self._moved(2.0 * w * (speed - state.velocity))
+        self._integral = (state.position if self._integral is None else self._integral) + step * self._command
+        servo = w**2 * (self._integral - state.position) - 2.0 * w * state.velocity
+        return self._moved(servo + w * self._command)
 
     def _brake(self) -> Array:
         """Acceleration (n,) that brakes and then holds."""

@@ -34,6 +34,7 @@ class Fault:
         name: of the kind.
         what: in words, for the table.
         blind: whether the gate has no believable measurement while it lasts.
+        late: whether commands or measurements come so late that effort mode has the bar of blindness.
         cause: pattern of what names it in the gate's reason.
         must: whether it must begin a stop, where it lasts.
         may_resume: whether the gate may run again while it lasts, as with a clock that has stepped for good.
@@ -51,6 +52,7 @@ class Fault:
     name = ""
     what = ""
     blind = False
+    late = False
     cause = ""
     must = False
     may_resume = False

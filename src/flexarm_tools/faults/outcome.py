@@ -38,6 +38,7 @@ class Outcome:
         needs_fallback: whether it must be wished for.
         recovery: ``runs on``, ``resumes``, ``latched, resumes after reset``, ``latched``, ``ended``, ``stopped``.
         refused: of a configuration, that it was refused.
+        notes: what else there is to say, as stops before the fault.
         late_machine: whether the machine itself was late, so that the case says nothing.
     """
 
@@ -108,7 +109,7 @@ class Outcome:
         delay = "none" if self.stop_delay is None else f"{self.stop_delay:.3f} s"
         return (
             f"seed {self.seed}: {self.where} {self.arm} {self.mode} {self.layout} {self.rate} Hz; {self.said};"
-            f" speed ratio {self.speed_ratio:.3g}, stop after {delay} ({self.reason or 'no reason'}), {self.recovery};"
+            f" speed ratio {self.speed_ratio:.3g}, stop after {delay} ({self.reason or 'no reason'}), {self.recovery}{''.join(f', {note}' for note in self.notes)};"
             f" MISSED: {', '.join(self.missed) or 'nothing'}"
         )
 

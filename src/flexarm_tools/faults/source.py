@@ -9,8 +9,9 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference
 from flexarm_tools.faults.arms import middle_posture
 
-BANDWIDTH = 12.0  # [rad/s] of the law
-FARTHEST = 0.08  # [rad | m] largest error that it acts on, so that it asks for some 12 rad/s^2 beside
+BANDWIDTH = 25.0  # [rad/s] of the law, less where states are rare
+SAMPLES = 0.1  # of its bandwidth in a period at most
+CATCHING_UP = 10.0  # [rad/s^2 | m/s^2] that it asks for at most to correct an error of position
 GENTLE = 0.25  # [rad/s] and [rad/s^2] of an arm over an elastic base
 SHARE = 0.9  # of the effort limits that it asks for at most, all joints alike: to cut one would move the others
 GROWTH = 0.3  # [s] in which the motion begins
@@ -23,9 +24,9 @@ class Source:
         start: (n,) posture at the beginning [rad | m].
     """
 
-    def __init__(self, rng: np.random.Generator, model: ArmModel) -> None:
+    def __init__(self, rng: np.random.Generator, model: ArmModel, rate: float) -> None:
         """Draw a motion of at most 0.9 times the speed limits and 6 rad/s^2, gentler where the base can swing."""
-        self._model = model
+        self._model, self._bandwidth = model, min(BANDWIDTH, SAMPLES * rate)
         self.start, reach = middle_posture(rng, model)
         speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)
         acceleration = rng.uniform(2.0, 6.0, model.n)
@@ -58,7 +59,8 @@ class Source:
         if not (np.isfinite(state.position).all() and np.isfinite(state.velocity).all()):
             return None
         position, velocity, acceleration = self.desired(now)
-        w, error = BANDWIDTH, np.clip(position - state.position, -FARTHEST, FARTHEST)
+        w = self._bandwidth
+        error = np.clip(position - state.position, -CATCHING_UP / w**2, CATCHING_UP / w**2)
         wanted = acceleration + w**2 * error + 2.0 * w * (velocity - state.velocity)
         try:
             blocks = self._model.blocks(state)

@@ -132,6 +132,7 @@ class Delays(Fault):
     name, what = "delays", "joint states and commands 10 to 100 ms late each way"
     cause = r"late|delay|old|state|command|reference|track|follow|limit|satur"
     lasting = (0.2, 1.5)
+    late = True
 
     def draw(self) -> None:
         self.size = log_uniform(self.rng, 0.01, 0.1)
