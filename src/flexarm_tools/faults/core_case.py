@@ -150,6 +150,24 @@ class Case:
         ended_at: float | None = None
         for now, duration in self._pace(step, end + RESET_TIME):
             self._now = now
+            # The plant has moved until now
+            if any(fault.stuck(now) for fault in faults):
+                sensed = self.backend.sensed()
+                self.backend.reset(position=sensed.position, deflection=sensed.deflection)
+                speed = np.zeros_like(limit)
+            else:
+                try:
+                    self._drive.advance(duration)
+                except PlantDivergedError:
+                    outcome.speed_ratio = WILD
+                    break
+                speed = np.abs(self.backend.sensed().velocity)
+            # Before the fault there is no excuse; after it a joint may be as fast as it was.
+            allowed = limit if now < start else np.maximum(limit, at_fault)
+            ratio = float(np.max(speed / allowed))
+            outcome.speed_ratio = max(outcome.speed_ratio, min(ratio, WILD)) if np.isfinite(ratio) else WILD
+            if not outcome.speed_ratio < WILD:
+                break
             if now > end and (self.gate.seen.state != "tripped" or told_to_end) and outcome.recovery == "":
                 break
             if now > end and outcome.recovery == "":
@@ -198,24 +216,6 @@ class Case:
             said_silent = silent
             if told_to_end and self.gate.ended and ended_at is None:
                 ended_at = now
-            # The plant
-            if any(fault.stuck(now) for fault in faults):
-                sensed = self.backend.sensed()
-                self.backend.reset(position=sensed.position, deflection=sensed.deflection)
-                speed = np.zeros_like(limit)
-            else:
-                try:
-                    self._drive.advance(duration)
-                except PlantDivergedError:
-                    outcome.speed_ratio = WILD
-                    break
-                speed = np.abs(self.backend.sensed().velocity)
-            # Before the fault there is no excuse; after it a joint may be as fast as it was.
-            allowed = limit if now < start else np.maximum(limit, at_fault)
-            ratio = float(np.max(speed / allowed))
-            outcome.speed_ratio = max(outcome.speed_ratio, min(ratio, WILD)) if np.isfinite(ratio) else WILD
-            if not outcome.speed_ratio < WILD:
-                break
         return self._judge(outcome, start, last, stops_before, told_to_end)
 
     _arrived = 0.0
