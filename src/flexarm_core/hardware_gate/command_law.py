@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,7 @@ from flexarm_core.types import ArmState, Array, all_finite
 
 NOTHING = np.zeros(0)
 RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be compensated
+SPEED_SHARE = 0.93  # of the velocity limit that efforts lead to: the model errs, the drives are late
 FORGOTTEN = 0.5  # [s] after which a velocity that was not followed no longer counts
 
 
@@ -49,6 +52,8 @@ class CommandLaw:
         """
         self._model, self._limits, self.mode = model, limits, mode
         self._period, self._horizon = period, horizon
+        exact = mode != "effort" or horizon <= period
+        self._bounds = limits if exact else replace(limits, velocity=SPEED_SHARE * limits.velocity)
         self.braking = Braking(limits.acceleration, hold_frequency, period)
         self._no_friction = np.zeros(model.n)
         self.reset()
@@ -69,6 +74,7 @@ class CommandLaw:
         self.rate = np.zeros(self._model.n)
         self.limited: tuple[str, ...] = ()
         self._lag = np.zeros(self._model.n)
+        self._advanced = False
         self.braking.reset()
 
     def restart(self, state: ArmState) -> None:
@@ -82,13 +88,16 @@ class CommandLaw:
             self.rate = (command - self.command) / dt
         elif self.mode == "velocity":
             self.rate = command
-        self.command = command
+        self.command, self._advanced = command, True
         return command
 
     def caused(self, state: ArmState) -> tuple[Array, Array]:
         """Velocity and acceleration (n,), beyond any friction, that the command in force should cause at a state."""
         none = self._no_friction
-        if self.command is None or self.mode == "position":
+        if self.mode == "position":  # moves only with a new command
+            advanced, self._advanced = self._advanced, False
+            return (self.rate if advanced else none), none
+        if self.command is None:
             return none, none
         if self.mode == "velocity":
             return self.rate, none
@@ -102,6 +111,7 @@ class CommandLaw:
         """Name of a joint that does not follow the set point, empty where all do; ``dt``: since the last state [s]."""
         if self.mode == "effort" or self.command is None:
             return ""
+        dt = min(dt, 2.0 * self._period)  # the rate of a longer gap is not known
         if self.mode == "position":
             error = self.command - state.position
         else:
@@ -152,7 +162,7 @@ class CommandLaw:
         if self.mode != "effort" or self.command is None:
             return None
         acceleration = self._model.forward_dynamics(state, self.command - self.friction)
-        if is_allowed(self._limits, state.position, state.velocity, acceleration, self._horizon):
+        if is_allowed(self._bounds, state.position, state.velocity, acceleration, self._horizon):
             return None
         command = self._follow_effort(self.command, self.friction, state)
         return None if np.array_equal(command, self.command) else command
@@ -162,9 +172,9 @@ class CommandLaw:
 
     def _bounded(self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float) -> Array:
         self.limited = ()
-        if is_allowed(self._limits, position, velocity, wanted, dt):
+        if is_allowed(self._bounds, position, velocity, wanted, dt):
             return wanted
-        lowest, highest = acceleration_bounds(self._limits, position, velocity, dt)
+        lowest, highest = acceleration_bounds(self._bounds, position, velocity, dt)
         outside = (wanted < lowest - tolerance) | (wanted > highest + tolerance)
         self._report_limited(outside, "position, velocity or acceleration")
         return np.where(outside, np.clip(wanted, lowest, highest), wanted)
@@ -181,6 +191,11 @@ class CommandLaw:
             self.limited = (*self.limited, *names)
 
     # Stopping ---------------------------------------------------------------------------------------------------------
+
+    def begin_stop(self) -> None:
+        """Brake from now on."""
+        self.braking.reset()
+        self._lag[:] = 0.0
 
     def brake(self, state: ArmState, dt: float, age: float = 0.0) -> Array:
         """Command (n,) that decelerates at the limit, then holds where the joints came to rest.

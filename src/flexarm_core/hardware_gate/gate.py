@@ -42,7 +42,7 @@ from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.prediction import Prediction
-from flexarm_core.hardware_gate.speed_watch import SpeedWatch
+from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
 from flexarm_core.hardware_gate.status import STOPPED, GateState, GateStatus
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.robot.arm_model import ArmModel
@@ -185,6 +185,7 @@ class HardwareGate:
             self._belief.reset()  # nothing is commanded: whoever moves the arm may do as they like
         elif doubt := self._belief.doubt(state, before, gap, self._law.caused):
             raise InputError(doubt)
+        elapsed = self._now() - self._arrived_at
         self._see(state)
         if self._first_stamp is None:
             self._first_stamp = state.stamp
@@ -192,7 +193,7 @@ class HardwareGate:
         if self._interrupted:
             brakes = self._state in STOPPED and not self._silent
             return self._answer(state.stamp, self._brake(state)) if brakes else None
-        self._look(state, gap, unborne)
+        self._look(state, gap, elapsed, unborne)
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:
             self._early = early
@@ -339,10 +340,11 @@ class HardwareGate:
             self._law.braking.release()
         self._prediction.reset()
 
-    def _look(self, state: ArmState, gap: float, unborne: str) -> None:
+    def _look(self, state: ArmState, gap: float, elapsed: float, unborne: str) -> None:
         """Stop, or trip, for what a state shows."""
         if gap > self.config.state_timeout:
-            self._stop(f"no joint state for {gap:.3f} s")
+            jumped = not self.config.lockstep and elapsed < 0.5 * gap
+            self._stop(f"time jumped ahead by {gap:.3f} s" if jumped else f"no joint state for {gap:.3f} s")
         newest = self._reference_stamp if self._reference_stamp is not None else self._first_stamp
         assert newest is not None
         age = (state.stamp - newest) * 1e-9
@@ -350,8 +352,8 @@ class HardwareGate:
             self._stop(f"no joint reference for {age:.3f} s", counted=self._state is not GateState.WAITING)
         if unborne and self._law.mode == "effort":
             self._stop(unborne)
-        late = self._law.following_error(state, gap)
-        if late and self._state is not GateState.WAITING:
+        late = self._law.following_error(state, gap) if self._state is GateState.RUNNING else ""
+        if late:
             self._stop(f"{late} does not follow its commands")
             self._rebase = True
         beyond = self._supervisor.on_state(state) if self._state is not GateState.WAITING else ""
@@ -383,10 +385,10 @@ class HardwareGate:
         if self._state is GateState.STOPPING:
             self._good += 1
         if self._answered == state.stamp or (self.config.lockstep and reference.stamp != state.stamp):
-            if self._state is GateState.STOPPING and self._good >= self.config.recovery_samples:
+            if self._state is GateState.STOPPING and self._may_run(state):
                 self._run()
             return None
-        if self._state is GateState.STOPPING and self._good < self.config.recovery_samples:
+        if self._state is GateState.STOPPING and not self._may_run(state):
             return self._answer(state.stamp, self._brake(state))
         if reference is not self._sound:
             self._check(reference)
@@ -400,6 +402,12 @@ class HardwareGate:
                 self._trip(failed)
                 command = self._brake(state)
         return self._answer(state.stamp, command)
+
+    def _may_run(self, state: ArmState) -> bool:
+        """Whether a stop may end: it has slowed the arm, and enough good references have come."""
+        speed = state.velocity if self._law.mode == "effort" else self._law.rate
+        slow = (np.abs(speed) <= CREEPING * self.limits.velocity).all()
+        return self._good >= self.config.recovery_samples and bool(slow)
 
     def _since(self, state: ArmState) -> float:
         """Time since the state that was answered before this one [s]."""
@@ -451,7 +459,7 @@ class HardwareGate:
         self._state, self._reason = GateState.TRIPPED, reason
 
     def _begin_braking(self) -> None:
-        self._law.braking.reset()
+        self._law.begin_stop()
         self._speed.begin_stop()
 
     def _brake(self, state: ArmState) -> Array:

@@ -116,7 +116,7 @@ def test_the_arm_is_braked_as_before_until_the_drives_take_the_other_kind_of_com
     assert np.isclose(slowed[0], -ACCELERATION)
     assert gate.status.state is GateState.STOPPING
     assert np.allclose(gate.resume("velocity"), [0.5 - ACCELERATION * PERIOD, 0.0, 0.0])
-    for tick in range(20, 24):
+    for tick in range(20, 90):
         command = answers(gate, state(tick, velocity=fast))[-1]
     assert gate.status.state is GateState.RUNNING and np.all(np.abs(command) <= 0.5)
 
