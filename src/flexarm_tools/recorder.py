@@ -7,6 +7,7 @@ What was sent and did not come is counted, by the numbers that publishers give t
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -69,7 +70,14 @@ class Outcome:
 
 
 class Recorder:
-    """Subscribes to everything a Recording needs."""
+    """Subscribes to everything a Recording needs.
+
+    Attributes:
+        status: of the simulation, the newest, None before.
+        last_tick: what nodes say after it is not recorded.
+    """
+
+    last_tick: float = math.inf
 
     def __init__(self, node: Node, model: ArmModel, real_time: bool, only_times: bool = False) -> None:
         """Subscribe; the graph need not be there yet.
@@ -121,6 +129,7 @@ class Recorder:
             tap.listen()
         self._taken = 0.0
         self.status: SimulationStatus | None = None
+        self._over_at = math.inf  # arrival of the last tick [ns since 1970]
         self._events: list[RunEvent] = []
         self._said: dict[str, tuple[bytes, str]] = {}
         self._counts = {"stops": 0, "trips": 0}
@@ -187,9 +196,12 @@ class Recorder:
 
     def _keep(self, topic: str, raw: bytes, arrived: int) -> None:
         if topic == topics.DIAGNOSTICS:
-            self._on_diagnostics(deserialize_message(raw, DiagnosticArray))
+            if arrived <= self._over_at:  # after the last tick the gate stops, since no state comes any more
+                self._on_diagnostics(deserialize_message(raw, DiagnosticArray))
         elif topic == topics.SIMULATION_STATUS:
             self.status = deserialize_message(raw, SimulationStatus)
+            if self.status.tick >= self.last_tick:
+                self._over_at = min(self._over_at, arrived)
         else:
             if topic in self._types and not self._only_times:
                 self._raw[topic].append(raw)

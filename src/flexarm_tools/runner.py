@@ -96,6 +96,7 @@ class Runner:
             try:
                 self._refuse_company(running_nodes(node, executor))
                 recorder = Recorder(node, self._model, self._mode == "real_time", self._only_times)
+                recorder.last_tick = self._scenario.ticks - 1
                 graph = Graph(node, executor, partial(self._check, recorder))
                 self._listen(graph, node)
                 self._start(nodes)

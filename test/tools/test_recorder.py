@@ -12,7 +12,14 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from live import LiveGraph, own_domain
 from sensor_msgs.msg import JointState
 
-from flexarm.msg import BaseWrenchEstimate, CartesianReference, FlexibleState, JointReference, StrainState
+from flexarm.msg import (
+    BaseWrenchEstimate,
+    CartesianReference,
+    FlexibleState,
+    JointReference,
+    SimulationStatus,
+    StrainState,
+)
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes import topics
@@ -206,6 +213,23 @@ def test_where_only_times_are_asked_for_states_and_commands_are_heard_and_nothin
     np.testing.assert_array_equal(np.isnan(recording.tick_latency), np.arange(TICKS) == 2)
     assert np.nanmin(recording.tick_latency) > 0.015
     assert recording.lost_samples == 0 and np.isnan(recording.position).all()
+
+
+def test_what_nodes_say_after_the_last_tick_does_not_count(live, planar_3r):
+    recorder = Recorder(live.node, planar_3r, real_time=False)
+    recorder.last_tick = TICKS - 1
+    ticks = live.publisher(topics.SIMULATION_STATUS, SimulationStatus)
+    reports = live.publisher(topics.DIAGNOSTICS, DiagnosticArray)
+    for tick, stops in ((0, 0), (TICKS - 2, 1), (TICKS - 1, 2)):
+        ticks.publish(SimulationStatus(tick=tick))
+        live.until(lambda tick=tick: recorder.take() == 0 and recorder.status and recorder.status.tick == tick, "it")
+        said = DiagnosticStatus(name="gate", message=f"{stops}", values=[KeyValue(key="stops", value=f"{stops}")])
+        reports.publish(DiagnosticArray(status=[said]))
+        live.spin(0.2)
+    recording = recorder.finish(OUTCOME)
+    assert recording.watchdog_stops == 1
+    assert [event.message for event in recording.events if event.source == "gate"] == ["0", "1"]
+    recorder.close()
 
 
 def test_an_arm_of_rigid_links_is_not_asked_for_modes(live, planar_3r):

@@ -16,6 +16,7 @@ import pytest
 from live import LiveGraph, own_domain
 from sensor_msgs.msg import JointState
 
+from flexarm_core.errors import ConfigError
 from flexarm_nodes import topics
 from flexarm_tools import stall_watch
 from flexarm_tools.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
@@ -79,6 +80,16 @@ def test_a_stop_that_is_expected_is_no_failure(tmp_path, capfd):
     expect = "expect: {stops: 1, errors: [rns_vibration_controller, reference_generator]}"
     assert run_file(write(tmp_path, 0.3, NAN, expect), "", tmp_path / "report") == 0
     assert "ok   peak_effort" in capfd.readouterr().out
+
+
+def test_what_is_expected_is_a_number_or_a_goal_and_nodes_of_the_run(tmp_path):
+    expected = load_scenario(write(tmp_path, 1.0, more='expect: {stops: 2, trips: ">= 1"}')).expected
+    assert (expected.counts["stops"].text, expected.counts["trips"].text) == ("== 2", ">= 1")
+    wrong = "expect: {stops: many, errors: [hardware_gaet], stop: 1}"
+    with pytest.raises(ConfigError) as error:
+        load_scenario(write(tmp_path, 1.0, more=wrong))
+    for said in ("expect.stops: expected a number", "did you mean 'hardware_gate'", "unknown key 'stop'"):
+        assert said in str(error.value)
 
 
 def frozen(tmp_path: Path, name: str) -> str:
