@@ -28,6 +28,7 @@ FLOATING = ("planar_3r", "boom_7r")
 RANDOM = "random"
 MASS_ERROR = 0.1  # of each link
 FRICTION_SHARE = 0.02  # of the effort limit, as Coulomb friction
+LEFT_BY_DRIVES = 0.1  # share of friction that the integrators of drives do not take up
 RUBBING = 1.0  # [rad/s^2 | m/s^2] that friction takes at most from a joint of an arm over an elastic base
 MAX_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] of every joint, the gate's default
 
@@ -60,15 +61,15 @@ class Arm:
         return MujocoBackend(plant, gravity=self.gravity, max_step=max_step, friction=self.friction)
 
 
-def draw_arm(rng: np.random.Generator, name: str) -> Arm:
-    """An arm of this name, and a random plant for it."""
+def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
+    """An arm of this name, and a random plant for it; velocity and position drives take up most of its friction."""
     if name == RANDOM:
         text, direction = random_arm(rng)
         gravity = (float(direction[0]), float(direction[1]), float(direction[2]))
     else:
         text, gravity = _own_text(name), OURS[name]
     model = ArmModel(parse_robot_description(text), gravity=gravity)
-    share = rng.uniform(0.0, 1.0)
+    share = rng.uniform(0.0, 1.0) * (1.0 if mode == "effort" else LEFT_BY_DRIVES)
     rubbing = share * FRICTION_SHARE * model.effort_limit
     if model.m:
         none, base = np.zeros(model.n), np.zeros(model.m)
