@@ -27,7 +27,9 @@ OURS = {  # those over an elastic base float: under gravity they would begin wit
 FLOATING = ("planar_3r", "boom_7r")
 RANDOM = "random"
 MASS_ERROR = 0.1  # of each link
-RUBBING = 1.0  # [rad/s^2 | m/s^2] that Coulomb friction takes from a joint at most
+FRICTION_SHARE = 0.02  # of the effort limit, as Coulomb friction
+LEFT_BY_DRIVES = 0.1  # share of friction that the integrators of drives do not take up
+RUBBING = 1.0  # [rad/s^2 | m/s^2] that friction takes at most from a joint of an arm over an elastic base
 MAX_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] of every joint, the gate's default
 
 
@@ -59,17 +61,20 @@ class Arm:
         return MujocoBackend(plant, gravity=self.gravity, max_step=max_step, friction=self.friction)
 
 
-def draw_arm(rng: np.random.Generator, name: str) -> Arm:
-    """An arm of this name, and a random plant for it."""
+def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
+    """An arm of this name, and a random plant for it; velocity and position drives take up most of its friction."""
     if name == RANDOM:
         text, direction = random_arm(rng)
         gravity = (float(direction[0]), float(direction[1]), float(direction[2]))
     else:
         text, gravity = _own_text(name), OURS[name]
     model = ArmModel(parse_robot_description(text), gravity=gravity)
-    none, base = np.zeros(model.n), np.zeros(model.m)
-    inertia = np.diag(model.blocks(ArmState(0, none, none, base, base)).H_m)
-    rubbing = np.minimum(rng.uniform(0.0, RUBBING) * inertia, 0.1 * model.effort_limit)
+    share = rng.uniform(0.0, 1.0) * (1.0 if mode == "effort" else LEFT_BY_DRIVES)
+    rubbing = share * FRICTION_SHARE * model.effort_limit
+    if model.m:
+        none, base = np.zeros(model.n), np.zeros(model.m)
+        inertia = np.diag(model.blocks(ArmState(0, none, none, base, base)).H_m)
+        rubbing = np.minimum(rubbing, share * RUBBING * inertia)
     friction = JointFriction(coulomb=tuple(rubbing), viscous=tuple(0.5 * rubbing))
     return Arm(name, text, gravity, model, _other_masses(rng, text), friction)
 

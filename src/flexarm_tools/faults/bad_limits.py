@@ -23,7 +23,7 @@ PARAMETERS = ("max_acceleration", "max_effort_rate", "max_friction")
 def run_bad_limits(setting: Setting) -> Outcome:
     """Try to make a gate of limits that are none: it must be refused with the name of what is wrong."""
     rng = np.random.default_rng([setting.seed, 3])
-    arm = draw_arm(rng, setting.arm)
+    arm = draw_arm(rng, setting.arm, setting.mode)
     values = gate_values(setting.mode, setting.rate)
     text, value = arm.text, str(rng.choice(VALUES))
     if rng.random() < 0.6:

@@ -63,7 +63,7 @@ class Case:
         """Draw arm, motion, plant and drive from the setting's seed."""
         rng = np.random.default_rng([setting.seed, 1])
         self.setting, self.faults, self._rng = setting, tuple(faults), rng
-        self.arm: Arm = draw_arm(rng, setting.arm)
+        self.arm: Arm = draw_arm(rng, setting.arm, setting.mode)
         model = self.arm.model
         self._source = Source(rng, model, setting.rate)
         self._noise = 0.001 * rng.uniform(0.0, 1.0) * np.minimum(model.velocity_limit, 4.0)
@@ -291,5 +291,7 @@ class Case:
                 outcome.at_rest = False
         blind_for = max((min(fault.end, last) - fault.start for fault in faults if fault.blind), default=0.0)
         blind_for = max(blind_for, max((1e9 for fault in faults if fault.blind and fault.end > 1e6), default=0.0))
-        outcome.needs_fallback = outcome.blind and any(fault.blind for fault in faults) and len(faults) == 1 and blind_for > 0.5
+        outcome.needs_fallback = (
+            outcome.blind and any(fault.blind for fault in faults) and len(faults) == 1 and blind_for > 0.5
+        )
         return outcome

@@ -58,9 +58,10 @@ class NodeStation:
         ns = f"/{self.name}"
         self._prefix = f"{ns}/"
         self._states = node.create_publisher(JointState, f"{ns}/{topics.JOINT_STATES}", topics.CONTROL)
-        self._references = node.create_publisher(
-            JointReferenceMessage, f"{ns}/{topics.JOINT_REFERENCE}", topics.CONTROL
-        )
+        self._references: Any = None
+        if layout != LOOP:  # which makes them itself, and says so if another one does
+            topic = f"{ns}/{topics.JOINT_REFERENCE}"
+            self._references = node.create_publisher(JointReferenceMessage, topic, topics.CONTROL)
         self._other: Any = None
         self._turn = False
         self._clock = node.create_publisher(Clock, f"{ns}/clock", topics.CONTROL) if sim_time else None

@@ -107,9 +107,10 @@ class Outcome:
     def line(self) -> str:
         """One line, for a list of what went wrong."""
         delay = "none" if self.stop_delay is None else f"{self.stop_delay:.3f} s"
+        after = ", ".join([self.recovery, *self.notes])
         return (
             f"seed {self.seed}: {self.where} {self.arm} {self.mode} {self.layout} {self.rate} Hz; {self.said};"
-            f" speed ratio {self.speed_ratio:.3g}, stop after {delay} ({self.reason or 'no reason'}), {self.recovery}{''.join(f', {note}' for note in self.notes)};"
+            f" speed ratio {self.speed_ratio:.3g}, stop after {delay} ({self.reason or 'no reason'}), {after};"
             f" MISSED: {', '.join(self.missed) or 'nothing'}"
         )
 
