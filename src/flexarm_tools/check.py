@@ -20,7 +20,11 @@ from flexarm_tools.modal_frequencies import modal_frequencies
 
 
 def check_robot(
-    path: Path, tool_frame: str = "", arguments: dict[str, str] | None = None, write: Path | None = None
+    path: Path,
+    tool_frame: str = "",
+    arguments: dict[str, str] | None = None,
+    write: Path | None = None,
+    first_run: bool = True,
 ) -> tuple[str, bool]:
     """Read a description as every part of the suite would, and lead through the ten steps of docs/own_robot.md.
 
@@ -29,6 +33,7 @@ def check_robot(
         tool_frame: link used as tool, empty for the default.
         arguments: xacro arguments.
         write: scenario file that is written where a first run was found.
+        first_run: whether a first run is looked for, steps 9 and 10, which takes dry runs.
 
     Returns:
         A text for people, and whether the description can be used, and the scenario was written if one is wanted.
@@ -54,7 +59,7 @@ def check_robot(
     stages, simulated = stage_step(model)
     usable = simulated
     steps = [*description_steps(model), *extension_steps(model, flexible), stages]
-    if simulated:
+    if simulated and first_run:
         proposal = propose(model, flexible)
         steps += start_steps(proposal, path, arguments or {}, write)
         if write is not None:

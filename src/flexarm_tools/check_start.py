@@ -168,6 +168,7 @@ def scenario_text(model: ArmModel, run: FirstRun, description: str, arguments: d
         f"duration: {run.duration}  # [s]",
         "plant:",
         f"  initial_position: {_listed(run.posture)}  # [rad | m]",
+        *(["  start_in_equilibrium: true  # where the weight bends it"] if model.m or bends else []),
         *(_bending_plant(model) if bends else []),
         f"  command_mode: {run.command_mode}",
         "nodes:",

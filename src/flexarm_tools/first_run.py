@@ -126,7 +126,9 @@ def resting_state(model: ArmModel, position: Array) -> ArmState:
 
 def _smaller(run: FirstRun, size: float) -> FirstRun:
     """A part of the way, in the more time the shorter it is."""
-    moved = np.array([float(f"{value:.2g}") for value in size * run.displacement])
+    whole = float(np.abs(run.displacement).max())
+    way = np.where(np.abs(run.displacement) > 1e-6 * whole, size * run.displacement, 0.0)
+    moved = np.array([float(f"{value:.2g}") for value in way])
     return replace(run, displacement=moved, time=run.time * (1.0 if size == 1.0 else 1.5))
 
 

@@ -16,6 +16,7 @@ from flexarm_core.flexible_dynamics.modal_data import ModalData, save_modal_data
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import Beam
 from flexarm_core.robot.load import load_robot_description
+from flexarm_tools import first_run
 from flexarm_tools.check import check_modal_data, check_robot
 from flexarm_tools.dry_run import dry_run
 from flexarm_tools.modal_frequencies import modal_frequencies
@@ -93,20 +94,20 @@ def test_a_file_that_is_none_is_refused_and_one_without_damping_is_warned_of(tmp
 
 
 def test_a_flexible_robot_is_described_with_its_modes_gauges_and_imus():
-    text, usable = check_robot(URDF / "flexible_2r.urdf.xacro")
+    text, usable = check_robot(URDF / "flexible_2r.urdf.xacro", first_run=False)
     assert usable
     for expected in ("upper_arm", "bending_y_2", "forearm_root on forearm", "tool_imu at tool0"):
         assert expected in text
     # how MuJoCo's chain of segments must be set is said, and does not make the robot wrong
     assert "simulated_plant (mujoco): can run" in text and "cannot run" not in text
     # softer by four: half the frequencies
-    softer, _ = check_robot(URDF / "flexible_2r.urdf.xacro", "", {"stiffness_scale": "0.25"})
+    softer, _ = check_robot(URDF / "flexible_2r.urdf.xacro", "", {"stiffness_scale": "0.25"}, first_run=False)
     numbers = [np.array(re.findall(r"bending_y_\d ([\d.]+) Hz", page), dtype=float) for page in (text, softer)]
     assert len(numbers[0]) == 6 and np.allclose(numbers[1], numbers[0] / 2.0, rtol=2e-3)
 
 
 def test_a_rigid_robot_says_nothing_of_modes():
-    text, usable = check_robot(URDF / "planar_3r.urdf.xacro")
+    text, usable = check_robot(URDF / "planar_3r.urdf.xacro", first_run=False)
     assert usable and "flexible links" not in text and "strain gauges" not in text and "bending" not in text
 
 
@@ -117,16 +118,16 @@ def test_a_modal_data_file_that_a_robot_names_and_that_is_not_there_is_an_error(
     for name in ("flexible_beam.xacro", "ros2_control.xacro"):
         (tmp_path / name).write_text((URDF / name).read_text())
     (tmp_path / "arm.urdf.xacro").write_text(text)
-    said, usable = check_robot(tmp_path / "arm.urdf.xacro")
+    said, usable = check_robot(tmp_path / "arm.urdf.xacro", first_run=False)
     assert not usable and "forearm.npz" in said
 
 
 def test_rotor_inertia_is_said_of_the_joints_that_have_one():
-    heavy, usable = check_robot(URDF / "arm_7r.urdf.xacro", "", {"armature": "true"})
+    heavy, usable = check_robot(URDF / "arm_7r.urdf.xacro", "", {"armature": "true"}, first_run=False)
     assert usable and heavy.count(", armature ") == 7
     (elbow,) = (line for line in heavy.splitlines() if line.strip().startswith("elbow "))
     assert elbow.endswith("armature 1 kg*m^2")
-    assert ", armature " not in check_robot(URDF / "arm_7r.urdf.xacro")[0]
+    assert ", armature " not in check_robot(URDF / "arm_7r.urdf.xacro", first_run=False)[0]
 
 
 def steps_of(text: str) -> list[str]:
@@ -180,8 +181,9 @@ def test_a_file_that_is_there_is_never_written_over(tmp_path):
     assert (tmp_path / "study.yaml").read_text() == "mine"
 
 
-def test_where_nothing_can_be_proposed_it_says_what_was_tried_and_writes_nothing(tmp_path):
+def test_where_nothing_can_be_proposed_it_says_what_was_tried_and_writes_nothing(tmp_path, monkeypatch):
     """Velocity limits that no motion keeps: every dry run is held back by the gate."""
+    monkeypatch.setattr(first_run, "SIZES", (0.1,))  # it gives up sooner
     path = tmp_path / "stuck.urdf"
     text = load_robot_description(URDF / "arm_7r.urdf.xacro")
     path.write_text(re.sub(r'velocity="[\d.]+"', 'velocity="1e-5"', text))
@@ -213,7 +215,7 @@ def test_every_joint_that_moves_no_mass_is_named_with_the_lines_to_add(tmp_path)
     path.write_text(
         re.sub(r"<inertial>.*?</inertial>", "", load_robot_description(URDF / "arm_7r.urdf.xacro"), flags=re.DOTALL)
     )
-    text, usable = check_robot(path)
+    text, usable = check_robot(path, first_run=False)
     assert not usable and "cannot be used for dynamics yet" in text
     assert text.count("has no <inertial> with a mass") == 7 and text.count("<mass value=") == 7
     assert "ik_redundancy_solver: can run" in text and "rns_vibration_controller: cannot run" in text
@@ -221,12 +223,13 @@ def test_every_joint_that_moves_no_mass_is_named_with_the_lines_to_add(tmp_path)
 
 
 def test_an_inertia_of_no_body_is_said(tmp_path):
-    text, usable = check_robot(changed(tmp_path, r'izz="[\d.e-]+"', 'izz="7.0"'))
+    text, usable = check_robot(changed(tmp_path, r'izz="[\d.e-]+"', 'izz="7.0"'), first_run=False)
     assert not usable and "are of no body" in text  # MuJoCo refuses it too
 
 
 def test_a_limit_that_is_not_there_is_warned_of_with_its_line(tmp_path):
-    text, usable = check_robot(changed(tmp_path, r'type="revolute"(.*?)<limit [^>]*>', r'type="continuous"\1'))
+    endless = changed(tmp_path, r'type="revolute"(.*?)<limit [^>]*>', r'type="continuous"\1')
+    text, usable = check_robot(endless, first_run=False)
     assert usable and 'no <limit velocity="..."> for shoulder_yaw' in text and '<joint name="shoulder_yaw">' in text
 
 
@@ -238,7 +241,9 @@ def test_a_limit_of_zero_is_refused(tmp_path):
 
 
 def test_a_joint_that_cannot_hold_its_weight_is_warned_of(tmp_path):
-    text, usable = check_robot(changed(tmp_path, r'(<joint name="shoulder_pitch".*?effort=)"[\d.]+"', r'\1"20"'))
+    text, usable = check_robot(
+        changed(tmp_path, r'(<joint name="shoulder_pitch".*?effort=)"[\d.]+"', r'\1"20"'), first_run=False
+    )
     assert usable and "'shoulder_pitch' carries up to" in text
 
 
@@ -253,14 +258,14 @@ def test_a_robot_of_several_tips_is_shown_how_one_is_named(tmp_path):
             '<child link="camera"/></joint></robot>',
         )
     )
-    text, usable = check_robot(path)
+    text, usable = check_robot(path, first_run=False)
     assert not usable and "--tool-frame" in text
-    assert "no actuated joint lies between" in check_robot(path, "camera")[0]
-    assert check_robot(path, "flange_of_mine")[1]
+    assert "no actuated joint lies between" in check_robot(path, "camera", first_run=False)[0]
+    assert check_robot(path, "flange_of_mine", first_run=False)[1]
 
 
 def test_sensors_and_commands_that_a_real_arm_needs_are_given_as_lines(tmp_path):
-    text, usable = check_robot(changed(tmp_path, "<ros2_control.*</ros2_control>", ""))
+    text, usable = check_robot(changed(tmp_path, "<ros2_control.*</ros2_control>", ""), first_run=False)
     assert usable and "DRIVER_OF_THE_ARM" in text and 'name="base_ft_sensor"' in text
     assert "base_wrench_torque_estimator: needs a force/torque sensor under the base link" in text
 
@@ -269,9 +274,9 @@ def test_a_base_that_its_weight_bends_beyond_its_limits_is_warned_of(tmp_path):
     path = tmp_path / "boom.urdf"
     text = load_robot_description(URDF / "boom_7r.urdf.xacro")
     path.write_text(text.replace('stiffness="8000.0"', 'stiffness="80.0"'))
-    sagging, usable = check_robot(path)
+    sagging, usable = check_robot(path, first_run=False)
     (line,) = (line for line in sagging.splitlines() if "'boom_z' rests at" in line)
     weight = 9.81 * float(re.search(r"mass +([\d.]+) kg", sagging)[1])
     lighter = 9.81 * 3e-3  # what hangs inboard of it
     assert float(re.search(r"rests at (-[\d.]+) m", line)[1]) == pytest.approx(-(weight - lighter) / 80.0, rel=2e-3)
-    assert "rests at" not in check_robot(URDF / "boom_7r.urdf.xacro")[0] and usable
+    assert "rests at" not in check_robot(URDF / "boom_7r.urdf.xacro", first_run=False)[0] and usable
