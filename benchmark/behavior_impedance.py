@@ -1,6 +1,6 @@
 """The behaviour impedance controller: ``setup/run python benchmark/behavior_impedance.py``.
 
-Law, contact, changes now and then and at every sample, worlds, a peer, times. Names of measures run those alone, such as
+Law, contact, changes now and then and at every sample, worlds, a peer, times. Names of measures run those alone:
 ``setup/run python benchmark/behavior_impedance.py reprogramming``.
 
 Prints a table, writes build/benchmark/behavior_impedance.json, and ends with status 0 only if every goal holds.

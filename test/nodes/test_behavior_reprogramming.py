@@ -26,7 +26,9 @@ def program(tick: int) -> BehaviorSet:
     speed, end = 0.06 + 0.01 * np.sin(0.02 * tick), 0.02 * np.sin(0.02 * tick)
     return change(
         behavior("way", "path", max_linear_velocity=float(speed * (1.0 + 0.01 * (tick % 3))), **WAY),
-        behavior("pull", "spring", position=[0.5, float(end), 0.6], stiffness=[200.0 + 2.0 * (tick % 5)] * 3 + [0.0] * 3),
+        behavior(
+            "pull", "spring", position=[0.5, float(end), 0.6], stiffness=[200.0 + 2.0 * (tick % 5)] * 3 + [0.0] * 3
+        ),
     )
 
 
@@ -74,7 +76,9 @@ def test_changes_that_come_faster_than_samples_are_all_carried_out_and_leave_the
     arm.steps(30)
     place = [0.5, 0.0, 0.6]
     for k in range(500):
-        arm.sets.publish(change(behavior(f"pull_{k % 5}", "spring", stiffness=[float(k)] * 3 + [0.0] * 3, position=place)))
+        arm.sets.publish(
+            change(behavior(f"pull_{k % 5}", "spring", stiffness=[float(k)] * 3 + [0.0] * 3, position=place))
+        )
     arm.sets.publish(change(behavior("last", "dither")))
     arm.live.until(lambda: arm.step() is not None and "last" in arm.active, "the last change")
     assert arm.active == ["way", *(f"pull_{k}" for k in range(5)), "last"] and not arm.statuses[-1].held
@@ -108,7 +112,9 @@ def test_a_change_that_is_none_is_refused_and_the_program_goes_on(arm, setting, 
 
 def test_live_parameters_change_at_every_sample(live):
     arm = ImpedanceArm(
-        live, behaviors=["pull"], **{"pull.kind": "spring", "pull.position": [0.5, 0.0, 0.6], "pull.stiffness": [50.0] * 6}
+        live,
+        behaviors=["pull"],
+        **{"pull.kind": "spring", "pull.position": [0.5, 0.0, 0.6], "pull.stiffness": [50.0] * 6},
     )
     arm.steps(3)
     begin = arm.tool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ class Odd(Behavior):
     SETTINGS = (
         Setting("what", "string", "nothing", "that it does"),
         Setting("after", "int", 0, "samples"),
-        Setting("size", "double", 0.0, "of it"),
+        Setting("size", "double", 0.0, "of it", upper=sys.float_info.max),
     )
 
     def __init__(self, arm, settings):

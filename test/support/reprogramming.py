@@ -115,7 +115,8 @@ class Program:
     def specs(self, time: float, noise: Array) -> list[BehaviorSpec]:
         """Behaviors at a time, with noise (b, 4) about 1."""
         return [
-            BehaviorSpec(name, kind, settings(time, noise[k])) for k, (name, kind, settings) in enumerate(self.behaviors)
+            BehaviorSpec(name, kind, settings(time, noise[k]))
+            for k, (name, kind, settings) in enumerate(self.behaviors)
         ]
 
 
@@ -131,7 +132,7 @@ def draw(seed: int) -> Program:
     rng = np.random.default_rng(seed)
     task, form, robot = TASKS[seed % 3], FORMS[(seed // 3) % 2], ROBOTS[(seed // 6) % len(ROBOTS)]
     arm, start = _ready(rng, robot)
-    tool, R, _ = arm.chain.kinematics(start)
+    R = arm.chain.pose(start)[1]
     normal = -R[:, 2] if task != "free" else None
     base = ImpedanceConfig(
         inertia=(5.0,) * 3 + (0.2,) * 3,

@@ -1,7 +1,7 @@
 """The redundant joints' part of the law: one sample of the impedance in their space (compiled).
 
-With ``N`` the basis of the space: ``N^T M_q N rho'' + N^T B_q N rho' = N^T (sum tau_b + c)``; ``c`` makes up for changes
-as the force of that name does in :mod:`tool_step`.
+With ``N`` the basis of the space: ``N^T M_q N rho'' + N^T B_q N rho' = N^T (sum tau_b + c)``; ``c`` makes up for
+changes as the force of that name does in :mod:`tool_step`.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ def joint_step(
 
 
 @kernel
-def _respond(
-    dt: float, settings: Array, total: Array, state: Array, rho: Array, N: Array, A: Array, X: Array
-) -> None:
+def _respond(dt: float, settings: Array, total: Array, state: Array, rho: Array, N: Array, A: Array, X: Array) -> None:
     """Rates (r, 2) at the end of the sample, of the program and of the carried effort, into ``X``; ``A X = ...``."""
     n, r = N.shape
     W, S, reduced, G = np.empty((n, r)), np.empty((n, r)), np.empty((r, r)), np.empty((r, r))

@@ -27,7 +27,7 @@ class Setting:
         description: what it does.
         unit: SI unit, or empty.
         lower: smallest legal number, or None.
-        upper: largest legal number, or None.
+        upper: largest legal number, or None: :data:`LARGEST`, of either sign.
         choices: legal strings, or empty.
         size: how many items a list has; None: any number.
     """
@@ -62,7 +62,7 @@ class Setting:
         for item in items:
             if wanted is float and not math.isfinite(item):
                 raise ConfigError(f"{self.name} must be finite, got {value}")
-            if wanted is float and abs(item) > LARGEST:
+            if wanted is float and self.upper is None and abs(item) > LARGEST:
                 raise ConfigError(f"{self.name} must be no larger than {LARGEST:g}, got {item:g}")
             if self.choices and item not in self.choices:
                 raise ConfigError(f"{self.name} must be one of {', '.join(self.choices)}; got '{item}'")

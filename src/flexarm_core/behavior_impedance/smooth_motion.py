@@ -56,9 +56,7 @@ class SmoothMotion:
         """
         self.path = path
         ends = np.unique(np.concatenate(([0.0], path.corners, [path.length])))
-        self._pieces = [
-            _Piece.of(path, a, b, limits, running if a == 0.0 else AT_REST) for a, b in pairwise(ends)
-        ]
+        self._pieces = [_Piece.of(path, a, b, limits, running if a == 0.0 else AT_REST) for a, b in pairwise(ends)]
         self._time_pieces(limits)
         still = np.zeros((2, ROW))
         p, R = path.end

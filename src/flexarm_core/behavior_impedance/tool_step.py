@@ -52,7 +52,7 @@ MUCH, ROUNDING = 0.1, 1e-9  # part of a motion that is much to miss; what is rou
 WITHIN = 1.0 - 1e-6  # part of the allowed step that is used, for rounding
 PATIENT = 10.0  # samples for which a program's own motion is held back to the allowed step
 RAMP_SHARE = 0.5  # part of the allowed step that fading takes: the rest is for what the motion itself does
-LEAST_SHARE = 0.1  # part of it that fading takes whatever the motion does
+LEAST_SHARE = 0.1  # part of it that fading takes in the sample of a change, whatever the motion does
 
 
 @kernel
@@ -107,7 +107,7 @@ def tool_step(
             missing[i] = settings[AXES + i] * (V0[i] + kept[i] * dt - V[i, 0] - V[i, 1])
         _carry(missing, state, V, y)
     if carries:
-        _fade(dt, settings, state, V0, V, y)
+        _fade(dt, settings, state, changed, V0, V, y)
         if not changed:
             _bound(dt, settings, state, V0, V, y)
     for i in range(6):
@@ -176,8 +176,11 @@ def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
 
 
 @kernel
-def _fade(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Array) -> None:
-    """Take the carried force away: what it makes of the acceleration, by what the motion leaves of the allowed step."""
+def _fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V: Array, y: Array) -> None:
+    """Take the carried force away, by a part of the allowed step of the acceleration that it makes.
+
+    In the sample of a change, by no more than what the motion leaves of the step; in others :func:`_bound` follows.
+    """
     step, keep = np.empty(6), 0.0
     _step(dt, state, V0, V, step)
     for part in range(2):
@@ -185,7 +188,9 @@ def _fade(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arra
         for i in range(3 * part, 3 * part + 3):
             made += (V[i, 1] / dt) ** 2
             size += step[i] ** 2
-        fading = min(max(WITHIN * most - math.sqrt(size), LEAST_SHARE * most), RAMP_SHARE * most)
+        fading = RAMP_SHARE * most
+        if changed:
+            fading = min(max(WITHIN * most - math.sqrt(size), LEAST_SHARE * most), fading)
         keep = max(keep, 1.0 - fading / max(math.sqrt(made), 1e-300))
     for i in range(6):
         state[CARRIED + i] *= keep

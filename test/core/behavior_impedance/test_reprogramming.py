@@ -1,4 +1,4 @@
-"""A program that changes at every sample does what it does with seldom changes, and no change makes the arm run away."""
+"""A program that changes at every sample does what it does with seldom changes; no change makes the arm run away."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_a_stiffness_that_changes_by_a_percent_at_every_sample_does_not_move_a_p
     def specs(k, rng):
         return [PATH, pull(200.0 * (1.0 + 0.01 * (k % 2)))]
 
-    often, made = driven(specs, changing=1000, resting=0)
-    once, other = driven(lambda k, rng: [PATH, pull(201.0)], changing=1, resting=999)
+    often, _ = driven(specs, changing=1000, resting=0)
+    once, _ = driven(lambda k, rng: [PATH, pull(201.0)], changing=1, resting=999)
     assert np.abs(often.tool - once.tool).max() < 1e-4
     assert np.linalg.norm(np.diff(often.tool, axis=0), axis=1).max() / DT < 0.1 * 1.02
 
@@ -143,7 +143,7 @@ def test_one_change_in_the_very_sample_of_touch_makes_no_more_force():
     (({"stiffness": [np.nan] * 6}, "finite"), ({"stiffness": [1e30] * 6}, "no larger than 1e\\+09")),
 )
 def test_gains_that_are_none_are_refused_and_the_old_program_goes_on(settings, why):
-    course, made = driven(lambda k, rng: [PATH], changing=1, resting=200)
+    made = driven(lambda k, rng: [PATH], changing=1, resting=200)[1]
     twin = driven(lambda k, rng: [PATH], changing=1, resting=200)[1]
     with pytest.raises(ConfigError, match=why):
         made.set_behaviors([PATH, BehaviorSpec("pull", "spring", settings)])
