@@ -7,6 +7,7 @@ default realization, and by the plain law that knows of no limits.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +27,9 @@ CASES = 300
 FLOOR = 1e-3  # [J] of the base's energy below which nobody would say that it shakes
 
 
-def degradation(cases: int = CASES, seed: int = 0, verbose: bool = False, load_bandwidth: float = 0.0) -> Iterator[Figure]:
+def degradation(
+    cases: int = CASES, seed: int = 0, verbose: bool = False, load_bandwidth: float = 0.0
+) -> Iterator[Figure]:
     """Random cases, each under both laws."""
     rng = np.random.default_rng(seed)
     above = violations = restless = unsaid = plain_over = 0
@@ -67,13 +70,21 @@ def degradation(cases: int = CASES, seed: int = 0, verbose: bool = False, load_b
     yield Figure("limit_violations", float(violations), "1", parse_goal("== 0"),
                  f"cases with a joint beyond its position limit, or faster than {FAST} times its limit",
                  details={"under_the_plain_law": plain_over})  # fmt: skip
-    yield Figure("never_at_rest", float(restless), "1", parse_goal("== 0"), "cases in which the arm did not come to rest",
+    yield Figure("never_at_rest", float(restless), "1", parse_goal("== 0"),
+                 "cases in which the arm did not come to rest",
                  details={"late_at_the_end": late})  # fmt: skip
     yield Figure("left_without_a_reason", float(unsaid), "1", parse_goal("== 0"),
                  "cases in which the tool is not at its goal and nobody said so")  # fmt: skip
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else CASES
-    held = float(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2] != "-v" else 0.0
-    sys.exit(table.run("rns_degradation", (lambda: degradation(count, 0, "-v" in sys.argv, held),)))
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("cases", nargs="?", type=int, default=CASES)
+    asked.add_argument("--load-bandwidth", type=float, default=0.0, help="of the controller [rad/s]")
+    asked.add_argument("--verbose", action="store_true", help="a line a case")
+    asked.add_argument("--json", action="store_true", help="print the file that is written anyway")
+    said = asked.parse_args()
+    status = table.run("rns_degradation", (lambda: degradation(said.cases, 0, said.verbose, said.load_bandwidth),))
+    if said.json:
+        print((table.FOLDER / "rns_degradation.json").read_text(encoding="utf-8"))
+    sys.exit(status)

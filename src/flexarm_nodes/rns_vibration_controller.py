@@ -107,7 +107,12 @@ class RnsVibrationController(ArmNode):
             "longest_wait", "double", 2.0, "by which the path may be late before the law gives up", "s", 0.0, live=True
         ),
         Parameter(
-            "largest_error", "double", 0.2, "of the tool, at which the law gives up; 3 rad count as 1 m", "m", 1e-6,
+            "largest_error",
+            "double",
+            0.2,
+            "of the tool, at which the law gives up; 3 rad count as 1 m",
+            "m",
+            1e-6,
             live=True,
         ),
         Parameter("check_gains", "bool", True, "refuse gains that are unstable where the arm starts"),

@@ -265,13 +265,15 @@ def _sensor_delay(scenario: Scenario) -> float:
 def _told_vibration(scenario: Scenario) -> dict[str, Any]:
     """What the vibration controller needs to look at its gains when it is configured: start of arm and tool."""
     told: dict[str, Any] = {}
-    if start := scenario.plant.get("initial_position"):
+    start = scenario.plant.get("initial_position")
+    if isinstance(start, list):
         told["start_position"] = [float(value) for value in start]
     leaders = [node for node in scenario.nodes if node.executable in TOOL_LEADERS]
     if [node.executable for node in leaders] == ["reference_generator"]:
         given = leaders[0].parameters
-        if given.get("space", "tool") == "tool" and "axes" in given:
-            told |= {"axes": list(given["axes"]), "frame": given.get("frame", "")}
+        axes = given.get("axes")
+        if given.get("space", "tool") == "tool" and isinstance(axes, list):
+            told |= {"axes": axes, "frame": given.get("frame", "")}
     return told
 
 

@@ -17,13 +17,15 @@ from flexarm_core.types import ArmState, Array
 
 DIRECTIONS = ("x", "y", "z", "rx", "ry", "rz")
 UNIT = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
-# origin of a joint in the frame of the one before, roll pitch yaw, mass, center, radius, limits: position, speed, effort
+# joint in the frame of the one before: origin, roll pitch yaw; mass, center, radius; limits of position, speed, effort
 Row = tuple[tuple[float, float, float], tuple[float, float, float], float, tuple[float, float, float], float, Array]
 H = 0.5 * np.pi
 
 
-def _row(xyz: tuple[float, float, float], rpy: tuple[float, float, float], mass: float, center: tuple[float, float, float],
-         radius: float, limits: tuple[float, float, float, float]) -> Row:  # fmt: skip
+def _row(
+    xyz: tuple[float, float, float], rpy: tuple[float, float, float], mass: float,
+    center: tuple[float, float, float], radius: float, limits: tuple[float, float, float, float],
+) -> Row:  # fmt: skip
     return xyz, rpy, mass, center, radius, np.array(limits)
 
 
@@ -96,8 +98,12 @@ def arm_text(rows: tuple[Row, ...], reach: tuple[float, float, float], base: dic
         parts.append(_link(f"link{i}", mass, center, mass * (0.4 * radius**2 + np.dot(center, center) / 6.0)))
         parent = f"link{i}"
     origin = " ".join(f"{v!r}" for v in map(float, reach))
-    parts.append(f'<joint name="tool" type="fixed"><parent link="{parent}"/><child link="tool0"/><origin xyz="{origin}"/>')
-    parts.append("</joint>" + (_link("tool0", payload, (0, 0, 0), 1e-3 * payload) if payload else '<link name="tool0"/>'))
+    parts.append(
+        f'<joint name="tool" type="fixed"><parent link="{parent}"/><child link="tool0"/><origin xyz="{origin}"/>'
+    )
+    parts.append(
+        "</joint>" + (_link("tool0", payload, (0, 0, 0), 1e-3 * payload) if payload else '<link name="tool0"/>')
+    )
     springs = "".join(
         f'<elastic_joint name="base_{name}" stiffness="{k!r}" damping="{d!r}"/>' for name, (k, d) in base.items()
     )

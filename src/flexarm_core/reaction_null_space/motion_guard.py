@@ -82,7 +82,8 @@ class MotionGuard:
         if self.reason:
             return self.reason
         if self.clock.lag > 0.0:
-            return f"joint limits: the path is {self.clock.lag:.2f} s late and runs at {self.clock.rate:.2f} of its speed"
+            late, rate = self.clock.lag, self.clock.rate
+            return f"joint limits: the path is {late:.2f} s late and runs at {rate:.2f} of its speed"
         if self._mixed > 0.0:
             return "joint limits: the arm brakes"
         return ""

@@ -1,0 +1,178 @@
+"""A bounded law: joints stay within limits, the path slows or waits, the law gives up with a reason, the arm rests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from degradation import LinePath, LinePathConfig, joint_limits, plain, random_case, run
+from rns_cases import case
+from rns_loop import measured
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.pipeline.vibration_stage import INTERVALS, VibrationStage
+from flexarm_core.reaction_null_space.linear_law import ToolTask
+from flexarm_core.reaction_null_space.motion_bounds import acceleration_box, bound_motion
+from flexarm_core.reaction_null_space.path_clock import PathClock
+from flexarm_core.reaction_null_space.sampling import Sampling
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.types import CartesianReference
+from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.plant import Plant, PlantConfig
+from flexarm_sim.pushes import Push
+
+PLANE = (True, True, False, False, False, False)
+START = np.radians([60.0, -60.0, -60.0])
+FLOOR = 1e-3  # [J]
+
+
+def test_random_arms_stay_within_limits_shake_less_than_under_the_plain_law_and_come_to_rest():
+    rng = np.random.default_rng(3)
+    for _ in range(2):
+        drawn = random_case(rng)
+        ours, other = run(drawn), run(plain(drawn), bounded=False, after=0.5)
+        assert ours.within_limits and ours.rests, (drawn, ours)
+        assert ours.energy <= max(other.energy, FLOOR), (drawn, ours, other)
+        assert ours.reason or ours.reached < drawn.config.largest_error
+
+
+def planar(push: float, bounded: bool = True, seconds: float = 5.0):
+    """The planar arm on its path, its base pushed for 0.1 s [N]: largest deflection [m], last speed, controller."""
+    model = case("planar_3r").model
+    limits = joint_limits(model.lower, model.upper, model.velocity_limit, model.effort_limit)
+    config = VibrationControllerConfig(joint_damping=0.4)
+    controller = VibrationController(model, config, limits=limits if bounded else None)
+    backend = MujocoBackend(model.description, tool_frame=model.tool_frame, gravity=(0.0, 0.0, 0.0), max_step=1e-3)
+    pushes = (Push("base_link", 0.5, 0.1, force=(push, 0.0, 0.0)),)
+    plant = Plant(model.description, backend, PlantConfig(initial_position=tuple(START), pushes=pushes))
+    path = LinePath(LinePathConfig("world", (-0.3, 0.0, 0.0), 0.0, 4.0, PLANE))
+    sample, efforts, deflections = plant.measure(), [], []
+    tool = model.tool_kinematics(measured(sample), "world")
+    path.begin(0, tool.position, tool.rotation)
+    for _ in range(round(seconds * 1e3)):
+        state = measured(sample)
+        command, _ = controller.update(state, path.update(state.stamp))
+        deflections.append(abs(state.deflection[0]))
+        efforts.append(command.effort)
+        sample = plant.advance(np.clip(command.effort, -500.0, 500.0))
+    return np.array(deflections), measured(sample), np.array(efforts), controller
+
+
+def test_a_push_seven_times_too_hard_ends_at_rest_within_the_limits():
+    deflections, last, efforts, controller = planar(60.0, seconds=5.0)
+    assert deflections.max() < 0.45  # of 0.5 m
+    assert np.abs(efforts).max() <= 500.0
+    assert controller.guard.reason
+    assert np.abs(last.velocity).max() < 0.4 and deflections[-500:].max() < deflections.max()
+
+
+def test_limits_that_are_not_met_change_nothing():
+    free, bounded = planar(5.0, bounded=False, seconds=1.5), planar(5.0, seconds=1.5)
+    assert np.array_equal(free[0], bounded[0]) and bounded[3].guard.remark == ""
+    assert np.allclose(free[2], bounded[2], rtol=0.0, atol=1e-12)
+
+
+def test_a_late_clock_stays_on_the_path_and_catches_up():
+    path, clock = LinePath(LinePathConfig("world", (0.4, 0.0, 0.2), 0.0, 2.0)), PathClock(5.0)
+    path.begin(0, np.zeros(3), np.eye(3))
+    before, lags = None, []
+    for k in range(5000):
+        stamp, dt = k * 1_000_000, 1e-3
+        tool, _ = clock.take(stamp, path.update(stamp), None)
+        assert np.linalg.norm(np.cross(tool.position, (0.4, 0.0, 0.2))) < 1e-12
+        if before is not None:
+            assert np.linalg.norm(tool.position - before - dt * clock.rate * tool.velocity[:3]) < 2e-6
+        allowed = 0.1 if 300 < k < 900 else np.inf
+        wanted, least, most = clock.bounds(dt, allowed)
+        assert least <= wanted <= most
+        clock.advance(wanted, dt)
+        before, lags = tool.position, [*lags, clock.lag]
+    assert max(lags) > 0.4 and lags[-1] < 0.02 and abs(clock.rate - 1.0) < 0.05
+    assert np.allclose(before, (0.4, 0.0, 0.2), atol=1e-6)
+
+
+def test_bounded_accelerations_are_within_the_box_and_the_efforts_within_the_motors():
+    rng, n = np.random.default_rng(1), 5
+    scaled = 0
+    for _ in range(500):
+        A = rng.normal(size=(n, n))
+        E, e = A @ A.T + np.eye(n), rng.normal(size=n)
+        limits = np.vstack((np.full(n, -2.0), np.full(n, 2.0), np.full(n, 1.5), np.full(n, 60.0)))
+        q, v = rng.uniform(-1.5, 1.5, n), rng.uniform(-1.0, 1.0, n)
+        law, along, feedback = rng.normal(size=(3, n)) * 10.0 ** rng.uniform(-1.0, 2.0)
+        a, low, high = law.copy(), np.empty(n), np.empty(n)
+        rate, share, mixed = bound_motion(
+            a, along, feedback, np.zeros(n), E, e, q, v, limits, np.zeros(n), 0.1, 0.0, -8.0, 2.0
+        )
+        acceleration_box(q, v, limits, E, e, np.zeros(n), 0.1, low, high)
+        assert np.all(np.abs(E @ a + e) <= 60.0 + 1e-6)
+        assert -8.0 <= rate <= 2.0 and 0.0 <= share <= 1.0 and 0.0 <= mixed <= 1.0
+        if mixed > 0.0:
+            assert np.all(a >= low - 1e-6) and np.all(a <= high + 1e-6)
+        scaled += share < 1.0
+    assert 50 < scaled < 450
+
+
+def stage(axes: tuple[bool, ...] | None, **said) -> VibrationStage:
+    """The planar arm's, rate 1000 Hz unless said."""
+    found = case("planar_3r")
+    controller = VibrationController(found.model, VibrationControllerConfig(joint_damping=0.4), found.selection)
+    return VibrationStage(controller, Sampling(0.001), task=None if axes is None else ToolTask("", axes), **said)
+
+
+def reference(stamp: int, axes: tuple[bool, ...]) -> CartesianReference:
+    """Where the planar arm's tool is."""
+    found = case("planar_3r")
+    tool = found.model.tool_kinematics(found.at(START), found.model.base_frame)
+    none = np.zeros(6)
+    return CartesianReference(stamp, found.model.base_frame, tool.position, tool.rotation, none, none, np.array(axes))
+
+
+def test_more_axes_than_free_motions_are_refused_when_configured_and_when_a_reference_has_them():
+    three = (True, True, False, False, False, True)
+    with pytest.raises(ConfigError, match="3 axes of the tool are tracked where 2 motions are free"):
+        stage(three)
+    late = stage(None)
+    with pytest.raises(InputError, match="3 axes of the tool are tracked where 2 motions are free"):
+        late.answer(case("planar_3r").at(START), reference(0, three), None)
+
+
+def test_gains_that_hold_where_the_arm_starts_are_not_looked_at_again(monkeypatch):
+    ready, looks = stage(PLANE, start=START), []
+    monkeypatch.setattr("flexarm_core.pipeline.vibration_stage.check_gains", lambda *_: looks.append(1))
+    ready.answer(case("planar_3r").at(START), reference(0, PLANE), None)
+    assert not looks
+    ready.reset()
+    ready.answer(case("planar_3r").at(START + 0.3), reference(1_000_000, PLANE), None)
+    assert looks
+
+
+def test_gains_that_do_not_hold_where_the_arm_starts_are_refused_when_configured():
+    found = case("planar_3r")
+    config = VibrationControllerConfig(joint_damping=0.4, position_gain=4e4, velocity_gain=4e3)
+    controller = VibrationController(found.model, config, found.selection)
+    with pytest.raises(ConfigError, match="at 100 Hz"):
+        VibrationStage(controller, Sampling(0.01), task=ToolTask("", PLANE), start=START)
+
+
+def test_samples_slower_than_the_rate_for_which_gains_were_checked_are_refused():
+    slow, at = stage(PLANE, start=START), case("planar_3r").at(START)
+    with pytest.raises(InputError, match="samples come at 100 Hz, gains were checked for 1000 Hz: set rate"):
+        for k in range(INTERVALS + 2):
+            stamp = k * 10_000_000
+            slow.answer(replace(at, stamp=stamp), reference(stamp, PLANE), None)
+
+
+@pytest.mark.parametrize("realisation", ["computed_torque", "joint_servo"])
+def test_an_unknown_load_is_carried_without_sag(realisation):
+    rng, heavy = np.random.default_rng(5), 0
+    while heavy < 1:
+        drawn = random_case(rng)
+        if drawn.arm.name == "random" or drawn.arm.gravity[2] == 0.0 or not 2.0 <= drawn.arm.payload <= 3.0:
+            continue
+        heavy += 1
+        hold = replace(drawn.path, displacement=(0.0, 0.0, 1e-9), start=0.0, duration=3.0)
+        config = replace(drawn.config, load_bandwidth=15.0, realisation=realisation)
+        found = run(replace(drawn, path=hold, config=config), after=0.5)
+        assert not found.reason and found.reached < 2e-3, (drawn, found)
