@@ -107,12 +107,27 @@ def random_arms() -> list[Figure]:
             diverged += sum(run.diverged for run in runs)
             saturated += sum(run.saturated > 0.5 for run in runs)
             ratios.append(swing_ratio(*runs, START + arm.duration))
-    details: dict[str, bool | float | str] = {"runs": float(count), "median ratio": float(np.median(ratios)), "worst ratio": max(ratios)}
+    details: dict[str, bool | float | str] = {
+        "runs": float(count),
+        "median ratio": float(np.median(ratios)),
+        "worst ratio": max(ratios),
+    }
     return [
-        Figure("random_diverged", diverged, "", parse_goal("== 0"), "runs in which an arm left its reference", details=details),
+        Figure(
+            "random_diverged",
+            diverged,
+            "",
+            parse_goal("== 0"),
+            "runs in which an arm left its reference",
+            details=details,
+        ),
         Figure("random_at_limits", saturated, "", parse_goal("== 0"), "runs at the effort limits most of the time"),
         Figure(
-            "random_worse_than_servo", float(np.mean(np.array(ratios) > 1.0)), "1", None, "share of slews with more swing"
+            "random_worse_than_servo",
+            float(np.mean(np.array(ratios) > 1.0)),
+            "1",
+            None,
+            "share of slews with more swing",
         ),
     ]
 
@@ -153,7 +168,9 @@ def rates() -> list[Figure]:
         )  # fmt: skip
         diverged += run.diverged
         details[f"{rate:g} Hz, {late} late: swing"] = run.swing(START + duration)
-    return [Figure("rates_diverged", diverged, "", parse_goal("== 0"), "rates at which the arm diverged", details=details)]
+    return [
+        Figure("rates_diverged", diverged, "", parse_goal("== 0"), "rates at which the arm diverged", details=details)
+    ]
 
 
 def random_run(

@@ -246,7 +246,9 @@ def _timing(node: NodeSpec, scenario: Scenario) -> dict[str, Any]:
             if name not in has:
                 continue
             if name == "rate" and float(given) != value:
-                raise ConfigError(f"{stage}.rate is {given:g} Hz, but the run's rate is {value:g} Hz: leave it out there")
+                raise ConfigError(
+                    f"{stage}.rate is {given:g} Hz, but the run's rate is {value:g} Hz: leave it out there"
+                )
             if name == "delay" and float(given) < value:
                 raise ConfigError(
                     f"{stage}.delay is {given:g} s, but joint sensors of the plant are {value:g} s late: leave it out"

@@ -206,7 +206,9 @@ class FlexibleController:
             InputError: an effort is not finite.
         """
         if not np.isfinite(effort).all():
-            raise InputError("efforts are not finite: the flexible state or the reference is beyond what can be computed")
+            raise InputError(
+                "efforts are not finite: the flexible state or the reference is beyond what can be computed"
+            )
         self.limited = 1.0
         if (np.abs(effort) <= self._limit).all():
             return effort

@@ -165,7 +165,8 @@ class GainCheck:
                 )
             estimates = self._estimates[number]
         return all(
-            spectral_radius(told, self._arms[key], gains, estimate, self._conditions.late, error.feedback) <= 1.0 + GROWTH
+            spectral_radius(told, self._arms[key], gains, estimate, self._conditions.late, error.feedback)
+            <= 1.0 + GROWTH
             for estimate in estimates
         )
 
@@ -181,9 +182,7 @@ class GainCheck:
         for _ in range(20):
             k_d = np.minimum(STIFFEST[1], damping)
             k_p = np.minimum(STIFFEST[0], 0.5 * k_d**2)
-            motion = replace(
-                motion, position_gain=tuple(map(float, k_p)), velocity_gain=tuple(map(float, k_d))
-            )
+            motion = replace(motion, position_gain=tuple(map(float, k_p)), velocity_gain=tuple(map(float, k_d)))
             if not (fault := self.fault(law, motion)):
                 return motion
             damping = k_d / 1.5

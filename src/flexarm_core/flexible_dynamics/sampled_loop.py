@@ -22,7 +22,7 @@ from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
 
-MORE_MODES = 2  # of every kind that a beam has, beyond those that the controller knows
+MORE_MODES = 4  # of every kind that a beam has, beyond those that the controller knows
 
 
 @dataclass(frozen=True, slots=True)
