@@ -1,6 +1,7 @@
-"""What the controller of arms that bend bears: ``setup/run python benchmark/flexible_robustness.py [--short] [--json]``.
+"""What the controller of arms that bend bears.
 
-The arms are chains of rigid pieces on MuJoCo, with noise on encoders and gauges; estimator and controller know modes,
+``setup/run python benchmark/flexible_robustness.py [--short] [--json]``. The arms are chains of rigid pieces
+on MuJoCo, with noise on encoders and gauges; estimator and controller know modes,
 and not the true stiffness. Gains are the default ones, for every law. Prints a table, or with ``--json`` the figures
 alone; writes build/benchmark/flexible_robustness.json; ends with status 0 only if every goal holds.
 """
@@ -33,7 +34,6 @@ from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingCon
 from flexarm_core.robot.description import RobotDescription  # noqa: E402
 from flexarm_core.robot.load import load_robot_description  # noqa: E402
 from flexarm_core.robot.urdf_reader import parse_robot_description  # noqa: E402
-from flexarm_core.types import Array  # noqa: E402
 from flexarm_tools.figures import Figure, parse_goal  # noqa: E402
 
 SHORT = "--short" in sys.argv

@@ -76,7 +76,9 @@ def test_rate_and_delay_of_a_run_reach_every_stage_that_judges_gains():
     assert one["rns_vibration_controller.delay"] == 0.004
 
 
-@pytest.mark.parametrize(("given", "said"), [({"rate": 1000.0}, "1000 Hz.*100 Hz"), ({"delay": 0.001}, "0.001 s.*0.004 s")])
+@pytest.mark.parametrize(
+    ("given", "said"), [({"rate": 1000.0}, "1000 Hz.*100 Hz"), ({"delay": 0.001}, "0.001 s.*0.004 s")]
+)
 def test_a_rate_or_delay_that_contradicts_the_run_is_refused_with_both(given, said):
     scenario = load_scenario(COMBINED, PACKAGES)
     nodes = tuple(

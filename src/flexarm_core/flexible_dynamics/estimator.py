@@ -73,8 +73,8 @@ class _Prediction:
 def usual_energy(model: FlexibleModel, M: Array) -> float:
     """Energy [J] in the softest coordinate of an arm that is switched on: at rest, but not quite as it is told.
 
-    ``f^2 / 2 K`` of the force that accelerating the joints with ``EFFORT_SHARE`` of their effort limits, and an error of
-    ``WEIGHT_ERROR`` of the weight, exert on it.
+    ``f^2 / 2 K`` of the force that ``EFFORT_SHARE`` of the joints' effort limits, accelerating them, and an error of
+    ``WEIGHT_ERROR`` of the weight exert on it.
     """
     free, joints, still = model.unmeasured, model.actuated, np.zeros(model.size)
     limits = np.array([model.description.joints[name].effort_limit for name in model.description.actuated])

@@ -1,11 +1,11 @@
-r"""The sampled loop: arm, estimator and controller about a posture, as they are sampled, where the arm is not as it is told.
+r"""The sampled loop of arm, estimator and controller about a posture, where the arm is not as it is told.
 
 The arm rests at a posture, its links with more modes than the controller knows. Commands are held over a period, which
 is discretised exactly, and act ``d`` periods late. With the estimate ``y`` of what no encoder sees, one tick is ::
 
     e  = y + L (z - H y)                        Kalman gain L of the estimator that has settled
     u  = -f (G_q q + G_v qd + G_y e)            gains of the law, f: a factor on them
-    y' = F y- + E u_d            s' = Phi s + Gamma u_d          F, E: of the arm that is told; Phi, Gamma: of the true one
+    y' = F e + E u_d             s' = Phi s + Gamma u_d         F, E: of the arm that is told; Phi, Gamma: of the true
 
 It is stable where no eigenvalue of this map lies outside the unit circle. Gravity and speed are left out, as they are
 where the gains are designed.
@@ -125,7 +125,7 @@ def kalman_gain(F: Array, H: Array, Q: Array, R: Array) -> Array:
     one = np.eye(len(F))
     for _ in range(60):
         W = np.linalg.inv(one + G @ P)
-        step = A.T @ P @ W @ A
+        step: Array = np.asarray(A.T @ P @ W @ A, dtype=np.float64)
         G, A, P = G + A @ W @ G @ A.T, A @ W @ A, P + 0.5 * (step + step.T)
         if np.abs(step).max() <= 1e-10 * np.abs(P).max():
             break
