@@ -125,11 +125,11 @@ def kalman_gain(F: Array, H: Array, Q: Array, R: Array) -> Array:
     one = np.eye(len(F))
     for _ in range(60):
         W = np.linalg.inv(one + G @ P)
-        step: Array = np.asarray(A.T @ P @ W @ A, dtype=np.float64)
+        step = A.T @ P @ W @ A
         G, A, P = G + A @ W @ G @ A.T, A @ W @ A, P + 0.5 * (step + step.T)
         if np.abs(step).max() <= 1e-10 * np.abs(P).max():
             break
-    gain: Array = np.linalg.solve(H @ P @ H.T + R, H @ P).T
+    gain: Array = np.asarray(np.linalg.solve(H @ P @ H.T + R, H @ P).T, dtype=np.float64)
     return gain
 
 
