@@ -57,7 +57,13 @@ class FlexibleDynamicsController(ArmNode):
         Parameter("velocity_gain", "double", 0.0, "of each joint's servo", "1/s", 0.0, live=True),
         Parameter("tool_stiffness", "double", 1e4, "weight of the tool's deviation", "N/m", 0.0, live=True),
         Parameter(
-            "effort_weight", "double", 0.0, "weight of efforts: smaller is quicker; 0: by the model", "s^2", 0.0, live=True
+            "effort_weight",
+            "double",
+            0.0,
+            "weight of efforts: smaller is quicker; 0: by the model",
+            "s^2",
+            0.0,
+            live=True,
         ),
         Parameter("gain_period", "double", 0.02, "time between two designs of the gains", "s", 1e-4, live=True),
         Parameter("influence", "string", "exact", "how efforts are corrected", choices=INFLUENCES, live=True),

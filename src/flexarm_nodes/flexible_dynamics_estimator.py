@@ -65,7 +65,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         Parameter("torque_noise", "double", 1.0, "deviation of a measured torque", "N*m", 1e-12),
         Parameter("acceleration_noise", "double", 0.5, "deviation of a specific force", "m/s^2", 1e-12),
         Parameter("gyro_noise", "double", 0.03, "deviation of an angular velocity", "rad/s", 1e-12),
-        Parameter("initial_energy", "double", 1.0, "energy that a coordinate may hold at first", "J", 1e-12),
+        Parameter("initial_energy", "double", 0.0, "energy of a coordinate at first; 0: by the arm", "J", 0.0),
         Parameter("gate", "double", 6.0, "deviations at which a reading is left out", "", 1.0),
         Parameter("gate_patience", "int", 50, "outliers in a row after which a sensor is believed again", "", 1),
         Parameter("frozen_samples", "int", 20, "equal readings in a row after which a gauge may be frozen", "", 1),

@@ -236,17 +236,20 @@ def _timing(node: NodeSpec, scenario: Scenario) -> dict[str, Any]:
         ConfigError: a stage is given another rate, or a shorter delay, than those of the run.
     """
     one, delay = node.executable == CONTROL_LOOP, _sensor_delay(scenario)
-    stages = [str(name) for name in node.parameters.get("stages", ())] if one else [node.executable]
+    own: Mapping[str, Any] = node.parameters
+    stages = [str(name) for name in own.get("stages", ())] if one else [node.executable]
     told: dict[str, Any] = {}
     for stage in stages:
         has = {row.name for row in TABLES.get(stage, ())}
         for name, value in (("rate", scenario.rate), ("delay", delay)):
             key = f"{stage}.{name}" if one else name
-            given = node.parameters.get(key, value)
+            given = own.get(key, value)
             if name not in has:
                 continue
             if name == "rate" and float(given) != value:
-                raise ConfigError(f"{stage}.rate is {given:g} Hz, but the run's rate is {value:g} Hz: leave it out there")
+                raise ConfigError(
+                    f"{stage}.rate is {given:g} Hz, but the run's rate is {value:g} Hz: leave it out there"
+                )
             if name == "delay" and float(given) < value:
                 raise ConfigError(
                     f"{stage}.delay is {given:g} s, but joint sensors of the plant are {value:g} s late: leave it out"

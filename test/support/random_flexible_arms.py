@@ -47,7 +47,9 @@ def _draw(seed: int, stiffness: float, payload: float) -> tuple[str, FlexibleArm
     gravity = NO_WEIGHT if planar else WEIGHT
     length, rho_A = rng.uniform(0.5, 1.3, links), rng.uniform(0.4, 1.5, links)
     motor, load = rng.uniform(0.3, 2.0, links), float(rng.uniform(0.2, 2.0))
-    housing = rng.uniform(0.1, 0.5, links)  # inertia of a motor's housing at the end of a link over that of the next hub
+    housing = rng.uniform(
+        0.1, 0.5, links
+    )  # inertia of a motor's housing at the end of a link over that of the next hub
     hub_part = 10.0 ** rng.uniform(-1.5, 0.0, links)  # inertia of the hub over that of what it moves
     frequency = rng.uniform(2.0, 10.0, links)
     modes, gauges = int(rng.integers(1, 4)), int(rng.integers(1, 3))
@@ -75,7 +77,8 @@ def _draw(seed: int, stiffness: float, payload: float) -> tuple[str, FlexibleArm
     <limit lower="-2" upper="2" effort="{efforts[i]}" velocity="6"/><dynamics damping="0.05"/>
   </joint>
   <link name="link_{i + 1}"><inertial><origin xyz="{center} 0 0"/><mass value="{mass}"/>
-    <inertia ixx="{hub + 2.0 * rho_Ip * L}" ixy="0" ixz="0" iyy="{lateral}" iyz="0" izz="{lateral}"/></inertial></link>"""
+    <inertia ixx="{hub + 2.0 * rho_Ip * L}" ixy="0" ixz="0" iyy="{lateral}" iyz="0" izz="{lateral}"/>
+  </inertial></link>"""
         if i + 1 < links:
             turn = housing[i] * hubs[i + 1]
             parts += f"""

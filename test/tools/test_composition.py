@@ -54,6 +54,42 @@ def test_before_an_arm_nothing_waits_in_lockstep_and_no_clock_is_awaited():
     assert gate["use_sim_time"] is False and gate["lockstep"] is False
 
 
+def timed(scenario, **changes):
+    """Rate and delay of every node of a composed run."""
+    nodes = compose_simulation(replace(scenario, **changes)).nodes
+    return {n.name: {k: v for k, v in n.parameters.items() if k.endswith(("rate", "delay"))} for n in nodes}
+
+
+def test_rate_and_delay_of_a_run_reach_every_stage_that_judges_gains():
+    scenario = load_scenario(COMBINED, PACKAGES)
+    late = scenario.plant | {"sensors.joint_position.delay": 0.004}
+    nodes = tuple(
+        replace(n, parameters={k: v for k, v in n.parameters.items() if k not in ("rate", "delay")})
+        for n in scenario.nodes
+    )
+    scenario = replace(scenario, nodes=nodes, plant=late)
+    found = timed(scenario, rate=100.0)
+    assert found["rns_vibration_controller"] == {"rate": 100.0, "delay": 0.004}
+    assert found["hardware_gate"]["rate"] == 100.0
+    one = timed(in_one_process(scenario), rate=100.0)["control_loop"]
+    assert one["rns_vibration_controller.rate"] == one["hardware_gate.rate"] == 100.0
+    assert one["rns_vibration_controller.delay"] == 0.004
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [({"rate": 1000.0}, "1000 Hz.*100 Hz"), ({"delay": 0.001}, "0.001 s.*0.004 s")]
+)
+def test_a_rate_or_delay_that_contradicts_the_run_is_refused_with_both(given, said):
+    scenario = load_scenario(COMBINED, PACKAGES)
+    nodes = tuple(
+        replace(n, parameters=n.parameters | given) if n.executable == "rns_vibration_controller" else n
+        for n in scenario.nodes
+    )
+    late = scenario.plant | {"sensors.joint_position.delay": 0.004}
+    with pytest.raises(ConfigError, match=said):
+        timed(replace(scenario, nodes=nodes, plant=late), rate=100.0)
+
+
 def test_a_subset_that_cannot_lead_the_arm_is_refused_by_name():
     alone = select_stages(load_scenario(COMBINED, PACKAGES), ["reference_generator", "hardware_gate"])
     for compose in (compose_simulation, lambda scenario: compose_stages(scenario, False)):

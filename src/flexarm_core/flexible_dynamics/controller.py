@@ -166,7 +166,7 @@ class FlexibleController:
             return servo_gains(self.model, x, self.config.motion) if self._gains is None else self._gains
 
     def _near(self, x: Array, error: Array) -> float:
-        """Part of the joints' position errors (n,) that is looked at: no effort is asked for that no braking could undo."""
+        """Part of the joints' position errors (n,) that is looked at: efforts to brake with must be left."""
         asked = np.abs(self.config.motion.position_gain * servo_inertia(self.model, x) * error)
         return float(min(1.0, (ERROR_SHARE * self._limit / np.maximum(asked, 1e-12)).min()))
 
@@ -183,7 +183,9 @@ class FlexibleController:
     def _servo_demand(self, joints: ArmState, x: Array, z: Array, zd: Array) -> Array:
         motion, error = self.config.motion, z - joints.position
         near = self._near(x, error)
-        demand: Array = motion.position_gain * (near * error) + motion.velocity_gain * (zd - joints.velocity)
+        demand: Array = np.asarray(motion.position_gain) * near * error + np.asarray(motion.velocity_gain) * (
+            zd - joints.velocity
+        )
         return demand
 
     def _unbent(self, joints: ArmState) -> Array:
@@ -206,7 +208,9 @@ class FlexibleController:
             InputError: an effort is not finite.
         """
         if not np.isfinite(effort).all():
-            raise InputError("efforts are not finite: the flexible state or the reference is beyond what can be computed")
+            raise InputError(
+                "efforts are not finite: the flexible state or the reference is beyond what can be computed"
+            )
         self.limited = 1.0
         if (np.abs(effort) <= self._limit).all():
             return effort

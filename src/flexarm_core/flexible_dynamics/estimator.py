@@ -45,6 +45,11 @@ from flexarm_core.flexible_dynamics.model import BodyWrench, FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import static_deflection
 from flexarm_core.types import Array, FlexibleSample, FlexibleState
 
+EFFORT_SHARE = 0.02
+WEIGHT_ERROR = 0.2
+LEAST_ENERGY = 1e-6  # [J]
+UNKNOWN_ENERGY = 1.0  # [J] where effort limits are not known
+
 
 @dataclass(frozen=True, slots=True)
 class _Prediction:
@@ -65,6 +70,22 @@ class _Prediction:
     step: float
 
 
+def usual_energy(model: FlexibleModel, M: Array) -> float:
+    """Energy [J] in the softest coordinate of an arm that is switched on: at rest, but not quite as it is told.
+
+    ``f^2 / 2 K`` of the force that ``EFFORT_SHARE`` of the joints' effort limits, accelerating them, and an error of
+    ``WEIGHT_ERROR`` of the weight exert on it.
+    """
+    free, joints, still = model.unmeasured, model.actuated, np.zeros(model.size)
+    limits = np.array([model.description.joints[name].effort_limit for name in model.description.actuated])
+    if not (np.isfinite(limits) & (limits > 0.0)).all():
+        return UNKNOWN_ENERGY
+    force = np.abs(M[np.ix_(free, joints)]) @ (EFFORT_SHARE * limits / np.diag(M)[joints])
+    force += WEIGHT_ERROR * np.abs(model.inverse_dynamics(still, still, still)[free])
+    energy = 0.5 * force**2 / np.diag(model.stiffness_matrix())[free]
+    return max(LEAST_ENERGY, float(energy.max(initial=0.0)))
+
+
 class FlexibleEstimator:
     """Samples in, state of all that bends out."""
 
@@ -79,12 +100,13 @@ class FlexibleEstimator:
         free = model.unmeasured
         self._K = model.stiffness_matrix()[np.ix_(free, free)]
         self._C = model.damping_matrix()[np.ix_(free, free)]
-        inertia = model.mass_matrix(np.zeros(model.size))[free, free]
-        self._hardness = np.concatenate((np.diag(self._K), inertia))
+        M = model.mass_matrix(np.zeros(model.size))
+        self._hardness = np.concatenate((np.diag(self._K), M[free, free]))
         self._m, self._n = len(model.elastic), len(model.actuated)
         self._N = len(free)
         self._elastic_names = tuple(joint.name for joint in model.description.elastic)
         c = self._config
+        self._initial_energy = c.initial_energy or usual_energy(model, M)
         density = np.repeat((c.effort_noise, c.base_noise, c.modal_noise), (self._n, self._m, self._N - self._m))
         self._disturbances = Disturbances(model, density, (c.push_force, c.push_torque), c.use_imu)
         self._contact = ContactInput(model, c.contact_sensor) if c.contact_sensor else None
@@ -177,7 +199,7 @@ class FlexibleEstimator:
         )
 
     def _initial_covariance(self) -> Array:
-        return np.diag(2.0 * self._config.initial_energy / self._hardness)
+        return np.diag(2.0 * self._initial_energy / self._hardness)
 
     def _touched(self, sample: FlexibleSample, left_out: list[str]) -> BodyWrench | None:
         """What touches the arm, as far as it is known; why it is not is added to what was left out."""

@@ -36,7 +36,8 @@ class EstimatorConfig:
         torque_noise: of a torque [N*m].
         acceleration_noise: of a specific force, what the modes leave out included [m/s^2].
         gyro_noise: of an angular velocity [rad/s].
-        initial_energy: that every coordinate may hold at first, as strain and as motion, at one standard deviation [J].
+        initial_energy: that every coordinate may hold at first, as strain and as motion, at one standard deviation [J];
+            0: by the arm, what a part of its effort limits and an error of its weight put into the softest coordinate.
         gate: innovation at which a channel is left out, in standard deviations.
         gate_patience: ticks in a row after which it is believed again.
         frozen_samples: equal readings in a row after which a gauge may be frozen.
@@ -63,7 +64,7 @@ class EstimatorConfig:
     torque_noise: float = 1.0
     acceleration_noise: float = 0.5
     gyro_noise: float = 0.03
-    initial_energy: float = 1.0
+    initial_energy: float = 0.0
     gate: float = 6.0
     gate_patience: int = 50
     frozen_samples: int = 20
@@ -76,13 +77,13 @@ class EstimatorConfig:
     def __post_init__(self) -> None:
         positive = (
             "strain_noise", "deflection_noise", "deflection_rate_noise", "force_noise", "torque_noise",
-            "acceleration_noise", "gyro_noise", "initial_energy", "push_gate", "gate", "max_gap",
+            "acceleration_noise", "gyro_noise", "push_gate", "gate", "max_gap",
         )  # fmt: skip
         for name in positive:
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
                 raise ConfigError(f"{name} is {getattr(self, name)}, expected a positive number")
         for name in (
-            "effort_noise", "modal_noise", "base_noise", "push_force", "push_torque", "strain_error",
+            "effort_noise", "modal_noise", "base_noise", "push_force", "push_torque", "strain_error", "initial_energy",
         ):  # fmt: skip
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
                 raise ConfigError(f"{name} is {getattr(self, name)}, expected a number of at least 0")

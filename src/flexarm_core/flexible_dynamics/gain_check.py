@@ -3,8 +3,9 @@
 Gains hold if, at every posture that is looked at, the sampled loop of arm, estimator and law is stable for the arm as
 it is told and for arms that differ by the margins, with more modes than the controller knows; see ``sampled_loop``.
 
-Derived servos: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``. ``D`` is what
-a joint moves at once, before the links have bent; ``D / H_d`` is small where a light hub carries a long link, and a
+Derived servos: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``, both
+smaller where that does not hold. ``D`` is what a joint moves at once, before the links have bent; ``D /
+H_d`` is small where a light hub carries a long link, and a
 damper of ``H_d k_d`` is unstable beyond ``2 D / t`` when sampled with a period ``t``, sooner with ``d`` periods of
 delay. Derived ``effort_weight``: the smallest, in steps of 3, that holds, times 3.
 """
@@ -165,7 +166,8 @@ class GainCheck:
                 )
             estimates = self._estimates[number]
         return all(
-            spectral_radius(told, self._arms[key], gains, estimate, self._conditions.late, error.feedback) <= 1.0 + GROWTH
+            spectral_radius(told, self._arms[key], gains, estimate, self._conditions.late, error.feedback)
+            <= 1.0 + GROWTH
             for estimate in estimates
         )
 
@@ -181,9 +183,7 @@ class GainCheck:
         for _ in range(20):
             k_d = np.minimum(STIFFEST[1], damping)
             k_p = np.minimum(STIFFEST[0], 0.5 * k_d**2)
-            motion = replace(
-                motion, position_gain=tuple(map(float, k_p)), velocity_gain=tuple(map(float, k_d))
-            )
+            motion = replace(motion, position_gain=tuple(map(float, k_p)), velocity_gain=tuple(map(float, k_d)))
             if not (fault := self.fault(law, motion)):
                 return motion
             damping = k_d / 1.5
@@ -221,7 +221,8 @@ class GainCheck:
             middle = math.sqrt(good * bad)
             good, bad = (good, middle) if self.fault(law, _slower(motion, middle)) else (middle, bad)
         most = _slower(motion, good)
-        return f"{asked}: the largest that do are {most.position_gain:.4g} and {most.velocity_gain:.4g}; 0 and 0 choose some"
+        named = f"{most.position_gain:.4g} and {most.velocity_gain:.4g}"
+        return f"{asked}: the largest that do are {named}; 0 and 0 choose some"
 
 
 def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDampingConfig, period: float) -> Array:

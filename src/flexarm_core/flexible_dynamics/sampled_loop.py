@@ -1,11 +1,11 @@
-r"""The sampled loop: arm, estimator and controller about a posture, as they are sampled, where the arm is not as it is told.
+r"""The sampled loop of arm, estimator and controller about a posture, where the arm is not as it is told.
 
 The arm rests at a posture, its links with more modes than the controller knows. Commands are held over a period, which
 is discretised exactly, and act ``d`` periods late. With the estimate ``y`` of what no encoder sees, one tick is ::
 
     e  = y + L (z - H y)                        Kalman gain L of the estimator that has settled
     u  = -f (G_q q + G_v qd + G_y e)            gains of the law, f: a factor on them
-    y' = F y- + E u_d            s' = Phi s + Gamma u_d          F, E: of the arm that is told; Phi, Gamma: of the true one
+    y' = F e + E u_d             s' = Phi s + Gamma u_d         F, E: of the arm that is told; Phi, Gamma: of the true
 
 It is stable where no eigenvalue of this map lies outside the unit circle. Gravity and speed are left out, as they are
 where the gains are designed.
@@ -22,7 +22,7 @@ from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
 
-MORE_MODES = 2  # of every kind that a beam has, beyond those that the controller knows
+MORE_MODES = 4  # of every kind that a beam has, beyond those that the controller knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def kalman_gain(F: Array, H: Array, Q: Array, R: Array) -> Array:
         G, A, P = G + A @ W @ G @ A.T, A @ W @ A, P + 0.5 * (step + step.T)
         if np.abs(step).max() <= 1e-10 * np.abs(P).max():
             break
-    gain: Array = np.linalg.solve(H @ P @ H.T + R, H @ P).T
+    gain: Array = np.asarray(np.linalg.solve(H @ P @ H.T + R, H @ P).T, dtype=np.float64)
     return gain
 
 

@@ -194,7 +194,7 @@ def test_acceleration_is_that_of_forward_dynamics_at_the_estimate() -> None:
 
 
 def test_without_noise_a_wrong_start_is_forgotten() -> None:
-    twin, estimator = Twin(model_of()), FlexibleEstimator(model_of(), EstimatorConfig(**SILENT))
+    twin, estimator = Twin(model_of()), FlexibleEstimator(model_of(), EstimatorConfig(initial_energy=1.0, **SILENT))
     twin.x[twin.model.modal] = (0.03, -0.002, 1e-4, 0.02, 0.001, -1e-4)
     twin.v[twin.model.modal] = (0.1, 0.2, 0.01, -0.1, 0.1, 0.01)
     errors = []
@@ -328,7 +328,7 @@ def test_an_outlier_is_left_out_and_a_lasting_one_believed_in_the_end() -> None:
 def test_a_gap_starts_the_covariance_over_and_is_said() -> None:
     good = measured("flexible_2r", recording("flexible_2r", 1200)[:300])
     late = [replace(s, stamp=s.stamp + (200 * TICK if k >= 200 else 0)) for k, s in enumerate(good)]
-    estimates = run(model_of(), EstimatorConfig(), late)
+    estimates = run(model_of(), EstimatorConfig(initial_energy=1.0), late)
     assert estimates[200].left_out == ("prediction: no sample for 0.201 s",)
     assert estimates[200].covariance_diagonal[6] > 30.0 * estimates[199].covariance_diagonal[6]
     assert not estimates[250].left_out

@@ -1,0 +1,104 @@
+"""Gains of the controller of arms that bend: derived ones hold, refused ones name the largest that do; limits, rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flexible_loop import START, run_flexible
+from random_flexible_arms import flexible_arm
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.gain_check import LoopConditions
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import ArmState, FlexibleState, JointReference
+
+DAMPED, SERVO = FlexibleControllerConfig(), FlexibleControllerConfig(law="joint_pd")
+SEED = 2  # one link without weight: quick to simulate
+
+
+def drawn(seed: int) -> FlexibleModel:
+    arm = flexible_arm(seed)
+    return FlexibleModel(parse_robot_description(arm.urdf()), gravity=arm.gravity)
+
+
+def servos(velocity: float) -> FlexibleControllerConfig:
+    return replace(SERVO, motion=VibrationDampingConfig(0.25 * velocity**2, velocity))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gains_are_derived_for_any_arm_and_pass_the_check_as_given_ones(seed):
+    model = drawn(seed)
+    for config in (SERVO, DAMPED):
+        found = FlexibleController(model, config).config
+        assert min(found.motion.position_gain) > 0.0 and min(found.motion.velocity_gain) > 0.0
+        assert FlexibleController(model, found).config.motion == found.motion
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_refused_servos_name_the_largest_that_hold_and_more_is_refused(seed):
+    model = drawn(seed)
+    with pytest.raises(ConfigError, match="do not hold") as refused:
+        FlexibleController(model, servos(200.0))
+    named = float(str(refused.value).split("the largest that do are ")[1].split(" and ")[1].split(";")[0])
+    FlexibleController(model, servos(named))
+    with pytest.raises(ConfigError, match="do not hold"):
+        FlexibleController(model, servos(1.3 * named))
+
+
+def test_a_refused_effort_weight_names_the_smallest_that_holds():
+    model = drawn(1)
+    with pytest.raises(ConfigError, match="effort_weight") as refused:
+        FlexibleController(model, replace(DAMPED, motion=VibrationDampingConfig(effort_weight=1e-6)))
+    named = float(str(refused.value).split("the smallest that does is ")[1].split(";")[0])
+    FlexibleController(model, replace(DAMPED, motion=VibrationDampingConfig(effort_weight=1.02 * named)))
+
+
+def test_slower_samples_and_delay_make_derived_gains_smaller():
+    model = drawn(1)
+    gains = [
+        np.array(FlexibleController(model, replace(SERVO, conditions=c)).config.motion.velocity_gain)
+        for c in (LoopConditions(), LoopConditions(delay=0.004), LoopConditions(period=0.01))
+    ]
+    assert gains[1].min() < gains[0].min() and gains[2].min() < gains[0].min()
+
+
+@pytest.mark.parametrize("stiffness", [0.8, 1.2])
+def test_links_that_are_not_as_stiff_as_told_swing_no_more_than_under_joint_servos(stiffness):
+    arm = flexible_arm(SEED)
+    told, true = (parse_robot_description(arm.urdf(factor)) for factor in (1.0, stiffness))
+    damped, servo = (
+        run_flexible(
+            told, true, arm.position, arm.displacement, arm.duration, config,
+            gravity=arm.gravity, time=START + arm.duration + 0.5,
+        )
+        for config in (DAMPED, SERVO)
+    )  # fmt: skip
+    assert damped.swing(START + arm.duration) <= servo.swing(START + arm.duration) < np.inf
+    assert damped.effort_share(before=START - 0.01) <= 0.05
+    assert damped.saturated == 0.0
+
+
+def test_a_demand_beyond_the_limits_is_reduced_as_a_whole():
+    model = drawn(1)
+    limit = np.array([model.description.joints[name].effort_limit for name in model.description.actuated])
+    none, still, modes = np.zeros(0), np.zeros(2), np.zeros(len(model.modal))
+    for config in (SERVO, DAMPED):
+        controller = FlexibleController(model, config)
+        for tick, far in enumerate((0.0, 3.0, -30.0)):
+            stamp = tick * 1_000_000
+            state = FlexibleState(stamp, none, none, none, modes, modes, modes)
+            wanted = JointReference(stamp, np.array([far, 0.1]), still, np.array([1e4 * far, 0.0]))
+            effort = controller.update(ArmState(stamp, still, still, none, none), state, wanted).effort
+            assert (np.abs(effort) <= limit * (1.0 + 1e-9)).all()
+            assert (controller.limited < 1.0) == (far != 0.0)
+
+
+def test_conditions_without_a_meaning_are_refused():
+    for bad in ({"period": np.nan}, {"delay": -1.0}, {"stiffness_margin": 1.0}, {"mass_margin": np.nan}):
+        with pytest.raises(ConfigError):
+            LoopConditions(**bad)
