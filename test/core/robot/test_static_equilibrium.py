@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from support.robots import URDF
 
+from robots import URDF
+
 from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
