@@ -318,6 +318,7 @@ def test_who_sends_joint_commands_does_not_wait_for_states_so_lockstep_is_refuse
 def test_commands_that_stay_away_are_said_and_the_next_one_is_obeyed(live, shared):
     start(live, shared, lockstep=False, command_timeout=0.05)
     live.graph.advance("simulated_plant", 60.0)
+    live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) > 0, "a tick")
     live.commands.publish(Float64MultiArray(data=[0.1, 0.0, 0.0]))
     live.wait_for_diagnostic("simulated_plant", "no command for 0.05 s: the drives brake and hold")
     live.until(lambda: live.received[topics.SIMULATION_STATUS][-1].command_timeouts == 1, "the count")
