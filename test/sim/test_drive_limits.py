@@ -79,7 +79,11 @@ def test_commands_that_stay_away_stop_the_arm_where_it_is(repository_robot: Any,
     robot = repository_robot("arm_7r")
     plant = seven_joints(repository_robot, mode, command_timeout=0.05)
     effort = plant.state().effort
-    commands = {"effort": effort + np.array([2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 0.0]), "velocity": 0.5 * np.ones(7), "position": START + 0.8}
+    commands = {
+        "effort": effort + np.array([2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 0.0]),
+        "velocity": 0.5 * np.ones(7),
+        "position": START + 0.8,
+    }
     for _ in range(200):
         plant.advance(commands[mode])
     assert np.abs(plant.state().velocity).max() > 0.3

@@ -87,7 +87,9 @@ def draw_case(seed: int) -> DriveCase:
     )
     commands = _commands(draw, mode, start, model.velocity_limit, round(SHAKEN * 1e9 / period))
     words = f"{mode}, {n} joints, {springs} springs, {engine}, {bandwidth:.0f} rad/s, {period / 1e6:g} ms"
-    words += "".join(f", {word}" for word, true in (("rubs", rubs), ("thrown", thrown), ("too heavy", not holds)) if true)
+    words += "".join(
+        f", {word}" for word, true in (("rubs", rubs), ("thrown", thrown), ("too heavy", not holds)) if true
+    )
     last = commands[-1] if mode == "position" else np.zeros(n)
     plant = Plant(model.description, backend, config)
     return DriveCase(words, plant, commands, last, model.velocity_limit, holds, not (springs or rubs or thrown))

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from support.robots import URDF
-
 from robots import URDF
 
 from flexarm_core.errors import InputError, RobotDescriptionError
