@@ -27,7 +27,7 @@ def plant_drives(cases: int = CASES, seed: int = 0) -> Iterator[Figure]:
         case = draw_case(number)
         outcome = run_case(case)
         (heavy if not case.holds else calm if case.calm else rough).append(outcome.speed_ratio)
-        if case.holds:
+        if case.holds and not case.thrown:
             drop = max(drop, outcome.drop)
         if outcome.diverged:
             diverged.append(f"{number}: {case.words}")
@@ -37,7 +37,7 @@ def plant_drives(cases: int = CASES, seed: int = 0) -> Iterator[Figure]:
         "cases that blew up, or that were not at rest 3 s after the last change", details={"cases": diverged},
     )  # fmt: skip
     yield Figure(
-        "worst_speed_ratio", max(calm), "1", parse_goal("<= 1.1"),
+        "worst_speed_ratio", max(calm), "1", parse_goal("<= 1.5"),
         f"largest speed over its limit, {len(calm) - 1} cases in which nothing but the drives moves the joints",
         details={
             "on_springs_rubbing_or_thrown": max(rough), "cases_of_these": len(rough) - 1,

@@ -44,6 +44,7 @@ from flexarm_sim.pushes import Push
 
 QUIET_TIME = 0.05  # [s] wall time without a command after which no late one is expected
 SAY_AFTER = 2.0  # [s] wall time without a command after which the node says that it waits for one
+LEAST_SPIN = 1e-4  # [s] in which it hears in every tick, even when the machine is too slow for real time
 REPEAT_STATE_AFTER = 0.25  # [s] wall time: a peer that was discovered late gets state and sensors again
 
 
@@ -238,11 +239,10 @@ class SimulatedPlant(ArmNode):
         period = self._period * 1e-9
         late = published - self._deadline
         self._deadline = published + period if late > 10 * period else self._deadline + period
-        while self.active:
-            left = self._deadline - time.perf_counter()
-            if left <= 0.0:
-                break
+        left = max(self._deadline - time.perf_counter(), LEAST_SPIN)
+        while self.active and left > 0.0:
             executor.spin_once(timeout_sec=left)
+            left = self._deadline - time.perf_counter()
             if self._command is not None and self._alone:
                 self._resume_lockstep(executor)
                 break

@@ -5,10 +5,10 @@ and asks for
 
     qdd = 2 w (u - qd),    u = k (q_r - q) in position mode,    u = w/2 (q_r - q) + v_c/2 in velocity mode
 
-by the effort ``Lambda qdd + b`` of the plant's own joint dynamics (``Backend.joint_dynamics``). In position mode ``q_r``
-is the command and ``k = w/2``: every joint follows as ``w^2 / (s + w)^2``, ``2 / w`` late on a ramp. In velocity mode
-``v_c`` is the command and ``q_r`` its integral: every joint follows as ``w / (s + w)``, and friction leaves no lasting
-error.
+by the effort ``Lambda qdd + b`` of the plant's own joint dynamics (``Backend.joint_dynamics``). In position mode
+``q_r`` is the command and ``k = w/2``: every joint follows as ``w^2 / (s + w)^2``, ``2 / w`` late on a ramp. In
+velocity mode ``v_c`` is the command and ``q_r`` its integral: every joint follows as ``w / (s + w)``, and friction
+leaves no lasting error.
 
 A single-joint law, scaled by the diagonal of the inertia alone, would be nearer to a real drive but not to its stated
 bandwidth: its poles scale with the eigenvalues of ``Lambda^-1 diag(Lambda)``, which reach from 0.35 to 154 on the
@@ -19,20 +19,19 @@ same on every arm and in every pose.
 the arm speeds up without end. So what is demanded is limited, in two places (``g``: efforts that hold the weight):
 
 1. The wanted velocity is one from which the arm can stop on its straight way to ``q_r``. Along ``e = q_r - q`` it can
-   decelerate by ``A e``, ``A`` the least of ``(L - |g|) / |Lambda e|`` over the joints, and ``k`` is at most ``sqrt(A)``:
-   half of that brakes. ``u`` keeps the velocity limits too. Near the target ``A`` grows beyond all bounds, so ``k`` is
-   ``w/2`` again.
+   decelerate by ``A e``, ``A`` the least of ``(L - |g|) / |Lambda e|`` over the joints, and ``k`` is at most
+   ``sqrt(A)``: half of that brakes. ``u`` keeps the velocity limits too. Near the target ``A`` grows beyond all bounds,
+   so that ``k`` is ``w/2`` again.
 2. Of all efforts within ``|tau| <= L`` the drives give the one whose acceleration is nearest to the wanted one ``a``:
    the least of ``(qdd - a)^T D (qdd - a)``, ``D`` the diagonal of ``1 / v^2``, ``v`` the velocity limits.
 
 Why that is stable: where ``b`` is within the limits, ``qdd = 0`` is among what the drives can choose from, so that the
-nearest one has ``qdd^T D (a - qdd) >= 0``, hence ``(u - qd)^T D qdd >= qdd^T D qdd / (2 w) >= 0``: the velocity error
-falls, whichever efforts are at their limits, and ``u`` changes by no more than what the arm can do. Where ``b`` is not
-(gyroscopic forces beyond the motors, a base that throws the arm about), only the share of ``b - g`` that is within the
-limits is compensated, as much of ``u`` is wanted, and ``D`` is ``Lambda``. With ``c = Lambda^-1 (tau - g - share (b - g))``
-the same inequality bounds the power that the motors add beyond weight and compensation by
-``qd^T Lambda c <= w/2 u^T Lambda u``, and where ``qd`` is large beside ``u`` they take energy from the arm until ``b`` is
-within the limits again. In discrete time the same holds while ``2 w`` times the period is at most 1.
+nearest one has ``qdd^T D (a - qdd) >= 0``, hence ``(u - qd)^T D qdd >= qdd^T D qdd / (2 w) >= 0``: whichever efforts
+are at their limits, the arm never gets further from ``u``, which itself changes by no more than what the arm can do.
+Where ``b`` is not (gyroscopic forces beyond the motors, a base that throws the arm about), only the share of ``b - g``
+that is within the limits is compensated, as much of ``u`` is wanted, and ``D`` is ``Lambda``. With what the motors add
+beyond that, ``t = tau - g - share (b - g)``, the same inequality says ``qd^T t <= w/2 u^T Lambda u``: where ``qd`` is
+large beside ``u`` they brake. In discrete time the same holds while ``2 w`` times the period is at most 1.
 
 **Brakes.** Before the first command, and when commands stay away for longer than ``command_timeout``, the velocity law
 with ``v_c = 0`` brings the arm to rest from where it is and holds it there.
@@ -103,8 +102,10 @@ class Drives:
         self._mode = config.mode
         self._bandwidth = min(config.bandwidth, 0.5 / period)
         none = np.full(n, np.inf)
-        self._limits, self._fastest = (effort_limits, velocity_limits) if config.clip_effort else (none, none)
-        self._weights = 1.0 / np.where(np.isfinite(velocity_limits), velocity_limits, 1.0) ** 2
+        self._limits: Array = effort_limits if config.clip_effort else none
+        self._fastest: Array = velocity_limits if config.clip_effort else none
+        given = np.isfinite(velocity_limits) & (velocity_limits > 0.0)
+        self._weights = 1.0 / np.where(given, velocity_limits, 1.0) ** 2
         self._work = np.zeros((n + 8, n))
         self.reset()
         least_in_box(np.eye(n), np.zeros(n), self._work, np.zeros(n))  # compiled by now

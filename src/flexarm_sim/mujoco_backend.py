@@ -235,7 +235,9 @@ class MujocoBackend:
     def _settle(self, base: bool, links: bool) -> None:
         """Put the elastic joints, the chains, or both, where gravity and springs balance."""
         model, data = self._model, self._data
-        places = np.concatenate((self._elastic[: None if base else 0], self._chains.coordinates[: None if links else 0]))
+        places = np.concatenate(
+            (self._elastic[: None if base else 0], self._chains.coordinates[: None if links else 0])
+        )
         if not (len(places) and model.opt.gravity.any()):
             return
 

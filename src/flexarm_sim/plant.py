@@ -29,6 +29,7 @@ from flexarm_sim.validation import checked_vector
 ABSURD = 100.0  # times its velocity limit no joint moves, whatever a controller does: the simulation diverges
 UNLIMITED = 100.0  # [rad/s | m/s] taken as the limit of a joint that has none, and the least one of an elastic joint
 
+
 @dataclass(frozen=True, slots=True)
 class PlantConfig:
     """What surrounds the dynamics.
@@ -168,9 +169,9 @@ class Plant:
             "deflection_rate": config.initial_deflection_rate,
             "modal_position": config.initial_modal_position,
             "modal_rate": config.initial_modal_rate,
-            "at_rest": config.start_in_equilibrium,
         }
-        backend.reset(**initial)
+        rest = config.start_in_equilibrium
+        backend.reset(**initial, at_rest=rest)
         self._stamp = self._heard = 0
         self.command_timeouts = 0
         self._pushes: dict[str, tuple[Push, ...]] = {}
@@ -180,7 +181,7 @@ class Plant:
         self._drives.reset()
         self._command: Array | None = None
         # the brakes were already holding the arm before the clock started: no jump in the first reading
-        backend.reset(**initial, effort=self._drives.effort(None, backend, 0.0))
+        backend.reset(**initial, at_rest=rest, effort=self._drives.effort(None, backend, 0.0))
         self._push()
         vectors = (*self._joint_sensors, *self._elastic_sensors, *self._wrench_sensors.values(), *self._imus.values())
         for sensor in vectors:

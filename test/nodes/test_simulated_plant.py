@@ -17,6 +17,7 @@ from flexarm_nodes import topics
 from flexarm_nodes.conversions import stamp_to_nanoseconds
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_tools.graph import GraphError
+from flexarm_tools.processes import NodeDiedError
 
 COMMANDS = topics.command_topic("effort")
 
@@ -312,3 +313,29 @@ def test_who_sends_joint_commands_does_not_wait_for_states_so_lockstep_is_refuse
     with pytest.raises(GraphError):
         live.graph.transition("simulated_plant", "configure")
     live.wait_for_diagnostic("simulated_plant", "lockstep is not possible with joint_commands")
+
+
+def test_commands_that_stay_away_are_said_and_the_next_one_is_obeyed(live, shared):
+    start(live, shared, lockstep=False, command_timeout=0.05)
+    live.graph.advance("simulated_plant", 60.0)
+    live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) > 0, "a tick")
+    live.commands.publish(Float64MultiArray(data=[0.1, 0.0, 0.0]))
+    live.wait_for_diagnostic("simulated_plant", "no command for 0.05 s: the drives brake and hold")
+    live.until(lambda: live.received[topics.SIMULATION_STATUS][-1].command_timeouts == 1, "the count")
+    live.until(lambda: abs(live.received[topics.JOINT_STATES][-1].velocity[0]) < 1e-6, "rest")
+    live.commands.publish(Float64MultiArray(data=[0.1, 0.0, 0.0]))
+    live.wait_for_diagnostic("simulated_plant", "commands are back")
+
+
+def test_a_simulation_that_diverges_says_so_and_ends_the_process_with_an_exit_code(live, shared):
+    start(live, shared, clip_effort=False)
+    live.graph.advance("simulated_plant", 1.0)
+    states = live.received[topics.JOINT_STATES]
+    with pytest.raises(NodeDiedError, match="The simulation ends here, with exit code 1"):  # its last words
+        for tick in range(1000):
+            live.until(lambda tick=tick: len(states) > tick, "a state")
+            live.commands.publish(Float64MultiArray(data=[1e5, 0.0, 0.0]))
+    assert live.processes["simulated_plant"].exit_code == 1
+    live.spin(0.5)
+    assert any(level == 2 and "the simulated plant diverged at" in text for level, text in live.said("simulated_plant"))
+    assert live.received[topics.SIMULATION_STATUS][-1].diverged

@@ -34,6 +34,7 @@ class DriveCase:
         last: (n,) command after them.
         limits: (n,) of the velocity [rad/s | m/s].
         holds: whether the motors can hold the arm in every posture.
+        thrown: whether it moves at the beginning.
         calm: whether nothing but the drives moves the joints: a rigid base, no friction, not thrown.
     """
 
@@ -43,6 +44,7 @@ class DriveCase:
     last: Array
     limits: Array
     holds: bool
+    thrown: bool
     calm: bool
 
 
@@ -87,10 +89,13 @@ def draw_case(seed: int) -> DriveCase:
     )
     commands = _commands(draw, mode, start, model.velocity_limit, round(SHAKEN * 1e9 / period))
     words = f"{mode}, {n} joints, {springs} springs, {engine}, {bandwidth:.0f} rad/s, {period / 1e6:g} ms"
-    words += "".join(f", {word}" for word, true in (("rubs", rubs), ("thrown", thrown), ("too heavy", not holds)) if true)
+    words += "".join(
+        f", {word}" for word, true in (("rubs", rubs), ("thrown", thrown), ("too heavy", not holds)) if true
+    )
     last = commands[-1] if mode == "position" else np.zeros(n)
     plant = Plant(model.description, backend, config)
-    return DriveCase(words, plant, commands, last, model.velocity_limit, holds, not (springs or rubs or thrown))
+    calm = not (springs or rubs or thrown)
+    return DriveCase(words, plant, commands, last, model.velocity_limit, holds, thrown, calm)
 
 
 def run_case(case: DriveCase) -> DriveOutcome:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support.robots import URDF
+from robots import URDF
 
 from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.robot.arm_model import ArmModel
