@@ -15,8 +15,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS, MEGABYTES, HANG = 1.0, 100.0, 20
-LONGEST_MESSAGE = 3000
+LONGEST_LINE, MOST_LINES = 1000, 32  # of a message: one thing that is wrong a line
 BOMBS_FROM = 0.3  # share of cases that are not mutants of a good file but bombs, or broken bytes
 
 
@@ -95,7 +96,7 @@ title: A study
 runs:
   damped: package://flexarm/config/planar_3r/scenarios/combined.yaml
 figures:
-  peak: {run: damped, figure: peak}
+  peak: {run: damped, figure: peak_base_deflection}
 comparisons:
   - {title: All, runs: [damped]}
 """
@@ -312,7 +313,8 @@ def classify(error: BaseException) -> tuple[str, str]:
     from flexarm_core.errors import FlexarmError
 
     text = str(error)
-    clear = isinstance(error, FlexarmError) and 0 < len(text) < LONGEST_MESSAGE
+    lines = text.splitlines()
+    clear = isinstance(error, FlexarmError) and 0 < len(lines) <= MOST_LINES and max(map(len, lines)) <= LONGEST_LINE
     return ("error" if clear else "foreign"), f"{type(error).__name__}: {text[:300]}"
 
 
@@ -372,6 +374,91 @@ def run_campaign(count: int, seed: int) -> list[Outcome]:
             outcomes.append(Outcome(kind, index, "crash", f"exit status {process.returncode}: {err[-300:]}"))
         first = number + 1
     return outcomes
+
+
+COMMANDS: dict[str, tuple[str, Callable[[str, str], list[str]]]] = {
+    "flexarm check": ("robot description", lambda file, out: ["check", "--no-xacro", file]),
+    "flexarm check MODES": ("modal data", lambda file, out: ["check", file]),
+    "flexarm run SCENARIO": ("scenario", lambda file, out: ["run", file, "--report", out]),
+    "flexarm run STUDY": ("study", lambda file, out: ["run", file, "--report", out]),
+    "flexarm plan": (
+        "robot description",
+        lambda file, out: ["plan", file, "--goal", "9", "9", "9", "--duration", "1", "--out", f"{out}.npz"],
+    ),
+    "flexarm map": ("robot description", lambda file, out: ["map", file, "--postures", "20"]),
+    "flexarm replay": ("MCAP", lambda file, out: ["replay", file, "--rate", "1000"]),
+    "flexarm view RUN": ("recording", lambda file, out: ["view", file, "--port", "0"]),
+    "flexarm calibrate": (
+        "recording",
+        lambda file, out: ["calibrate", file, "--robot", str(ROOT / "urdf/boom_7r.urdf.xacro"), "--output", f"{out}.yaml"],
+    ),
+}
+CODES = (1, 2)  # of a command that refuses
+STEPS_OUT = [b"title: x\nruns:\n  ../../../x: package://flexarm/config/planar_3r/scenarios/combined.yaml\n"]
+
+
+def run_commands(count: int, seed: int, labels: Sequence[str] = tuple(COMMANDS)) -> list[Outcome]:
+    """Real commands on mutants that the readers refuse (what they accept would run); cost is over that of a file that is not there."""
+    every = {kind.name: kind for kind in kinds()}
+    outcomes = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "a" / "b").mkdir(parents=True)
+        idle: dict[str, tuple[float, ...]] = {}  # what starting a command costs
+        for number in range(count):
+            label = labels[number % len(labels)]
+            kind, arguments = every[COMMANDS[label][0]], COMMANDS[label][1]
+            index, content = _refused(kind, number, seed, folder)
+            inside = folder / "a" / "b"
+            (inside / f"case{kind.suffix}").write_bytes(content)
+            before = {str(file) for file in folder.rglob("*")}
+            if label not in idle:
+                idle[label] = _command(arguments(f"none{kind.suffix}", "out"), inside)[2:]
+            code, text, *spent = _command(arguments(f"case{kind.suffix}", "out"), inside)
+            extra = [str(file) for file in folder.rglob("*") if str(file) not in before]
+            outside = [file for file in extra if not file.startswith(str(inside))]
+            clear = code in CODES and "Traceback" not in text and bool(text.strip())
+            result = "hang" if code == HUNG else "crash" if code < 0 else "error" if clear else "foreign"
+            cost = [max(mine - base, 0.0) for mine, base in zip(spent, idle[label], strict=True)]
+            outcomes.append(Outcome(label, index, result, text[-400:], *cost, outside[0] if outside else ""))
+    return outcomes
+
+
+HUNG = 124
+
+
+def _refused(kind: Kind, number: int, seed: int, folder: Path) -> tuple[int, bytes]:
+    """A case that the reader refuses."""
+    if kind.name == "study" and number < len(COMMANDS):
+        return -1, STEPS_OUT[0]
+    index = number
+    while True:
+        content = make_case(kind, index, seed)
+        path = folder / "a" / "b" / f"case{kind.suffix}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        try:
+            kind.read(path)
+        except Exception:  # that is what is looked for
+            return index, content
+        index += 1000
+
+
+def _command(arguments: list[str], folder: Path) -> tuple[int, str, float, float]:
+    """Exit status, what was said, processor time [s] and most memory [MB] of one command."""
+    with tempfile.TemporaryFile() as said:
+        command = [sys.executable, "-m", "flexarm_tools.cli", *arguments]
+        process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=said, stdin=subprocess.DEVNULL)
+        timer = threading.Timer(120.0, process.kill)
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        timed_out = not timer.is_alive()
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read().decode("utf-8", "replace")
+    code = HUNG if timed_out else process.returncode
+    return code, text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024.0
 
 
 COLUMNS = ("cases", "clear_errors", "accepted", "crashes", "foreign_exceptions", "over_1_s", "over_100_MB", "written_outside")
