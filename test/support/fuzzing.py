@@ -56,7 +56,8 @@ def kinds() -> list[Kind]:
     """Every kind of input of the suite."""
     from flexarm_core.robot.load import load_robot_description
 
-    urdf = {name: load_robot_description(ROOT / "urdf" / f"{name}.urdf.xacro") for name in ("planar_3r", "trep", "boom_7r", "flexible_2r")}  # fmt: skip
+    names = ("planar_3r", "trep", "boom_7r", "flexible_2r")
+    urdf = {name: load_robot_description(ROOT / "urdf" / f"{name}.urdf.xacro") for name in names}
     xml, yml = mutate.xml_bombs(), mutate.yaml_bombs()
     made = _made_files(urdf["trep"], urdf["planar_3r"])
     descriptions = [text.encode() for text in urdf.values()]
@@ -390,7 +391,14 @@ COMMANDS: dict[str, tuple[str, Callable[[str, str], list[str]]]] = {
     "flexarm view RUN": ("recording", lambda file, out: ["view", file, "--port", "0"]),
     "flexarm calibrate": (
         "recording",
-        lambda file, out: ["calibrate", file, "--robot", str(ROOT / "urdf/boom_7r.urdf.xacro"), "--output", f"{out}.yaml"],
+        lambda file, out: [
+            "calibrate",
+            file,
+            "--robot",
+            str(ROOT / "urdf/boom_7r.urdf.xacro"),
+            "--output",
+            f"{out}.yaml",
+        ],
     ),
 }
 CODES = (1, 2)  # of a command that refuses
@@ -398,7 +406,7 @@ STEPS_OUT = [b"title: x\nruns:\n  ../../../x: package://flexarm/config/planar_3r
 
 
 def run_commands(count: int, seed: int, labels: Sequence[str] = tuple(COMMANDS)) -> list[Outcome]:
-    """Real commands on mutants that the readers refuse (what they accept would run); cost is over that of a file that is not there."""
+    """Real commands on mutants that readers refuse; what they cost beyond a file that is not there."""
     every = {kind.name: kind for kind in kinds()}
     outcomes = []
     with tempfile.TemporaryDirectory() as name:
@@ -461,7 +469,16 @@ def _command(arguments: list[str], folder: Path) -> tuple[int, str, float, float
     return code, text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024.0
 
 
-COLUMNS = ("cases", "clear_errors", "accepted", "crashes", "foreign_exceptions", "over_1_s", "over_100_MB", "written_outside")
+COLUMNS = (
+    "cases",
+    "clear_errors",
+    "accepted",
+    "crashes",
+    "foreign_exceptions",
+    "over_1_s",
+    "over_100_MB",
+    "written_outside",
+)
 MUST_BE_ZERO = COLUMNS[3:]
 
 
@@ -488,7 +505,10 @@ def faults(outcomes: list[Outcome]) -> list[Outcome]:
     return [
         each
         for each in outcomes
-        if each.result not in ("error", "accepted") or each.seconds > SECONDS or each.megabytes > MEGABYTES or each.written
+        if each.result not in ("error", "accepted")
+        or each.seconds > SECONDS
+        or each.megabytes > MEGABYTES
+        or each.written
     ]
 
 
