@@ -29,7 +29,7 @@ from numba.core.dispatcher import Dispatcher
 import flexarm_core
 from flexarm_core.errors import FlexarmError
 
-HANG = 10  # [s]
+HANG = 5  # [s] of processor time: the machine may be busy
 WRONG = ("empty", "short", "long", "huge", "matrix", "deep", "nan", "inf")  # an array so may never be taken as it is
 NONSENSE: dict[str, Any] = {
     "empty": np.zeros(0),
@@ -322,7 +322,7 @@ def walk() -> None:
     def up(number: int, frame: object) -> None:
         raise Hang
 
-    signal.signal(signal.SIGALRM, up)
+    signal.signal(signal.SIGPROF, up)
     for door in doors():
         print(json.dumps({"at": door.name}), flush=True)
         strict = enters_compiled_code(door.function)
@@ -335,11 +335,11 @@ def walk() -> None:
                 else (lambda door=door: door.function)
             )
             good = {name: examples.value(name, door.hints[name], owner) for name in door.required}
-            signal.alarm(HANG)
+            signal.setitimer(signal.ITIMER_PROF, HANG)
             bind()(**good)
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         except (Exception, Hang) as error:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             why = f"{type(error).__name__}: {str(error)[:150]}"
             print(json.dumps({"door": door.name, "reached": False, "strict": strict, "why": why}), flush=True)
             continue
@@ -353,9 +353,9 @@ def walk() -> None:
                 calls += 1
                 if door.owner:
                     target = examples.instance(door.owner)
-                signal.alarm(HANG)
+                signal.setitimer(signal.ITIMER_PROF, HANG)
                 (door.function.__get__(target) if door.owner else door.function)(**(good | {name: value}))
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 same = isinstance(good.get(name), np.ndarray) and np.shape(value) == np.shape(good[name])
                 fits = kind not in ("nan", "inf") and same and np.isfinite(value).all()
                 if strict and is_array(door.hints[name]) and kind in WRONG and name in door.required and not fits:
@@ -367,7 +367,7 @@ def walk() -> None:
             except BaseException as error:
                 wrong.append([name, kind, f"{type(error).__name__}: {str(error)[:80]}"])
             finally:
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
         line = {"door": door.name, "reached": True, "strict": strict, "calls": calls, "wrong": wrong}
         print(json.dumps(line), flush=True)
 

@@ -26,7 +26,7 @@ import mutations as mutate
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS, MEGABYTES, HANG = 1.0, 100.0, 20
+SECONDS, MEGABYTES, HANG = 1.0, 100.0, 20  # HANG, too, is processor time
 LONGEST_LINE, MOST_LINES = 1000, 32  # of a message: one thing that is wrong a line
 BOMBS_FROM = 0.3  # share of cases that are not mutants of a good file but bombs, or broken bytes
 
@@ -286,7 +286,7 @@ def run_case(kind: Kind, index: int, seed: int, folder: Path) -> Outcome:
     before = {str(file) for file in folder.rglob("*")}
     result, message = "accepted", ""
     begun, resident = time.process_time(), _memory("VmRSS", reset=True)
-    signal.alarm(HANG)
+    signal.setitimer(signal.ITIMER_PROF, HANG)
     try:
         kind.read(path)
     except Hang:
@@ -294,7 +294,7 @@ def run_case(kind: Kind, index: int, seed: int, folder: Path) -> Outcome:
     except BaseException as error:  # that is the question
         result, message = classify(error)
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     seconds, grown = time.process_time() - begun, _memory("VmHWM") - resident
     written = sorted({str(file) for file in folder.rglob("*")} - before)
     return Outcome(kind.name, index, result, message, seconds, grown, written[0] if written else "")
@@ -339,7 +339,7 @@ def worker(count: int, seed: int, first: int) -> None:
     def up(number: int, frame: object) -> None:
         raise Hang
 
-    signal.signal(signal.SIGALRM, up)
+    signal.signal(signal.SIGPROF, up)
     resource.setrlimit(resource.RLIMIT_AS, (12 * 1024**3, 12 * 1024**3))  # what runs away must not take the machine
     every = kinds()
     with tempfile.TemporaryDirectory() as folder:
