@@ -62,6 +62,18 @@ def output(name: str, value: Any, *shape: int) -> Array:
     return written
 
 
+def flags(name: str, value: Any, *shape: int) -> NDArray[np.bool_]:
+    """A value as a bool array of a shape.
+
+    Raises:
+        InputError: not booleans, or another shape.
+    """
+    array = _array(name, value)
+    if array.dtype.kind != "b" or not _fits(array.shape, shape):
+        raise InputError(f"{name} must be booleans of shape {_form(shape)}, got {_short(value)}")
+    return array
+
+
 def integers(name: str, value: Any, below: int, *shape: int) -> NDArray[np.int64]:
     """A value as an int64 array of a shape, each in [0, below).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,6 +186,6 @@ def _three(text: str) -> list[float]:
         values = [float(word) for word in text.replace(",", " ").split()]
     except ValueError:
         values = []
-    if len(values) != 3:
-        raise ConfigError(f"gravity: '{text}' is not three numbers [m/s^2]")
+    if len(values) != 3 or not all(map(math.isfinite, values)):
+        raise ConfigError(f"gravity: '{text}' is not three numbers [m/s^2], all finite")
     return values

@@ -20,6 +20,8 @@ ParameterValue = bool | int | float | str | list[bool] | list[int] | list[float]
 Parameters = Mapping[str, ParameterValue]
 
 DEGREES = "!degrees"
+LONGEST_MESSAGE, LONGEST_KEY = 500, 80  # characters, whatever somebody wrote
+MOST_PROBLEMS = 30  # that are told at once
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 _ITEM = re.compile(r"nodes\[(\d+)\]")
 _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "text"}
@@ -106,6 +108,8 @@ class Document:
 
     def _add(self, line: int, key: str, message: str, path: Path | None = None) -> None:
         base = path is not None and path != self.path
+        message = message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 3]}..."
+        key = key if len(key) <= LONGEST_KEY else f"{key[: LONGEST_KEY - 3]}..."
         found = Problem(path or self.path, line, key, message, self.path if base else None)
         if found not in self.problems:  # an alias is read wherever it is used
             self.problems.append(found)
@@ -236,7 +240,8 @@ def raise_problems(problems: Iterable[Problem], kind: str) -> None:
     found = sorted(dict.fromkeys(problems), key=lambda problem: (str(problem.path), problem.line))
     if found:
         head = f"{len(found)} problem{'s' if len(found) > 1 else ''} in the {kind}:"
-        raise ConfigError("\n  ".join([head, *map(str, found)]))
+        more = [f"... and {len(found) - MOST_PROBLEMS} more"] if len(found) > MOST_PROBLEMS else []
+        raise ConfigError("\n  ".join([head, *map(str, found[:MOST_PROBLEMS]), *more]))
 
 
 def _find_loop(root: yaml.Node) -> yaml.Node | None:

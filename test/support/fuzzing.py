@@ -15,8 +15,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ import mutations as mutate
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS, MEGABYTES, HANG = 1.0, 100.0, 20
-LONGEST_MESSAGE = 3000
+SECONDS, MEGABYTES, HANG = 1.0, 100.0, 20  # HANG, too, is processor time
+LONGEST_LINE, MOST_LINES = 1000, 32  # of a message: one thing that is wrong a line
 BOMBS_FROM = 0.3  # share of cases that are not mutants of a good file but bombs, or broken bytes
 
 
@@ -55,7 +56,8 @@ def kinds() -> list[Kind]:
     """Every kind of input of the suite."""
     from flexarm_core.robot.load import load_robot_description
 
-    urdf = {name: load_robot_description(ROOT / "urdf" / f"{name}.urdf.xacro") for name in ("planar_3r", "trep", "boom_7r", "flexible_2r")}  # fmt: skip
+    names = ("planar_3r", "trep", "boom_7r", "flexible_2r")
+    urdf = {name: load_robot_description(ROOT / "urdf" / f"{name}.urdf.xacro") for name in names}
     xml, yml = mutate.xml_bombs(), mutate.yaml_bombs()
     made = _made_files(urdf["trep"], urdf["planar_3r"])
     descriptions = [text.encode() for text in urdf.values()]
@@ -95,7 +97,7 @@ title: A study
 runs:
   damped: package://flexarm/config/planar_3r/scenarios/combined.yaml
 figures:
-  peak: {run: damped, figure: peak}
+  peak: {run: damped, figure: peak_base_deflection}
 comparisons:
   - {title: All, runs: [damped]}
 """
@@ -284,7 +286,7 @@ def run_case(kind: Kind, index: int, seed: int, folder: Path) -> Outcome:
     before = {str(file) for file in folder.rglob("*")}
     result, message = "accepted", ""
     begun, resident = time.process_time(), _memory("VmRSS", reset=True)
-    signal.alarm(HANG)
+    signal.setitimer(signal.ITIMER_PROF, HANG)
     try:
         kind.read(path)
     except Hang:
@@ -292,7 +294,7 @@ def run_case(kind: Kind, index: int, seed: int, folder: Path) -> Outcome:
     except BaseException as error:  # that is the question
         result, message = classify(error)
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     seconds, grown = time.process_time() - begun, _memory("VmHWM") - resident
     written = sorted({str(file) for file in folder.rglob("*")} - before)
     return Outcome(kind.name, index, result, message, seconds, grown, written[0] if written else "")
@@ -312,7 +314,8 @@ def classify(error: BaseException) -> tuple[str, str]:
     from flexarm_core.errors import FlexarmError
 
     text = str(error)
-    clear = isinstance(error, FlexarmError) and 0 < len(text) < LONGEST_MESSAGE
+    lines = text.splitlines()
+    clear = isinstance(error, FlexarmError) and 0 < len(lines) <= MOST_LINES and max(map(len, lines)) <= LONGEST_LINE
     return ("error" if clear else "foreign"), f"{type(error).__name__}: {text[:300]}"
 
 
@@ -336,7 +339,7 @@ def worker(count: int, seed: int, first: int) -> None:
     def up(number: int, frame: object) -> None:
         raise Hang
 
-    signal.signal(signal.SIGALRM, up)
+    signal.signal(signal.SIGPROF, up)
     resource.setrlimit(resource.RLIMIT_AS, (12 * 1024**3, 12 * 1024**3))  # what runs away must not take the machine
     every = kinds()
     with tempfile.TemporaryDirectory() as folder:
@@ -374,7 +377,108 @@ def run_campaign(count: int, seed: int) -> list[Outcome]:
     return outcomes
 
 
-COLUMNS = ("cases", "clear_errors", "accepted", "crashes", "foreign_exceptions", "over_1_s", "over_100_MB", "written_outside")
+COMMANDS: dict[str, tuple[str, Callable[[str, str], list[str]]]] = {
+    "flexarm check": ("robot description", lambda file, out: ["check", "--no-xacro", file]),
+    "flexarm check MODES": ("modal data", lambda file, out: ["check", file]),
+    "flexarm run SCENARIO": ("scenario", lambda file, out: ["run", file, "--report", out]),
+    "flexarm run STUDY": ("study", lambda file, out: ["run", file, "--report", out]),
+    "flexarm plan": (
+        "robot description",
+        lambda file, out: ["plan", file, "--goal", "9", "9", "9", "--duration", "1", "--out", f"{out}.npz"],
+    ),
+    "flexarm map": ("robot description", lambda file, out: ["map", file, "--postures", "20"]),
+    "flexarm replay": ("MCAP", lambda file, out: ["replay", file, "--rate", "1000"]),
+    "flexarm view RUN": ("recording", lambda file, out: ["view", file, "--port", "0"]),
+    "flexarm calibrate": (
+        "recording",
+        lambda file, out: [
+            "calibrate",
+            file,
+            "--robot",
+            str(ROOT / "urdf/boom_7r.urdf.xacro"),
+            "--output",
+            f"{out}.yaml",
+        ],
+    ),
+}
+CODES = (1, 2)  # of a command that refuses
+STEPS_OUT = [b"title: x\nruns:\n  ../../../x: package://flexarm/config/planar_3r/scenarios/combined.yaml\n"]
+
+
+def run_commands(count: int, seed: int, labels: Sequence[str] = tuple(COMMANDS)) -> list[Outcome]:
+    """Real commands on mutants that readers refuse; what they cost beyond a file that is not there."""
+    every = {kind.name: kind for kind in kinds()}
+    outcomes = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "a" / "b").mkdir(parents=True)
+        idle: dict[str, tuple[float, ...]] = {}  # what starting a command costs
+        for number in range(count):
+            label = labels[number % len(labels)]
+            kind, arguments = every[COMMANDS[label][0]], COMMANDS[label][1]
+            index, content = _refused(kind, number, seed, folder)
+            inside = folder / "a" / "b"
+            (inside / f"case{kind.suffix}").write_bytes(content)
+            before = {str(file) for file in folder.rglob("*")}
+            if label not in idle:
+                idle[label] = _command(arguments(f"none{kind.suffix}", "out"), inside)[2:]
+            code, text, *spent = _command(arguments(f"case{kind.suffix}", "out"), inside)
+            extra = [str(file) for file in folder.rglob("*") if str(file) not in before]
+            outside = [file for file in extra if not file.startswith(str(inside))]
+            clear = code in CODES and "Traceback" not in text and bool(text.strip())
+            result = "hang" if code == HUNG else "crash" if code < 0 else "error" if clear else "foreign"
+            cost = [max(mine - base, 0.0) for mine, base in zip(spent, idle[label], strict=True)]
+            outcomes.append(Outcome(label, index, result, text[-400:], *cost, outside[0] if outside else ""))
+    return outcomes
+
+
+HUNG = 124
+
+
+def _refused(kind: Kind, number: int, seed: int, folder: Path) -> tuple[int, bytes]:
+    """A case that the reader refuses."""
+    if kind.name == "study" and number < len(COMMANDS):
+        return -1, STEPS_OUT[0]
+    index = number
+    while True:
+        content = make_case(kind, index, seed)
+        path = folder / "a" / "b" / f"case{kind.suffix}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        try:
+            kind.read(path)
+        except Exception:  # that is what is looked for
+            return index, content
+        index += 1000
+
+
+def _command(arguments: list[str], folder: Path) -> tuple[int, str, float, float]:
+    """Exit status, what was said, processor time [s] and most memory [MB] of one command."""
+    with tempfile.TemporaryFile() as said:
+        command = [sys.executable, "-m", "flexarm_tools.cli", *arguments]
+        process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=said, stdin=subprocess.DEVNULL)
+        timer = threading.Timer(120.0, process.kill)
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        timed_out = not timer.is_alive()
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read().decode("utf-8", "replace")
+    code = HUNG if timed_out else process.returncode
+    return code, text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024.0
+
+
+COLUMNS = (
+    "cases",
+    "clear_errors",
+    "accepted",
+    "crashes",
+    "foreign_exceptions",
+    "over_1_s",
+    "over_100_MB",
+    "written_outside",
+)
 MUST_BE_ZERO = COLUMNS[3:]
 
 
@@ -401,7 +505,10 @@ def faults(outcomes: list[Outcome]) -> list[Outcome]:
     return [
         each
         for each in outcomes
-        if each.result not in ("error", "accepted") or each.seconds > SECONDS or each.megabytes > MEGABYTES or each.written
+        if each.result not in ("error", "accepted")
+        or each.seconds > SECONDS
+        or each.megabytes > MEGABYTES
+        or each.written
     ]
 
 

@@ -27,7 +27,9 @@ def choice(rng: Rng, items: Any) -> Any:
 def misspelt(rng: Rng, word: str) -> str:
     """A word with a letter lost, doubled or changed."""
     at = int(rng.integers(max(len(word), 1)))
-    return choice(rng, (word[:at] + word[at + 1 :], word[:at] + word[at : at + 1] + word[at:], word[:at] + "q" + word[at:]))
+    return choice(
+        rng, (word[:at] + word[at + 1 :], word[:at] + word[at : at + 1] + word[at:], word[:at] + "q" + word[at:])
+    )
 
 
 def mutate_bytes(rng: Rng, data: bytes) -> bytes:
@@ -57,7 +59,8 @@ def xml_bombs() -> list[bytes]:
         b'<robot name="x">' + b"<a>" * 200_000 + b"</a>" * 200_000 + b"</robot>",
         b'<robot name="x">' + b'<link name="a"/>' * 100_000 + b"</robot>",
         b'<robot name="x">' + b" " * 100_000_000 + b"</robot>",
-        b'<robot name="x">' + b'<link name="l"/><joint name="j" type="fixed"><parent link="l"/><child link="l"/></joint></robot>',
+        b'<robot name="x">'
+        + b'<link name="l"/><joint name="j" type="fixed"><parent link="l"/><child link="l"/></joint></robot>',
         b"",
         b"<robot/>",
     ]
@@ -209,7 +212,9 @@ def mutate_npz(rng: Rng, data: bytes) -> bytes:
         changed.flat[int(rng.integers(value.size))] = choice(rng, (np.nan, np.inf, 1e200, -1e9))
         arrays[name] = changed
     elif kind == 6:
-        arrays[name] = value.astype(choice(rng, ("S8", "U8", "c16", "bool"))) if value.dtype.kind in "fi" else np.zeros(3)
+        arrays[name] = (
+            value.astype(choice(rng, ("S8", "U8", "c16", "bool"))) if value.dtype.kind in "fi" else np.zeros(3)
+        )
     elif kind == 7:
         arrays[name] = np.zeros((0, *value.shape[1:])) if value.ndim else np.zeros((3, 3))
     else:

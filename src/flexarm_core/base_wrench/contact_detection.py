@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
@@ -65,6 +66,7 @@ def nearest_point(wrench: Array) -> Array:
 
     ``p = f x n / |f|^2``; not a number where there is no force.
     """
+    wrench = finite("wrench", wrench, 6)
     force, torque = wrench[:3], wrench[3:]
     square = float(force @ force)
     if square == 0.0:

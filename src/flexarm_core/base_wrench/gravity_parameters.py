@@ -33,6 +33,7 @@ from flexarm_core.base_wrench.sensed_bodies import (
     WEIGHT,
     SensedBodies,
 )
+from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
@@ -94,12 +95,14 @@ class IdentifiableGravity:
             ConfigError: limits of another number of joints or in the wrong order, noise or limit without meaning.
         """
         self.regressor = GravityRegressor(bodies, gravity)
+        finite("noise", noise, 2)
+        number("limit", limit)
         if not (np.isfinite(noise).all() and min(noise) > 0.0 and limit > 1.0):
             raise ConfigError(f"noise must be > 0 (N, N*m) and limit > 1, got {noise} and {limit}")
         self.noise = np.repeat(noise, 3).astype(float)
         low, high = position_ranges(bodies, lower, upper)
         m = len(bodies.coordinates) - bodies.n
-        swing = (np.zeros(m), np.zeros(m)) if deflection is None else deflection
+        swing = finite("deflection", np.zeros((2, m)) if deflection is None else deflection, 2, m)
         low, high = np.concatenate((low, swing[0])), np.concatenate((high, swing[1]))
         self.positions = np.random.default_rng(SEED).uniform(low, high, (POSES, len(low)))
         scale = _nominal_sizes(bodies)

@@ -28,7 +28,9 @@ class GravityRegressor:
         self.bodies = bodies
         self.gravity = gravity
         placed = bodies.transform_sensor_to_body
-        self._fixed = np.concatenate((gravity, [float(bodies.sensor_body)], placed[:3, :3].ravel(), placed[:3, 3]))
+        self._fixed = np.concatenate(
+            (finite("gravity", gravity, 3), [float(bodies.sensor_body)], placed[:3, :3].ravel(), placed[:3, 3])
+        )
         self._motion = np.zeros((3, len(bodies.coordinates)))
         self._work = np.zeros((len(bodies.links), STATE))
 

@@ -65,10 +65,12 @@ class GravityTable:
         """
         n = len(joint_names)
         self.joint_names, self.sensor = tuple(joint_names), sensor
-        self.counts = np.array(counts, dtype=np.int64)
-        self.ends = np.array(ends, dtype=float)
-        self.values = np.array(values, dtype=float)
-        self.error = np.array(error, dtype=float)
+        try:
+            self.counts = integers("counts", counts, 4, ANY).copy()
+            self.ends, self.values = finite("ends", ends, ANY, 2).copy(), finite("values", values, ANY, 6).copy()
+            self.error = numbers("error", error, 2).copy()
+        except InputError as problem:
+            raise ConfigError(f"gravity table: {problem}") from problem
         if self.counts.shape != (n,) or self.ends.shape != (n, 2) or not np.isin(self.counts, (1, 2, 3)).all():
             raise ConfigError(f"a table over {n} joints needs 1, 2 or 3 nodes each, got {counts} and ends {ends}")
         if self.values.shape != (int(np.prod(self.counts)), 6) or not np.isfinite(self.values).all():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 
@@ -43,6 +44,10 @@ def mean_pose(positions: Array, velocities: Array, wrenches: Array, deflections:
     Raises:
         InputError: there is no sample.
     """
+    positions, wrenches = finite("positions", positions, ANY, ANY), finite("wrenches", wrenches, ANY, 6)
+    velocities = finite("velocities", velocities, *positions.shape)
+    if deflections is not None:
+        deflections = finite("deflections", deflections, ANY, ANY)
     if not len(positions) or not len(wrenches):
         raise InputError("a static pose needs at least one joint state and one wrench")
     samples = len(wrenches)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from flexarm_core.behavior_impedance.tool_wrench import ToolWrench
+from flexarm_core.entrance import finite, numbers
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
@@ -25,6 +26,7 @@ class ExternalWrench:
     def __init__(self, sensor: str, tool: ToolWrench | None, model: ArmModel, gravity: Array) -> None:
         """Read a sensor, None: there is none, under a gravity (3,) in axes of the root link [m/s^2]."""
         self.sensor, self._tool, self.timeout = sensor, tool, 0.0
+        gravity = finite("gravity", gravity, 3)
         self._base, self._gravity, self._weighs = BaseLink(model), gravity, bool(gravity.any())
         self.reset()
 
@@ -42,6 +44,8 @@ class ExternalWrench:
         Raises:
             InputError: numbers that are not finite; there is no wrench then.
         """
+        if reading is not None:
+            reading = numbers("reading", reading, 6)
         good = reading is not None and all_finite(reading)
         self._readings.append((stamp, reading if good else None))
         if reading is not None and not good:

@@ -118,10 +118,10 @@ class ObstacleGuard:
             Never true where a capsule would come nearer than the margin, or nearer than it was at the begin of the
             sample, where that was less; false sometimes where it would pass within about a millimetre.
         """
-        if not self._obstacles:
-            return True
         n = len(self._acceleration)
         position, velocity = finite("position", position, n), finite("velocity", velocity, n)
+        if not self._obstacles:
+            return True
         return bool(
             _admits(
                 position,
@@ -141,9 +141,9 @@ class ObstacleGuard:
 
         Infinite, and empty names, without obstacles.
         """
+        q = finite("position", position, len(self._acceleration))
         if not self._obstacles or not self._names:
             return math.inf, "", ""
-        q = finite("position", position, len(self._acceleration))
         distance, row, k = _least_distance(q, self._links, self._capsules, self._table, self._work)
         return float(distance), self._names[row], self._obstacles[k]
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior
 from flexarm_core.behavior_impedance.layout import FREED
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.types import Array
 
@@ -34,7 +35,7 @@ class Progress:
             set_twist: (6,) of the set-point [m/s, rad/s].
             error: (6,) of the tool from the set-point, of the directions in which it counts [m, rad].
         """
-        size = _distance(set_twist, error)
+        size = _distance(finite("set_twist", set_twist, 6), finite("error", error, 6))
         if size < 0.0:
             self._time, self._least = 0.0, math.inf
             return False

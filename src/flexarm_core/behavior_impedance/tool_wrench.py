@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.entrance import finite
+from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.description import RobotDescription
@@ -72,7 +72,7 @@ class ToolWrench:
         self._chain = chain
         self.mass, self.center_of_mass = _load_outboard(description, self.frame)
         if mass is not None:
-            if not 0.0 <= mass < math.inf:
+            if not 0.0 <= number("mass", mass) < math.inf:
                 raise ConfigError(f"the mass of the tool must be >= 0 kg and finite, got {mass}")
             self.mass = mass
         if center_of_mass is not None:

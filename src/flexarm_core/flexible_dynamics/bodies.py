@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from flexarm_core.entrance import integers
 from flexarm_core.flexible_dynamics.invariants import ModalInvariants, flexible_body, rigid_body
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.flexible_dynamics.tree import FIXED, PRISMATIC, REVOLUTE, Body, Mount
@@ -63,6 +64,7 @@ def make_bodies(description: RobotDescription, modal_data: dict[str, ModalData])
 
 def node_place(place: Mount, data: ModalData, node: int) -> Mount:
     """Where a node of a flexible link is; ``place`` is that of the link."""
+    (node,) = integers("node", [node], len(data.mass), 1)
     return replace(
         place,
         node=data.position[node],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import Joint, RobotDescription
@@ -56,6 +57,8 @@ class DeflectedArm:
 
     def along(self, link: str) -> Array:
         """(3,) unit vector in which a flexible link is longest, in its frame."""
+        if link not in self._lines:
+            raise InputError(f"link '{link}' does not bend; those that do: {', '.join(self._lines) or 'none'}")
         return self._lines[link].along
 
     def place(self, sample: ArmSample, factor: float) -> dict[str, Array]:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.entrance import ANY, finite, numbers
+from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.bodies import make_bodies
 from flexarm_core.flexible_dynamics.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
@@ -112,6 +114,14 @@ def deflection_channels(
     names: tuple[str, ...], readings: tuple[Array | None, Array | None], y: Array, yd: Array, noise: tuple[float, float]
 ) -> tuple[list[Channel], list[str]]:
     """A channel of each elastic joint's position and of its rate."""
+    y, yd = finite("y", y, ANY), finite("yd", yd, ANY)
+    for reading in readings:
+        if reading is not None:
+            numbers("reading", reading, len(names))
+    if len(readings) != 2 or len(y) != len(yd) or len(y) < len(names):
+        raise InputError(
+            f"{len(names)} elastic joints need two readings and states of as many, got {len(y)}, {len(yd)}"
+        )
     channels, left_out = [], []
     for quantity, reading, predicted, sigma, first in zip(
         ("deflection", "deflection_rate"), readings, (y, yd), noise, (0, len(y)), strict=True

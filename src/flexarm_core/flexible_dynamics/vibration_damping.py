@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
@@ -114,6 +115,7 @@ def damping_gains(model: FlexibleModel, x: Array, config: VibrationDampingConfig
         ValueError: there is no solution that can be computed.
     """
     size, joints, modes = model.size, model.actuated, model.modal
+    x, period = finite("x", x, size), number("period", period, 0.0, 10.0)
     n = len(joints)
     at = x.copy()
     at[model.unmeasured] = 0.0

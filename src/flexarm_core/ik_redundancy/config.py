@@ -59,6 +59,8 @@ class RedundancyConfig:
         for name, valid in (("objective", OBJECTIVES), ("method", METHODS), ("given_up", GIVEN_UP)):
             if getattr(self, name) not in valid:
                 raise ConfigError(f"{name} '{getattr(self, name)}' is unknown; valid: {', '.join(valid)}")
+        if not all(isinstance(level, str) for level in self.priority):
+            raise ConfigError(f"priority must be texts such as 'x y z', got {self.priority!r:.100}")
         named = [axis for level in self.priority for axis in level.split()]
         if sorted(named) != sorted(ROW_NAMES):
             raise ConfigError(
@@ -81,6 +83,8 @@ class RedundancyConfig:
         """
         levels = [[ROW_NAMES.index(axis) for axis in level.split()] for level in self.priority]
         if axes is not None:
+            if np.shape(axes) != (6,):
+                raise ConfigError(f"axes must be six of yes or no, got {axes!r:.100}")
             levels = [[row for row in level if axes[row]] for level in levels]
         return make_plan(
             self.each_joint_weight(n), levels, self.length_scale, self.threshold, self.band, self.given_up == "hold"

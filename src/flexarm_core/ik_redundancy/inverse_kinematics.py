@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.entrance import flags
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.newton import search, work_size
@@ -141,8 +142,8 @@ class InverseKinematics:
             raise InputError("rotation must be a rotation matrix: its rows are not orthonormal; normalise it first")
         if np.linalg.det(rotation) < 0.0:
             raise InputError("rotation must be a rotation matrix: its determinant is -1, it mirrors")
-        wanted = np.ones(6, dtype=bool) if axes is None else np.asarray(axes)
-        if wanted.shape != (6,) or wanted.dtype != np.bool_ or not wanted.any():
+        wanted = np.ones(6, dtype=bool) if axes is None else flags("axes", axes, 6)
+        if not wanted.any():
             raise InputError(f"axes must be six booleans (x y z rx ry rz), at least one true, got {axes}")
         weight = wanted * np.array([1.0 / self._length] * 3 + [1.0] * 3)
         result, errors = np.empty(self.chain.n), np.empty(2)

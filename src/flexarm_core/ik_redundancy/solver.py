@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain, is_rotation, pose_error
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
@@ -162,9 +163,12 @@ class RedundancySolver:
         position, rotation = _checked_pose(position, rotation)
         if not (math.isfinite(dt) and dt > 0.0):
             raise InputError(f"the sample time must be > 0 s, got {dt}")
-        if np.shape(axes) != (6,):
+        try:
+            axes = np.asarray(axes, dtype=bool)
+        except ValueError as error:
+            raise InputError("axes must be six of yes or no, for x y z rx ry rz") from error
+        if axes.shape != (6,):
             raise InputError(f"axes must be six of yes or no, for x y z rx ry rz; got {axes}")
-        axes = np.asarray(axes, dtype=bool)
         self._motion[:] = 0.0
         if self._wanted is not None:
             pose_error(position, rotation, *self._wanted, self._motion)
@@ -293,9 +297,10 @@ def _find_held(
 
 
 def _checked_pose(position: Array, rotation: Array) -> tuple[Array, Array]:
-    p, R = np.array(position, dtype=float), np.array(rotation, dtype=float, order="C")
-    if p.shape != (3,) or R.shape != (3, 3) or not all_finite(p, R.ravel()):
-        raise InputError(f"a tool pose is three finite numbers and a (3, 3) rotation, got {position} and {rotation}")
+    try:
+        p, R = finite("position", position, 3).copy(), finite("rotation", rotation, 3, 3).copy()
+    except InputError as error:
+        raise InputError(f"a tool pose is three finite numbers and a (3, 3) rotation: {error}") from error
     if not is_rotation(R, ROTATION):
         raise InputError(f"the tool's orientation is no rotation: {rotation}")
     return p, R

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flexarm_core.compiled import kernel, view
-from flexarm_core.entrance import ANY, finite
+from flexarm_core.entrance import ANY, finite, integers
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.types import Array
 
@@ -64,7 +64,11 @@ def make_plan(
     Raises:
         ConfigError: weights that are negative or all zero, rows out of range or named twice, a negative threshold.
     """
-    k = np.asarray(weights, dtype=float)
+    try:
+        k = finite("weights", weights, ANY)
+        levels = [integers("levels", level, 6, ANY).tolist() for level in levels]
+    except (InputError, TypeError) as error:
+        raise ConfigError(str(error)) from error
     if k.ndim != 1 or not np.isfinite(k).all() or (k < 0.0).any() or not (k > 0.0).any():
         raise ConfigError(f"weights must be finite, >= 0 and not all zero, got {weights}")
     rows = [int(row) for level in levels for row in level]
@@ -87,6 +91,9 @@ def make_plan(
 
 def weight_roots(weights: Array) -> Array:
     """``K^-1/2`` (n,) of weights (n,), the largest taken as 1; below 0 for a joint that costs nothing."""
+    weights = finite("weights", weights, ANY)
+    if not weights.size:
+        raise InputError("weights are empty: one a joint is needed")
     k = weights / weights.max()
     return np.where(k > 0.0, 1.0 / np.sqrt(np.where(k > 0.0, k, 1.0)), -1.0)
 

@@ -20,6 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from flexarm_core.entrance import integers
 from flexarm_core.errors import InputError
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.path_constraints import (
@@ -33,6 +34,7 @@ from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array
 
 STAGES = 200
+MOST_STAGES = 100_000
 LEAST_STAGES = 10  # between two knots of the path,
 STAGES_PER_FOLD = 8.0  # and where its curvature grows or falls by a factor of e
 LOOKS = 64  # at how many places between two knots that is seen
@@ -138,6 +140,7 @@ def timing_grid(path: PosePath, stages: int = STAGES) -> Array:
         InputError: the path has no length.
     """
     check_length(path)
+    (stages,) = integers("stages", [stages], MOST_STAGES, 1)
     knots = path.knots
     lengths = np.diff(knots)
     part = np.linspace(0.0, 1.0, LOOKS + 1)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.entrance import ANY, numbers
 from flexarm_core.errors import InputError
 from flexarm_core.path.pose_segments import MovedSegment, PoseSegment, arc_segment, arc_through, line_segment
 from flexarm_core.path.pose_spline import SplineSegment
@@ -245,7 +246,7 @@ class PosePath:
         return rotation_between(self.end[1], checked_rotation(rotation, f"{name}: rotation"), name)
 
     def _checked(self, grid: Array) -> Array:
-        slack = 1e-9 * (1.0 + self.length)
+        grid, slack = numbers("grid", grid, ANY), 1e-9 * (1.0 + self.length)
         if not ((grid >= -slack) & (grid <= self.length + slack)).all():
             raise InputError(f"path coordinates must lie in [0, {self.length:.9g}] m")
         return np.clip(grid, 0.0, self.length)

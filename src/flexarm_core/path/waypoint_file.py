@@ -47,6 +47,7 @@ SEGMENTS: dict[str, tuple[str, ...]] = {
     "circle": ("center", "normal", "turns", "angle", "follow"),
     "spline": ("position", "rpy", "quaternion", "axis_angle"),
 }
+LONGEST_MESSAGE = 300  # characters, whatever somebody wrote
 ORIENTATIONS = {"rpy": 3, "quaternion": 4, "axis_angle": 4}
 RELATIVE = {False: "no", True: "frame", "tool": "tool"}
 
@@ -176,7 +177,8 @@ class _Reader:
         self._line = 1
 
     def fail(self, key: str, message: str) -> ConfigError:
-        return ConfigError(f"{self._path}:{self._line}: {key + ': ' if key else ''}{message}")
+        short = message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 3]}..."
+        return ConfigError(f"{self._path}:{self._line}: {key + ': ' if key else ''}{short}")
 
     def spec(self, root: object) -> PathSpec:
         document = self.mapping(root, "", KEYS)

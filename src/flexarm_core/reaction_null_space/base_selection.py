@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.entrance import ANY, expect, finite
+from flexarm_core.entrance import ANY, expect, finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.base_modes import base_modes, soft_mode_count
 from flexarm_core.reaction_null_space.vibration_law import select, yielding_inertia
@@ -108,5 +108,6 @@ class BaseSelection:
             literal_gain: g_b in place of it, 0 = none [1/s].
         """
         expect("blocks", blocks, DynamicsBlocks)
+        damping_ratio, literal_gain = number("damping_ratio", damping_ratio), number("literal_gain", literal_gain)
         S, damping = select(blocks.H_b, self._model.K_b, self.rows, self.soft, damping_ratio, literal_gain)
         return SelectedCoupling(S, S @ blocks.H_bm, S @ blocks.dH_bm_qd, damping)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
+from flexarm_core.entrance import ANY, finite
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -47,8 +48,13 @@ class CouplingMomentum:
         postures = np.random.default_rng(0).uniform(-1.0, 1.0, (5, model.n))
         self.weighs = bool(self.weights(postures).any())
 
+    def _checked(self, positions: Array, velocities: Array) -> tuple[Array, Array]:
+        positions = finite("positions", positions, ANY, len(self._joints))
+        return positions, finite("velocities", velocities, *positions.shape)
+
     def at(self, positions: Array, velocities: Array) -> Array:
         """(t, m) ``W H_bm qd`` at joint positions (t, n) and velocities (t, n) [sqrt(J) s]."""
+        positions, velocities = self._checked(positions, velocities)
         found = np.empty((len(positions), len(self._base)))
         for i, (q, qd) in enumerate(zip(positions, velocities, strict=True)):
             configuration, motion = self._arm.configuration(q, self._none), self._arm.velocity(qd, self._none)
@@ -57,6 +63,7 @@ class CouplingMomentum:
 
     def derivatives(self, positions: Array, velocities: Array) -> tuple[Array, Array, Array]:
         """The same (t, m), and its derivatives (t, m, n) by the positions and by the velocities."""
+        positions, velocities = self._checked(positions, velocities)
         t, m, n = len(positions), len(self._base), len(self._joints)
         found, turning, coupling = np.empty((t, m)), np.empty((t, m, n)), np.empty((t, m, n))
         for i, (q, qd) in enumerate(zip(positions, velocities, strict=True)):

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh, expm
 
+from flexarm_core.entrance import number
 from flexarm_core.errors import InputError
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
@@ -78,7 +79,7 @@ def linear_plant(model: ArmModel, posture: Array, sampling: Sampling, stiffness:
     Raises:
         InputError: a posture of the wrong shape, not finite, or under which the base gives way without end.
     """
-    springs = stiffness * model.K_b
+    springs = number("stiffness", stiffness) * model.K_b
     rest = _deflection_under_gravity(model, posture, springs)
     blocks = model.blocks(_still(model, posture, rest))
     weight = gravity_stiffness(model, posture, rest)

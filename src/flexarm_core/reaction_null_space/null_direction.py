@@ -62,7 +62,11 @@ class NullDirection:
             ConfigError: no or unknown elastic joints, or so few that the null space is never a line.
         """
         names = model.elastic_joint_names
-        chosen = names if tuple(selection) == (ALL,) else tuple(selection)
+        if len(selection) > len(names) + 1:
+            raise ConfigError(
+                f"selection names {len(selection)} elastic joints; there are {', '.join(names) or 'none'}"
+            )
+        chosen = names if tuple(selection) == (ALL,) else tuple(str(name) for name in selection)
         unknown = [name for name in chosen if name not in names]
         if unknown or len(set(chosen)) != len(chosen):
             wrong = f"'{unknown[0]}' is none" if unknown else "a name stands twice"

@@ -69,7 +69,7 @@ def load_path(file: str | Path, model: ArmModel) -> ReactionlessPath:
 
 
 def _texts(values: np.ndarray) -> tuple[str, ...]:  # type: ignore[type-arg]
-    return tuple(str(value) for value in np.atleast_1d(values))
+    return tuple(str(value) for value in np.ravel(values))
 
 
 def _check(file: str | Path, field: NullDirection, knots: PathKnots, reasons: tuple[str, ...]) -> None:

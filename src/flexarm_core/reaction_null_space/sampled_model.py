@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import qr
 
+from flexarm_core.entrance import number
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.linear_law import LinearLaw, ToolTask, linear_law
@@ -80,7 +81,7 @@ class SampledModel:
         self.sampling = sampling
         self.plant = linear_plant(model, np.asarray(posture, dtype=float), sampling, stiffness)
         law = linear_law(controller_model or model, self.plant, config, selection, tool)
-        self._compose(law, config.realisation == "joint_servo", authority)
+        self._compose(law, config.realisation == "joint_servo", number("authority", authority))
         complement = qr(self.rest)[0][:, self.rest.shape[1] :] if self.rest.size else np.eye(len(self.matrix))
         self._moving = complement.T @ self.matrix @ complement
         self._moving_feedback = complement.T @ self.feedback @ complement
@@ -91,7 +92,7 @@ class SampledModel:
         Args:
             feedback: g, factor on the base feedback; 1 is what the configuration says, 0 none.
         """
-        z = np.linalg.eigvals(self._moving + feedback * self._moving_feedback)
+        z = np.linalg.eigvals(self._moving + number("feedback", feedback) * self._moving_feedback)
         return np.asarray(z[np.argsort(-np.abs(z))])
 
     def growth(self, feedback: float = 1.0) -> float:
@@ -122,6 +123,7 @@ class SampledModel:
             R (n, m) [rad / sqrt(J) | m / sqrt(J)].
         """
         plant, H_b = self.plant, self.plant.blocks.H_b
+        duration = number("duration", duration, 0.0, 1e6)
         outputs = np.vstack((plant.position, plant.velocity, plant.deflection, plant.rate))
         hit = np.zeros((len(outputs), len(H_b)))
         hit[-len(H_b) :] = np.linalg.inv(np.linalg.cholesky(H_b)).T

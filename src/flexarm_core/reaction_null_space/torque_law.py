@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.entrance import ANY, expect, finite, number
 from flexarm_core.reaction_null_space.vibration_gain import vibration_gain
 from flexarm_core.robot.arm_model import DynamicsBlocks
 from flexarm_core.types import Array
@@ -53,6 +54,9 @@ def torque_law_gain(
         damping_ratio: zeta of every mode of the selected motions, by the gain alone.
         literal_gain: in place of it, damping of every selected motion, 0 = none [N*s/m | N*m*s/rad].
     """
+    m = len(expect("blocks", blocks, DynamicsBlocks).H_b)
+    K_b, rows = finite("K_b", K_b, m, m), finite("rows", rows, ANY, m)
+    damping_ratio, literal_gain = number("damping_ratio", damping_ratio), number("literal_gain", literal_gain)
     K = rows @ K_b @ rows.T
     rates = np.linalg.solve(K, rows @ K_b).astype(np.float64, copy=False)
     if literal_gain > 0.0:

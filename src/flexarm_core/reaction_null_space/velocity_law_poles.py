@@ -18,11 +18,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import expm
 
+from flexarm_core.entrance import number
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.velocity_law import VelocityLaw, VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
+MOST_DELAY = 1000  # periods
 SMALLEST, LARGEST = 1e-2, 1e5  # [1/s] between which gains are searched
 ROUND_OFF = 1e-9  # by which the absolute value of a pole that stays may seem to exceed 1
 
@@ -98,6 +100,7 @@ def largest_stable_gain(
 
 
 def _check(drive_bandwidth: float, period: float, delay: int) -> None:
+    number("period", period), number("drive_bandwidth", drive_bandwidth), number("delay", delay, 0, MOST_DELAY)
     if not (period > 0.0 and drive_bandwidth > 0.0 and delay >= 0):
         raise ConfigError(f"period {period} and drive_bandwidth {drive_bandwidth} must be positive, delay {delay} >= 0")
 

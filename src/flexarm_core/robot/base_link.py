@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.entrance import finite
 from flexarm_core.errors import InputError
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.robot.arm_model import ArmModel
@@ -43,10 +44,12 @@ class BaseLink:
         Raises:
             InputError: a frame that is neither the base link's nor the root link's; so too for what follows.
         """
+        position, rotation = finite("position", position, 3), finite("rotation", rotation, 3, 3)
         return (position, rotation) if self.is_base(frame) else _into(*self._rest, position, rotation)
 
     def pose_in(self, frame: str, position: Array, rotation: Array) -> tuple[Array, Array]:
         """Position (3,) [m] and rotation (3, 3) in a frame, of those in the base link's."""
+        position, rotation = finite("position", position, 3), finite("rotation", rotation, 3, 3)
         if self.is_base(frame):
             return position, rotation
         p, R = self._rest

@@ -241,6 +241,8 @@ class RobotDescription:
         Raises:
             RobotDescriptionError: no such link, or several tips and no ``tool0``.
         """
+        if not isinstance(wanted, str):
+            raise RobotDescriptionError(f"the tool frame must be the name of a link, got {type(wanted).__name__}")
         if wanted:
             if wanted not in self.links:
                 raise RobotDescriptionError(

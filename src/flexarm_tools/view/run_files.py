@@ -14,6 +14,7 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.text_file import read_text
 from flexarm_core.yaml_bounds import MOST_BYTES, excess
+from flexarm_tools.recording import load_recording
 from flexarm_tools.scenario import PLANT
 from flexarm_tools.surroundings import obstacle_shapes, surface_shapes
 
@@ -24,12 +25,14 @@ def find_runs(path: Path) -> dict[str, Path]:
     """Recordings by name: the one file, or those of a report's folder.
 
     Raises:
-        InputError: there are none.
+        InputError: there are none, or the one file is no recording.
     """
     if path.is_dir():
         found = sorted(path.glob("recordings/*.npz")) or sorted(path.glob("*.npz"))
     else:
         found = [path] if path.suffix == ".npz" and path.is_file() else []
+        for file in found:
+            load_recording(file)  # whoever names one file wants to know at once that it is damaged
     if not found:
         raise InputError(f"'{path}' is no recording RUN.npz, and no folder that `flexarm run --report` wrote")
     return {file.stem: file for file in found}

@@ -280,9 +280,9 @@ START = np.zeros(4)
         (np.zeros(3), np.full((3, 3), math.nan), START, None, "rotation must be finite"),
         (np.zeros(3), EYE, np.zeros(3), None, r"start .* shape \(4,\)"),
         (np.zeros(3), EYE, np.full(4, math.inf), None, "start must be finite"),
-        (np.zeros(3), EYE, START, np.zeros(6, dtype=bool), "axes must be six booleans"),
-        (np.zeros(3), EYE, START, np.ones(3, dtype=bool), "axes must be six booleans"),
-        (np.zeros(3), EYE, START, np.ones(6), "axes must be six booleans"),
+        (np.zeros(3), EYE, START, np.zeros(6, dtype=bool), "axes must be (six )?booleans"),
+        (np.zeros(3), EYE, START, np.ones(3, dtype=bool), "axes must be (six )?booleans"),
+        (np.zeros(3), EYE, START, np.ones(6), "axes must be (six )?booleans"),
     ],
 )
 def test_questions_without_meaning_are_refused(position, rotation, start, axes, said):

@@ -54,7 +54,7 @@ def changed(pattern: str, replacement: str) -> str:
 @pytest.mark.parametrize(
     ("pattern", "replacement", "said"),
     [
-        ("EIz", "EIx", "no attribute 'EIx'; did you mean 'EIz'? it has: length, EIy"),
+        ("EIz", "EIx", "no attribute 'EIx'; did you mean 'EIz'. it has: length, EIy"),
         ('length="1"', "", "<beam>: length is 'None', expected a number"),
         ('length="1"', 'length="0"', "length must be > 0"),
         ('length="1"', 'length="long"', "length is 'long'"),
