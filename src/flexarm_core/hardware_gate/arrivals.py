@@ -6,7 +6,7 @@ import math
 from collections import deque
 
 OVERTAKEN = 3  # states in a row, each newer than the one before, after which an older time is the right one
-LATE = 5  # states in a row that are late before the mode is taken not to bear it
+LATE = 3  # states in a row that are late before the mode is taken not to bear it
 GAPS = 3.0  # gaps that are too long, each forgotten with a time constant of 1 s, that are borne
 
 
@@ -35,25 +35,29 @@ class Arrivals:
         self.age = 0.0
         self._overtaken, self._newest_overtaken = 0, -math.inf
 
-    def is_step_back(self, stamp: int, back: float, bound: float) -> bool:
+    def is_step_back(self, stamp: int, back: float, since: float, bound: float) -> bool:
         """Whether a stamp [ns] that is ``back`` [s] older than the newest one says that the clock was set back.
 
         One that is older by no more than ``bound`` [s] may have been overtaken on its way; several in a row, each newer
-        than the one before, have not.
+        than the one before, have not where no newer one has come for longer than is borne, ``since`` [s].
         """
         if back > bound:
             return True
         if back > 0.0 and stamp > self._newest_overtaken:
             self._overtaken, self._newest_overtaken = self._overtaken + 1, stamp
-        return self._overtaken >= OVERTAKEN
+        return self._overtaken >= OVERTAKEN and since > self._longest
 
-    def take(self, gap: float, age: float | None) -> str:
-        """Take a state ``gap`` [s] after the one before, ``age`` [s] old; returns what the mode does not bear."""
-        self._overtaken, self._newest_overtaken = 0, -math.inf
+    def late(self, age: float | None) -> str:
+        """Why a state that is ``age`` [s] old, as those before it were, is not borne; empty where it is."""
         self._ages.append(0.0 if age is None else max(age, 0.0))
         self.age = min(self._ages)
-        if self.age > self._oldest and len(self._ages) == LATE:
-            return f"joint states are {self.age:.3f} s old when they arrive, effort mode bears {self._oldest:.3f} s"
+        if self.age <= self._oldest or len(self._ages) < LATE:
+            return ""
+        return f"joint states are {self.age:.3f} s old when they arrive, effort mode bears {self._oldest:.3f} s"
+
+    def lost(self, gap: float) -> str:
+        """Why a state that comes ``gap`` [s] after the one before is not borne, as too many did; empty where it is."""
+        self._overtaken, self._newest_overtaken = 0, -math.inf
         self._gaps += (1.0 if gap > self._longest else 0.0) - min(gap, 1.0) * self._gaps
         if self._gaps > GAPS:
             return f"joint states are lost, the last for {gap:.3f} s; effort mode bears {self._longest:.3f} s"

@@ -37,6 +37,7 @@ class StateBelief:
         self._suspect: ArmState | None = None
         self._agreeing = 0
         self._identical = 0
+        self._stuck = ""  # why states that stand still are not believed
         self._change = np.zeros(len(self._names))  # of the velocity since the state stands still, by the command
         self._motion = np.zeros(len(self._names))
 
@@ -52,10 +53,12 @@ class StateBelief:
             caused: gives joint velocity (n,) and acceleration (n,) that the command in force causes at a state, asked
                 only where states stand still.
         """
+        if self._stuck and before is not None and _identical(state, before):
+            return self._stuck  # however long they agree with each other
         code, joint = self._compare(state, before, dt)
         if code != PLAUSIBLE:
             return self._suspected(state, code, joint)
-        self._suspect = None
+        self._suspect, self._stuck = None, ""
         return "" if before is None else self._frozen(state, before, dt, caused)
 
     def _compare(self, state: ArmState, before: ArmState | None, dt: float) -> tuple[int, int]:
@@ -64,13 +67,13 @@ class StateBelief:
 
     def _suspected(self, state: ArmState, code: int, joint: int) -> str:
         suspect, self._suspect = self._suspect, state
-        agrees = suspect is not None and suspect.stamp < state.stamp
+        agrees = suspect is not None and suspect.stamp < state.stamp and not _identical(state, suspect)
         if agrees:
             assert suspect is not None
             agrees = self._compare(state, suspect, (state.stamp - suspect.stamp) * 1e-9)[0] in (PLAUSIBLE, TOO_FAST)
         self._agreeing = self._agreeing + 1 if agrees else 1
         if self._agreeing >= CONFIRMED:
-            self._suspect, self._agreeing, self._identical = None, 0, 0
+            self._suspect, self._stuck, self._agreeing, self._identical = None, "", 0, 0
             return ""
         name, velocity = self._names[joint], state.velocity[joint]
         if code == TOO_FAST:
@@ -83,8 +86,7 @@ class StateBelief:
     def _frozen(
         self, state: ArmState, before: ArmState, dt: float, caused: Callable[[ArmState], tuple[Array, Array]]
     ) -> str:
-        identical = np.array_equal(state.position, before.position) and np.array_equal(state.velocity, before.velocity)
-        if not identical or not np.array_equal(state.deflection, before.deflection):
+        if not _identical(state, before):
             if self._identical:
                 self._identical = 0
                 self._change[:], self._motion[:] = 0.0, 0.0
@@ -101,10 +103,20 @@ class StateBelief:
         if not hidden.any():
             return ""
         name = self._names[int(np.argmax(hidden))]
-        return (
+        self._stuck = (
             f"joint states do not change though the command moves {name}: frozen readings, brakes that are on, or"
             " friction beyond max_friction"
         )
+        return self._stuck
+
+
+def _identical(state: ArmState, other: ArmState) -> bool:
+    """Whether all that was measured is the same to the last bit."""
+    return (
+        np.array_equal(state.position, other.position)
+        and np.array_equal(state.velocity, other.velocity)
+        and np.array_equal(state.deflection, other.deflection)
+    )
 
 
 @kernel

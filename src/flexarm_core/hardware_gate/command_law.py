@@ -155,7 +155,7 @@ class CommandLaw:
         if doubted:
             self._report_limited(taken != friction, "friction")
         self.friction = taken
-        return self._bounded_effort(effort, self._period)
+        return self._bounded_effort(self._feasible(effort, state, taken), self._period)
 
     def judge_held(self, state: ArmState) -> Array | None:
         """The effort in force, judged anew at a state that nobody has answered: a command (n,) if it has to change."""
@@ -169,6 +169,24 @@ class CommandLaw:
 
     def _effort(self, state: ArmState, acceleration: Array) -> Array:
         return self._model.inverse_dynamics(self._model.blocks(state), state, acceleration)
+
+    def _feasible(self, effort: Array, state: ArmState, friction: Array) -> Array:
+        """Effort (n,) that all motors can give: where one cannot, the accelerations of all joints become smaller alike.
+
+        ``bias + s (effort - bias)`` causes ``s`` times the acceleration, where ``bias`` keeps the velocity. To cut one
+        effort alone would accelerate the other joints as nobody asked for.
+        """
+        most = self._limits.effort
+        if (np.abs(effort) <= most).all():
+            return effort
+        bias = self._effort(state, self._no_friction) + friction
+        if not (np.abs(bias) < most).all():
+            return effort  # the motors cannot even keep the velocity: each gives what it can
+        change = effort - bias
+        room = np.where(change > 0.0, most - bias, most + bias)
+        share = float((room / np.maximum(np.abs(change), 1e-300)).min())
+        self._report_limited(np.abs(effort) > most, "effort")
+        return bias + min(share, 1.0) * change
 
     def _bounded(self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float) -> Array:
         self.limited = ()
@@ -212,7 +230,8 @@ class CommandLaw:
                 return np.clip(rate, -self._limits.velocity, self._limits.velocity)
             return (self.command if self.command is not None else state.position) + rate * dt
         self.friction = self._no_friction
-        return self._bounded_effort(self._effort(state, self.braking.acceleration(state, age)), dt)
+        effort = self._effort(state, self.braking.acceleration(state, age))
+        return self._bounded_effort(self._feasible(effort, state, self.friction), dt)
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Effort (n,) that keeps the velocity of a predicted state."""

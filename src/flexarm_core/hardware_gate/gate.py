@@ -147,7 +147,8 @@ class HardwareGate:
         if self._measured is None or stamp > self._measured.stamp:
             return False
         back = (self._measured.stamp - stamp) * 1e-9
-        return not self._arrivals.is_step_back(stamp, back, self.config.reference_timeout)
+        since = self._now() - self._arrived_at
+        return not self._arrivals.is_step_back(stamp, back, since, self.config.reference_timeout)
 
     def check_age(self, age: float | None) -> None:
         """Raise InputError for a state that comes from the past or from the future."""
@@ -185,11 +186,13 @@ class HardwareGate:
             self._belief.reset()  # nothing is commanded: whoever moves the arm may do as they like
         elif doubt := self._belief.doubt(state, before, gap, self._law.caused):
             raise InputError(doubt)
+        if (late := self._arrivals.late(age)) and self._law.mode == "effort":
+            raise InputError(late)
         elapsed = self._now() - self._arrived_at
         self._see(state)
         if self._first_stamp is None:
             self._first_stamp = state.stamp
-        unborne = self._arrivals.take(gap, age)
+        unborne = self._arrivals.lost(gap)
         if self._interrupted:
             brakes = self._state in STOPPED and not self._silent
             return self._answer(state.stamp, self._brake(state)) if brakes else None
@@ -336,7 +339,7 @@ class HardwareGate:
         self._measured = state
         self._arrived_at = self._now()
         if self._blind:
-            self._blind = self._fallback = False
+            self._blind = False
             self._law.braking.release()
         self._prediction.reset()
 
@@ -484,6 +487,7 @@ class HardwareGate:
         if law.mode != "effort":
             return self._remember(law.brake(self._measured, dt), dt)
         if now - self._arrived_at > self.config.blind_time:
+            self._trip(f"no usable joint state for {now - self._arrived_at:.3f} s: {self._reason}")
             self._fallback = True
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
         effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)

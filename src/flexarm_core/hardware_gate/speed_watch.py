@@ -11,8 +11,9 @@ from flexarm_core.hardware_gate.belief import CONFIRMED
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.types import ArmState
 
-OVERSPEED = 1.1  # multiple of the velocity limit at which a run is stopped, once it is confirmed
-FASTER = 0.25  # share of the velocity limit by which a joint may become faster during a stop
+OVERSPEED = 1.05  # multiple of the velocity limit at which a run is stopped, once it is confirmed
+FASTER = 0.1  # share of the velocity limit by which a joint may become faster during a stop
+FASTER_STATES = 2  # in a row
 SHARE, REACTION = 1.5, 0.3  # a stop may take this multiple of the shortest one, and [s] beyond it
 CREEPING = 0.1  # share of the velocity limit below which a stop has done its work
 
@@ -34,6 +35,7 @@ class SpeedWatch:
     def begin_stop(self) -> None:
         """The next state is the first of a stop."""
         self._began, self._until = math.nan, math.inf
+        self._faster = 0  # states in a row
 
     def _fastest(self, state: ArmState) -> tuple[str, float]:
         share = np.abs(state.velocity) / self._limits.velocity
@@ -54,8 +56,8 @@ class SpeedWatch:
             self._began, self._until = share, now + SHARE * slowest + REACTION
         if share < CREEPING:
             self._until = math.inf
-        fails = share > max(self._began, 1.0) + FASTER or (now > self._until and share > 0.5 * self._began)
-        if not fails:
+        self._faster = self._faster + 1 if share > max(self._began, OVERSPEED) + FASTER else 0
+        if self._faster < FASTER_STATES and not (now > self._until and share > 0.5 * self._began):
             return ""
         self.begin_stop()
         return name

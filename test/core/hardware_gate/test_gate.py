@@ -288,14 +288,14 @@ def test_friction_that_is_not_there_does_not_make_a_joint_run_away(planar_3r, cl
     gate, arm = make_gate(planar_3r), Arm(planar_3r)
     fastest, farthest = 0.0, -np.inf
     for _ in range(2500):
-        gate.on_state(arm.state)
+        stops = gate.on_state(arm.state)
         friction = np.array([0.0, claimed, 0.0])
         links = effort_for(planar_3r, arm.state, [0.0, 100.0, 0.0])
         command = gate.on_reference(replace(links, effort=links.effort + friction, friction=friction))
-        arm.step(command)
+        arm.step(command if stops is None else stops)
         fastest = max(fastest, float(np.abs(arm.state.velocity).max()))
         farthest = max(farthest, float((arm.state.position - planar_3r.upper).max()))
-    assert fastest <= 2.0 * VELOCITY and farthest <= 0.05
+    assert fastest <= 1.1 * VELOCITY and farthest <= 0.05
 
 
 def test_an_effort_limit_that_is_infinite_believes_any_friction(planar_3r):
@@ -315,8 +315,10 @@ def test_effort_limits_hold_for_the_whole_effort_friction_included(planar_3r):
     links = effort_for(planar_3r, arm.state, [1.0, 0.0, 0.0]).effort
     assert links[0] > 10.0
     command = gate.on_reference(JointReference(arm.state.stamp, effort=links + friction, friction=friction))
-    assert np.array_equal(command, [most, *links[1:]])
-    assert gate.status.limited == ("joint1: effort",)
+    assert np.isclose(command[0], most, rtol=0.0, atol=1e-9)
+    moved = planar_3r.forward_dynamics(arm.state, command - friction)
+    assert 0.0 < moved[0] < 1.0 and np.allclose(moved[1:], 0.0, atol=1e-9)  # all joints give way alike
+    assert "joint1: effort" in gate.status.limited
 
 
 def test_the_effort_rate_limit_holds_for_the_whole_effort_friction_included(planar_3r):
