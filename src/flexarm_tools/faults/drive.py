@@ -64,7 +64,7 @@ class Drive:
     def _effort(self, step: float) -> Array:
         if self.braking or self._command is None:
             self._integral = None
-            return np.clip(self._moved(self._brake()), -self._limits, self._limits)
+            return self._within_limits(self._brake())
         self._hold = None
         if self._mode == "effort":
             return np.clip(self._command, -self._limits, self._limits)
@@ -86,6 +86,14 @@ class Drive:
         if self._hold is not None:
             wanted = wanted + BRAKE**2 * (self._hold - state.position)
         return np.clip(wanted, -self._deceleration, self._deceleration)
+
+    def _within_limits(self, acceleration: Array) -> Array:
+        """Effort (n,) of as much of an acceleration (n,) as all motors can give together."""
+        inertia, bias = self._backend.joint_dynamics()
+        change = inertia @ acceleration
+        room = np.where(change > 0.0, self._limits - bias, self._limits + bias)
+        share = float(np.clip(room / np.maximum(np.abs(change), 1e-12), 0.0, 1.0).min())
+        return np.clip(bias + share * change, -self._limits, self._limits)
 
     def _moved(self, acceleration: Array) -> Array:
         """Effort (n,) that makes an acceleration (n,) happen."""
