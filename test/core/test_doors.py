@@ -36,6 +36,7 @@ NOT_WALKED = (
     *("Proximity", "Correction", "Disturbances", "MotionSensors"),  # between estimator or behavior and kernel
     *("PlannedPath", "RedundancyStep", "linear_law", "VibrationController", "whole_reference"),  # tests of their own
     "KinematicChain.motion_of",  # says that it does not check
+    "StateBelief.doubt",  # what the gate has checked
 )
 LEFT_TO_OTHERS = ("flexarm_core.hardware_gate.",)
 

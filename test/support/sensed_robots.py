@@ -126,7 +126,7 @@ def with_payload(text: str, link: str, mass: float) -> str:
     robot.append(
         ElementTree.fromstring(
             f'<link name="payload"><inertial><origin xyz="0.02 0.01 0.03"/><mass value="{mass}"/>'
-            '<inertia ixx="0.02" iyy="0.03" izz="0.01" ixy="0.001" ixz="0" iyz="0"/></inertial></link>'
+            '<inertia ixx="0.02" iyy="0.028" izz="0.012" ixy="0.001" ixz="0" iyz="0"/></inertial></link>'
         )
     )
     return ElementTree.tostring(robot, encoding="unicode")

@@ -42,9 +42,6 @@ def urdf(name: str) -> str:
     robot = ElementTree.fromstring(text)
     if robot.find("ros2_control") is not None:
         return text
-    for joint in robot.findall("joint"):
-        if joint.find("mimic") is not None:  # depends on another: not supported
-            joint.set("type", "fixed")
     children = {joint.find("child").get("link") for joint in robot.iter("joint") if joint.find("child") is not None}
     root = next(link.get("name") for link in robot.findall("link") if link.get("name") not in children)
     robot.append(ElementTree.fromstring('<link name="floor"/>'))

@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.entrance import number, output
+from flexarm_core.entrance import finite, number, output
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
@@ -55,6 +55,8 @@ class SmoothMotion:
                 piece is long enough for them.
         """
         self.path = path
+        rate, change = finite("running", running, 2).tolist()
+        running = rate, change
         ends = np.unique(np.concatenate(([0.0], path.corners, [path.length])))
         self._pieces = [_Piece.of(path, a, b, limits, running if a == 0.0 else AT_REST) for a, b in pairwise(ends)]
         self._time_pieces(limits)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
+from flexarm_core.entrance import number
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
@@ -85,7 +86,8 @@ class Estimate:
             period: [s].
             bent: strain of every gauge, of which ``strain_error`` is a part.
         """
-        free, N, m, n, t = model.unmeasured, len(model.unmeasured), len(model.elastic), len(model.actuated), period
+        t = number("period", period, 1e-9)
+        free, N, m, n = model.unmeasured, len(model.unmeasured), len(model.elastic), len(model.actuated)
         M, K, C = model.mass_matrix(x), model.stiffness_matrix(), model.damping_matrix()
         mobility = np.linalg.inv(M + 0.5 * t * C + 0.25 * t * t * K)
         own, K, C = mobility[np.ix_(free, free)], K[np.ix_(free, free)], C[np.ix_(free, free)]

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.entrance import ANY, finite, numbers
 from flexarm_core.reaction_null_space.path_clock import PathClock
 from flexarm_core.types import Array
 
@@ -61,7 +62,7 @@ class MotionGuard:
     def __init__(self, limits: Array, longest_wait: float, weighs: bool = True) -> None:
         """Begin; ``limits`` (4, n), ``longest_wait`` [s], ``weighs``: whether loads have a weight."""
         self._weighs = weighs
-        self.limits = np.ascontiguousarray(limits, dtype=float)
+        self.limits = numbers("limits", limits, 4, ANY)
         self.clock = PathClock(longest_wait)
         self.timing = np.zeros(7)
         self.reset()
@@ -156,6 +157,8 @@ class MotionGuard:
             held: whether lacking accelerations were added to them.
             lost: share of the path's velocity that the tool cannot have.
         """
+        n = self.limits.shape[1]
+        position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         dt = max(self._dt, 1e-4)
         change, _, mixed = self.timing[4:]
         self._lost = lost

@@ -179,7 +179,7 @@ def _convert_joint(joint: urdf.Joint) -> Joint:
         effort_limit=effort,
         damping=damping,
         friction=friction,
-        mimic=str(joint.mimic.joint) if joint.mimic is not None else "",
+        mimic=str(joint.mimic.joint) if joint.mimic is not None and joint.type != "fixed" else "",
     )
 
 

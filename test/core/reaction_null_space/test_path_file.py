@@ -59,7 +59,7 @@ def test_the_path_of_an_arm_with_other_masses_is_refused(trep, trep_text, tmp_pa
         ({"closing_error": None}, "lacks closing_error"),
         ({"s": np.zeros(106)}, "s must increase"),
         ({"tangent": np.zeros((5, 2))}, "tangent must be finite and of shape"),
-        ({"curvature": np.full((106, 2), np.nan)}, "curvature must be finite"),
+        ({"curvature": np.full((106, 2), np.nan)}, "curvature is not finite"),
         ({"end_reasons": np.array(["closed", "tired"])}, "ends must be of closed"),
     ],
 )
