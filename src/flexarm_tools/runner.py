@@ -250,6 +250,7 @@ class Runner:
     def _follow(self, graph: Graph, recorder: Recorder, until: float) -> None:
         """Wait until the tick before ``until`` is done; give up where nobody goes on."""
         last, seen = round(until * self._scenario.rate) - 1, -2
+        stale = recorder.status  # of before the plant was asked to go on: its end says nothing
 
         def done() -> bool:
             nonlocal seen
@@ -259,7 +260,7 @@ class Runner:
                 seen = tick
                 self._watch.moved()
                 self._progress.show((tick + 1) / self._scenario.rate, self._scenario.duration)
-            elif status is not None and tick + 1 >= round(status.until * self._scenario.rate) < last + 1:
+            elif status is not None and status is not stale and tick + 1 >= round(status.until * self._scenario.rate) < last + 1:
                 self._watch.moved()  # somebody else pauses the simulation
             elif (stall := self._watch.look()) is not None:
                 self._help_out(graph, recorder, stall, (tick + 1) / self._scenario.rate)
