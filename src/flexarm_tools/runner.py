@@ -260,7 +260,7 @@ class Runner:
                 seen = tick
                 self._watch.moved()
                 self._progress.show((tick + 1) / self._scenario.rate, self._scenario.duration)
-            elif status is not None and status is not stale and tick + 1 >= round(status.until * self._scenario.rate) < last + 1:
+            elif status not in (None, stale) and tick + 1 >= round(status.until * self._scenario.rate) < last + 1:
                 self._watch.moved()  # somebody else pauses the simulation
             elif (stall := self._watch.look()) is not None:
                 self._help_out(graph, recorder, stall, (tick + 1) / self._scenario.rate)

@@ -54,7 +54,7 @@ def test_with_and_without_differ_in_the_torque_loop_alone(study):
 
 def test_no_controller_has_a_friction_parameter_and_the_friction_is_that_of_the_task(study):
     scenario = study.scenarios["torque_loop"]
-    controllers = [node for node in scenario.nodes if node.executable != "hardware_gate"]  # which bounds what is claimed
+    controllers = [node for node in scenario.nodes if node.executable != "hardware_gate"]
     assert not [name for node in controllers for name in node.parameters if "friction" in name]
     limits = [scenario.robot.description.joints[name].effort_limit for name in scenario.robot.description.actuated]
     np.testing.assert_allclose(scenario.plant["friction.stiction"], 0.3 * np.array(limits))

@@ -13,7 +13,7 @@ from flexarm_tools.faults.bad_limits import NAME as BAD_LIMITS
 from flexarm_tools.faults.bad_limits import WHAT as BAD_LIMITS_WHAT
 from flexarm_tools.faults.core_case import Setting
 from flexarm_tools.faults.data_faults import DATA_FAULTS
-from flexarm_tools.faults.fault import LAYOUTS, MODES, Fault
+from flexarm_tools.faults.fault import LAYOUTS, MODES, NODE, Fault
 from flexarm_tools.faults.time_faults import TIME_FAULTS
 
 KINDS: dict[str, type[Fault]] = {kind.name: kind for kind in (*ARM_FAULTS, *TIME_FAULTS, *DATA_FAULTS)}
@@ -55,6 +55,8 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
         chosen = [some[rng.integers(len(some))]]
     modes = [mode for mode in MODES if all(mode in kind.modes for kind in chosen)]
     layouts = [layout for layout in LAYOUTS if all(layout in kind.layouts for kind in chosen)]
+    if not core and any(kind.reference is not Fault.reference for kind in chosen):
+        layouts = [NODE]  # references of a control loop never leave its process
     mode = modes[rng.choice(len(modes), p=_more_of_the_first(len(modes)))]
     layout = layouts[rng.integers(len(layouts))]
     arm = RANDOM if rng.random() < RANDOM_ARMS else list(OURS)[rng.integers(len(OURS))]
