@@ -149,6 +149,14 @@ class CommandLaw:
         wanted = self._model.forward_dynamics(state, effort - taken)
         if not all_finite(wanted):
             raise InputError(f"joint reference effort is beyond all measure: {effort}")
+        if taken.any():
+            # If there were no such friction, this is what it would do to the joints until the next command.
+            change = (self._model.forward_dynamics(state, effort) - wanted) * self._horizon
+            room = (1.0 + RUN_AWAY) * self._limits.velocity - np.sign(change) * state.velocity
+            harmless = np.clip(room / np.maximum(np.abs(change), 1e-12), 0.0, 1.0)
+            if (harmless < 1.0).any():
+                taken, doubted = harmless * taken, True
+                wanted = self._model.forward_dynamics(state, effort - taken)
         acceleration = self._bounded(wanted, state.position, state.velocity, self._horizon, tolerance=1e-9)
         if acceleration is not wanted and not np.array_equal(acceleration, wanted):
             effort = self._effort(state, acceleration) + taken

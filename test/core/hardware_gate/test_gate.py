@@ -298,13 +298,17 @@ def test_friction_that_is_not_there_does_not_make_a_joint_run_away(planar_3r, cl
     assert fastest <= 1.2 * VELOCITY and farthest <= 0.05  # this gate is told to believe any friction
 
 
-def test_an_effort_limit_that_is_infinite_believes_any_friction(planar_3r):
+def test_an_effort_limit_that_is_infinite_believes_friction_that_could_not_throw_the_arm(planar_3r):
     limits = replace(make_gate(planar_3r).limits, effort=np.full(3, np.inf))
     gate = HardwareGate(planar_3r, limits, HardwareGateConfig(period=PERIOD, lockstep=True))
-    arm, friction = Arm(planar_3r), np.array([0.0, 1e4, 0.0])
+    arm, friction = Arm(planar_3r), np.array([0.0, 600.0, 0.0])
     gate.on_state(arm.state)
     command = gate.on_reference(JointReference(arm.state.stamp, effort=friction, friction=friction))
     assert np.array_equal(command, friction) and gate.status.limited == ()
+    gate.on_state(replace(arm.state, stamp=1_000_000))
+    thrown = gate.on_reference(JointReference(1_000_000, effort=100.0 * friction, friction=100.0 * friction))
+    moved = arm.model.forward_dynamics(arm.state, thrown) * PERIOD
+    assert np.abs(moved).max() <= 1.1 * VELOCITY and "joint2: friction" in gate.status.limited
 
 
 def test_effort_limits_hold_for_the_whole_effort_friction_included(planar_3r):
