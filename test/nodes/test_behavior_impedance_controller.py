@@ -193,7 +193,7 @@ def test_the_tool_alone_is_led_where_another_node_solves_for_the_joints(live):
                        "way.positions": [0.0, 0.02, 0.0]})  # fmt: skip
     for transition in ("configure", "activate"):
         live.graph.transition(NODE, transition)
-    arm.connect()
+    arm.connect(leads=False)
     for _ in range(5):
         arm.send_state()
         arm.send_wrench()

@@ -74,8 +74,8 @@ class ImpedanceArm:
         if start:
             self.connect()
 
-    def connect(self) -> None:
-        """To the node that is active."""
+    def connect(self, leads: bool = True) -> None:
+        """To the node that is active; ``leads``: whether it gives joint references."""
         live = self.live
         for topic, message_type in (
             (topics.JOINT_REFERENCE, JointReference),
@@ -83,7 +83,8 @@ class ImpedanceArm:
             (topics.BEHAVIOR_STATUS, BehaviorStatus),
         ):
             live.listen(topic, message_type)
-            live.until(lambda topic=topic: live.node.count_publishers(topic) > 0, topic)
+            if leads or topic != topics.JOINT_REFERENCE:
+                live.until(lambda topic=topic: live.node.count_publishers(topic) > 0, topic)
         self.states = live.publisher(topics.JOINT_STATES, JointState)
         self.wrenches = live.publisher(topics.wrench_topic(SENSOR), WrenchStamped)
         self.sets = live.publisher(topics.BEHAVIOR_SET, BehaviorSet)

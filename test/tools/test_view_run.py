@@ -120,7 +120,7 @@ def test_a_run_plays_over_and_over_and_a_file_that_is_none_gets_a_message(folder
     assert 0.05 < view.now < 2.0
     view.show("worse")
     view.step()
-    assert "is not a recording of a run" in page.alarmed
+    assert "worse.npz' cannot be read" in page.alarmed
     view.show("good")
     view.step()
     assert page.alarmed == ""
