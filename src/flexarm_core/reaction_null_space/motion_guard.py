@@ -25,7 +25,7 @@ from flexarm_core.reaction_null_space.path_clock import PathClock
 from flexarm_core.types import Array
 
 LONGEST_MIXED = 0.2  # [s] for which law and braking may be mixed
-NEAR_TIME = 0.1  # [s] within which a limit of the velocity is approached
+NEAR_TIME = 0.03  # [s] within which a limit of the velocity is approached
 PERIODS = 4.0  # periods, at least, of that
 LOST = 0.3  # share of the path's velocity that the tool cannot have, at which the path waits
 WATCHED = 20.0  # [rad/s] bandwidth at which an unknown load is looked for where it is not held
