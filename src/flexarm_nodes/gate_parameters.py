@@ -18,7 +18,7 @@ from flexarm_core.types import Array
 
 Values = Mapping[str, Any]
 FRICTION_SHARE = 1.5  # of the friction in the robot description that a reference may claim
-FOLLOWING_TIME = 0.1  # [s] at the velocity limit that a measured position may lie behind the commanded one
+FOLLOWING_TIME = 0.15  # [s] at the velocity limit that a measured position may lie behind the commanded one
 
 
 def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = time.monotonic) -> HardwareGate:

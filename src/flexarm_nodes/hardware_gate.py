@@ -80,7 +80,7 @@ class HardwareGateNode(ArmNode):
             "double[]",
             [0.0],
             "distance of the measured from the commanded position at which a stop begins, position and velocity mode,"
-            " one for all or one a joint, 0 = what 0.1 s at the velocity limit gives",
+            " one for all or one a joint, 0 = what 0.15 s at the velocity limit gives",
             "rad | m",
         ),
         Parameter("allow_unlimited", "bool", False, "accept joints without a velocity or effort limit"),
