@@ -42,9 +42,10 @@ LEFT_TO_OTHERS = ("flexarm_core.hardware_gate.",)
 
 
 @pytest.fixture(scope="module")
-def walked():
-    support = Path(__file__).resolve().parents[1] / "support"
-    done = subprocess.run([sys.executable, "doors.py"], cwd=support, capture_output=True, text=True, timeout=300)
+def walked(tmp_path_factory):
+    doors = Path(__file__).resolve().parents[1] / "support" / "doors.py"
+    elsewhere = tmp_path_factory.mktemp("doors")  # some write files of the names that they are given
+    done = subprocess.run([sys.executable, doors], cwd=elsewhere, capture_output=True, text=True, timeout=300)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert done.returncode == 0, f"died at {lines[-1] if lines else 'the begin'}: {done.stderr[-2000:]}"
     return [line for line in lines if "door" in line]
