@@ -343,7 +343,7 @@ def test_parameters_without_meaning_are_refused(sensed):
         ({"sensor": "no_sensor"}, "has no force/torque sensor 'no_sensor'"),
         ({"gravity_links": ["a"], "gravity_masses": [1.0], "gravity_first_moments": [0.0] * 3}, "gravity_links are a;"),
         ({"gravity_table": "/nowhere.npz"}, "gravity table '/nowhere.npz' cannot be read"),
-        ({"wrench_bias": [0.0]}, "wrench_bias must be finite"),
+        ({"wrench_bias": [0.0]}, "wrench_bias must be six finite numbers"),
         ({"integral_gain": 1e9}, "integral_gain 1e+09 makes the loop unstable"),
         ({"calibration.velocity": [1.0, 2.0]}, "calibration.velocity has 2 values"),
     ):
@@ -356,7 +356,7 @@ def test_parameters_without_meaning_are_refused(sensed):
     arm.configure()
     for bad, words in (
         ({"position_gain": -1.0}, "position_gain must lie in"),
-        ({"wrench_bias": [np.nan] * 6}, "wrench_bias must be six finite numbers"),
+        ({"wrench_bias": [np.nan] * 6}, "wrench_bias must be finite"),
         ({"rate": 100.0}, "rate can only change while the node is not configured"),
         ({"integral_gain": 1e9}, "makes the loop unstable"),
     ):
