@@ -263,11 +263,11 @@ def test_a_trajectory_controller_gets_the_path_once_and_its_stop_on_cancelling(l
 
 
 def test_joints_off_the_chain_hold_still_and_are_answered_too(live):
-    """The Panda of another package: its fingers are joints that do not move the tool."""
+    """The Panda of another package: its finger is a joint that does not move the tool."""
     robots.chain_or_skip("panda")
     ready = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8])
-    fingers = ("panda_finger_joint1", "panda_finger_joint2")
-    arm = Arm(live, "panda", [*ready, 0.03, 0.02], fingers, lockstep=False)
+    fingers = ("panda_finger_joint1",)
+    arm = Arm(live, "panda", [*ready, 0.03], fingers, lockstep=False)
     arm.hold(2)
     position, rotation = arm.chain.pose(ready)
     answer = arm.result_of(arm.ask(line(position + [0.0, 0.1, 0.05], rotation)))
@@ -276,7 +276,7 @@ def test_joints_off_the_chain_hold_still_and_are_answered_too(live):
     assert list(last.names) == list(arm.names)
     assert np.allclose(arm.chain.pose(np.array(last.position[:7]))[0], position + [0.0, 0.1, 0.05], atol=1e-6)
     joints, velocity, _ = arm.motion()
-    assert (joints[:, 7:] == [0.03, 0.02]).all() and not velocity[:, 7:].any() and velocity[:, :7].any()
+    assert (joints[:, 7:] == [0.03]).all() and not velocity[:, 7:].any() and velocity[:, :7].any()
 
 
 def test_a_robot_without_masses_is_led_too(live):
