@@ -19,7 +19,7 @@ class Use(IntEnum):
 class Role(IntEnum):
     """What an output is for."""
 
-    SILENT = 0  # advertised, but nothing is sent with these parameters
+    SILENT = 0  # may be advertised, but nothing is sent with these parameters
     REPORTS = 1  # for whoever wants to know
     LEADS = 2  # the arm is led by it: somebody must read it
 
