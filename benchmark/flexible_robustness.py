@@ -1,6 +1,6 @@
 """What the controller of arms that bend bears.
 
-``setup/run python benchmark/flexible_robustness.py [--short] [--json]``. The arms are chains of rigid pieces
+``setup/run python benchmark/flexible_robustness.py [--short] [--seeds FIRST LAST] [--json]``. The arms are chains of rigid pieces
 on MuJoCo, with noise on encoders and gauges; estimator and controller know modes,
 and not the true stiffness. Gains are the default ones, for every law. Prints a table, or with ``--json`` the figures
 alone; writes build/benchmark/flexible_robustness.json; ends with status 0 only if every goal holds.
@@ -37,7 +37,11 @@ from flexarm_core.robot.urdf_reader import parse_robot_description  # noqa: E402
 from flexarm_tools.figures import Figure, parse_goal  # noqa: E402
 
 SHORT = "--short" in sys.argv
-ARMS = range(4) if SHORT else range(24)
+ARMS = range(4) if SHORT else range(24)  # on which the rules were found
+if "--seeds" in sys.argv:  # others, on which nobody tuned anything
+    first, last = map(int, sys.argv[sys.argv.index("--seeds") + 1 :][:2])
+    ARMS = range(first, last + 1)
+STIFFNESS = (1.0, 0.8, 1.2)  # true over told
 DAMPED, SERVO = FlexibleControllerConfig(), FlexibleControllerConfig(law="joint_pd")
 SLEWS = {  # position and displacement [rad], duration [s], gravity [m/s^2]
     "flexible_2r": ((0.0, 0.785), (0.611, -0.401), 1.0, (0.0, 0.0, 0.0)),
@@ -78,7 +82,7 @@ def told_stiffness() -> list[Figure]:
 
 
 def rest() -> list[Figure]:
-    """Largest effort of an arm at rest, from the first sample on."""
+    """Largest effort beside what holds the weight of an arm at rest, from the first sample on; under gravity too."""
     shares = {
         name: slew(name, told, DAMPED.law).effort_share(before=START - 0.01)
         for name in SLEWS
@@ -86,13 +90,13 @@ def rest() -> list[Figure]:
     }
     for seed in ARMS:
         arm = flexible_arm(seed)
-        if not any(arm.gravity):  # under weight a chain that is not quite at rest moves by itself
-            still = replace(arm, displacement=0.0 * arm.displacement)
-            shares[f"arm {seed}"] = random_run(still, DAMPED, time=0.4).effort_share()
+        still = replace(arm, displacement=0.0 * arm.displacement)
+        for stiffness in STIFFNESS:
+            shares[f"arm {seed} x {stiffness}"] = random_run(still, DAMPED, stiffness, time=0.4).effort_share()
     worst = max(shares, key=lambda name: shares[name])
     return [
-        Figure("rest_effort_share", shares[worst], "1", parse_goal("<= 0.05"), "efforts at rest over their limits",
-               details={"worst": worst, "runs": float(len(shares))})
+        Figure("rest_effort_share", shares[worst], "1", parse_goal("<= 0.05"), "efforts at rest, less the weight's, over their limits",
+               details={"worst": worst, "median": float(np.median(list(shares.values()))), "runs": float(len(shares))})
     ]  # fmt: skip
 
 
@@ -101,7 +105,7 @@ def random_arms() -> list[Figure]:
     diverged, saturated, ratios, count = 0, 0, [], 0
     for seed in ARMS:
         arm = flexible_arm(seed)
-        for stiffness, payload in ((0.8, 1.1), (1.2, 0.9)):
+        for stiffness, payload in ((1.0, 1.0), (0.8, 1.1), (1.2, 0.9)):
             runs = [random_run(arm, config, stiffness, payload) for config in (DAMPED, SERVO)]
             count += len(runs)
             diverged += sum(run.diverged for run in runs)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from flexarm.msg import FlexibleState, JointReference
-from flexarm_core.errors import InputError
-from flexarm_core.flexible_dynamics.controller import LAWS, FlexibleController
+from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.flexible_dynamics.controller import LAWS
 from flexarm_core.flexible_dynamics.force_correction import INFLUENCES
-from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
@@ -24,15 +24,16 @@ from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
 from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.cdr import message_reader
 from flexarm_nodes.conversions import (
     JointStateSelector,
     joint_reference_from_message,
     joint_reference_to_message,
     stamp_to_nanoseconds,
 )
-from flexarm_nodes.diagnostics import OK, WARN
+from flexarm_nodes.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.flexible_conversions import flexible_state_from_message
-from flexarm_nodes.flexible_parameters import flexible_controller_config
+from flexarm_nodes.flexible_parameters import ESTIMATOR_PARAMETERS, flexible_controller, flexible_controller_config
 from flexarm_nodes.joint_trajectory_conversions import joint_trajectory_from_message
 from flexarm_nodes.parameters import Parameter
 
@@ -73,7 +74,23 @@ class FlexibleDynamicsController(ArmNode):
         Parameter("delay", "double", 0.0, "from the sensors to the motors, for which gains are checked", "s", 0.0, 0.1),
         Parameter("stiffness_margin", "double", 0.2, "by which links may be softer or stiffer than told", "", 0.0, 0.9),
         Parameter("mass_margin", "double", 0.1, "by which masses may be smaller or larger than told", "", 0.0, 0.9),
-        Parameter("check_gains", "bool", True, "refuse gains that are not stable with these margins"),
+        Parameter(
+            "velocity_noise",
+            "double",
+            1e-3,
+            "of measured joint velocities; gains answer it at rest with 1 % of the effort limits at most",
+            "rad/s | m/s",
+            0.0,
+        ),
+        Parameter("check_gains", "bool", True, "refuse gains that are not stable with these margins, or not quiet"),
+        Parameter(
+            "start_position",
+            "double[]",
+            [],
+            "joints at which gains are looked at when configured, beside others; empty: where the arm is at activation",
+            "rad | m",
+        ),
+        *ESTIMATOR_PARAMETERS,
     )
 
     def __init__(self) -> None:
@@ -87,19 +104,32 @@ class FlexibleDynamicsController(ArmNode):
             (JointTrajectoryMessage, topics.JOINT_TRAJECTORY, self._on_trajectory),
         ):
             self.hear(message_type, topic, callback)
+        self._before: bytes | None = None  # newest joint state that came while the node was not active
+        self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
+
+    def _on_idle(self, raw: bytes) -> None:
+        if not self.active:
+            self._before = raw
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Look at the gains where the arm is, before the first sample is to be answered."""
+        raw, self._before = self._before, None
+        try:
+            if raw is not None:
+                self._controller.prepare(self._select(message_reader(JointState)(raw))[0])
+        except InputError:
+            pass  # a joint state that cannot be used is reported when it comes to an active node
+        except FlexarmError as error:
+            self.diagnostics.announce(ERROR, f"cannot activate: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return super().on_activate(state)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> controller; one dummy sample loads the compiled code before the first real one."""
-        gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
-        self._model = flexible = FlexibleModel(model.description, model.tool_frame, gravity)
-        self._controller = FlexibleController(flexible, flexible_controller_config(values))
+        """Parameters -> controller."""
+        self._controller = flexible_controller(values, model)
+        self._model = self._controller.model
         self._select = JointStateSelector(model.joint_names)
         self._from_trajectory = values["reference"] == "joint_trajectory"
-        n, m, k = len(flexible.actuated), len(flexible.elastic), len(flexible.modal)
-        still = np.zeros(n)
-        joints = ArmState(0, still, still, np.zeros(m), np.zeros(m))
-        bent = FlexibleStateRecord(0, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(k), np.zeros(k), np.zeros(k))
-        self._controller.update(joints, bent, JointReferenceRecord(0, still, still, still))
         self.start()
 
     def start(self) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.controller import FlexibleController
 from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
@@ -21,8 +20,7 @@ from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState, FlexibleSample, JointReference
-from flexarm_core.types import FlexibleState as FlexibleStateRecord
+from flexarm_core.types import FlexibleSample
 from flexarm_nodes.base_wrench_parameters import check_base_motion
 from flexarm_nodes.base_wrench_stage import BaseWrenchStage as ConfiguredBaseWrench
 from flexarm_nodes.base_wrench_torque_estimator import BaseWrenchTorqueEstimator
@@ -30,7 +28,7 @@ from flexarm_nodes.behavior_parameters import BEHAVIOR_PARAMETERS, declare_behav
 from flexarm_nodes.behavior_setup import BehaviorSetup
 from flexarm_nodes.flexible_dynamics_controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics_estimator import FlexibleDynamicsEstimator
-from flexarm_nodes.flexible_parameters import flexible_controller_config
+from flexarm_nodes.flexible_parameters import flexible_controller, flexible_controller_config
 from flexarm_nodes.gate_parameters import hardware_gate
 from flexarm_nodes.hardware_gate import HardwareGateNode
 from flexarm_nodes.ik_parameters import motion_limits, redundancy_config
@@ -105,12 +103,7 @@ def _flexible_estimator(values: Values, model: ArmModel) -> BuiltStage:
 def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
     if values["reference"] != "desired_joint_reference":
         raise ConfigError("in a control_loop flexible_dynamics_controller.reference must be desired_joint_reference")
-    flexible = _flexible_model(values, model)
-    controller = FlexibleController(flexible, flexible_controller_config(values))
-    n, m, k = len(flexible.actuated), len(flexible.elastic), len(flexible.modal)
-    still = np.zeros(n)
-    bent = FlexibleStateRecord(0, np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(k), np.zeros(k), np.zeros(k))
-    controller.update(ArmState(0, still, still, np.zeros(m), np.zeros(m)), bent, JointReference(0, still, still, still))
+    controller = flexible_controller(values, model)
 
     def change(changed: Values) -> None:
         controller.configure(flexible_controller_config(changed))

@@ -12,6 +12,7 @@ import yaml
 from flexarm_core.errors import ConfigError
 from flexarm_core.text_file import read_text
 from flexarm_core.yaml_bounds import MOST_BYTES, excess
+from flexarm_nodes.flexible_parameters import CHECKED
 from flexarm_nodes.parameter_docs import TABLES
 from flexarm_tools.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring import check_wiring
@@ -21,6 +22,7 @@ from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES, node_ports, r
 
 LOCKSTEP_WAIT = 8.0  # [s] wall time that a node waits for a sensor: longer than a lost message takes to be sent again
 VIBRATION = "rns_vibration_controller"
+BENDING, ESTIMATOR = "flexible_dynamics_controller", "flexible_dynamics_estimator"
 TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller", "path_follower")  # give tool references
 WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
 
@@ -219,12 +221,15 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
         told |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
     if node.executable == VIBRATION:
         told |= _told_vibration(scenario)
+    if node.executable == BENDING:
+        told |= _told_bending(scenario)
     waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in TABLES.get(node.executable, ()))
     if lockstep and waits:
         told["sensor_wait"] = LOCKSTEP_WAIT  # the plant waits in any case
     if node.executable == CONTROL_LOOP:  # the gate in it
         told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
         told |= {f"{VIBRATION}.{name}": value for name, value in _told_vibration(scenario).items()}
+        told |= {f"{BENDING}.{name}": value for name, value in _told_bending(scenario).items()}
     told |= _timing(node, scenario)
     return replace(node, parameters=told | node.parameters)
 
@@ -267,10 +272,7 @@ def _sensor_delay(scenario: Scenario) -> float:
 
 def _told_vibration(scenario: Scenario) -> dict[str, Any]:
     """What the vibration controller needs to look at its gains when it is configured: start of arm and tool."""
-    told: dict[str, Any] = {}
-    start = scenario.plant.get("initial_position")
-    if isinstance(start, list):
-        told["start_position"] = [float(value) for value in start]
+    told = _told_start(scenario)
     leaders = [node for node in scenario.nodes if node.executable in TOOL_LEADERS]
     if [node.executable for node in leaders] == ["reference_generator"]:
         given = leaders[0].parameters
@@ -278,6 +280,22 @@ def _told_vibration(scenario: Scenario) -> dict[str, Any]:
         if given.get("space", "tool") == "tool" and isinstance(axes, list):
             told |= {"axes": axes, "frame": given.get("frame", "")}
     return told
+
+
+def _told_bending(scenario: Scenario) -> dict[str, Any]:
+    """What the controller of an arm that bends looks at its gains with: where the arm starts, and the estimator."""
+    told = _told_start(scenario)
+    for node in scenario.nodes:
+        if node.executable in (ESTIMATOR, CONTROL_LOOP):
+            before = f"{ESTIMATOR}." if node.executable == CONTROL_LOOP else ""
+            given = {name: node.parameters.get(before + name) for name in CHECKED}
+            told |= {f"estimator.{name}": value for name, value in given.items() if value is not None}
+    return told
+
+
+def _told_start(scenario: Scenario) -> dict[str, Any]:
+    start = scenario.plant.get("initial_position")
+    return {"start_position": [float(value) for value in start]} if isinstance(start, list) else {}
 
 
 def _told_everybody(scenario: Scenario) -> dict[str, Any]:

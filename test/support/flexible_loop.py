@@ -13,7 +13,6 @@ from flexarm_core.flexible_dynamics.controller import FlexibleController, Flexib
 from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.flexible_dynamics.vibration_damping import static_deflection
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import ArmState, Array
@@ -42,7 +41,7 @@ class FlexibleRun:
         wanted: (T, n) reference.
         tool: (T, 3) true.
         effort: (T, n) asked for.
-        weight: (T, n) of it what holds the arm's weight, by the model that is told.
+        weight: (T, n) of it what holds the weight of the true arm, bent as it is.
         limit: (n,) of the efforts.
         diverged: whether the arm left its limits for good.
     """
@@ -80,28 +79,24 @@ def plant_of(
     segments: int,
     pushes: tuple[Push, ...] = (),
     seed: int = 0,
-) -> Plant:
-    """The plant at rest, with noise on encoders and gauges; in equilibrium but for what modes leave out."""
-    model, step = FlexibleModel(description, gravity=gravity), 4e-4
+) -> tuple[Plant, MujocoBackend]:
+    """The plant in static equilibrium, with noise on encoders and gauges; and its dynamics."""
+    step = 4e-4
     while True:
         try:
             backend = MujocoBackend(description, gravity=gravity, max_step=step, segments=segments)
             break
         except ConfigError:
             step *= 0.7
-    bent = static_deflection(model, position)
-    m = len(model.elastic)
     config = PlantConfig(
         period_ns=round(1e9 / rate),
         initial_position=tuple(position),
-        initial_deflection=tuple(bent[:m]),
-        initial_modal_position=tuple(bent[m:]),
         drive=DriveConfig(),
         sensors=NOISE,
         pushes=pushes,
         seed=seed,
     )
-    return Plant(description, backend, config)
+    return Plant(description, backend, config), backend
 
 
 def run_flexible(
@@ -121,14 +116,13 @@ def run_flexible(
     pushes: tuple[Push, ...] = (),
 ) -> FlexibleRun:
     """A slew by ``displacement`` in ``duration`` after ``START``; commands come ``delay`` ticks late."""
-    plant = plant_of(true, position, gravity, rate, segments, pushes)
-    model, weigher = FlexibleModel(told, gravity=gravity), FlexibleModel(told, gravity=gravity)
+    plant, backend = plant_of(true, position, gravity, rate, segments, pushes)
+    model = FlexibleModel(told, gravity=gravity)
     observer = FlexibleEstimator(FlexibleModel(told, gravity=gravity), estimator)
     controller = FlexibleController(model, config)
     move = JointMove(JointMoveConfig(tuple(displacement), START, duration, time_law="seventh_order"))
     none = np.zeros(len(model.elastic))
     rows: list[tuple[Array, ...]] = []
-    still = np.zeros(model.size)
     limit = np.array([told.joints[name].effort_limit for name in told.actuated])
     late: deque[Array] = deque(maxlen=delay + 1)
     times, diverged = [], False
@@ -140,10 +134,7 @@ def run_flexible(
         wanted = move.update(sample.stamp)
         bent = observer.update(sample) if config.law != "joint_pd" else None
         answer = controller.update(joints, bent, wanted)
-        at = still.copy()
-        at[model.actuated] = sample.position
-        weight = weigher.inverse_dynamics(at, still, still)[model.actuated]
-        state = plant.state()
+        state, weight = plant.state(), backend.gravity_effort()
         rows.append((state.position, wanted.position, state.tool_position_in_world, answer.effort, weight))
         times.append(sample.stamp * 1e-9)
         late.append(np.clip(answer.effort, -limit, limit))

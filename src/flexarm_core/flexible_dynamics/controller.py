@@ -6,10 +6,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.force_correction import INFLUENCES, correct_forces
-from flexarm_core.flexible_dynamics.gain_check import GainCheck, LoopConditions
+from flexarm_core.flexible_dynamics.gain_check import (
+    GainCheck,
+    LoopConditions,
+    effort_limits,
+    workspace_postures,
+)
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import (
     VibrationDampingConfig,
@@ -75,9 +81,8 @@ class FlexibleController:
         Raises:
             ConfigError: the gains do not hold; the message names the largest that do.
         """
-        self.model, self._estimator = model, estimator
-        limits = [model.description.joints[name].effort_limit for name in model.description.actuated]
-        self._limit = np.array([limit if limit > 0.0 else np.inf for limit in limits])
+        self.model, self._estimator, self._limit = model, estimator, effort_limits(model)
+        self._postures = workspace_postures(model)
         self._asked: FlexibleControllerConfig | None = None
         self.configure(config)
         self.reset()
@@ -88,13 +93,36 @@ class FlexibleController:
         Raises:
             ConfigError: the gains do not hold; nothing has changed then.
         """
-        if config == self._asked:
+        if config != self._asked:
+            self._settle(config)
+
+    def prepare(self, position: Array) -> None:
+        """Look at the gains where the arm is, too; gains that are derived may become smaller.
+
+        Args:
+            position: (n,) of the joints [rad | m].
+
+        Raises:
+            ConfigError: gains that are given do not hold there; nothing has changed then.
+        """
+        start, asked = finite("position", position, len(self.model.actuated))[None], self._asked
+        if asked is None or not _looks(asked):
             return
+        try:
+            GainCheck(self.model, asked.conditions, self._estimator, start).settled(asked.law, self.config.motion)
+        except ConfigError:
+            before, self._postures = self._postures, np.vstack((start, self._postures))
+            try:
+                self._settle(asked)
+            except ConfigError:
+                self._postures = before
+                raise
+
+    def _settle(self, config: FlexibleControllerConfig) -> None:
         motion = config.motion
-        given = np.any(motion.position_gain) or np.any(motion.velocity_gain)
-        whole = given and (motion.effort_weight > 0.0 or config.law != "vibration_damping")
-        if config.check_gains or not whole:
-            motion = GainCheck(self.model, config.conditions, self._estimator).settled(config.law, motion)
+        if _looks(config):
+            check = GainCheck(self.model, config.conditions, self._estimator, self._postures)
+            motion = check.settled(config.law, motion)
         self.config, self._asked = replace(config, motion=motion), config
         self._gains: Array | None = None
 
@@ -266,3 +294,11 @@ class FlexibleController:
         position, velocity, acceleration = given.values()
         assert position is not None and velocity is not None and acceleration is not None
         return position, velocity, acceleration
+
+
+def _looks(config: FlexibleControllerConfig) -> bool:
+    """Whether the gains are to be checked, or to be derived."""
+    motion = config.motion
+    given = np.any(motion.position_gain) or np.any(motion.velocity_gain)
+    whole = given and (motion.effort_weight > 0.0 or config.law != "vibration_damping")
+    return config.check_gains or not whole

@@ -1,7 +1,11 @@
 """Gains of the controller of an arm that bends: derived from the model where none are given, and checked.
 
 Gains hold if, at every posture that is looked at, the sampled loop of arm, estimator and law is stable for the arm as
-it is told and for arms that differ by the margins, with more modes than the controller knows; see ``sampled_loop``.
+it is told and for arms that differ by the margins, with more modes than the controller knows; see ``sampled_loop``. And
+they must be quiet: at rest, noise on the measured velocities asks for no more than ``QUIET`` of any effort limit.
+
+Postures: the arm stretched, where it starts, if that is known, some drawn within the joint limits, and of many more that
+are drawn those where the servos are quickest: where ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
 
 Derived servos: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``, both
 smaller where that does not hold. ``D`` is what a joint moves at once, before the links have bent; ``D /
@@ -27,7 +31,7 @@ from flexarm_core.flexible_dynamics.sampled_loop import (
     SampledArm,
     richer_model,
     sampled_arm,
-    spectral_radius,
+    sampled_loop,
 )
 from flexarm_core.flexible_dynamics.vibration_damping import (
     VibrationDampingConfig,
@@ -39,7 +43,10 @@ from flexarm_core.types import Array
 STIFFEST = (400.0, 40.0)  # [1/s^2], [1/s] servo gains that are derived at most
 FEEDBACK = (0.3, 1.25)  # factors on the gains that must hold too: demand at its limit, efforts larger than told
 GROWTH = 1e-6  # of a spectral radius, that counts as none: states of rest are multiple eigenvalues 1
-POSTURES = 6
+QUIET = 0.01  # of an effort limit, root mean square: five standard deviations are 5 %
+POSTURES = 5  # drawn
+QUICKEST = 3  # of those that are drawn
+DRAWN = 200
 BENT = 1e-3  # strain at which the estimator is looked at beside that of the unbent arm
 STEP = 3.0  # between two effort weights that are tried
 WEIGHTS = (1e-3, 1e6)  # [s^2] effort weights that are tried
@@ -56,12 +63,14 @@ class LoopConditions:
         delay: from the sensors to the motors; rounded up to whole periods [s].
         stiffness_margin: by which links and base may be softer or stiffer than told, a ratio.
         mass_margin: by which all masses may be smaller or larger than told, a ratio.
+        velocity_noise: standard deviation of a measured joint velocity [rad/s | m/s].
     """
 
     period: float = 0.001
     delay: float = 0.0
     stiffness_margin: float = 0.2
     mass_margin: float = 0.1
+    velocity_noise: float = 1e-3
 
     def __post_init__(self) -> None:
         """Raise ConfigError for values that have no meaning."""
@@ -72,6 +81,8 @@ class LoopConditions:
         for name in ("stiffness_margin", "mass_margin"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ConfigError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
+        if not (np.isfinite(self.velocity_noise) and self.velocity_noise >= 0.0):
+            raise ConfigError(f"velocity_noise must be >= 0, got {self.velocity_noise}")
 
     @property
     def late(self) -> int:
@@ -95,7 +106,11 @@ class GainCheck:
     """Looks at gains of one arm under one set of conditions."""
 
     def __init__(
-        self, model: FlexibleModel, conditions: LoopConditions, estimator: EstimatorConfig | None = None
+        self,
+        model: FlexibleModel,
+        conditions: LoopConditions,
+        estimator: EstimatorConfig | None = None,
+        postures: Array | None = None,
     ) -> None:
         """Look at an arm.
 
@@ -103,10 +118,12 @@ class GainCheck:
             model: that is told.
             conditions: that gains must hold for.
             estimator: that the laws rely on; None: with its defaults.
+            postures: (count, n) that are looked at; None: some all over the workspace.
         """
         self._told, self._true, self._conditions = model, richer_model(model), conditions
         self._estimator = EstimatorConfig() if estimator is None else estimator
-        self._postures = _postures(model)
+        self._limit = effort_limits(model)
+        self._postures = workspace_postures(model) if postures is None else postures
         self._arms: dict[tuple[int, float, float], SampledArm] = {}
         self._estimates: dict[int, tuple[Estimate, ...]] = {}
         self._designed: tuple[object, Array] = (None, np.zeros(0))  # the newest gains, and what they are of
@@ -140,36 +157,44 @@ class GainCheck:
         """Where gains do not hold, for people; empty: they hold everywhere."""
         for number, posture in enumerate(self._postures):
             for error in self._conditions.errors():
-                if not self._holds(law, motion, number, error):
-                    where = np.round(posture, 2).tolist()
-                    return f"{error}, {self._conditions}, at joint positions {where}"
+                if fault := self._fault_at(law, motion, number, error):
+                    return f"{fault}, at joint positions {np.round(posture, 2).tolist()}"
         return ""
 
-    def _holds(self, law: str, motion: VibrationDampingConfig, number: int, error: Error) -> bool:
-        told, period = self._told, self._conditions.period
+    def _fault_at(self, law: str, motion: VibrationDampingConfig, number: int, error: Error) -> str:
+        told, conditions = self._told, self._conditions
+        unstable = f"{error}, {conditions}"
         x = np.zeros(told.size)
         x[told.actuated] = self._postures[number]
         if self._designed[0] != (law, motion, number):
             try:
-                self._designed = ((law, motion, number), law_gains(told, x, law, motion, period))
+                self._designed = ((law, motion, number), law_gains(told, x, law, motion, conditions.period))
             except ValueError:  # no solution, or none that can be computed
-                return False
+                return unstable
         gains = self._designed[1]
         key = (number, error.stiffness, error.mass)
         if key not in self._arms:
-            self._arms[key] = sampled_arm(self._true, self._postures[number], period, error)
-        estimates: tuple[Estimate | None, ...] = (None,)
-        if law != "joint_pd":
-            if number not in self._estimates:
-                self._estimates[number] = tuple(
-                    Estimate(told, x, self._estimator, period, bent) for bent in (0.0, BENT)
-                )
-            estimates = self._estimates[number]
-        return all(
-            spectral_radius(told, self._arms[key], gains, estimate, self._conditions.late, error.feedback)
-            <= 1.0 + GROWTH
-            for estimate in estimates
-        )
+            self._arms[key] = sampled_arm(self._true, self._postures[number], conditions.period, error)
+        for estimate in self._estimates_at(law, number, x):
+            loop = sampled_loop(told, self._arms[key], gains, estimate, conditions.late, error.feedback)
+            if loop.spectral_radius > 1.0 + GROWTH:
+                return unstable
+            if error == Error() and conditions.velocity_noise > 0.0:
+                share = float((loop.rest_effort * conditions.velocity_noise / self._limit).max())
+                if share > QUIET:
+                    return (
+                        f"at rest, where noise of {conditions.velocity_noise:g} rad/s asks for {100.0 * share:.2g} % of"
+                        f" an effort limit (root mean square; {100.0 * QUIET:g} % is the most)"
+                    )
+        return ""
+
+    def _estimates_at(self, law: str, number: int, x: Array) -> tuple[Estimate | None, ...]:
+        if law == "joint_pd":
+            return (None,)
+        if number not in self._estimates:
+            told, config, period = self._told, self._estimator, self._conditions.period
+            self._estimates[number] = tuple(Estimate(told, x, config, period, bent) for bent in (0.0, BENT))
+        return self._estimates[number]
 
     def _derived_servos(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
         told, true, conditions = self._told, self._true, self._conditions
@@ -199,16 +224,16 @@ class GainCheck:
         for number in range(len(self._postures)):
             for error in self._conditions.errors():
                 below = weight
-                while not self._holds("vibration_damping", replace(motion, effort_weight=weight), number, error):
+                while self._fault_at("vibration_damping", replace(motion, effort_weight=weight), number, error):
                     below, weight = weight, STEP * weight
                     if weight > WEIGHTS[1]:
                         raise ConfigError(f"no effort_weight holds {error}, {self._conditions}: give smaller margins")
                 while weight > step * below:
                     middle = math.sqrt(below * weight)
-                    if self._holds("vibration_damping", replace(motion, effort_weight=middle), number, error):
-                        weight = middle
-                    else:
+                    if self._fault_at("vibration_damping", replace(motion, effort_weight=middle), number, error):
                         below = middle
+                    else:
+                        weight = middle
         return weight
 
     def _refused_servos(self, law: str, motion: VibrationDampingConfig, fault: str) -> str:
@@ -253,12 +278,28 @@ def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingCo
     )
 
 
-def _postures(model: FlexibleModel) -> Array:
-    """(count, n) within the joint limits: the arm stretched as far as they allow, and some that are always the same."""
+def effort_limits(model: FlexibleModel) -> Array:
+    """(n,) of the actuated joints; inf where there is none."""
+    limits = [model.description.joints[name].effort_limit for name in model.description.actuated]
+    return np.array([limit if limit > 0.0 else np.inf for limit in limits])
+
+
+def workspace_postures(model: FlexibleModel) -> Array:
+    """(count, n) postures within the joint limits that stand for all of them, always the same."""
     joints = [model.description.joints[name] for name in model.description.actuated]
     lower, upper = (
         np.clip(np.nan_to_num([getattr(joint, side) for joint in joints], posinf=np.pi, neginf=-np.pi), -np.pi, np.pi)
         for side in ("lower", "upper")
     )
-    drawn = np.random.default_rng(0).uniform(lower, upper, (POSTURES - 1, len(joints)))
-    return np.vstack((np.clip(0.0, lower, upper), drawn))
+    drawn = np.random.default_rng(0).uniform(lower, upper, (DRAWN, len(joints)))
+    quickness = [_quickness(model, posture) for posture in drawn[POSTURES:]]
+    quickest = drawn[POSTURES:][np.argsort(quickness)[-QUICKEST:]]
+    return np.vstack((np.clip(0.0, lower, upper), drawn[:POSTURES], quickest))
+
+
+def _quickness(model: FlexibleModel, posture: Array) -> float:
+    """By how much the quickest combination of joints moves quicker than their servos count on."""
+    x, joints = np.zeros(model.size), model.actuated
+    x[joints] = posture
+    M = model.mass_matrix(x)
+    return float(np.abs(np.linalg.eigvals(np.linalg.inv(M)[np.ix_(joints, joints)] * np.diag(M)[joints])).max())

@@ -24,6 +24,7 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
 
 MORE_MODES = 4  # of every kind that a beam has, beyond those that the controller knows
+LASTING = 12  # doublings of a tick: 4096 of them are long beside what noise excites
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +165,45 @@ def sampled_arm(model: FlexibleModel, joints: Array, period: float, error: Error
     return SampledArm(model, sampled[: 2 * size, : 2 * size], sampled[: 2 * size, 2 * size :])
 
 
-def spectral_radius(
+@dataclass(frozen=True, slots=True)
+class SampledLoop:
+    """The closed loop of a tick, ``w' = A w + B n`` and ``u = U w + D n`` with the noise ``n`` of the joints' velocity.
+
+    Attributes:
+        A: (s, s).
+        B: (s, n).
+        U: (n, s) efforts that the law asks for.
+        D: (n, n).
+    """
+
+    A: Array
+    B: Array
+    U: Array
+    D: Array
+
+    @property
+    def spectral_radius(self) -> float:
+        """Of ``A``; inf where it cannot be computed."""
+        return float(np.abs(np.linalg.eigvals(self.A)).max()) if np.isfinite(self.A).all() else float("inf")
+
+    @property
+    def rest_effort(self) -> Array:
+        """(n,) root of the mean square of the efforts at rest, per unit of white noise on each joint's velocity."""
+        if not np.isfinite(self.A).all():
+            return np.full(len(self.D), np.inf)
+        step, spread = self.A, self.B @ self.B.T
+        for _ in range(LASTING):  # covariance of twice as many ticks: the sum over them grows where nothing decays
+            spread = spread + step @ spread @ step.T
+            step = step @ step
+        power = np.einsum("ij,jk,ik->i", self.U, spread, self.U) + (self.D**2).sum(axis=1)
+        rest: Array = np.sqrt(np.maximum(np.nan_to_num(power, nan=np.inf), 0.0))
+        return rest
+
+
+def sampled_loop(
     told: FlexibleModel, arm: SampledArm, gains: Array, estimate: Estimate | None, late: int, feedback: float = 1.0
-) -> float:
-    """Of the closed loop of a tick; inf where it cannot be computed.
+) -> SampledLoop:
+    """The closed loop of a tick.
 
     Args:
         told: model of estimator and controller.
@@ -186,6 +222,7 @@ def spectral_radius(
     hidden = 0 if estimate is None else 2 * len(told.unmeasured)
     total = states + hidden + n * late
     matrix, command = np.zeros((total, total)), np.zeros((n, total))
+    noise, direct = np.zeros((total, n)), -feedback * gains[:, told.size + told.actuated]
     seen, bent = slice(0, states), slice(states, states + hidden)
     if estimate is not None:
         G = -feedback * gains[:, np.concatenate((told.unmeasured, told.size + told.unmeasured))]
@@ -194,16 +231,16 @@ def spectral_radius(
         command[:, bent] = G @ keeping
         matrix[bent, seen], matrix[bent, bent] = estimate.F @ correcting, estimate.F @ keeping
     command[:, seen] = by_state
-    acting = command
+    acting, noisy = command, direct
     if late:  # commands on their way, the oldest first
         first = states + hidden
-        acting = np.eye(n, total, first)
+        acting, noisy = np.eye(n, total, first), np.zeros((n, n))
         matrix[first : total - n, first + n :] = np.eye(n * (late - 1))
-        matrix[total - n :] = command
+        matrix[total - n :], noise[total - n :] = command, direct
     matrix[seen, seen] = arm.Phi
     matrix[seen] += arm.Gamma @ acting
+    noise[seen] = arm.Gamma @ noisy
     if estimate is not None:
         matrix[bent] += estimate.E @ acting
-    if not np.isfinite(matrix).all():
-        return float("inf")
-    return float(np.abs(np.linalg.eigvals(matrix)).max())
+        noise[bent] = estimate.E @ noisy
+    return SampledLoop(matrix, noise, command, direct)
