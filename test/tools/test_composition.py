@@ -9,6 +9,10 @@ import pytest
 import yaml
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_nodes.flexible_parameters import flexible_controller
+from flexarm_nodes.parameter_docs import TABLES
+from flexarm_nodes.parameters import ARM_PARAMETERS
 from flexarm_tools.composition import (
     compose_simulation,
     compose_stages,
@@ -74,6 +78,22 @@ def test_rate_and_delay_of_a_run_reach_every_stage_that_judges_gains():
     one = timed(in_one_process(scenario), rate=100.0)["control_loop"]
     assert one["rns_vibration_controller.rate"] == one["hardware_gate.rate"] == 100.0
     assert one["rns_vibration_controller.delay"] == 0.004
+
+
+@pytest.mark.parametrize("name", ["damped", "damped_detuned", "push_damped", "pd", "zv_detuned"])
+def test_gains_of_the_arm_that_bends_hold_with_the_estimator_and_the_start_of_their_scenario(name):
+    scenario = load_scenario(ROOT / f"config/flexible_2r/scenarios/{name}.yaml", PACKAGES)
+    bending, before = "flexible_dynamics_controller", "flexible_dynamics_controller."
+    one = in_one_process(scenario).nodes[0]
+    apart = next(n for n in compose_simulation(scenario).nodes if n.executable == bending).parameters
+    inside = next(n for n in compose_simulation(in_one_process(scenario)).nodes if n.name == one.name).parameters
+    given = {key: value for key, value in apart.items() if key.startswith("estimator.") or key == "start_position"}
+    assert given["start_position"] == pytest.approx([0.0, 0.7853981633974483])
+    assert "estimator.strain_noise" in given or "damped" not in name
+    assert {key: inside[before + key] for key in given} == given
+    values = {row.name: row.default for row in (*ARM_PARAMETERS, *TABLES[bending])} | apart
+    assert values["check_gains"] and values["stiffness_margin"] == 0.2
+    flexible_controller(values, ArmModel(scenario.robot.description))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ Gains hold if, at every posture that is looked at, the sampled loop of arm, esti
 it is told and for arms that differ by the margins, with more modes than the controller knows; see ``sampled_loop``. And
 they must be quiet: at rest, noise on the measured velocities asks for no more than ``QUIET`` of any effort limit.
 
-Postures: the arm stretched, where it starts, if that is known, some drawn within the joint limits, and of many more that
-are drawn those where the servos are quickest: where ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
+Postures: the arm stretched, where it starts, if that is known, some drawn within the joint limits, and of many more
+those where the servos are quickest: where ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
 
 Derived servos: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``, both
 smaller where that does not hold. ``D`` is what a joint moves at once, before the links have bent; ``D /
@@ -239,14 +239,15 @@ class GainCheck:
     def _refused_servos(self, law: str, motion: VibrationDampingConfig, fault: str) -> str:
         """Why gains that are given do not hold, with the largest in their proportion that do."""
         good, bad = LEAST, 1.0
-        asked = f"position_gain {motion.position_gain:g} and velocity_gain {motion.velocity_gain:g} do not hold {fault}"
+        given = f"position_gain {_said(motion.position_gain)} and velocity_gain {_said(motion.velocity_gain)}"
+        asked = f"{given} do not hold {fault}"
         if self.fault(law, _slower(motion, good)):
             return f"law {law}: {asked}, nor do smaller ones; give smaller margins, or another law"
         while bad > (1.0 + DIGITS) * good:
             middle = math.sqrt(good * bad)
             good, bad = (good, middle) if self.fault(law, _slower(motion, middle)) else (middle, bad)
         most = _slower(motion, good)
-        named = f"{most.position_gain:.4g} and {most.velocity_gain:.4g}"
+        named = f"{_said(most.position_gain)} and {_said(most.velocity_gain)}"
         return f"{asked}: the largest that do are {named}; 0 and 0 choose some"
 
 
@@ -271,11 +272,17 @@ def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDamping
 
 def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingConfig:
     """Servos of the same damping ratio, with a bandwidth that is a factor lower; digits that are said must hold."""
-    return replace(
-        motion,
-        position_gain=float(f"{factor**2 * np.max(motion.position_gain):.4g}"),
-        velocity_gain=float(f"{factor * np.max(motion.velocity_gain):.4g}"),
+    position, velocity = (
+        tuple(float(f"{part * gain:.4g}") for gain in np.atleast_1d(gains))
+        for part, gains in ((factor**2, motion.position_gain), (factor, motion.velocity_gain))
     )
+    return replace(motion, position_gain=position, velocity_gain=velocity)
+
+
+def _said(gains: float | tuple[float, ...]) -> str:
+    """For people: one number where all joints have the same."""
+    texts = list(dict.fromkeys(f"{gain:.4g}" for gain in np.atleast_1d(gains)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(f'{gain:.4g}' for gain in np.atleast_1d(gains))}]"
 
 
 def effort_limits(model: FlexibleModel) -> Array:

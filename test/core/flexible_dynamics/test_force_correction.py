@@ -132,7 +132,7 @@ def test_a_push_dies_out_on_the_spatial_arm_under_gravity():
 
 
 def test_exact_joint_accelerations_follow_a_move_while_the_links_swing():
-    move = JointMove(JointMoveConfig((0.2, -0.15), duration=0.5))
+    move = JointMove(JointMoveConfig((0.4, -0.3), duration=0.5))
     move.begin(0, np.array([0.0, 0.8]))
     model, plant = planar_arm(), planar_arm()
     controller = FlexibleController(model, FlexibleControllerConfig(law="accelerations"))

@@ -8,16 +8,21 @@ import numpy as np
 import pytest
 from flexible_loop import START, run_flexible
 from random_flexible_arms import flexible_arm
+from robots import URDF
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
-from flexarm_core.flexible_dynamics.gain_check import LoopConditions
+from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
+from flexarm_core.flexible_dynamics.gain_check import GainCheck, LoopConditions, law_gains, workspace_postures
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.sampled_loop import Error, Estimate, richer_model, sampled_arm, sampled_loop
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, FlexibleState, JointReference
 
 DAMPED, SERVO = FlexibleControllerConfig(), FlexibleControllerConfig(law="joint_pd")
+BOOM = parse_robot_description(load_robot_description(URDF / "boom_7r.urdf.xacro"))
 SEED = 2  # one link without weight: quick to simulate
 
 
@@ -67,6 +72,74 @@ def test_slower_samples_and_delay_make_derived_gains_smaller():
     assert gains[1].min() < gains[0].min() and gains[2].min() < gains[0].min()
 
 
+def test_derived_gains_hold_at_postures_that_were_not_looked_at():
+    conditions, random = LoopConditions(period=0.002), np.random.default_rng(18)
+    boom = FlexibleModel(BOOM)  # seven joints: some move at once with a twentieth of the inertia that servos count on
+    motion = GainCheck(boom, conditions).settled("joint_pd", VibrationDampingConfig())
+    seen = workspace_postures(boom)
+    others = random.uniform(seen.min(axis=0), seen.max(axis=0), (60, 7))
+    assert GainCheck(boom, conditions, None, others).fault("joint_pd", motion) == ""
+    few = GainCheck(boom, conditions, None, seen[1:4]).settled("joint_pd", VibrationDampingConfig())
+    assert GainCheck(boom, conditions, None, others).fault("joint_pd", few)
+
+
+@pytest.fixture
+def narrow() -> FlexibleModel:
+    """The arm on the boom with joint limits near a posture where its servos may be quick."""
+    middle = np.array([0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 0.716])
+    joints = dict(BOOM.joints)
+    for name, position in zip(BOOM.actuated, middle, strict=True):
+        joints[name] = replace(joints[name], lower=position - 0.1, upper=position + 0.1)
+    return FlexibleModel(replace(BOOM, joints=joints))
+
+
+@pytest.mark.parametrize("gains", [(225.0, 30.0), ((225.0,) * 7, (30.0,) * 6 + (29.0,))])
+def test_gains_that_do_not_hold_where_the_arm_starts_are_refused(narrow, gains):
+    config = replace(SERVO, motion=VibrationDampingConfig(*gains), conditions=LoopConditions(period=0.002))
+    controller = FlexibleController(narrow, config)
+    before = controller.config
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"do not hold.*the largest that do are [^;]*; 0 and 0 choose some"):
+            controller.prepare(np.zeros(7))
+        assert controller.config == before
+    FlexibleController(narrow, replace(config, check_gains=False)).prepare(np.zeros(7))
+
+
+def test_derived_gains_become_smaller_where_the_arm_starts(narrow):
+    config = replace(SERVO, conditions=LoopConditions(period=0.002))
+    controller = FlexibleController(narrow, config)
+    before = controller.config.motion
+    controller.prepare(np.zeros(7))
+    after = controller.config.motion
+    assert min(after.velocity_gain) < 0.9 * min(before.velocity_gain)
+    assert GainCheck(narrow, config.conditions, None, np.zeros((1, 7))).fault("joint_pd", after) == ""
+    assert GainCheck(narrow, config.conditions, None, np.zeros((1, 7))).fault("joint_pd", before)
+
+
+def test_efforts_at_rest_are_as_large_as_the_sampled_loop_says():
+    arm, noise = flexible_arm(SEED), 1e-3
+    robot = parse_robot_description(arm.urdf())
+    model, config = FlexibleModel(robot, gravity=arm.gravity), EstimatorConfig()
+    motion = FlexibleController(model, DAMPED).config.motion
+    x = np.zeros(model.size)
+    x[model.actuated] = arm.position
+    gains = law_gains(model, x, "vibration_damping", motion, 0.001)
+    true = sampled_arm(richer_model(model), arm.position, 0.001, Error())
+    loop = sampled_loop(model, true, gains, Estimate(model, x, config, 0.001), 0)
+    run = run_flexible(robot, robot, arm.position, 0.0 * arm.displacement, 1.0, DAMPED, time=1.5)
+    assert run.effort[300:].std(axis=0) == pytest.approx(noise * loop.rest_effort, rel=0.15)
+
+
+def test_the_noisier_the_velocities_the_smaller_the_gains_and_loud_ones_are_refused():
+    model = drawn(SEED)
+    quiet, loud = LoopConditions(velocity_noise=1e-3), LoopConditions(velocity_noise=1e-2)
+    for config in (SERVO, DAMPED):
+        least, most = (FlexibleController(model, replace(config, conditions=c)).config.motion for c in (loud, quiet))
+        assert max(least.velocity_gain) < max(most.velocity_gain)
+        with pytest.raises(ConfigError, match="noise of 0.01 rad/s asks for .* % of an effort limit"):
+            FlexibleController(model, replace(config, motion=most, conditions=loud))
+
+
 @pytest.mark.parametrize("stiffness", [0.8, 1.2])
 def test_links_that_are_not_as_stiff_as_told_swing_no_more_than_under_joint_servos(stiffness):
     arm = flexible_arm(SEED)
@@ -99,6 +172,7 @@ def test_a_demand_beyond_the_limits_is_reduced_as_a_whole():
 
 
 def test_conditions_without_a_meaning_are_refused():
-    for bad in ({"period": np.nan}, {"delay": -1.0}, {"stiffness_margin": 1.0}, {"mass_margin": np.nan}):
+    margins = ({"stiffness_margin": 1.0}, {"mass_margin": np.nan}, {"velocity_noise": -1.0})
+    for bad in ({"period": np.nan}, {"delay": -1.0}, *margins):
         with pytest.raises(ConfigError):
             LoopConditions(**bad)
