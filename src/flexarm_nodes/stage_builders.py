@@ -103,12 +103,8 @@ def _flexible_estimator(values: Values, model: ArmModel) -> BuiltStage:
 def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
     if values["reference"] != "desired_joint_reference":
         raise ConfigError("in a control_loop flexible_dynamics_controller.reference must be desired_joint_reference")
-    controller = flexible_controller(values, model)
-
-    def change(changed: Values) -> None:
-        controller.configure(flexible_controller_config(changed))
-
-    return BuiltStage(FlexibleControlStage(controller), change)
+    stage = FlexibleControlStage(flexible_controller(values, model))
+    return BuiltStage(stage, lambda changed: stage.change(flexible_controller_config(changed)))
 
 
 def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:

@@ -28,6 +28,7 @@ from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
 
 LAWS = ("vibration_damping", "accelerations", "joint_pd")
 FADE_IN = 0.1  # [s] in which the damping comes into force beside the servos: the estimate has to settle first
+NEAR = 0.02  # [rad | m] from where the gains have been looked at: they need not be looked at again
 ERROR_SHARE = 0.5  # of the effort limits, that position errors may ask for: the rest is left to brake with
 
 
@@ -82,7 +83,7 @@ class FlexibleController:
             ConfigError: the gains do not hold; the message names the largest that do.
         """
         self.model, self._estimator, self._limit = model, estimator, effort_limits(model)
-        self._postures = workspace_postures(model)
+        self._postures, self._start = workspace_postures(model), np.zeros((0, len(model.actuated)))
         self._asked: FlexibleControllerConfig | None = None
         self.configure(config)
         self.reset()
@@ -105,23 +106,25 @@ class FlexibleController:
         Raises:
             ConfigError: gains that are given do not hold there; nothing has changed then.
         """
-        start, asked = finite("position", position, len(self.model.actuated))[None], self._asked
+        start, asked, before = finite("position", position, len(self.model.actuated))[None], self._asked, self._start
+        if before.size and np.abs(start - before).max() <= NEAR:
+            return
+        self._start = start
         if asked is None or not _looks(asked):
             return
         try:
             GainCheck(self.model, asked.conditions, self._estimator, start).settled(asked.law, self.config.motion)
         except ConfigError:
-            before, self._postures = self._postures, np.vstack((start, self._postures))
             try:
                 self._settle(asked)
             except ConfigError:
-                self._postures = before
+                self._start = before
                 raise
 
     def _settle(self, config: FlexibleControllerConfig) -> None:
         motion = config.motion
         if _looks(config):
-            check = GainCheck(self.model, config.conditions, self._estimator, self._postures)
+            check = GainCheck(self.model, config.conditions, self._estimator, np.vstack((self._start, self._postures)))
             motion = check.settled(config.law, motion)
         self.config, self._asked = replace(config, motion=motion), config
         self._gains: Array | None = None

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexarm_core.errors import InputError
-from flexarm_core.flexible_dynamics.controller import FlexibleController
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import ArmState
@@ -80,6 +80,17 @@ class FlexibleControlStage:
     def __init__(self, controller: FlexibleController) -> None:
         """Bind the stage to a controller."""
         self.controller = controller
+        self._looked, self._refused = False, ""
+
+    def change(self, config: FlexibleControllerConfig) -> None:
+        """Take other settings from the next sample on.
+
+        Raises:
+            ConfigError: the gains do not hold; nothing has changed then.
+        """
+        self.controller.configure(config)
+        if self._refused:
+            self._looked, self._refused = False, ""
 
     def reset(self) -> None:
         """Forget earlier samples."""
@@ -88,10 +99,20 @@ class FlexibleControlStage:
     def update(self, tick: Tick) -> None:
         """One sample; without a joint reference, or the flexible state that the law needs, nothing.
 
+        With the very first one the gains are looked at where the arm is, if it was not told to start there.
+
         Raises:
-            InputError: the input is not usable.
+            InputError: the input is not usable, or the gains do not hold where the arm started.
         """
         wanted, sample = tick.take_joints(), tick.sample
+        if not self._looked:
+            self._looked = True
+            try:
+                self.controller.prepare(sample.position)
+            except ConfigError as error:
+                self._refused = str(error)
+        if self._refused:
+            raise InputError(self._refused)
         bent = None if self.controller.config.law == "joint_pd" else tick.flexible
         if wanted is None or (bent is None and self.controller.config.law != "joint_pd"):
             return

@@ -10,16 +10,18 @@ from flexible_loop import START, run_flexible
 from random_flexible_arms import flexible_arm
 from robots import URDF
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
 from flexarm_core.flexible_dynamics.gain_check import GainCheck, LoopConditions, law_gains, workspace_postures
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.sampled_loop import Error, Estimate, richer_model, sampled_arm, sampled_loop
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_core.types import ArmState, FlexibleState, JointReference
+from flexarm_core.types import ArmState, FlexibleSample, FlexibleState, JointReference
 
 DAMPED, SERVO = FlexibleControllerConfig(), FlexibleControllerConfig(law="joint_pd")
 BOOM = parse_robot_description(load_robot_description(URDF / "boom_7r.urdf.xacro"))
@@ -103,6 +105,28 @@ def test_gains_that_do_not_hold_where_the_arm_starts_are_refused(narrow, gains):
             controller.prepare(np.zeros(7))
         assert controller.config == before
     FlexibleController(narrow, replace(config, check_gains=False)).prepare(np.zeros(7))
+
+
+def test_in_a_pipeline_they_are_refused_with_the_first_sample_and_taken_when_changed(narrow):
+    config = replace(SERVO, motion=VibrationDampingConfig(225.0, 30.0), conditions=LoopConditions(period=0.002))
+    stage, still = FlexibleControlStage(FlexibleController(narrow, config)), np.zeros(7)
+    for stamp in (0, 2_000_000):
+        with pytest.raises(InputError, match="do not hold"):
+            stage.update(asked_to_stay(stamp, still))
+        stage.reset()
+    with pytest.raises(ConfigError):  # does not hold anywhere
+        stage.change(replace(config, motion=VibrationDampingConfig(1e6, 1e3)))
+    with pytest.raises(InputError, match="do not hold"):
+        stage.update(asked_to_stay(4_000_000, still))
+    stage.change(replace(config, motion=VibrationDampingConfig(16.0, 8.0)))
+    tick = asked_to_stay(6_000_000, still)
+    stage.update(tick)
+    assert np.isfinite(tick.given[stage.name].effort).all()
+
+
+def asked_to_stay(stamp: int, position: np.ndarray) -> Tick:
+    sample = FlexibleSample(stamp, position, 0.0 * position, 0.0 * position)
+    return Tick(sample, 6, joints=JointReference(stamp, position, 0.0 * position, 0.0 * position))
 
 
 def test_derived_gains_become_smaller_where_the_arm_starts(narrow):
