@@ -165,6 +165,22 @@ def refusals() -> list[Figure]:
     ]  # fmt: skip
 
 
+def late() -> list[Figure]:
+    """The same arms where each command is a period late, and gains are derived for that."""
+    config, diverged, saturated, ratios = replace(DAMPED, conditions=LoopConditions(delay=0.001)), 0, 0, []
+    for seed in ARMS:
+        arm = flexible_arm(seed)
+        for stiffness, payload in ((0.8, 1.1), (1.2, 0.9)):
+            run = random_run(arm, config, stiffness, payload, delay=1)
+            diverged += run.diverged
+            saturated += run.saturated > 0.5
+            servo = random_run(arm, replace(config, law="joint_pd"), stiffness, payload, delay=1)
+            ratios.append(swing_ratio(run, servo, START + arm.duration))
+    details: dict[str, bool | float | str] = {"median ratio": float(np.median(ratios)), "worst ratio": max(ratios)}
+    meaning = "runs a period late in which an arm left its reference, or was at its effort limits most of the time"
+    return [Figure("late_diverged", diverged + saturated, "", parse_goal("== 0"), meaning, details=details)]
+
+
 def rates() -> list[Figure]:
     """The slew at other rates and delays, with the gains that are derived for them."""
     diverged = 0
@@ -184,13 +200,18 @@ def rates() -> list[Figure]:
 
 
 def random_run(
-    arm: FlexibleArm, config: FlexibleControllerConfig, stiffness: float = 1.0, payload: float = 1.0, time: float = 0.0
+    arm: FlexibleArm,
+    config: FlexibleControllerConfig,
+    stiffness: float = 1.0,
+    payload: float = 1.0,
+    time: float = 0.0,
+    delay: int = 0,
 ) -> FlexibleRun:
     """A drawn arm, told as it was drawn, in truth with other stiffness and payload."""
     told, true = (parse_robot_description(arm.urdf(*factors)) for factors in ((), (stiffness, payload)))
     return run_flexible(
         told, true, arm.position, arm.displacement, arm.duration, config,
-        gravity=arm.gravity, time=time or START + arm.duration + 1.0,
+        gravity=arm.gravity, time=time or START + arm.duration + 1.0, delay=delay,
     )  # fmt: skip
 
 
@@ -214,7 +235,7 @@ def swing_ratio(damped: FlexibleRun, servo: FlexibleRun, after: float) -> float:
     return max(damped.swing(after), floor) / max(servo.swing(after), floor)
 
 
-MEASURES = (told_stiffness, rest, rates, refusals, random_arms)
+MEASURES = (told_stiffness, rest, rates, refusals, random_arms, late)
 
 if __name__ == "__main__":
     if "--json" in sys.argv:

@@ -71,7 +71,15 @@ class FlexibleDynamicsController(ArmNode):
         Parameter("iterations", "int", 10, "largest number of corrections a sample", "", 1, 1000, live=True),
         Parameter("tolerance", "double", 1e-9, "relative, of the corrected accelerations", "", 1e-15, 1.0, live=True),
         Parameter("rate", "double", 1000.0, "nominal rate of samples", "Hz", 1.0, 1e5),
-        Parameter("delay", "double", 0.0, "from the sensors to the motors, for which gains are checked", "s", 0.0, 0.1),
+        Parameter(
+            "delay",
+            "double",
+            0.001,
+            "from the sensors to the motors, for which gains are checked: outside lockstep a period at least",
+            "s",
+            0.0,
+            0.1,
+        ),
         Parameter("stiffness_margin", "double", 0.2, "by which links may be softer or stiffer than told", "", 0.0, 0.9),
         Parameter("mass_margin", "double", 0.1, "by which masses may be smaller or larger than told", "", 0.0, 0.9),
         Parameter(

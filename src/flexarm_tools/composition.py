@@ -230,12 +230,14 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
         told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
         told |= {f"{VIBRATION}.{name}": value for name, value in _told_vibration(scenario).items()}
         told |= {f"{BENDING}.{name}": value for name, value in _told_bending(scenario).items()}
-    told |= _timing(node, scenario)
+    told |= _timing(node, scenario, lockstep)
     return replace(node, parameters=told | node.parameters)
 
 
-def _timing(node: NodeSpec, scenario: Scenario) -> dict[str, Any]:
+def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any]:
     """Rate and delay of a run for every stage that has such a parameter: gains are checked for what really runs.
+
+    Outside lockstep a command acts one period after its sample; an arm that bends does not bear that unless it is told.
 
     Raises:
         ConfigError: a stage is given another rate, or a shorter delay, than those of the run.
@@ -246,7 +248,8 @@ def _timing(node: NodeSpec, scenario: Scenario) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for stage in stages:
         has = {row.name for row in TABLES.get(stage, ())}
-        for name, value in (("rate", scenario.rate), ("delay", delay)):
+        period = 1.0 / scenario.rate if stage == BENDING and not lockstep else 0.0
+        for name, value in (("rate", scenario.rate), ("delay", delay + period)):
             key = f"{stage}.{name}" if one else name
             given = own.get(key, value)
             if name not in has:
@@ -257,7 +260,7 @@ def _timing(node: NodeSpec, scenario: Scenario) -> dict[str, Any]:
                 )
             if name == "delay" and float(given) < value:
                 raise ConfigError(
-                    f"{stage}.delay is {given:g} s, but joint sensors of the plant are {value:g} s late: leave it out"
+                    f"{stage}.delay is {given:g} s, but commands of this run are {value:g} s late: leave it out"
                 )
             told[key] = value
     return told

@@ -96,6 +96,17 @@ def test_gains_of_the_arm_that_bends_hold_with_the_estimator_and_the_start_of_th
     flexible_controller(values, ArmModel(scenario.robot.description))
 
 
+def test_outside_lockstep_the_arm_that_bends_is_told_that_commands_come_a_period_late():
+    scenario = load_scenario(ROOT / "config/flexible_2r/scenarios/pd.yaml", PACKAGES)
+    late = replace(scenario, mode="real_time", plant=scenario.plant | {"sensors.joint_position.delay": 0.002})
+    for found, delay in ((timed(scenario), 0.0), (timed(late), 0.003), (timed(late, rate=500.0), 0.004)):
+        assert found["flexible_dynamics_controller"]["delay"] == pytest.approx(delay)
+    one = timed(in_one_process(late))["control_loop"]
+    assert one["flexible_dynamics_controller.delay"] == pytest.approx(0.003)
+    stages = {node.name: node.parameters for node in compose_stages(scenario, use_sim_time=False).nodes}
+    assert stages["flexible_dynamics_controller"]["delay"] == 0.001
+
+
 @pytest.mark.parametrize(
     ("given", "said"), [({"rate": 1000.0}, "1000 Hz.*100 Hz"), ({"delay": 0.001}, "0.001 s.*0.004 s")]
 )

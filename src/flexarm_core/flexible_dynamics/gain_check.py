@@ -49,7 +49,7 @@ QUICKEST = 3  # of those that are drawn
 DRAWN = 200
 BENT = 1e-3  # strain at which the estimator is looked at beside that of the unbent arm
 STEP = 3.0  # between two effort weights that are tried
-WEIGHTS = (1e-3, 1e6)  # [s^2] effort weights that are tried
+WEIGHTS = (1e-3, 1e9)  # [s^2] effort weights that are tried
 DIGITS = 0.02  # relative, to which the largest gains are found
 LEAST = 1e-3  # part of the gains that are asked for, below which none are searched
 
@@ -60,7 +60,8 @@ class LoopConditions:
 
     Attributes:
         period: of the samples [s].
-        delay: from the sensors to the motors; rounded up to whole periods [s].
+        delay: from the sensors to the motors, 0 only where a sample is answered within no time at all; rounded up to
+            whole periods [s].
         stiffness_margin: by which links and base may be softer or stiffer than told, a ratio.
         mass_margin: by which all masses may be smaller or larger than told, a ratio.
         velocity_noise: standard deviation of a measured joint velocity [rad/s | m/s].
