@@ -168,15 +168,25 @@ def refusals() -> list[Figure]:
 def late() -> list[Figure]:
     """The same arms where each command is a period late, and gains are derived for that."""
     config, diverged, saturated, ratios = replace(DAMPED, conditions=LoopConditions(delay=0.001)), 0, 0, []
+    refused = []
     for seed in ARMS:
         arm = flexible_arm(seed)
+        try:
+            FlexibleController(FlexibleModel(parse_robot_description(arm.urdf()), gravity=arm.gravity), config)
+        except ConfigError:
+            refused.append(seed)
+            continue
         for stiffness, payload in ((0.8, 1.1), (1.2, 0.9)):
             run = random_run(arm, config, stiffness, payload, delay=1)
             diverged += run.diverged
             saturated += run.saturated > 0.5
             servo = random_run(arm, replace(config, law="joint_pd"), stiffness, payload, delay=1)
             ratios.append(swing_ratio(run, servo, START + arm.duration))
-    details: dict[str, bool | float | str] = {"median ratio": float(np.median(ratios)), "worst ratio": max(ratios)}
+    details: dict[str, bool | float | str] = {
+        "median ratio": float(np.median(ratios)),
+        "worst ratio": max(ratios),
+        "arms refused": str(refused),
+    }
     meaning = "runs a period late in which an arm left its reference, or was at its effort limits most of the time"
     return [Figure("late_diverged", diverged + saturated, "", parse_goal("== 0"), meaning, details=details)]
 

@@ -130,6 +130,9 @@ class FlexibleDynamicsController(ArmNode):
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot activate: {error}")
             return TransitionCallbackReturn.FAILURE
+        motion = self._controller.config.motion
+        k_p, k_d = (np.round(gain, 3).tolist() for gain in (motion.position_gain, motion.velocity_gain))
+        self.get_logger().info(f"position_gain {k_p}, velocity_gain {k_d}, effort_weight {motion.effort_weight:.3g}")
         return super().on_activate(state)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:

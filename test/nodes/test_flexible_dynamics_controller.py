@@ -12,6 +12,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.gain_check import LoopConditions
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState
@@ -76,7 +77,8 @@ def ask(live, *messages) -> JointReference:
 @pytest.mark.parametrize("law", ["vibration_damping", "accelerations", "joint_pd"])
 def test_the_node_gives_the_cores_efforts_whatever_comes_first(controller, law):
     live = controller(law=law)
-    core = FlexibleController(FlexibleModel(TEXT, gravity=(0.0, 0.0, 0.0)), FlexibleControllerConfig(law=law))
+    config = FlexibleControllerConfig(law=law, conditions=LoopConditions(delay=0.001))  # what the node counts on
+    core = FlexibleController(FlexibleModel(TEXT, gravity=(0.0, 0.0, 0.0)), config)
     none = np.zeros(0)
     for tick in (1, 2, 3):
         moment = tick * 1_000_000
@@ -153,7 +155,7 @@ def test_gains_that_do_not_hold_where_the_arm_is_are_refused_at_activation(live)
     narrow = TEXT[: len(joint)] + TEXT[len(joint) :].replace(limit, 'lower="0.6" upper="1.0"', 1)
     assert narrow != TEXT
     gains = {"position_gain": 625.0, "velocity_gain": 50.0, "effort_weight": 0.003, "stiffness_margin": 0.1}
-    estimator = {"estimator.strain_noise": 1e-5, "estimator.strain_error": 0.002}
+    estimator = {"estimator.strain_noise": 1e-5, "estimator.strain_error": 0.002, "delay": 0.0}
     parameters = {"robot_description": narrow, "gravity": [0.0, 0.0, 0.0], **gains, **estimator}
     live.start(NODE, parameters, transitions=("configure",))
     states = live.publisher(topics.JOINT_STATES, JointState)
