@@ -213,7 +213,9 @@ class GainCheck:
             if not (fault := self.fault(law, motion)):
                 return motion
             damping = k_d / 1.5
-        raise ConfigError(f"law {law}: no gains hold {fault}; take another law, a shorter delay, a higher rate or smaller margins")
+        raise ConfigError(
+            f"law {law}: no gains hold {fault}; take another law, a shorter delay, a higher rate or smaller margins"
+        )
 
     def _least_weight(self, motion: VibrationDampingConfig, step: float) -> float:
         """Smallest effort weight, in steps from the one that is given, that holds at every posture.
