@@ -47,7 +47,13 @@ class HardwareGateNode(ArmNode):
         Parameter("reference_timeout", "double", 0.08, "age of the joint reference at which a stop begins", "s", 1e-4),
         Parameter("state_timeout", "double", 0.08, "age of the joint state at which a stop begins", "s", 1e-4),
         Parameter(
-            "max_state_age", "double", 0.02, "age on arrival of several joint states in a row, effort mode", "s", 1e-4
+            "max_state_age",
+            "double",
+            0.0,
+            "age of joint states, and delay of commands, at which effort mode stops; 0: 0.02 s, over an elastic base"
+            " 0.01 s",
+            "s",
+            0.0,
         ),
         Parameter(
             "blind_time",

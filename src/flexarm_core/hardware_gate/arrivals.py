@@ -6,7 +6,8 @@ import math
 from collections import deque
 
 OVERTAKEN = 3  # states in a row, each newer than the one before, after which an older time is the right one
-LATE = 3  # states in a row that are late before the mode is taken not to bear it
+BORNE = 2.5  # periods between two states: efforts are judged for two, so one state may be lost
+LATE = 3  # states in a row of which the youngest tells how late states are
 GAPS = 3.0  # gaps that are too long, each forgotten with a time constant of 1 s, that are borne
 
 
@@ -17,15 +18,14 @@ class Arrivals:
         age: smallest age of the newest states when they arrived, 0 where it is not known [s].
     """
 
-    def __init__(self, patience: float, state_age: float, period: float) -> None:
+    def __init__(self, patience: float, period: float) -> None:
         """Judge arrivals.
 
         Args:
-            patience: longest time between two states that is borne every time [s].
-            state_age: largest age on arrival that is borne every time [s].
+            patience: time between two states that is borne every time, as two periods and a half are [s].
             period: between two states [s].
         """
-        self._longest, self._oldest = max(patience, 1.5 * period), state_age
+        self._longest = max(patience, BORNE * period)
         self.reset()
 
     def reset(self) -> None:
@@ -47,13 +47,10 @@ class Arrivals:
             self._overtaken, self._newest_overtaken = self._overtaken + 1, stamp
         return self._overtaken >= OVERTAKEN and since > self._longest
 
-    def late(self, age: float | None) -> str:
-        """Why a state that is ``age`` [s] old, as those before it were, is not borne; empty where it is."""
+    def came(self, age: float | None) -> None:
+        """A state came that was this old [s]; None: not known."""
         self._ages.append(0.0 if age is None else max(age, 0.0))
-        self.age = min(self._ages)
-        if self.age <= self._oldest or len(self._ages) < LATE:
-            return ""
-        return f"joint states are {self.age:.3f} s old when they arrive, effort mode bears {self._oldest:.3f} s"
+        self.age = min(self._ages) if len(self._ages) == LATE else 0.0
 
     def lost(self, gap: float) -> str:
         """Why a state that comes ``gap`` [s] after the one before is not borne, as too many did; empty where it is."""

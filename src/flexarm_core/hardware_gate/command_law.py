@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.braking import Braking
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import (
     JointLimits,
     acceleration_bounds,
@@ -22,6 +23,8 @@ from flexarm_core.types import ArmState, Array, all_finite
 NOTHING = np.zeros(0)
 RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be compensated
 SPEED_SHARE = 0.93  # of the velocity limit that efforts lead to: the model errs, the drives are late
+IN_TIME = 0.003  # [s] age up to which efforts may make up for all that an elastic base does
+PUSHED = 2.5  # multiple of the acceleration limits of a base's push that efforts make up for
 FORGOTTEN = 0.5  # [s] after which a velocity that was not followed no longer counts
 
 
@@ -51,6 +54,7 @@ class CommandLaw:
             hold_frequency: bandwidth of the servo that brakes and holds [rad/s].
         """
         self._model, self._limits, self.mode = model, limits, mode
+        self._dynamics, self._pushed = JointDynamics(model), PUSHED * limits.acceleration
         self._period, self._horizon = period, horizon
         exact = mode != "effort" or horizon <= period
         self._bounds = limits if exact else replace(limits, velocity=SPEED_SHARE * limits.velocity)
@@ -122,14 +126,14 @@ class CommandLaw:
 
     # Following a reference --------------------------------------------------------------------------------------------
 
-    def follow(self, wanted: Array, friction: Array | None, state: ArmState) -> Array:
-        """Command (n,) nearest to a wanted one that respects every limit.
+    def follow(self, wanted: Array, friction: Array | None, state: ArmState, age: float = 0.0) -> Array:
+        """Command (n,) nearest to a wanted one that respects every limit; ``age``: as in :meth:`brake`.
 
         Raises:
             InputError: no acceleration can be told for the wanted effort, it is too large.
         """
         if self.mode == "effort":
-            return self._follow_effort(wanted, self._no_friction if friction is None else friction, state)
+            return self._follow_effort(wanted, self._no_friction if friction is None else friction, state, age)
         dt = self._period
         start = self.command if self.command is not None else state.position
         if self.mode == "velocity":
@@ -143,7 +147,7 @@ class CommandLaw:
         limited = rate if self.mode == "velocity" else start + rate * dt
         return np.where(acceleration == asked, wanted, limited)
 
-    def _follow_effort(self, effort: Array, friction: Array, state: ArmState) -> Array:
+    def _follow_effort(self, effort: Array, friction: Array, state: ArmState, age: float) -> Array:
         taken = np.empty(self._model.n)
         doubted = believe_friction(self._limits.table, RUN_AWAY, friction, state.position, state.velocity, taken)
         wanted = self._model.forward_dynamics(state, effort - taken)
@@ -157,26 +161,34 @@ class CommandLaw:
             if (harmless < 1.0).any():
                 taken, doubted = harmless * taken, True
                 wanted = self._model.forward_dynamics(state, effort - taken)
-        acceleration = self._bounded(wanted, state.position, state.velocity, self._horizon, tolerance=1e-9)
-        if acceleration is not wanted and not np.array_equal(acceleration, wanted):
-            effort = self._effort(state, acceleration) + taken
+        self.limited = ()
+        if not is_allowed(self._bounds, state.position, state.velocity, wanted, self._horizon):
+            inertia = None
+            if not self._may_answer_base(age):
+                wanted, inertia = self._dynamics.pushed(state, effort - taken, self._pushed)
+            allowed = self._bounded(wanted, state.position, state.velocity, self._horizon, tolerance=1e-9)
+            if inertia is not None:
+                effort = effort + inertia @ (allowed - wanted)
+            elif not np.array_equal(allowed, wanted):
+                effort = self._model.inverse_dynamics(self._model.blocks(state), state, allowed) + taken
         if doubted:
             self._report_limited(taken != friction, "friction")
         self.friction = taken
         return self._bounded_effort(self._feasible(effort, state, taken), self._period)
 
-    def judge_held(self, state: ArmState) -> Array | None:
+    def judge_held(self, state: ArmState, age: float) -> Array | None:
         """The effort in force, judged anew at a state that nobody has answered: a command (n,) if it has to change."""
         if self.mode != "effort" or self.command is None:
             return None
         acceleration = self._model.forward_dynamics(state, self.command - self.friction)
         if is_allowed(self._bounds, state.position, state.velocity, acceleration, self._horizon):
             return None
-        command = self._follow_effort(self.command, self.friction, state)
+        command = self._follow_effort(self.command, self.friction, state, age)
         return None if np.array_equal(command, self.command) else command
 
-    def _effort(self, state: ArmState, acceleration: Array) -> Array:
-        return self._model.inverse_dynamics(self._model.blocks(state), state, acceleration)
+    def _may_answer_base(self, age: float) -> bool:
+        """Whether what makes up for all that an elastic base does comes in time."""
+        return not self._model.m or age <= max(IN_TIME, 2.0 * self._period)
 
     def _feasible(self, effort: Array, state: ArmState, friction: Array) -> Array:
         """Effort (n,) that all motors can give: where one cannot, the accelerations of all joints become smaller alike.
@@ -187,7 +199,7 @@ class CommandLaw:
         most = self._limits.effort
         if (np.abs(effort) <= most).all():
             return effort
-        bias = self._effort(state, self._no_friction) + friction
+        bias = self._dynamics.effort(state, self._no_friction) + friction
         if not (np.abs(bias) < most).all():
             return effort  # the motors cannot even keep the velocity: each gives what it can
         change = effort - bias
@@ -223,13 +235,14 @@ class CommandLaw:
         self.braking.reset()
         self._lag[:] = 0.0
 
-    def brake(self, state: ArmState, dt: float, age: float = 0.0) -> Array:
+    def brake(self, state: ArmState, dt: float, age: float = 0.0, *, predicted: bool = False) -> Array:
         """Command (n,) that decelerates at the limit, then holds where the joints came to rest.
 
         Args:
             state: measured, or predicted.
             dt: since the last command [s].
             age: of the state when its command arrives, beyond a period [s].
+            predicted: whether it is predicted: what an elastic base does is not known then.
         """
         self.limited = ()
         if self.mode != "effort":
@@ -238,13 +251,17 @@ class CommandLaw:
                 return np.clip(rate, -self._limits.velocity, self._limits.velocity)
             return (self.command if self.command is not None else state.position) + rate * dt
         self.friction = self._no_friction
-        effort = self._effort(state, self.braking.acceleration(state, age))
+        wanted = self.braking.acceleration(state, age)
+        if self._may_answer_base(age) and not predicted:
+            effort = self._model.inverse_dynamics(self._model.blocks(state), state, wanted)
+        else:
+            effort = self._dynamics.effort(state, wanted)
         return self._bounded_effort(self._feasible(effort, state, self.friction), dt)
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Effort (n,) that keeps the velocity of a predicted state."""
         self.limited = ()
-        return self._bounded_effort(self._effort(state, np.zeros(self._model.n)) + self.friction, dt)
+        return self._bounded_effort(self._dynamics.effort(state, np.zeros(self._model.n)) + self.friction, dt)
 
     def bear(self, state: ArmState, dt: float) -> Array:
         """Effort (n,) that bears the arm at rest."""

@@ -42,6 +42,7 @@ from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.prediction import Prediction
+from flexarm_core.hardware_gate.response import Response
 from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
 from flexarm_core.hardware_gate.status import STOPPED, GateState, GateStatus
 from flexarm_core.hardware_gate.supervisor import Supervisor
@@ -50,6 +51,7 @@ from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # of a joint reference
 AT_REST = 0.02  # share of the velocity limit below which a joint counts as at rest
+HOPELESS = 2.0  # multiple of the age that is borne at which the fallback is asked for
 CLOCK_HINT = "; is use_sim_time set as it should be?"
 
 
@@ -75,8 +77,10 @@ class HardwareGate:
         self._patience = config.patience(limits)
         self._belief = StateBelief(limits, model.joint_names)
         self._supervisor = Supervisor(model, limits, config.supervisor)
-        self._arrivals = Arrivals(self._patience, config.state_age, config.period)
+        self._bearable = config.bearable_age(elastic_base=model.m > 0)
+        self._arrivals = Arrivals(self._patience, config.period)
         self._prediction = Prediction(model)
+        self._response = Response(model, limits.effort, limits.velocity)
         self._speed = SpeedWatch(limits, model.joint_names)
         self._make_law(config.command_mode)
         self._measured: ArmState | None = None
@@ -119,6 +123,7 @@ class HardwareGate:
         self._belief.reset()
         self._arrivals.reset()
         self._prediction.reset()
+        self._response.reset()
         self._speed.reset()
 
     @property
@@ -154,7 +159,7 @@ class HardwareGate:
         """Raise InputError for a state that comes from the past or from the future."""
         if age is None:
             return
-        if age > self.config.state_timeout:
+        if age > self.config.blind_time:
             raise InputError(f"joint state is {age:.3f} s old when it arrives{CLOCK_HINT if age > 3600.0 else ''}")
         if age < -self.config.reference_timeout:
             raise InputError(f"joint state is stamped {-age:.3f} s ahead of the clock{CLOCK_HINT}")
@@ -186,8 +191,7 @@ class HardwareGate:
             self._belief.reset()  # nothing is commanded: whoever moves the arm may do as they like
         elif doubt := self._belief.doubt(state, before, gap, self._law.caused):
             raise InputError(doubt)
-        if (late := self._arrivals.late(age)) and self._law.mode == "effort":
-            raise InputError(late)
+        self._arrivals.came(age)
         elapsed = self._now() - self._arrived_at
         self._see(state)
         if self._first_stamp is None:
@@ -197,6 +201,8 @@ class HardwareGate:
             brakes = self._state in STOPPED and not self._silent
             return self._answer(state.stamp, self._brake(state)) if brakes else None
         self._look(state, gap, elapsed, unborne)
+        if self._law.mode == "effort" and self._law.command is not None:
+            self._response.on_state(state, self._law.command)
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:
             self._early = early
@@ -205,7 +211,9 @@ class HardwareGate:
         if self._state in STOPPED:
             return self._answer(state.stamp, self._brake(state))
         if self._state is GateState.RUNNING and not self.config.lockstep:
-            held = self._law.judge_held(state)  # its reference may still come: the state is not answered by that
+            held = self._law.judge_held(
+                state, self._age
+            )  # its reference may still come: the state is not answered by that
             return None if held is None else self._remember(held, self.config.period)
         return None
 
@@ -302,6 +310,7 @@ class HardwareGate:
         self.config = replace(self.config, command_mode=command_mode or self.config.command_mode)
         self._make_law(self.config.command_mode)
         self._interrupted = self._silent = False
+        self._response.reset()
         self._early = self._sound = self._answered = self._first_stamp = None
         self._good = 0
         self._led_at = self._now()
@@ -319,6 +328,7 @@ class HardwareGate:
     def acknowledge(self) -> None:
         """Somebody has seen why the gate tripped: good references end the stop again."""
         self._supervisor.reset()
+        self._response.reset()
         self._fallback = False
         if self._state is GateState.TRIPPED:
             self._state, self._reason, self._good = GateState.STOPPING, "reset, waiting for good references", 0
@@ -355,6 +365,8 @@ class HardwareGate:
             self._stop(f"no joint reference for {age:.3f} s", counted=self._state is not GateState.WAITING)
         if unborne and self._law.mode == "effort":
             self._stop(unborne)
+        if self._law.mode == "effort" and self._age >= self._bearable:
+            self._stop_late()
         late = self._law.following_error(state, gap) if self._state is GateState.RUNNING else ""
         if late:
             self._stop(f"{late} does not follow its commands")
@@ -367,6 +379,16 @@ class HardwareGate:
             self._stop(fast)
         if self._state in STOPPED and self._law.mode == "effort":
             self._watch_stop(state)
+
+    def _stop_late(self) -> None:
+        """Stop, by a servo that bears the delay; what is much too late is for the fallback."""
+        states = self._arrivals.age >= self._response.age
+        what = "joint states are {:.3f} s old when they arrive" if states else "commands act {:.3f} s late"
+        late = f"{what.format(self._age)}, effort mode bears {self._bearable:.3f} s"
+        self._stop(late)
+        if self._age >= HOPELESS * self._bearable:
+            self._trip(late)
+            self._fallback = True
 
     def _watch_stop(self, state: ArmState) -> None:
         """A stop that does not slow the arm is tried with half the gain, and asks for the fallback."""
@@ -396,7 +418,7 @@ class HardwareGate:
         if reference is not self._sound:
             self._check(reference)
         wanted = getattr(reference, self._law.mode)
-        command = self._law.follow(wanted, reference.friction, state)
+        command = self._law.follow(wanted, reference.friction, state, self._age)
         if self._state is not GateState.RUNNING:
             self._run()
         if self._law.mode == "effort":
@@ -407,10 +429,20 @@ class HardwareGate:
         return self._answer(state.stamp, command)
 
     def _may_run(self, state: ArmState) -> bool:
-        """Whether a stop may end: it has slowed the arm, and enough good references have come."""
+        """Whether a stop may end: it has slowed the arm, and enough good references have come.
+
+        One for joints that do not follow has to begin anew from where they are, too.
+        """
+        if self._rebase and self._law.mode == "position":
+            return False
         speed = state.velocity if self._law.mode == "effort" else self._law.rate
         slow = (np.abs(speed) <= CREEPING * self.limits.velocity).all()
         return self._good >= self.config.recovery_samples and bool(slow)
+
+    @property
+    def _age(self) -> float:
+        """Of a state when the command that answers it acts, beyond a period [s]."""
+        return max(self._arrivals.age, self._response.age)
 
     def _since(self, state: ArmState) -> float:
         """Time since the state that was answered before this one [s]."""
@@ -475,7 +507,7 @@ class HardwareGate:
                 law.restart(state)
                 law.rate = np.zeros(self.model.n)
                 return state.position.copy()
-        return law.brake(state, self.config.period, self._arrivals.age)
+        return law.brake(state, self.config.period, self._age)
 
     def _unseen(self, *, brakes: bool) -> Array | None:
         """Command (n,) without a believable state: along the prediction, or set points that come to rest."""
@@ -492,7 +524,8 @@ class HardwareGate:
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
         effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)
         predicted = self._prediction.advance(self._measured, effort - law.friction, dt)
-        return self._remember(law.brake(predicted, dt) if brakes else law.coast(predicted, dt), dt)
+        command = law.brake(predicted, dt, predicted=True) if brakes else law.coast(predicted, dt)
+        return self._remember(command, dt)
 
     def _answer(self, stamp: int, command: Array) -> Array | None:
         self._answered = stamp

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
@@ -18,7 +19,7 @@ class Prediction:
 
     def __init__(self, model: ArmModel) -> None:
         """Predict an arm."""
-        self._model = model
+        self._dynamics = JointDynamics(model)
         self._fastest = FASTEST * model.velocity_limit
         self.reset()
 
@@ -34,7 +35,7 @@ class Prediction:
         steps = max(int(np.ceil(dt / STEP)), 1)
         h = dt / steps
         for _ in range(steps):
-            acceleration = self._model.forward_dynamics(state, effort)
+            acceleration = self._dynamics.acceleration(state, effort)
             if not all_finite(acceleration):
                 break
             velocity = np.clip(state.velocity + h * acceleration, -self._fastest, self._fastest)

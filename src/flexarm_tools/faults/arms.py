@@ -29,7 +29,7 @@ RANDOM = "random"
 MASS_ERROR = 0.1  # of each link
 FRICTION_SHARE = 0.02  # of the effort limit, as Coulomb friction
 LEFT_BY_DRIVES = 0.1  # share of friction that the integrators of drives do not take up
-RUBBING = 1.0  # [rad/s^2 | m/s^2] that friction takes at most from a joint of an arm over an elastic base
+RUBBING = 1.0  # [rad/s^2 | m/s^2] of friction that such drives leave at most, and joints of an arm over an elastic base
 MAX_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] of every joint, the gate's default
 
 
@@ -71,7 +71,7 @@ def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
     model = ArmModel(parse_robot_description(text), gravity=gravity)
     share = rng.uniform(0.0, 1.0) * (1.0 if mode == "effort" else LEFT_BY_DRIVES)
     rubbing = share * FRICTION_SHARE * model.effort_limit
-    if model.m:
+    if model.m or mode != "effort":
         none, base = np.zeros(model.n), np.zeros(model.m)
         inertia = np.diag(model.blocks(ArmState(0, none, none, base, base)).H_m)
         rubbing = np.minimum(rubbing, share * RUBBING * inertia)

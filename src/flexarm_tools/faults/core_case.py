@@ -132,6 +132,7 @@ class Case:
         """Run it and judge it."""
         setting, faults = self.setting, self.faults
         start = min(fault.start for fault in faults)
+        reached = max(fault.start + fault.unreached for fault in faults)
         last = max(fault.end if fault.end < 1e6 else fault.start + 0.3 for fault in faults)
         end = last + AFTER
         period = 1.0 / setting.rate
@@ -162,7 +163,10 @@ class Case:
                     outcome.speed_ratio = WILD
                     break
                 speed = np.abs(self.backend.sensed().velocity)
-            # Before the fault there is no excuse; after it a joint may be as fast as it was.
+            # Before the fault there is no excuse; after it a joint may be as fast as it was, or as it became before any
+            # command could reach the drives.
+            if start <= now < reached:
+                at_fault = np.maximum(at_fault, speed)
             allowed = limit if now < start else np.maximum(limit, at_fault)
             ratio = float(np.max(speed / allowed))
             outcome.speed_ratio = max(outcome.speed_ratio, min(ratio, WILD)) if np.isfinite(ratio) else WILD

@@ -46,6 +46,7 @@ class Fault:
     Attributes:
         start: when it begins [s].
         end: when it ends [s].
+        unreached: time from the start in which nothing that the gate does reaches the drives [s].
         both: whether the source of references gets the same states as the gate; else the gate alone is deceived.
     """
 
@@ -68,7 +69,7 @@ class Fault:
         self.rng, self.start = rng, start
         self.end = FOREVER if rng.random() < 0.3 else start + log_uniform(rng, *self.lasting)
         self.both = rng.random() < 0.5
-        self.size = 0.0
+        self.size = self.unreached = 0.0
         self.draw()
 
     def draw(self) -> None:

@@ -24,7 +24,8 @@ class Outcome:
         arm, mode, layout, rate: of the case.
         said: of the fault.
         blind: whether it is judged as one without measurements: effort mode, no believable measurement.
-        speed_ratio: greatest joint speed over its limit, or over what it was at the fault, if faster.
+        speed_ratio: greatest joint speed over its limit, or over what it was, if faster, when a command could first
+            answer the fault.
         ahead: farthest that a position command was ahead of the arm, as a time at the speed limit [s].
         bad_commands: commands that are no finite numbers within the effort limits.
         silences: periods of more than SILENCE without a command, a stop's end or a fallback.

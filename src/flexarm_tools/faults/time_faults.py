@@ -138,6 +138,7 @@ class Delays(Fault):
         self.size = log_uniform(self.rng, 0.01, 0.1)
         self.ways = [(True, False), (False, True), (True, True)][int(self.rng.integers(3))]
         self.jitter = float(self.rng.choice([0.0, 0.3]))
+        self.unreached = self.size * (1.0 + self.jitter) if self.ways[1] else 0.0
 
     def _late(self) -> float:
         return self.size * float(1.0 + self.jitter * self.rng.uniform(-1.0, 1.0))

@@ -186,7 +186,7 @@ def test_without_measurements_the_arm_brakes_along_its_model_and_is_then_borne(p
             assert gate.status.reason == "no joint state for 0.090 s"
         if tick in (290, 320):
             assert gate.status.fallback == (tick == 320)
-            assert np.abs(arm.state.velocity).max() < 0.2  # from 0.52
+            assert np.abs(arm.state.velocity).max() < 0.3  # from 0.52, and the base goes on pushing
         if tick == 330:
             break
     assert fastest <= 0.55
