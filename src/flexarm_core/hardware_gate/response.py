@@ -11,7 +11,7 @@ from flexarm_core.types import ArmState, Array
 
 INTERVAL = 0.005  # [s] of motion that is looked at as one
 DELAYS = np.array([0.0, 0.005, 0.01, 0.02, 0.04, 0.08])  # [s] that are told from each other
-LONGEST = 0.04  # [s] between two states
+LONGEST = 0.04  # [s] between two states, and of a moment of rest
 MEMORY = 0.1  # [s] time constant in which evidence is forgotten
 SLOW = 0.05  # [s] time constant of what is left out
 EVIDENCE = 2e-5  # [s] by which misfits must differ: 3 % of the effort limits for 0.02 s
@@ -40,6 +40,7 @@ class Response:
     def reset(self) -> None:
         """Forget what was seen."""
         self.age = 0.0
+        self._moved = 0  # stamp of the last state in motion
         self._begin()
 
     def _begin(self) -> None:
@@ -53,7 +54,9 @@ class Response:
 
     def on_state(self, state: ArmState, command: Array) -> None:
         """A believed state came, an effort (n,) was in force."""
-        if not (np.abs(state.velocity) > self._moving).any():
+        if (np.abs(state.velocity) > self._moving).any():
+            self._moved = state.stamp
+        elif (state.stamp - self._moved) * 1e-9 > LONGEST:
             self._begin()
             return
         if self._start is None:
