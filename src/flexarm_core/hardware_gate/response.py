@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
 
+from flexarm_core.compiled import kernel
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
 INTERVAL = 0.005  # [s] of motion that is looked at as one
 DELAYS = np.array([0.0, 0.005, 0.01, 0.02, 0.04, 0.08])  # [s] that are told from each other
 LONGEST = 0.04  # [s] between two states, and of a moment of rest
+KEPT = 1024  # states: half of them last for longer than any delay, at up to 4 kHz
 MEMORY = 0.1  # [s] time constant in which evidence is forgotten
 SLOW = 0.05  # [s] time constant of what is left out
 EVIDENCE = 2e-5  # [s] by which misfits must differ: 3 % of the effort limits for 0.02 s
@@ -36,6 +36,9 @@ class Response:
         """Watch an arm with these limits (n,)."""
         self._model, self._limit, self._moving = model, effort_limit, MOVING * velocity_limit
         self.reset()
+        nothing = np.zeros(effort_limit.size)  # what is compiled is called once, so that no tick waits for it
+        _add_misfit(np.array([0.0, 1.0]), np.zeros((2, nothing.size)), 0.0, 1.0, nothing, effort_limit, self._slow,
+                    self._misfit)  # fmt: skip
 
     def reset(self) -> None:
         """Forget what was seen."""
@@ -44,13 +47,13 @@ class Response:
         self._begin()
 
     def _begin(self) -> None:
-        self._misfit = np.zeros(len(DELAYS))
-        self._in_a_row = 0
-        self._slow: Array | None = None  # (d, n) mean of what is not explained
+        n = self._limit.size
+        self._misfit = np.zeros(DELAYS.size)
+        self._slow = np.zeros((DELAYS.size, n))  # mean of what is not explained
+        self._in_a_row = self._count = self._origin = 0
         self._start: ArmState | None = None
-        self._times: deque[float] = deque()  # [s] of states
-        self._impulses: deque[Array] = deque()  # (n,) of all commands until then
-        self._origin = 0
+        self._times = np.zeros(KEPT)  # [s] of states
+        self._impulses = np.zeros((KEPT, n))  # of all commands until then
 
     def on_state(self, state: ArmState, command: Array) -> None:
         """A believed state came, an effort (n,) was in force."""
@@ -60,17 +63,16 @@ class Response:
             self._begin()
             return
         if self._start is None:
-            self._start, self._origin = state, state.stamp
-            self._times.append(0.0)
-            self._impulses.append(np.zeros(len(command)))
+            self._start, self._origin, self._count = state, state.stamp, 1
             return
         now, begin = ((stamp - self._origin) * 1e-9 for stamp in (state.stamp, self._start.stamp))
-        dt = now - self._times[-1]
-        self._impulses.append(self._impulses[-1] + command * dt)
-        self._times.append(now)
-        while self._times[1] < now - DELAYS[-1] - 2.0 * LONGEST:
-            self._times.popleft()
-            self._impulses.popleft()
+        if self._count == KEPT:  # the older half is not needed any more
+            self._count = KEPT // 2
+            self._times[: self._count] = self._times[-self._count :]
+            self._impulses[: self._count] = self._impulses[-self._count :]
+        last, dt = self._count - 1, now - self._times[self._count - 1]
+        self._times[last + 1], self._impulses[last + 1] = now, self._impulses[last] + command * dt
+        self._count += 1
         if now - begin < INTERVAL:
             return
         if dt <= LONGEST:
@@ -83,23 +85,42 @@ class Response:
         moved = blocks.H_m @ (state.velocity - before.velocity) / dt + blocks.c_m + model.D_m * before.velocity
         if model.m:
             moved += blocks.H_bm.T @ (state.deflection_rate - before.deflection_rate) / dt
-        times, impulses = np.array(self._times), np.array(self._impulses)
-        sent = (_at(times, impulses, now - DELAYS) - _at(times, impulses, begin - DELAYS)) / dt
-        error = (moved - sent) / self._limit
-        self._slow = error if self._slow is None else error + np.exp(-dt / SLOW) * (self._slow - error)
-        self._misfit = np.exp(-dt / MEMORY) * self._misfit + dt * ((error - self._slow) ** 2).sum(axis=1)
-        best = int(np.argmin(self._misfit))
-        gain = self._misfit[0] - self._misfit[best]
-        late = gain > EVIDENCE and self._misfit[best] < BETTER * self._misfit[0] and begin - DELAYS[-1] >= times[0]
+        times, misfit = self._times[: self._count], self._misfit
+        _add_misfit(times, self._impulses, begin, now, moved, self._limit, self._slow, misfit)
+        best = int(misfit.argmin())
+        gain = misfit[0] - misfit[best]
+        late = gain > EVIDENCE and misfit[best] < BETTER * misfit[0] and begin - DELAYS[-1] >= times[0]
         self._in_a_row = self._in_a_row + 1 if late else 0
         if self._in_a_row >= CONFIRMED:
             self.age = float(DELAYS[best])
-        elif self.age and self._misfit[np.searchsorted(DELAYS, self.age)] - self._misfit[0] > EVIDENCE:
+        elif self.age and misfit[np.searchsorted(DELAYS, self.age)] - misfit[0] > EVIDENCE:
             self.age = 0.0
 
 
-def _at(times: Array, values: Array, asked: Array) -> Array:
-    """Values (k, n) between the samples (l, n), at the times asked for (k,)."""
-    place = np.clip(np.searchsorted(times, asked), 1, len(times) - 1)
-    share = ((asked - times[place - 1]) / (times[place] - times[place - 1]))[:, None]
-    return values[place - 1] + np.clip(share, 0.0, 1.0) * (values[place] - values[place - 1])
+@kernel
+def _add_misfit(
+    times: Array, impulses: Array, begin: float, now: float, moved: Array, limit: Array, slow: Array, misfit: Array
+) -> None:
+    """Add to the misfits (d,) of all delays what an interval shows, and to the slow means (d, n)."""
+    dt = now - begin
+    fresh = misfit[0] == 0.0  # nothing has been seen yet
+    forgotten, kept = 0.0 if fresh else np.exp(-dt / SLOW), np.exp(-dt / MEMORY)
+    for d in range(misfit.size):
+        first, first_share = _between(times, begin - DELAYS[d])
+        second, second_share = _between(times, now - DELAYS[d])
+        total = 0.0
+        for i in range(moved.size):
+            until = impulses[second, i] + second_share * (impulses[second + 1, i] - impulses[second, i])
+            since = impulses[first, i] + first_share * (impulses[first + 1, i] - impulses[first, i])
+            error = (moved[i] - (until - since) / dt) / limit[i]
+            slow[d, i] = error + forgotten * (slow[d, i] - error)
+            total += (error - slow[d, i]) ** 2
+        misfit[d] = kept * misfit[d] + dt * total
+
+
+@kernel
+def _between(times: Array, asked: float) -> tuple[int, float]:
+    """The sample before a time, and how far it is on to the next one; at the ends, those."""
+    place = min(max(int(np.searchsorted(times, asked)) - 1, 0), times.size - 2)
+    share = float((asked - times[place]) / (times[place + 1] - times[place]))
+    return place, min(max(share, 0.0), 1.0)
