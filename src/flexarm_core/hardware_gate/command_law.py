@@ -22,7 +22,8 @@ from flexarm_core.types import ArmState, Array, all_finite
 
 NOTHING = np.zeros(0)
 RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be compensated
-SPEED_SHARE = 0.93  # of the velocity limit that efforts lead to: the model errs, the drives are late
+SPEED_SHARE = 0.93  # of the velocity limit that efforts lead to, less what is UNFORESEEN: the drives are late
+UNFORESEEN = 0.3  # share of the acceleration limits by which the model may err until the next command
 IN_TIME = 0.003  # [s] age up to which efforts may make up for all that an elastic base does
 PUSHED = 2.5  # multiple of the acceleration limits of a base's push that efforts make up for
 FORGOTTEN = 0.5  # [s] after which a velocity that was not followed no longer counts
@@ -57,7 +58,8 @@ class CommandLaw:
         self._dynamics, self._pushed = JointDynamics(model), PUSHED * limits.acceleration
         self._period, self._horizon = period, horizon
         exact = mode != "effort" or horizon <= period
-        self._bounds = limits if exact else replace(limits, velocity=SPEED_SHARE * limits.velocity)
+        unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)
+        self._bounds = limits if exact else replace(limits, velocity=(SPEED_SHARE - unforeseen) * limits.velocity)
         self.braking = Braking(limits.acceleration, hold_frequency, period)
         self._no_friction = np.zeros(model.n)
         self.reset()

@@ -49,7 +49,7 @@ class Response:
     def _begin(self) -> None:
         n = self._limit.size
         self._misfit = np.zeros(DELAYS.size)
-        self._slow = np.zeros((DELAYS.size, n))  # mean of what is not explained
+        self._slow = np.full((DELAYS.size, n), np.nan)  # mean of what is not explained
         self._in_a_row = self._count = self._origin = 0
         self._start: ArmState | None = None
         self._times = np.zeros(KEPT)  # [s] of states
@@ -103,8 +103,7 @@ def _add_misfit(
 ) -> None:
     """Add to the misfits (d,) of all delays what an interval shows, and to the slow means (d, n)."""
     dt = now - begin
-    fresh = misfit[0] == 0.0  # nothing has been seen yet
-    forgotten, kept = 0.0 if fresh else np.exp(-dt / SLOW), np.exp(-dt / MEMORY)
+    forgotten, kept = np.exp(-dt / SLOW), np.exp(-dt / MEMORY)
     for d in range(misfit.size):
         first, first_share = _between(times, begin - DELAYS[d])
         second, second_share = _between(times, now - DELAYS[d])
@@ -113,7 +112,7 @@ def _add_misfit(
             until = impulses[second, i] + second_share * (impulses[second + 1, i] - impulses[second, i])
             since = impulses[first, i] + first_share * (impulses[first + 1, i] - impulses[first, i])
             error = (moved[i] - (until - since) / dt) / limit[i]
-            slow[d, i] = error + forgotten * (slow[d, i] - error)
+            slow[d, i] = error if np.isnan(slow[d, i]) else error + forgotten * (slow[d, i] - error)
             total += (error - slow[d, i]) ** 2
         misfit[d] = kept * misfit[d] + dt * total
 
