@@ -51,6 +51,7 @@ from flexarm_core.types import Array
 MUCH, ROUNDING = 0.1, 1e-9  # part of a motion that is much to miss; what is rounding of it [m, rad]
 WITHIN = 1.0 - 1e-6  # part of the allowed step that is used, for rounding
 PATIENT = 10.0  # samples for which a program's own motion is held back to the allowed step
+CALM = 0.1  # of these is forgotten in a sample in which nothing is held back
 RAMP_SHARE = 0.5  # part of the allowed step that fading takes: the rest is for what the motion itself does
 LEAST_SHARE = 0.1  # part of it that fading takes in the sample of a change, whatever the motion does
 
@@ -110,6 +111,8 @@ def tool_step(
         _fade(dt, settings, state, changed, V0, V, y)
         if not changed:
             _bound(dt, settings, state, V0, V, y)
+    else:
+        state[HELD_BACK] = max(state[HELD_BACK] - CALM, 0.0)
     for i in range(6):
         state[FELT_ACCELERATION + i] = 0.0 if changed else (V[i, 2] - state[FELT + i]) / dt
         state[FELT + i] = 0.0 if changed else V[i, 2]
@@ -219,7 +222,7 @@ def _bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arr
         _carry(missing, state, V, y)
         state[HELD_BACK] += 1.0
     else:
-        state[HELD_BACK] = max(state[HELD_BACK] - 0.1, 0.0)
+        state[HELD_BACK] = max(state[HELD_BACK] - CALM, 0.0)
 
 
 @kernel
@@ -227,7 +230,8 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
     """The tool is where the joints took it: what could not be had is not wished for again.
 
     What the joints missed by little is taken off the velocity. Where they missed a good part of the motion, the tool
-    has the velocity that they have: a law that went on with its own would ask for more and more.
+    has the velocity that they have: a law that went on with its own would ask for more and more. There nothing makes up
+    for a change any more either: it would hold the law to an acceleration that the joints do not have.
 
     Args:
         dt: [s].
@@ -236,9 +240,9 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
         missed: (6,) of it [m, rad].
         J: (6, n) at the end.
         rates: (n,) of the joints [rad/s | m/s].
-        state: gets the velocity and the acceleration; those of free axes as the joints have them.
+        state: gets the velocity and the acceleration, those of free axes as the joints have them, and the rest of ``c``.
     """
-    axes = view(settings, AXES, (6,))
+    axes, most = view(settings, AXES, (6,)), 0.0
     for part in range(0, 6, 3):
         lost = whole = 0.0
         for i in range(part, part + 3):
@@ -247,6 +251,7 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
         share = 0.0
         if math.sqrt(lost) > ROUNDING:
             share = min(math.sqrt(lost) / (MUCH * math.sqrt(whole) + ROUNDING), 1.0)
+        most = max(most, share)
         for i in range(part, part + 3):
             actual = 0.0
             for j in range(J.shape[1]):
@@ -256,3 +261,5 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
                 change = share * change + (1.0 - share) * missed[i] / dt
             state[VELOCITY + i] -= change
             state[LAST_ACCELERATION + i] -= change / dt
+    for i in range(6):
+        state[CARRIED + i] *= 1.0 - most
