@@ -10,6 +10,7 @@ A behaviour of the user's is one class in one file, made known by an entry point
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -138,7 +139,7 @@ class Contribution:
 
         def part(*shape: int) -> Array:
             nonlocal at
-            size = int(np.prod(shape))
+            size = math.prod(shape)
             at += size
             return row[at - size : at].reshape(shape)
 

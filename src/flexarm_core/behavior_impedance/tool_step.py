@@ -31,6 +31,7 @@ from flexarm_core.behavior_impedance.layout import (
     HELD_BACK,
     KNOWN,
     LAST_ACCELERATION,
+    MISSED,
     SET_ACCELERATION,
     SET_POSITION,
     SET_ROTATION,
@@ -182,7 +183,8 @@ def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
 def _fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V: Array, y: Array) -> None:
     """Take the carried force away, by a part of the allowed step of the acceleration that it makes.
 
-    In the sample of a change, by no more than what the motion leaves of the step; in others :func:`_bound` follows.
+    In the sample of a change, by no more than what the motion leaves of the step, but where the joints do not follow the
+    law: its steps are not the tool's there. In other samples :func:`_bound` follows.
     """
     step, keep = np.empty(6), 0.0
     _step(dt, state, V0, V, step)
@@ -193,7 +195,8 @@ def _fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V:
             size += step[i] ** 2
         fading = RAMP_SHARE * most
         if changed:
-            fading = min(max(WITHIN * most - math.sqrt(size), LEAST_SHARE * most), fading)
+            least = max(LEAST_SHARE, RAMP_SHARE * max(state[MISSED], state[MISSED + 1])) * most
+            fading = min(max(WITHIN * most - math.sqrt(size), least), fading)
         keep = max(keep, 1.0 - fading / max(math.sqrt(made), 1e-300))
     for i in range(6):
         state[CARRIED + i] *= keep
@@ -206,7 +209,8 @@ def _bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arr
     """Hold back what is beyond the allowed step of the acceleration, but for what the measured wrench makes of it.
 
     What the new program itself asks for, sample after sample, is held back for some samples only, and ever less: the
-    law is never governed by a bound.
+    law is never governed by a bound. Of a motion that the joints miss nothing is held back: the acceleration of the
+    sample before is theirs, not the law's.
     """
     step, missing, beyond = np.empty(6), np.zeros(6), False
     _step(dt, state, V0, V, step)
@@ -217,7 +221,7 @@ def _bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arr
         if size > most * most:
             beyond = True
             for i in range(3 * part, 3 * part + 3):
-                missing[i] = -step[i] * (1.0 - most / math.sqrt(size)) * dt
+                missing[i] = -step[i] * (1.0 - most / math.sqrt(size)) * (1.0 - state[MISSED + part]) * dt
     if beyond:
         _carry(missing, state, V, y)
         state[HELD_BACK] += 1.0
@@ -230,8 +234,7 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
     """The tool is where the joints took it: what could not be had is not wished for again.
 
     What the joints missed by little is taken off the velocity. Where they missed a good part of the motion, the tool
-    has the velocity that they have: a law that went on with its own would ask for more and more. There nothing makes up
-    for a change any more either: it would hold the law to an acceleration that the joints do not have.
+    has the velocity that they have: a law that went on with its own would ask for more and more.
 
     Args:
         dt: [s].
@@ -240,9 +243,10 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
         missed: (6,) of it [m, rad].
         J: (6, n) at the end.
         rates: (n,) of the joints [rad/s | m/s].
-        state: gets the velocity and the acceleration, those of free axes as the joints have them, and the rest of ``c``.
+        state: gets the velocity and the acceleration, those of free axes as the joints have them, and the shares that
+            were missed.
     """
-    axes, most = view(settings, AXES, (6,)), 0.0
+    axes = view(settings, AXES, (6,))
     for part in range(0, 6, 3):
         lost = whole = 0.0
         for i in range(part, part + 3):
@@ -251,7 +255,7 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
         share = 0.0
         if math.sqrt(lost) > ROUNDING:
             share = min(math.sqrt(lost) / (MUCH * math.sqrt(whole) + ROUNDING), 1.0)
-        most = max(most, share)
+        state[MISSED + part // 3] = share
         for i in range(part, part + 3):
             actual = 0.0
             for j in range(J.shape[1]):
@@ -261,5 +265,3 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
                 change = share * change + (1.0 - share) * missed[i] / dt
             state[VELOCITY + i] -= change
             state[LAST_ACCELERATION + i] -= change / dt
-    for i in range(6):
-        state[CARRIED + i] *= 1.0 - most

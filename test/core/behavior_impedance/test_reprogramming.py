@@ -52,7 +52,7 @@ def driven(specs, config=None, changing=400, resting=600, wall=False, robot="pan
             made.set_behaviors(specs(k, rng))
         elif k == changing:
             made.set_config(ImpedanceConfig(**LAW))
-        wrench, pressed = wall.press(0.0)
+        wrench, pressed = wall.press()
         out = made.update((k + 1) * STEP, DT, wrench)
         wall.advance(made.solver.position)
         joints.append(made.solver.position)
