@@ -51,9 +51,10 @@ from flexarm_core.types import Array
 
 MUCH, ROUNDING = 0.1, 1e-9  # part of a motion that is much to miss; what is rounding of it [m, rad]
 WITHIN = 1.0 - 1e-6  # part of the allowed step that is used, for rounding
+TURNED = 2.0  # by which a projector changes at most where its directions turn by one [1/rad]
 PATIENT = 10.0  # samples for which a program's own motion is held back to the allowed step
 CALM = 0.1  # of these is forgotten in a sample in which nothing is held back
-RAMP_SHARE = 0.5  # part of the allowed step that fading takes: the rest is for what the motion itself does
+RAMP_SHARE = 0.45  # part of the allowed step that fading takes: the rest is for what the motion itself does
 LEAST_SHARE = 0.1  # part of it that fading takes in the sample of a change, whatever the motion does
 
 
@@ -84,6 +85,7 @@ def tool_step(
     for i in range(6):
         kept[i] = state[LAST_ACCELERATION + i]
     if changed and state[KNOWN] > 0.0:
+        _turn_freed(dt, total, old_total, state)
         unchanged_acceleration(dt, old_settings, old_total, state, pose, wrench, inverse, kept)
     set_point(total, state, p, R, twist, acceleration)
     # in directions that are freed the set-point's motion counts no more than its place
@@ -150,6 +152,22 @@ def tool_step(
         state[SET_POSITION + i] = p[i]
         for j in range(3):
             state[SET_ROTATION + 3 * i + j] = R[i, j]
+
+
+@kernel
+def _turn_freed(dt: float, total: Array, old_total: Array, state: Array) -> None:
+    """Turn the old program's freed directions with the tool: new ones that differ by no more than that are the same.
+
+    The spring that does not act along them may be stretched by much, and would be seen to act where they turn.
+    """
+    turn = difference = 0.0
+    for i in range(3):
+        turn += (state[VELOCITY + 3 + i] * dt) ** 2
+    for i in range(36):
+        difference += (total[FREED + i] - old_total[FREED + i]) ** 2
+    if difference <= TURNED * TURNED * turn:
+        for i in range(36):
+            old_total[FREED + i] = total[FREED + i]
 
 
 @kernel
