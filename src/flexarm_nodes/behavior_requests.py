@@ -65,7 +65,7 @@ class BehaviorRequests:
             self._refuse(self._newest() or 0, f"behaviour set refused: {error}")
 
     def _on_lost(self, count: int) -> None:
-        self._refuse(self._newest() or 0, f"{count} behavior sets were lost so far: they came faster than they are taken")
+        self._refuse(self._newest() or 0, f"{count} behavior sets were lost so far: they come too fast")
 
     def _take(self, message: BehaviorSet) -> str:
         if self.setup is None:

@@ -16,8 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-
 from flexarm_core.behavior_impedance.arm_shape import ArmShape
 from flexarm_core.behavior_impedance.layout import LEAD_POSITION, STIFFNESS, TOOL_PART
 from flexarm_core.behavior_impedance.setting import Setting

@@ -201,8 +201,8 @@ def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
 def _fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V: Array, y: Array) -> None:
     """Take the carried force away, by a part of the allowed step of the acceleration that it makes.
 
-    In the sample of a change, by no more than what the motion leaves of the step, but where the joints do not follow the
-    law: its steps are not the tool's there. In other samples :func:`_bound` follows.
+    In the sample of a change, by no more than what the motion leaves of the step, unless the joints do not follow the
+    law: its steps are not the tool's then. In other samples :func:`_bound` follows.
     """
     step, keep = np.empty(6), 0.0
     _step(dt, state, V0, V, step)
