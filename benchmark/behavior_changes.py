@@ -104,7 +104,7 @@ def _twin(controller: BehaviorImpedanceController) -> BehaviorImpedanceControlle
     """One that would go on in the same way; what are views into tables there are so here."""
     n = ARM.chain.n
     twin = copy.deepcopy(controller, {id(controller.arm): controller.arm})
-    twin._pose = twin._frames[n]
+    twin._look_into()
     for active, row in zip(twin.behaviors, twin._ensemble._table, strict=True):
         active.out = Contribution(row, n)
     return twin

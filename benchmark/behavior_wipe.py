@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from behavior_arms import DT, find
-from behavior_judge import Judge
 from behavior_station import (
     ARM,
     ELBOW_OBSTACLE,
@@ -19,6 +18,7 @@ from behavior_station import (
     begin_controller,
     eight_behaviors,
 )
+from collision import CoalArm
 
 from flexarm_core.behavior_impedance.obstacles import obstacles_from_lists
 from flexarm_tools.figures import Figure, parse_goal
@@ -30,7 +30,7 @@ JUDGED = 5  # samples between two looks at the distance
 def wipe() -> Iterator[Figure]:
     """A square of 0.1 m on the wall."""
     station, controller = Station(), begin_controller(eight_behaviors())
-    judge = Judge(find("arm_7r")[0], ARM.chain, ARM.shape, _elbow_obstacle())
+    judge = CoalArm(find("arm_7r")[0], ARM.chain, ARM.shape, _elbow_obstacle())
     force, away, distance, positions, effort, held = [], [], [], [], 0.0, 0
     for _ in range(round(DURATION / DT)):
         now = station.read()

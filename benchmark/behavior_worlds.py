@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from behavior_arms import DT, STEP_NS, find, least_singular_value, make_arm, make_controller
-from behavior_judge import Judge
+from collision import CoalArm
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
@@ -99,7 +99,7 @@ def run_world(seed: int) -> Outcome:
     controller = make_controller(arm)
     controller.begin(start)
     controller.set_behaviors(_behaviors(settings, position, rotation))
-    judge = Judge(find(name)[0], arm.chain, arm.shape, obstacles)
+    judge = CoalArm(find(name)[0], arm.chain, arm.shape, obstacles)
     least, positions, held, stalled = np.inf, [start], 0, 0
     for sample in range(round(DURATION / DT)):
         output = controller.update((sample + 1) * STEP_NS, DT, np.zeros(6))

@@ -13,6 +13,7 @@ from typing import Any
 import rclpy
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.duration import Duration
+from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
 from rclpy.experimental import EventsExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
@@ -182,11 +183,17 @@ class ArmNode(LifecycleNode):
         return call
 
     def hear(
-        self, kind: Any, topic: str, callback: Callable[[Any], None], quality: QoSProfile = topics.NEWEST
+        self,
+        kind: Any,
+        topic: str,
+        callback: Callable[[Any], None],
+        quality: QoSProfile = topics.NEWEST,
+        lost: Callable[[int], None] | None = None,
     ) -> Subscription:
         """Subscribe: messages go through :meth:`guarded`, and are not even read while the node is inactive.
 
-        Joint states that come faster than they can be answered are passed over where work has piled up.
+        Joint states that come faster than they can be answered are passed over where work has piled up. ``lost`` is
+        told how many messages have been lost since the node began, whenever some are.
         """
         read, sheds = message_reader(kind), topic == topics.JOINT_STATES
 
@@ -195,7 +202,12 @@ class ArmNode(LifecycleNode):
             if not (sheds and self._piled_up()):
                 callback(read(raw))
 
-        return self.create_subscription(kind, topic, self.guarded(take), quality, raw=True)
+        def tell(info: QoSMessageLostInfo) -> None:
+            if lost is not None and info.total_count_change > 0:
+                lost(info.total_count)
+
+        events = SubscriptionEventCallbacks(message_lost=None if lost is None else self.guarded(tell))
+        return self.create_subscription(kind, topic, self.guarded(take), quality, event_callbacks=events, raw=True)
 
     def take_waiting(self, topic: str) -> None:
         """Answer the messages of a topic that have come while the executor cannot run, as in a transition."""

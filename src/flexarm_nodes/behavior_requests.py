@@ -43,11 +43,8 @@ class BehaviorRequests:
         self._node, self._refuse, self._newest = node, refuse, newest
         self.setup: BehaviorSetup | None = None
         self._subscriptions = [
-            node.hear(kind, topic, callback, quality)
-            for kind, topic, callback, quality in (
-                (BehaviorSet, topics.BEHAVIOR_SET, self._on_set, topics.CHANGES),
-                (TwistStamped, topics.TWIST_COMMAND, self._on_twist, topics.NEWEST),
-            )
+            node.hear(BehaviorSet, topics.BEHAVIOR_SET, self._on_set, topics.CHANGES, self._on_lost),
+            node.hear(TwistStamped, topics.TWIST_COMMAND, self._on_twist),
         ]
         self._services = [
             node.create_service(SetBehaviors, rename(topics.SET_BEHAVIORS), self._on_set_service),
@@ -66,6 +63,9 @@ class BehaviorRequests:
             self._take(message)
         except FlexarmError as error:
             self._refuse(self._newest() or 0, f"behaviour set refused: {error}")
+
+    def _on_lost(self, count: int) -> None:
+        self._refuse(self._newest() or 0, f"{count} behavior sets were lost so far: they come too fast")
 
     def _take(self, message: BehaviorSet) -> str:
         if self.setup is None:

@@ -54,8 +54,8 @@ CONTROL = _reliable(10)
 # A controller wants the newest sample: where it cannot keep up, older ones must not queue before it.
 NEWEST = _reliable(1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
-# Several changes may come between two samples, and each of them counts.
-CHANGES = _reliable(1000)
+# Several changes may come between two samples, and each of them counts: what is full here waits with its sender.
+CHANGES = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_ALL)
 # A recorder must not lose a sample, however far it lags behind: what is recorded is kept so long by its publisher too.
 # Commands and joint states are not: who slept must not find old ones.
 EVERY_SAMPLE = _reliable(10000)

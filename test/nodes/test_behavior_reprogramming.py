@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from impedance_arm import (  # noqa: F401
@@ -40,7 +43,10 @@ def course(arm: ImpedanceArm, every: int, by_topic: bool) -> np.ndarray:
         if tick % every == 0:
             if by_topic:
                 arm.sets.publish(program(tick))
-                arm.live.settle()
+                if tick == 0:
+                    arm.live.settle()
+                else:  # one that comes late holds from the next sample on
+                    arm.live.spin(0.01)
             else:
                 arm.set(program(tick))
         arm.step()
@@ -86,6 +92,25 @@ def test_changes_that_come_faster_than_samples_are_all_carried_out_and_leave_the
         force, way = arm.of(f"pull_{k}").force.force, np.array(place) - arm.tool
         wanted = min((495.0 + k) * np.linalg.norm(way), 100.0)
         assert np.linalg.norm([force.x, force.y, force.z]) == pytest.approx(wanted, rel=1e-2)
+    arm.check_limits()
+
+
+def test_what_a_node_that_stood_still_has_lost_is_told_with_its_number(arm):
+    """Stopped, its process takes nothing, and what is sent is lost once the sender keeps no more of it."""
+    arm.set(change(behavior("way", "path", **WAY)))
+    arm.steps(3)
+    process, sent = arm.live.processes[NODE]._process.pid, 200
+    os.kill(process, signal.SIGSTOP)
+    try:
+        for k in range(sent):
+            arm.sets.publish(change(behavior(f"shake_{k}", "dither")))
+            arm.live.spin(0.001)
+    finally:
+        os.kill(process, signal.SIGCONT)
+    arm.live.until(lambda: arm.step() is not None and f"shake_{sent - 1}" in arm.active, "the last change")
+    lost = sent - (len(arm.active) - 1)
+    assert lost > 0
+    arm.live.wait_for_diagnostic(NODE, f"{lost} behavior sets were lost so far")
     arm.check_limits()
 
 

@@ -53,8 +53,12 @@ class CoalArm:
         self._pinocchio, self.chain, self.shape = PinocchioChain(text, chain), chain, shape
         self._obstacles = [coal_obstacle(obstacle) for obstacle in obstacles]
         self._ends = shape.capsules[:, 1:7].reshape(-1, 2, 3)
-        self._bodies = [coal_capsule(*row[1:7].reshape(2, 3), row[7])[0] for row in shape.capsules]
         self._turns = self._turns_of_joints()
+        self._bodies = []  # geometry, joint, rotation (3, 3) and place (3,) in the URDF's frame behind it
+        for row, ends in zip(shape.capsules, self._ends, strict=True):
+            body, at = coal_capsule(*ends, row[7])
+            turn = self._turns[int(row[0])]
+            self._bodies.append((body, int(row[0]), turn @ at.getRotation(), turn @ at.getTranslation()))
 
     def _turns_of_joints(self) -> list[Array]:
         """Rotation (3, 3) from the chain's frame of each joint, whose axis is z, to the URDF's."""
@@ -88,10 +92,14 @@ class CoalArm:
 
     def distances(self, position: Array) -> Array:
         """Signed distances (c, m) [m]."""
-        result = np.empty((len(self._ends), len(self._obstacles)))
-        for row, (a, b) in enumerate(self.placed(position)):
-            turn = rotation_of(b - a) if np.linalg.norm(b - a) > 1e-12 else np.eye(3)
-            place = coal.Transform3s(turn, 0.5 * (a + b))
+        result, frames = np.empty((len(self._bodies), len(self._obstacles))), self.joint_frames(position)
+        for row, (body, i, turn, place) in enumerate(self._bodies):
+            R = frames[i][:3, :3]
+            at = coal.Transform3s(R @ turn, R @ place + frames[i][:3, 3])
             for k, obstacle in enumerate(self._obstacles):
-                result[row, k] = coal.distance(self._bodies[row], place, *obstacle, REQUEST, coal.DistanceResult())
+                result[row, k] = coal.distance(body, at, *obstacle, REQUEST, coal.DistanceResult())
         return result
+
+    def least(self, position: Array) -> float:
+        """Least of them [m]."""
+        return float(self.distances(position).min())

@@ -305,8 +305,8 @@ class Wall:
         self._last = self._place = self._chain.pose(self._real)[0]
         self._wall = self._place if self._normal is None else self._place - GAP * self._normal
 
-    def press(self, noise: float) -> tuple[Array, float]:
-        """Wrench (6,) on the tool, with noise [N], and the force with which it presses on the wall [N]."""
+    def press(self) -> tuple[Array, float]:
+        """Wrench (6,) on the tool and the force with which it presses on the wall [N]."""
         wrench = np.zeros(6)
         if self._normal is None:
             return wrench, 0.0
@@ -315,7 +315,6 @@ class Wall:
         force = max(self._k * depth - 50.0 * float(v @ self._normal), 0.0) if depth > 0.0 else 0.0
         slide = v - (v @ self._normal) * self._normal
         wrench[:3] = force * (self._normal - 0.3 * slide / (np.linalg.norm(slide) + 0.005))
-        wrench[:3] += noise
         return wrench, force
 
     def advance(self, command: Array) -> None:
@@ -324,12 +323,11 @@ class Wall:
         self._last, self._place = self._place, self._chain.pose(self._real)[0]
 
 
-def run(program: Program, every: int, samples: int, noise_of_wrench: float = 0.0) -> Course:
-    """Run a program whose settings are taken over at every so manieth sample."""
+def run(program: Program, every: int, samples: int, noise_seed: int | None = None) -> Course:
+    """Run a program whose settings are taken over at every so manieth sample, with its own noise or that of a seed."""
     dt, step = program.period, round(program.period * 1e9)
-    rng = np.random.default_rng(program.seed)
+    rng = np.random.default_rng(program.seed if noise_seed is None else noise_seed)
     noise = 1.0 + NOISE * rng.uniform(-1.0, 1.0, (samples, len(program.behaviors) + 1, 4))
-    trouble = noise_of_wrench * rng.normal(size=samples)
     made = begin(program.arm, program.start, program.config(0.0, noise[0, -1]))
     wall = Wall(program)
     joints, tool = np.empty((samples, program.arm.chain.n)), np.empty((samples, 3))
@@ -344,7 +342,7 @@ def run(program: Program, every: int, samples: int, noise_of_wrench: float = 0.0
         for active in made.behaviors:
             if isinstance(active.behavior, Teleoperation):
                 active.behavior.give(k * step, program.twist * np.sin(1.5 * k * dt))
-        wrench, force[k] = wall.press(float(trouble[k]))
+        wrench, force[k] = wall.press()
         output = made.update((k + 1) * step, dt, wrench)
         wall.advance(made.solver.position)
         joints[k], tool[k] = made.solver.position, output.position

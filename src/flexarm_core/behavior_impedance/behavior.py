@@ -10,12 +10,11 @@ A behaviour of the user's is one class in one file, made known by an entry point
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-import numpy as np
 
 from flexarm_core.behavior_impedance.arm_shape import ArmShape
 from flexarm_core.behavior_impedance.layout import LEAD_POSITION, STIFFNESS, TOOL_PART
@@ -138,7 +137,7 @@ class Contribution:
 
         def part(*shape: int) -> Array:
             nonlocal at
-            size = int(np.prod(shape))
+            size = math.prod(shape)
             at += size
             return row[at - size : at].reshape(shape)
 

@@ -83,16 +83,20 @@ class BehaviorImpedanceController:
         self._ensemble = Ensemble(arm)
         self._frames, self._J, self._out = np.zeros((n + 1, 12)), np.zeros((6, n)), np.zeros(layout.output_size(n))
         self._state, self._no_wrench = np.zeros(layout.state_size(n)), np.zeros(6)
-        self._pose, self._progress = self._frames[n], Progress()
-        self._position, self._rotation = self._pose[9:], self._pose[:9].reshape(3, 3)
-        self._wanted_position, self._wanted_rotation = self._out[:3], self._out[3:12].reshape(3, 3)
-        self._error, self._motion, self._away = self._out[layout.ERROR :][:6], np.empty(6), np.empty(6)
-        self._twist, self._acceleration = self._state[:6], self._state[layout.LAST_ACCELERATION :][:6]
-        self._set_twist = self._state[layout.SET_TWIST :][:6]
+        self._progress, self._motion, self._away = Progress(), np.empty(6), np.empty(6)
+        self._look_into()
         self._refusals: dict[str, float] = {}  # how long it counts yet that a behaviour let no motion pass [s]
         self.output = ImpedanceOutput()
         self.set_config(config)
         self._last_settings = self._settings
+
+    def _look_into(self) -> None:
+        """Names for parts of what the law works in."""
+        self._pose = self._frames[self.arm.chain.n]
+        self._position, self._rotation = self._pose[9:], self._pose[:9].reshape(3, 3)
+        self._wanted_position, self._wanted_rotation = self._out[:3], self._out[3:12].reshape(3, 3)
+        self._error, self._set_twist = self._out[layout.ERROR :][:6], self._state[layout.SET_TWIST :][:6]
+        self._twist, self._acceleration = self._state[:6], self._state[layout.LAST_ACCELERATION :][:6]
 
     # Set-up -----------------------------------------------------------------------------------------------------------
 
@@ -291,6 +295,7 @@ class BehaviorImpedanceController:
         state[layout.LAST_ACCELERATION :][:6] = 0.0
         state[layout.JOINT_PART :] = 0.0
         state[layout.CARRIED :][:6] = 0.0
+        state[layout.MISSED :][:2] = 0.0
         state[layout.KNOWN] = 0.0
 
     def _tell(self, acceleration: Array) -> None:

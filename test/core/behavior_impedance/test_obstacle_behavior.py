@@ -31,7 +31,7 @@ def judged(name, arm, settings, joints):
     names = settings["names"]
     obstacles = [Obstacle(names[k], "sphere", places[k], np.eye(3), (sizes[k, 0],)) for k in range(len(names))]
     judge = CoalArm(find(name)[0], arm.chain, arm.shape, obstacles)
-    return min(float(judge.distances(q).min()) for q in joints)
+    return min(judge.least(q) for q in joints)
 
 
 def tool_of(name):

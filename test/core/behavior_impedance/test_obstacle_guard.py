@@ -54,7 +54,7 @@ class Case:
         self.judge = CoalArm(self.text, self.chain, shape, self.obstacles)
 
     def least(self, q) -> float:
-        return float(self.judge.distances(q).min())
+        return self.judge.least(q)
 
     def random_position(self, rng):
         return rng.uniform(np.maximum(self.chain.lower, -2.5), np.minimum(self.chain.upper, 2.5))

@@ -18,15 +18,19 @@ PATH = BehaviorSpec("path", "path", {"positions": [0.05, 0.05, 0.0], "relative":
 WRENCH = [0.0, 0.0, 15.0, 0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("seed", (*range(12), *range(30, 36)))
-def test_a_random_program_changed_at_every_sample_does_what_it_does_changed_at_every_tenth(seed):
+AT_SINGULARITIES = ((38, 400), (244, 520))  # where a change once held the law to what the joints did not do
+
+
+@pytest.mark.parametrize(
+    ("seed", "samples"), (*((seed, 250) for seed in (*range(12), *range(30, 36))), *AT_SINGULARITIES)
+)
+def test_a_random_program_changed_at_every_sample_does_what_it_does_changed_at_every_tenth(seed, samples):
     """Free, pressing and wiping, behaviors of the tool and of the joints; the long form is in the benchmark."""
     program = draw(seed)
-    often, seldom = run(program, 1, 250), run(program, 10, 250)
+    often, seldom = run(program, 1, samples), run(program, 10, samples)
     assert not violations(program, often) and not often.failures and often.held <= seldom.held
-    if not often.hindered + seldom.hindered:
-        found = differences(program, often, seldom)
-        assert max(found.values()) < 0.05, found
+    found = differences(program, often, seldom)
+    assert max(found.values()) < 0.05, found
 
 
 def pull(stiffness=1000.0, damping=50.0, at=(0.55, 0.05, 0.45)):
@@ -52,7 +56,7 @@ def driven(specs, config=None, changing=400, resting=600, wall=False, robot="pan
             made.set_behaviors(specs(k, rng))
         elif k == changing:
             made.set_config(ImpedanceConfig(**LAW))
-        wrench, pressed = wall.press(0.0)
+        wrench, pressed = wall.press()
         out = made.update((k + 1) * STEP, DT, wrench)
         wall.advance(made.solver.position)
         joints.append(made.solver.position)
