@@ -9,7 +9,8 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.reaction_null_space.stability import Margin, check_gains, postures_after_hits
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
 POSTURES = ("first", "desired_joint_reference")

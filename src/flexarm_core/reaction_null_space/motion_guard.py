@@ -3,15 +3,15 @@
 The path's clock slows or waits (``path_clock``, ``motion_bounds``). The guard gives up, for good, with a reason,
 
 * where the clock is later than ``longest_wait``, or the tool is farther from its path than ``largest_error``;
-* where braking was mixed into the law for longer than ``LONGEST_MIXED``;
-* where a load that the model does not know does work on the arm under gravity: what is not held would be dropped.
+* where braking was mixed into the law for longer than ``LONGEST_MIXED``.
 
 Load. With ``qr'' = `` what the joints were told, less ``d``,
 
     d = w^2 (qr - q) + 2 w (qr' - qd),      d -> the accelerations that an unknown constant load takes away
 
-of second order with the bandwidth ``w``. With a ``load_bandwidth`` the joints are told ``d`` on top of the law, which
-then carries the load, and the law's own feedback of the tool leaves no sag.
+of second order with the bandwidth ``w``. Under gravity the joints are told ``d`` on top of the law, along what no
+feedback of the task holds: without it they would drop there. The tool sags as far as its feedback lets it; with a
+``load_bandwidth`` the joints are told the whole ``d``, and it does not.
 """
 
 from __future__ import annotations
@@ -28,12 +28,9 @@ LONGEST_MIXED = 0.2  # [s] for which law and braking may be mixed
 NEAR_TIME = 0.03  # [s] within which a limit of the velocity is approached
 PERIODS = 4.0  # periods, at least, of that
 LOST = 0.3  # share of the path's velocity that the tool cannot have, at which the path waits
-WATCHED = 20.0  # [rad/s] bandwidth at which an unknown load is looked for where it is not held
+WATCHED = 40.0  # [rad/s] bandwidth at which an unknown load is found where nobody says another
 LOAD_SHARE = 0.5  # of the motors' efforts that an unknown load may take
-DROP_SPEED = 0.05  # share of velocity limits at which the arm has the energy that an unknown load may give it
-OWN_SHARE = 0.5  # of the arm's energy that a mass which the model does not know may seem to give it
-DROPPED = 0.12  # [s] for which a load gives the arm energy without a break: a push is shorter
-FORGET = 1.0  # [s] in which that energy is forgotten
+FAR = 0.1  # of the distance from its path at which the law gives up, from which on people are told
 TURN = 3.0  # [rad/m] of orientation that counts as much as a way
 LATEST = 0.1  # [s] between two samples beyond which the guard begins anew
 
@@ -59,9 +56,8 @@ class MotionGuard:
             approached; then r', the share of base feedback and that of the law against braking.
     """
 
-    def __init__(self, limits: Array, longest_wait: float, weighs: bool = True) -> None:
-        """Begin; ``limits`` (4, n), ``longest_wait`` [s], ``weighs``: whether loads have a weight."""
-        self._weighs = weighs
+    def __init__(self, limits: Array, longest_wait: float) -> None:
+        """Begin; ``limits`` (4, n), ``longest_wait`` [s]."""
         self.limits = numbers("limits", limits, 4, ANY)
         self.clock = PathClock(longest_wait)
         self.timing = np.zeros(7)
@@ -70,11 +66,10 @@ class MotionGuard:
     def reset(self) -> None:
         """Forget earlier samples, and why the law gave up."""
         self.clock.reset()
-        self.reason, self.damps = "", True
+        self.reason, self._far, self.damps = "", "", True
         self._stamp: int | None = None
         self._dt = 0.0
-        self._mixed = self._work = self._kinetic = 0.0
-        self._lost = self._dropping = 0.0
+        self._mixed = self._lost = 0.0
         self._load: _Load | None = None
 
     @property
@@ -87,12 +82,9 @@ class MotionGuard:
             return f"joint limits: the path is {late:.2f} s late and runs at {rate:.2f} of its speed"
         if self._mixed > 0.0:
             return "joint limits: the arm brakes"
+        if self._far:
+            return self._far
         return ""
-
-    @property
-    def lacking(self) -> Array:
-        """(n,) accelerations that the joints fall short of what they are told."""
-        return np.zeros(self.limits.shape[1]) if self._load is None else self._load.lacking
 
     def begin(self, stamp: int) -> None:
         """Take the stamp of a sample [ns]."""
@@ -111,10 +103,10 @@ class MotionGuard:
         Args:
             position: (n,) measured.
             velocity: (n,) measured.
-            bandwidth: w [rad/s]; 0: the load is not held, only looked for.
+            bandwidth: w [rad/s].
             inertia: (n,) of each joint.
         """
-        w, load = bandwidth or WATCHED, self._load
+        w, load = bandwidth, self._load
         if load is None:
             return np.zeros(len(position))
         found = w * w * (load.position - position) + 2.0 * w * (load.velocity - velocity)
@@ -125,18 +117,13 @@ class MotionGuard:
             load.position = np.where(over, position + found / (w * w), load.position)
             load.velocity = np.where(over, velocity, load.velocity)
         load.lacking = found
-        if bandwidth == 0.0:
-            power = -float(np.sum(inertia * found * velocity))
-            self._work = max(self._work + (power - self._work / FORGET) * self._dt, 0.0)
-            speed = DROP_SPEED * np.minimum(self.limits[2], 5.0)
-            kinetic = 0.5 * float(np.sum(inertia * velocity * velocity))
-            self._kinetic = max(self._kinetic * (1.0 - self._dt / FORGET), kinetic)
-            self._dropping = self._dropping + self._dt if power > 0.0 else 0.0
-            allowed = OWN_SHARE * self._kinetic + 0.5 * float(np.sum(inertia * speed * speed))
-            if self._weighs and self._work > allowed and self._dropping > DROPPED:
-                self.give_up("a load or force that the model does not know moves the arm: set load_bandwidth")
-            return np.zeros(len(position))
         return found
+
+    def keep_near(self, distance: float, largest: float) -> None:
+        """Give up where the tool is farther from its path than ``largest`` [m], and say where it is ``FAR`` from it."""
+        self._far = f"the tool is {distance:.2g} m from its path" if distance > FAR * largest else ""
+        if distance > largest:
+            self.give_up(f"the tool is {distance:.3g} m from its path, at most {largest:g} m")
 
     def integrate(self, error: Array, gain: float, inertia: Array) -> Array:
         """Accelerations (n,) that hold a load: the integral of ``gain`` [1/s^3] times the servos' error (n,)."""
@@ -147,14 +134,13 @@ class MotionGuard:
         self._load.lacking = held
         return held
 
-    def end(self, told: Array, position: Array, velocity: Array, held: bool, lost: float) -> None:
-        """Take what the joints were told in this sample.
+    def end(self, going: Array, position: Array, velocity: Array, lost: float) -> None:
+        """Take what the joints are believed to do in this sample.
 
         Args:
-            told: (n,) accelerations of the law, as they were bounded.
+            going: (n,) accelerations that they were told, as they were bounded, less those by which they fall short.
             position: (n,) measured.
             velocity: (n,) measured.
-            held: whether lacking accelerations were added to them.
             lost: share of the path's velocity that the tool cannot have.
         """
         n = self.limits.shape[1]
@@ -167,7 +153,6 @@ class MotionGuard:
         if self._load is None:
             self._load = _Load(position.copy(), velocity.copy(), np.zeros(len(position)))
         load = self._load
-        going = told if held else told - load.lacking
         load.position = load.position + (load.velocity + 0.5 * going * dt) * dt
         load.velocity = load.velocity + going * dt
         if self._mixed > LONGEST_MIXED:

@@ -16,7 +16,8 @@ from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.motion_bounds import acceleration_box, bound_motion
 from flexarm_core.reaction_null_space.path_clock import PathClock
 from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.types import CartesianReference
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
