@@ -5,22 +5,17 @@ The path's clock slows or waits (``path_clock``, ``motion_bounds``). The guard g
 * where the clock is later than ``longest_wait``, or the tool is farther from its path than ``largest_error``;
 * where braking was mixed into the law for longer than ``LONGEST_MIXED``.
 
-Load. With ``qr'' = `` what the joints were told, less ``d``,
-
-    d = w^2 (qr - q) + 2 w (qr' - qd),      d -> the accelerations that an unknown constant load takes away
-
-of second order with the bandwidth ``w``. Under gravity the joints are told ``d`` on top of the law, along what no
-feedback of the task holds: without it they would drop there. The tool sags as far as its feedback lets it; with a
-``load_bandwidth`` the joints are told the whole ``d``, and it does not.
+Load (``load_observer``). Under gravity the joints are told what they lack on top of the law, along what no feedback of
+the task holds: without it they would drop there. The tool sags as far as its feedback lets it; with a
+``load_bandwidth`` the joints are told all that they lack, the base's acceleration is known, and it does not sag.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from flexarm_core.entrance import ANY, finite, numbers
+from flexarm_core.reaction_null_space.load_observer import LoadObserver
 from flexarm_core.reaction_null_space.path_clock import PathClock
 from flexarm_core.types import Array
 
@@ -35,30 +30,24 @@ TURN = 3.0  # [rad/m] of orientation that counts as much as a way
 LATEST = 0.1  # [s] between two samples beyond which the guard begins anew
 
 
-@dataclass(slots=True)
-class _Load:
-    """Joints as they were told to move, and the accelerations that they lack."""
-
-    position: Array
-    velocity: Array
-    lacking: Array
-
-
 class MotionGuard:
     """What is kept from sample to sample about limits.
 
     Attributes:
         clock: of the path.
         limits: (4, n) lower and upper position, velocity, effort.
+        joints: load on them.
+        base: load on it.
         reason: why the law gave up; empty: it did not.
         damps: whether the base is still damped then.
         timing: (7,) of the law's sample: rate r' that the clock wants, least, most, time in which limits are
             approached; then r', the share of base feedback and that of the law against braking.
     """
 
-    def __init__(self, limits: Array, longest_wait: float) -> None:
-        """Begin; ``limits`` (4, n), ``longest_wait`` [s]."""
+    def __init__(self, limits: Array, longest_wait: float, directions: int) -> None:
+        """Begin; ``limits`` (4, n), ``longest_wait`` [s], ``directions`` m of the base."""
         self.limits = numbers("limits", limits, 4, ANY)
+        self.joints, self.base = LoadObserver(self.limits.shape[1]), LoadObserver(directions)
         self.clock = PathClock(longest_wait)
         self.timing = np.zeros(7)
         self.reset()
@@ -70,7 +59,8 @@ class MotionGuard:
         self._stamp: int | None = None
         self._dt = 0.0
         self._mixed = self._lost = 0.0
-        self._load: _Load | None = None
+        self.joints.forget()
+        self.base.forget()
 
     @property
     def remark(self) -> str:
@@ -90,34 +80,14 @@ class MotionGuard:
         """Take the stamp of a sample [ns]."""
         dt = 0.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
         if not 0.0 <= dt <= LATEST:
-            self._load, dt = None, 0.0
+            self.joints.forget()
+            self.base.forget()
+            dt = 0.0
         self._dt, self._stamp = dt, stamp
         step = max(dt, 1e-4)
         allowed = max(1.0 - self._lost / LOST, 0.0) if self._lost > 0.01 else np.inf
         self.timing[:3] = self.clock.bounds(step, allowed)
         self.timing[3] = max(NEAR_TIME, PERIODS * step)
-
-    def find_load(self, position: Array, velocity: Array, bandwidth: float, inertia: Array) -> Array:
-        """Accelerations (n,) that the joints lack, by what they were told and did.
-
-        Args:
-            position: (n,) measured.
-            velocity: (n,) measured.
-            bandwidth: w [rad/s].
-            inertia: (n,) of each joint.
-        """
-        w, load = bandwidth, self._load
-        if load is None:
-            return np.zeros(len(position))
-        found = w * w * (load.position - position) + 2.0 * w * (load.velocity - velocity)
-        most = LOAD_SHARE * self.limits[3] / inertia
-        over = np.abs(found) > most
-        if over.any():
-            found = np.clip(found, -most, most)
-            load.position = np.where(over, position + found / (w * w), load.position)
-            load.velocity = np.where(over, velocity, load.velocity)
-        load.lacking = found
-        return found
 
     def keep_near(self, distance: float, largest: float) -> None:
         """Give up where the tool is farther from its path than ``largest`` [m], and say where it is ``FAR`` from it."""
@@ -125,36 +95,36 @@ class MotionGuard:
         if distance > largest:
             self.give_up(f"the tool is {distance:.3g} m from its path, at most {largest:g} m")
 
-    def integrate(self, error: Array, gain: float, inertia: Array) -> Array:
-        """Accelerations (n,) that hold a load: the integral of ``gain`` [1/s^3] times the servos' error (n,)."""
-        if self._load is None or gain == 0.0:
-            return np.zeros(len(error))
-        most = LOAD_SHARE * self.limits[3] / inertia
-        held: Array = np.clip(self._load.lacking + gain * self._dt * error, -most, most)
-        self._load.lacking = held
-        return held
-
-    def end(self, going: Array, position: Array, velocity: Array, lost: float) -> None:
-        """Take what the joints are believed to do in this sample.
+    def find_load(self, position: Array, velocity: Array, bandwidth: float, inertia: Array) -> Array:
+        """Accelerations (n,) that the joints lack.
 
         Args:
-            going: (n,) accelerations that they were told, as they were bounded, less those by which they fall short.
             position: (n,) measured.
             velocity: (n,) measured.
+            bandwidth: w [rad/s].
+            inertia: (n,) of each joint.
+        """
+        return self.joints.find(position, velocity, bandwidth, LOAD_SHARE * self.limits[3] / inertia)
+
+    def integrate(self, error: Array, gain: float, inertia: Array) -> Array:
+        """Accelerations (n,) that hold a load: the integral of ``gain`` [1/s^3] times the servos' error (n,)."""
+        return self.joints.integrate(gain * self._dt * error, LOAD_SHARE * self.limits[3] / inertia)
+
+    def end(self, going: Array, base: Array, lost: float) -> None:
+        """Take what joints and base are believed to do in this sample.
+
+        Args:
+            going: (n,) accelerations that the joints were told, as they were bounded, less those that they lack.
+            base: (m,) accelerations of the base.
             lost: share of the path's velocity that the tool cannot have.
         """
-        n = self.limits.shape[1]
-        position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         dt = max(self._dt, 1e-4)
         change, _, mixed = self.timing[4:]
         self._lost = lost
         self.clock.advance(float(change), dt)
         self._mixed = max(self._mixed + (dt if mixed < 1.0 else -dt), 0.0)
-        if self._load is None:
-            self._load = _Load(position.copy(), velocity.copy(), np.zeros(len(position)))
-        load = self._load
-        load.position = load.position + (load.velocity + 0.5 * going * dt) * dt
-        load.velocity = load.velocity + going * dt
+        self.joints.advance(finite("going", going, self.limits.shape[1]), dt)
+        self.base.advance(base, dt)
         if self._mixed > LONGEST_MIXED:
             self.give_up("joint limits leave no room for the law")
         if self.clock.exhausted:

@@ -86,7 +86,7 @@ class VibrationController:
         self.selection = BaseSelection(model) if selection is None else selection
         lying = model.blocks(ArmState(0, np.full(model.n, 0.3), *np.zeros((2, model.n))[:1], *np.zeros((2, model.m))))
         self._weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
-        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait)
+        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait, model.m)
         self.config = config
         self._unbounded, self._untimed = np.empty((4, 0)), np.zeros(7)
         self._none, self._still = np.zeros(model.m), np.zeros(model.n)
@@ -183,7 +183,7 @@ class VibrationController:
             at.position,
             state.velocity,
             self._unbounded if guard is None else guard.limits,
-            self._lacking(state, led, blocks),
+            *self._lacking(state, led, blocks),
             self._weighs,
             config.load_bandwidth > 0.0,
             self._untimed if guard is None else guard.timing,
@@ -193,7 +193,7 @@ class VibrationController:
         )
         acceleration, effort, base, reaction, momentum = out[0, :n], out[1, :n], out[2, :m], out[3, :m], out[4, :m]
         if guard is not None:
-            guard.end(acceleration - out[5, :n], state.position, state.velocity, lost)
+            guard.end(acceleration - out[5, :n], base, lost)
         answer = JointReference(stamp=state.stamp, acceleration=acceleration, effort=effort)
         if led:
             self._joints.take(at, acceleration, state.deflection_rate)
@@ -229,12 +229,15 @@ class VibrationController:
             asked += guard.integrate(at.position - state.position, gain, np.diag(blocks.H_m))
         return asked
 
-    def _lacking(self, state: ArmState, led: bool, blocks: DynamicsBlocks) -> Array:
-        """Accelerations (n,) that an unknown load takes away, where no servos hold it."""
-        if self.guard is None or led:
-            return self._still
-        bandwidth = self.config.load_bandwidth or WATCHED
-        return self.guard.find_load(state.position, state.velocity, bandwidth, np.diag(blocks.H_m))
+    def _lacking(self, state: ArmState, led: bool, blocks: DynamicsBlocks) -> tuple[Array, Array]:
+        """Accelerations that an unknown load takes away: of joints (n,) that no servos hold, and of the base (m,)."""
+        guard, bandwidth = self.guard, self.config.load_bandwidth
+        joints, base = self._still, self._none
+        if guard is not None and not led:
+            joints = guard.find_load(state.position, state.velocity, bandwidth or WATCHED, np.diag(blocks.H_m))
+        if guard is not None and bandwidth > 0.0:
+            base = guard.base.find(state.deflection, state.deflection_rate, bandwidth, np.full(self.model.m, np.inf))
+        return joints, base
 
     def _heading(self, tool: CartesianReference | None, joints: JointReference | None, count: int) -> Array:
         """Velocity of the path that the task follows, of the tool's tracked axes or of the joints, at rate 1."""

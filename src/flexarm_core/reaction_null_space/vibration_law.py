@@ -142,6 +142,7 @@ def sample(
     measured_velocity: Array,
     limits: Array,
     lacking: Array,
+    base_lacking: Array,
     carries: bool,
     wholly: bool,
     clock: Array,
@@ -186,7 +187,8 @@ def sample(
         measured_velocity: (n,) of the joints.
         limits: (4, n) lower and upper position, velocity, effort; (4, 0): the motion is not bounded.
         lacking: (n,) accelerations that joints are found to fall short of what they are told; used with limits.
-        carries: whether they are added to the law, along what no feedback of the goal holds.
+        base_lacking: (m,) the same of the base.
+        carries: whether ``lacking`` are added to the law, along what no feedback of the goal holds.
         wholly: whether they are added to it along all.
         clock: (7,) rate r' that the path's clock wants, least, most, time in which a limit is approached; gets r', the
             share of base feedback, the share of the law against braking (see ``motion_bounds``).
@@ -200,7 +202,7 @@ def sample(
         none, and the share of the path's velocity, or of its correction, that the tool cannot have.
     """
     n, m = H_m.shape[0], H_b.shape[0]
-    L, load = np.empty((m, m)), times(K_b, deflection) + times(D_b, rate) + c_b
+    L, load = np.empty((m, m)), times(K_b, deflection) + times(D_b, rate) + c_b + times(H_b, base_lacking)
     cholesky(H_b, L)
     rows, damping = select(H_b, K_b, S, soft, gains[0], gains[1])
     k = rows.shape[0]
@@ -314,10 +316,11 @@ def sample(
         effort = times(H_m, acceleration) + times(H_bm.T, base_acceleration(L, H_bm, load, acceleration)) + served
     out[0, :n] = acceleration
     out[1, :n] = effort + c_m + D_m * velocity
-    out[2, :m] = base_acceleration(L, H_bm, load, acceleration)
-    out[3, :m] = -times(H_bm, acceleration) - dH_bm_qd
-    out[4, :m] = times(H_bm, measured_velocity)
     out[5, :n] = lacking - loose
+    going = acceleration - out[5, :n]
+    out[2, :m] = base_acceleration(L, H_bm, load, going)
+    out[3, :m] = -times(H_bm, going) - dH_bm_qd
+    out[4, :m] = times(H_bm, measured_velocity)
     return rank, largest, restricted, lost
 
 

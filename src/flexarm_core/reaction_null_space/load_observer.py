@@ -1,0 +1,58 @@
+"""LoadObserver: accelerations that an unknown constant load takes away from coordinates that are told how to move.
+
+With ``r'' = `` what the coordinates x are believed to do, which is what they were told less ``d``,
+
+    d = w^2 (r - x) + 2 w (r' - xd),      d -> what the load takes away, of second order with the bandwidth w
+
+A load that changes with the posture is found late, by ``2 / w``. Where it pulls the arm further the farther it is gone,
+with a stiffness k [1/s^2], joints that are damped by g [1/s] hold still only if ``w > 2 k / g``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.types import Array
+
+
+class LoadObserver:
+    """The load on some coordinates.
+
+    Attributes:
+        lacking: (k,) accelerations d.
+    """
+
+    def __init__(self, count: int) -> None:
+        """Begin with ``count`` k coordinates."""
+        self.lacking = np.zeros(count)
+        self._position: Array | None = None
+        self._velocity = self.lacking
+
+    def forget(self) -> None:
+        """Begin anew with the next sample."""
+        self._position, self.lacking = None, np.zeros(len(self.lacking))
+
+    def find(self, position: Array, velocity: Array, bandwidth: float, most: Array) -> Array:
+        """The load by what the coordinates did, (k,), at most ``most`` (k,); ``bandwidth`` w [rad/s]."""
+        if self._position is None:
+            self._position, self._velocity = position.copy(), velocity.copy()
+        w = bandwidth
+        found = w * w * (self._position - position) + 2.0 * w * (self._velocity - velocity)
+        over = np.abs(found) > most
+        if over.any():
+            found = np.clip(found, -most, most)
+            self._position = np.where(over, position + found / (w * w), self._position)
+            self._velocity = np.where(over, velocity, self._velocity)
+        self.lacking = found
+        return found
+
+    def integrate(self, change: Array, most: Array) -> Array:
+        """Change what was found by ``change`` (k,), to at most ``most`` (k,)."""
+        self.lacking = np.clip(self.lacking + change, -most, most)
+        return self.lacking
+
+    def advance(self, going: Array, dt: float) -> None:
+        """Take the accelerations (k,) that the coordinates are believed to have for a time [s]."""
+        if self._position is not None:
+            self._position = self._position + (self._velocity + 0.5 * going * dt) * dt
+            self._velocity = self._velocity + going * dt
