@@ -97,7 +97,7 @@ class RnsVibrationController(ArmNode):
             "load_bandwidth",
             "double",
             0.0,
-            "at which an unknown constant load is found and carried; 0: it is not",
+            "at which an unknown constant load is found and carried, so that the tool does not sag; 0: it does",
             "rad/s",
             0.0,
             100.0,

@@ -5,14 +5,23 @@ With ``r'' = `` what the coordinates x are believed to do, which is what they we
     d = w^2 (r - x) + 2 w (r' - xd),      d -> what the load takes away, of second order with the bandwidth w
 
 A load that changes with the posture is found late, by ``2 / w``. Where it pulls the arm further the farther it is gone,
-with a stiffness k [1/s^2], joints that are damped by g [1/s] hold still only if ``w > 2 k / g``.
+with a stiffness k [1/s^2], joints that are damped by g [1/s] hold still only if ``w > 2 k / g``. What is found is told
+to the coordinates again: a loop that is faster than 2 w, and so bears little delay.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.types import Array
+
+LATE = 0.3  # [rad] of phase, ``w`` times by what the loop is late: a margin of 40 degrees is left
+
+
+def fastest(sampling: Sampling) -> float:
+    """Largest bandwidth w [rad/s] that a loop with such a period and delay bears."""
+    return LATE / (sampling.delay + 1.5 * sampling.period)
 
 
 class LoadObserver:

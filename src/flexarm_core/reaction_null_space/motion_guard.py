@@ -23,7 +23,7 @@ LONGEST_MIXED = 0.2  # [s] for which law and braking may be mixed
 NEAR_TIME = 0.03  # [s] within which a limit of the velocity is approached
 PERIODS = 4.0  # periods, at least, of that
 LOST = 0.3  # share of the path's velocity that the tool cannot have, at which the path waits
-WATCHED = 40.0  # [rad/s] bandwidth at which an unknown load is found where nobody says another
+WATCHED = 40.0  # [rad/s] bandwidth at which an unknown load is found, where the loop is fast enough
 LOAD_SHARE = 0.5  # of the motors' efforts that an unknown load may take
 FAR = 0.1  # of the distance from its path at which the law gives up, from which on people are told
 TURN = 3.0  # [rad/m] of orientation that counts as much as a way
@@ -36,6 +36,7 @@ class MotionGuard:
     Attributes:
         clock: of the path.
         limits: (4, n) lower and upper position, velocity, effort.
+        watched: bandwidth at which a load on the joints is found where nobody says another [rad/s].
         joints: load on them.
         base: load on it.
         reason: why the law gave up; empty: it did not.
@@ -48,7 +49,7 @@ class MotionGuard:
         """Begin; ``limits`` (4, n), ``longest_wait`` [s], ``directions`` m of the base."""
         self.limits = numbers("limits", limits, 4, ANY)
         self.joints, self.base = LoadObserver(self.limits.shape[1]), LoadObserver(directions)
-        self.clock = PathClock(longest_wait)
+        self.clock, self.watched = PathClock(longest_wait), WATCHED
         self.timing = np.zeros(7)
         self.reset()
 

@@ -35,7 +35,8 @@ class VibrationControllerConfig:
         joint_damping: G_m [1/s].
         coupling_threshold: singular value of H_bm, relative to ``sqrt(tr H_b tr H_m)``, below which it is damped.
         tool_threshold: singular value of Jbar, relative to the norm of J, below which it is damped.
-        load_bandwidth: at which an unknown constant load is found and carried [rad/s]; 0: it is not. Used with limits.
+        load_bandwidth: at which an unknown constant load is found and carried [rad/s]; 0: the tool sags under it. Used
+            with limits.
         longest_wait: by which the path may be late before the law gives up [s]. Used with limits.
         largest_error: of the tool, at which the law gives up [m], 3 rad of orientation counting as 1 m. Used with
             limits.

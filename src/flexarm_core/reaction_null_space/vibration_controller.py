@@ -42,7 +42,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import pose_error
 from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.led_joints import LedJoints
-from flexarm_core.reaction_null_space.motion_guard import TURN, WATCHED, MotionGuard
+from flexarm_core.reaction_null_space.motion_guard import TURN, MotionGuard
 from flexarm_core.reaction_null_space.vibration_config import LAWS, VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration_law import FREE_GOAL, NO_GOAL, TOOL_GOAL, sample
 from flexarm_core.reaction_null_space.vibration_task import Goal, goal_of, pull, tool_task
@@ -152,9 +152,7 @@ class VibrationController:
         blocks = model.blocks(at)
         n, m = model.n, model.m
         values, out = np.empty(min(self.selection.count, n)), np.empty((6, max(n, m)))
-        task = self._nothing_to_do if rests else self._task(
-            at, state, goal_of(config.task, reference, joints, model.n)
-        )
+        task = self._nothing_to_do if rests else self._task(at, state, goal_of(config.task, reference, joints, model.n))
         rank, damping, restricted, lost = sample(
             blocks.H_b,
             blocks.H_bm,
@@ -234,7 +232,7 @@ class VibrationController:
         guard, bandwidth = self.guard, self.config.load_bandwidth
         joints, base = self._still, self._none
         if guard is not None and not led:
-            joints = guard.find_load(state.position, state.velocity, bandwidth or WATCHED, np.diag(blocks.H_m))
+            joints = guard.find_load(state.position, state.velocity, bandwidth or guard.watched, np.diag(blocks.H_m))
         if guard is not None and bandwidth > 0.0:
             base = guard.base.find(state.deflection, state.deflection_rate, bandwidth, np.full(self.model.m, np.inf))
         return joints, base
@@ -283,7 +281,7 @@ class VibrationController:
         return NO_GOAL, self._still, projected, False, *self._no_axes
 
     def _watch(self, goal: CartesianReference, tool: ToolKinematics) -> Array:
-        """Velocity at which the law corrects the tool, of its tracked axes; give up where it is too far from its path."""
+        """Velocity at which the law corrects the tool, of its tracked axes; give up where it is too far off."""
         if self.guard is None:
             return self._nothing
         config, away = self.config, np.empty(6)

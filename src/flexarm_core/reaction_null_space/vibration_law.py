@@ -330,8 +330,8 @@ def _share_lost(J: Array, back: Array, velocity: Array, least: float) -> float:
     missed, had = 0.0, times(J, times(back, velocity))
     for i in range(velocity.shape[0]):
         missed += (velocity[i] - had[i]) ** 2
-    missed = math.sqrt(missed)
-    return missed / np.linalg.norm(velocity) if missed > least else 0.0
+    missed, whole = math.sqrt(missed), math.sqrt(np.dot(velocity, velocity))
+    return missed / whole if missed > least else 0.0
 
 
 @kernel
