@@ -5,6 +5,9 @@ The path's clock slows or waits (``path_clock``, ``motion_bounds``). The guard g
 * where the clock is later than ``longest_wait``, or the tool is farther from its path than ``largest_error``;
 * where braking was mixed into the law for longer than ``LONGEST_MIXED``.
 
+The base is still damped then, unless that needs braking again for so long, or keeps the arm ``QUICK`` for longer than
+braking takes: with a wrong coupling, of an arm that carries much, damping feeds what it should take away.
+
 Load (``load_observer``). Under gravity the joints are told what they lack on top of the law, along what no feedback of
 the task holds: without it they would drop there. The tool sags as far as its feedback lets it; with a
 ``load_bandwidth`` the joints are told all that they lack, the base's acceleration is known, and it does not sag.
@@ -25,6 +28,7 @@ PERIODS = 4.0  # periods, at least, of that
 LOST = 0.3  # share of the path's velocity that the tool cannot have, at which the path waits
 WATCHED = 40.0  # [rad/s] bandwidth at which an unknown load is found, where the loop is fast enough
 LOAD_SHARE = 0.5  # of the motors' efforts that an unknown load may take
+SLOWED, QUICK = 0.4, 0.3  # [s] in which an arm that gave up must have become slower than this share of its limits
 FAR = 0.1  # of the distance from its path at which the law gives up, from which on people are told
 TURN = 3.0  # [rad/m] of orientation that counts as much as a way
 LATEST = 0.1  # [s] between two samples beyond which the guard begins anew
@@ -57,6 +61,7 @@ class MotionGuard:
         """Forget earlier samples, and why the law gave up."""
         self.clock.reset()
         self.reason, self._far, self.damps = "", "", True
+        self._resting = 0.0  # [s] since the law gave up
         self._stamp: int | None = None
         self._dt = 0.0
         self._mixed = self._lost = 0.0
@@ -77,14 +82,18 @@ class MotionGuard:
             return self._far
         return ""
 
-    def begin(self, stamp: int) -> None:
-        """Take the stamp of a sample [ns]."""
+    def begin(self, stamp: int, velocity: Array) -> None:
+        """Take the stamp of a sample [ns], and how fast the joints are (n,)."""
         dt = 0.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
         if not 0.0 <= dt <= LATEST:
             self.joints.forget()
             self.base.forget()
             dt = 0.0
         self._dt, self._stamp = dt, stamp
+        if self.reason:
+            self._resting += dt
+            quick = float(np.max(np.abs(velocity) / self.limits[2])) > QUICK
+            self.damps = self.damps and not (quick and self._resting > SLOWED)
         step = max(dt, 1e-4)
         allowed = max(1.0 - self._lost / LOST, 0.0) if self._lost > 0.01 else np.inf
         self.timing[:3] = self.clock.bounds(step, allowed)

@@ -141,7 +141,7 @@ class VibrationController:
         if self._posture is None:
             self._posture = state.position.copy()
         if guard is not None:
-            guard.begin(state.stamp)
+            guard.begin(state.stamp, state.velocity)
             reference, joints = guard.clock.take(state.stamp, reference, joints)
         rests = guard is not None and bool(guard.reason)
         if rests and not self._rests:  # from the motion that there is, servos take over
