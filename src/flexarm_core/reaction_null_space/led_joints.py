@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.entrance import expect, finite
 from flexarm_core.errors import InputError
 from flexarm_core.reaction_null_space.vibration_task import carry_on
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
 LEASH = 0.5  # [rad | m] between joints and their led reference beyond which it is not that of this arm
@@ -19,11 +21,12 @@ class LedJoints:
         gives: (n, m) joint velocities that a base's rate brings about in the reference, where the law has it give way.
     """
 
-    def __init__(self, joints: int, directions: int) -> None:
-        """Begin with ``joints`` n on a base of ``directions`` m."""
-        self.gives = np.zeros((joints, directions))
-        self._none, self._still = np.zeros(directions), np.zeros(joints)
-        carry_on(self._still, self._still, self._still, 0.0, *np.empty((2, joints)))  # loads the compiled code
+    def __init__(self, model: ArmModel) -> None:
+        """Begin with an arm of n joints on a base of m directions."""
+        self._model = expect("model", model, ArmModel)
+        self.gives = np.zeros((model.n, model.m))
+        self._none, self._still = np.zeros(model.m), np.zeros(model.n)
+        carry_on(self._still, self._still, self._still, 0.0, *np.empty((2, model.n)))  # loads the compiled code
         self.let_go()
 
     def let_go(self) -> None:
@@ -33,7 +36,9 @@ class LedJoints:
 
     def take(self, at: ArmState, acceleration: Array, rate: Array) -> None:
         """Lead the joints from a state of theirs by an acceleration (n,); ``rate`` (m,) is the base's."""
-        self._last, self._rate = (at, acceleration), rate
+        self._model.check_state(at)
+        self._last = at, finite("acceleration", acceleration, self._model.n)
+        self._rate = finite("rate", rate, self._model.m)
 
     def at(self, state: ArmState, rests: bool, yields: bool) -> ArmState:
         """The reference at a sample.
@@ -44,8 +49,10 @@ class LedJoints:
             yields: whether ``gives`` counts.
 
         Raises:
-            InputError: the reference has left the joints, and the arm is not to rest; it begins anew.
+            InputError: the reference has left the joints, and the arm is not to rest; it begins anew. Or the state is
+                not that of such an arm.
         """
+        self._model.check_state(state)
         if self._last is not None:
             led, acceleration = self._last
             dt = (state.stamp - led.stamp) * 1e-9

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.entrance import expect, finite, number, numbers
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.types import Array
 
@@ -21,6 +22,7 @@ LATE = 0.3  # [rad] of phase, ``w`` times by what the loop is late: a margin of 
 
 def fastest(sampling: Sampling) -> float:
     """Largest bandwidth w [rad/s] that a loop with such a period and delay bears."""
+    expect("sampling", sampling, Sampling)
     return LATE / (sampling.delay + 1.5 * sampling.period)
 
 
@@ -33,7 +35,7 @@ class LoadObserver:
 
     def __init__(self, count: int) -> None:
         """Begin with ``count`` k coordinates."""
-        self.lacking = np.zeros(count)
+        self.lacking = np.zeros(int(number("count", count, 1.0, 1e4)))
         self._position: Array | None = None
         self._velocity = self.lacking
 
@@ -43,9 +45,11 @@ class LoadObserver:
 
     def find(self, position: Array, velocity: Array, bandwidth: float, most: Array) -> Array:
         """The load by what the coordinates did, (k,), at most ``most`` (k,); ``bandwidth`` w [rad/s]."""
+        k = len(self.lacking)
+        position, velocity = finite("position", position, k), finite("velocity", velocity, k)
+        most, w = numbers("most", most, k), number("bandwidth", bandwidth, 1e-6)
         if self._position is None:
             self._position, self._velocity = position.copy(), velocity.copy()
-        w = bandwidth
         found = w * w * (self._position - position) + 2.0 * w * (self._velocity - velocity)
         over = np.abs(found) > most
         if over.any():
@@ -57,11 +61,14 @@ class LoadObserver:
 
     def integrate(self, change: Array, most: Array) -> Array:
         """Change what was found by ``change`` (k,), to at most ``most`` (k,)."""
+        k = len(self.lacking)
+        change, most = finite("change", change, k), numbers("most", most, k)
         self.lacking = np.clip(self.lacking + change, -most, most)
         return self.lacking
 
     def advance(self, going: Array, dt: float) -> None:
         """Take the accelerations (k,) that the coordinates are believed to have for a time [s]."""
+        going, dt = finite("going", going, len(self.lacking)), number("dt", dt)
         if self._position is not None:
             self._position = self._position + (self._velocity + 0.5 * going * dt) * dt
             self._velocity = self._velocity + going * dt

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.entrance import ANY, finite, numbers
+from flexarm_core.entrance import ANY, numbers
 from flexarm_core.reaction_null_space.load_observer import LoadObserver
 from flexarm_core.reaction_null_space.path_clock import PathClock
 from flexarm_core.types import Array
@@ -133,7 +133,7 @@ class MotionGuard:
         self._lost = lost
         self.clock.advance(float(change), dt)
         self._mixed = max(self._mixed + (dt if mixed < 1.0 else -dt), 0.0)
-        self.joints.advance(finite("going", going, self.limits.shape[1]), dt)
+        self.joints.advance(going, dt)
         self.base.advance(base, dt)
         if self._mixed > LONGEST_MIXED:
             self.give_up("joint limits leave no room for the law")

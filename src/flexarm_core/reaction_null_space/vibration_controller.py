@@ -93,7 +93,7 @@ class VibrationController:
         self._nothing = np.zeros(0)
         self._no_axes = np.zeros((0, model.n)), np.zeros((0, model.m))
         self._nothing_to_do = (NO_GOAL, self._still, True, False, *self._no_axes)
-        self._joints = LedJoints(model.n, model.m)
+        self._joints = LedJoints(model)
         self.reset()
 
     @property
