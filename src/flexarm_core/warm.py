@@ -38,12 +38,8 @@ from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
 from flexarm_core.pipeline import whole_reference
 from flexarm_core.reaction_null_space.base_selection import BaseSelection, servo_inertia
 from flexarm_core.reaction_null_space.null_space import damped_inverse
-from flexarm_core.reaction_null_space.vibration_controller import (
-    LAWS,
-    REALISATIONS,
-    VibrationController,
-    VibrationControllerConfig,
-)
+from flexarm_core.reaction_null_space.vibration_config import LAWS, REALISATIONS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.reaction_null_space.vibration_gain import vibration_gain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description

@@ -18,7 +18,7 @@ from flexarm_core.errors import FlexarmError, InputError
 from flexarm_core.pipeline.vibration_stage import POSTURES
 from flexarm_core.reaction_null_space.conditioning_map import ConditioningMapConfig, map_conditioning
 from flexarm_core.reaction_null_space.sampling import DRIVES
-from flexarm_core.reaction_null_space.vibration_controller import LAWS, REALISATIONS, TASKS
+from flexarm_core.reaction_null_space.vibration_config import LAWS, REALISATIONS, TASKS
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
@@ -97,7 +97,7 @@ class RnsVibrationController(ArmNode):
             "load_bandwidth",
             "double",
             0.0,
-            "at which an unknown constant load is found and carried; 0: it is not",
+            "at which an unknown constant load is found and carried, so that the tool does not sag; 0: it does",
             "rad/s",
             0.0,
             100.0,

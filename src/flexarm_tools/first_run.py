@@ -14,7 +14,7 @@ from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.reaction_null_space.stability import largest_stable_damping_ratio
-from flexarm_core.reaction_null_space.vibration_controller import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.static_equilibrium import static_equilibrium
 from flexarm_core.types import ArmState, Array

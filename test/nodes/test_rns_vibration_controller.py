@@ -13,7 +13,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
 from flexarm_core.reaction_null_space.motion_guard import joint_limits
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as Reference

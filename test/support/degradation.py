@@ -14,7 +14,8 @@ from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.motion_guard import joint_limits
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.reaction_null_space.stability import Margin, check_gains
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 from flexarm_sim.backend import PlantDivergedError

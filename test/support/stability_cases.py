@@ -16,7 +16,7 @@ from flexarm_core.reaction_null_space.linear_law import ToolTask
 from flexarm_core.reaction_null_space.sampled_model import SampledModel
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.reaction_null_space.stability import StabilityLimit, check_gains, postures_after_hits
-from flexarm_core.reaction_null_space.vibration_controller import TASKS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import TASKS, VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 

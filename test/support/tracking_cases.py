@@ -31,7 +31,8 @@ from flexarm_core.reaction_null_space.linear_plant import linear_plant
 from flexarm_core.reaction_null_space.sampled_model import DRIFT
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.reaction_null_space.stability import check_gains, postures_after_hits
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, CartesianReference
 

@@ -16,7 +16,8 @@ from flexarm_core.path.line import LinePath, LinePathConfig
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.vibration_stage import VibrationStage
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig

@@ -7,9 +7,12 @@ import numpy as np
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.linear_law import ToolTask
+from flexarm_core.reaction_null_space.load_observer import fastest
+from flexarm_core.reaction_null_space.motion_guard import WATCHED
 from flexarm_core.reaction_null_space.sampling import Sampling
 from flexarm_core.reaction_null_space.stability import Margin, check_gains, postures_after_hits
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
 POSTURES = ("first", "desired_joint_reference")
@@ -75,6 +78,8 @@ class VibrationStage:
         self.controller, self.sampling, self.source, self.posture, self.task = (
             controller, sampling, source, posture, task,
         )  # fmt: skip
+        if controller.guard is not None and sampling is not None:
+            controller.guard.watched = min(WATCHED, fastest(sampling))
         self._looked_at: tuple[VibrationControllerConfig, ToolTask, Array] | None = None  # where gains hold
         self.reset()
         if self._quiet and task is not None:
@@ -222,6 +227,11 @@ class VibrationStage:
         Takes some 0.5 s.
         """
         assert self.sampling is not None
+        if config.load_bandwidth > fastest(self.sampling):
+            raise ConfigError(
+                f"load_bandwidth is {config.load_bandwidth:g} rad/s, at most {fastest(self.sampling):.3g} rad/s with"
+                f" {self.sampling}"
+            )
         task = self.task or ToolTask()
         if tool is not None:
             frame = "" if tool.frame == self.controller.model.base_frame else tool.frame

@@ -20,7 +20,7 @@ from flexarm_core.reaction_null_space.base_selection import BaseSelection, servo
 from flexarm_core.reaction_null_space.linear_plant import LinearPlant, gravity_stiffness
 from flexarm_core.reaction_null_space.null_space import damped_inverse
 from flexarm_core.reaction_null_space.torque_law import torque_law_gain
-from flexarm_core.reaction_null_space.vibration_controller import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration_law import giving_way
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array

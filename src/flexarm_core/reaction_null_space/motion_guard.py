@@ -3,24 +3,22 @@
 The path's clock slows or waits (``path_clock``, ``motion_bounds``). The guard gives up, for good, with a reason,
 
 * where the clock is later than ``longest_wait``, or the tool is farther from its path than ``largest_error``;
-* where braking was mixed into the law for longer than ``LONGEST_MIXED``;
-* where a load that the model does not know does work on the arm under gravity: what is not held would be dropped.
+* where braking was mixed into the law for longer than ``LONGEST_MIXED``.
 
-Load. With ``qr'' = `` what the joints were told, less ``d``,
+The base is still damped then, unless that needs braking again for so long, or keeps the arm ``QUICK`` for longer than
+braking takes: with a wrong coupling, of an arm that carries much, damping feeds what it should take away.
 
-    d = w^2 (qr - q) + 2 w (qr' - qd),      d -> the accelerations that an unknown constant load takes away
-
-of second order with the bandwidth ``w``. With a ``load_bandwidth`` the joints are told ``d`` on top of the law, which
-then carries the load, and the law's own feedback of the tool leaves no sag.
+Load (``load_observer``). Under gravity the joints are told what they lack on top of the law, along what no feedback of
+the task holds: without it they would drop there. The tool sags as far as its feedback lets it; with a
+``load_bandwidth`` the joints are told all that they lack, the base's acceleration is known, and it does not sag.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from flexarm_core.entrance import ANY, finite, numbers
+from flexarm_core.entrance import ANY, numbers
+from flexarm_core.reaction_null_space.load_observer import LoadObserver
 from flexarm_core.reaction_null_space.path_clock import PathClock
 from flexarm_core.types import Array
 
@@ -28,23 +26,12 @@ LONGEST_MIXED = 0.2  # [s] for which law and braking may be mixed
 NEAR_TIME = 0.03  # [s] within which a limit of the velocity is approached
 PERIODS = 4.0  # periods, at least, of that
 LOST = 0.3  # share of the path's velocity that the tool cannot have, at which the path waits
-WATCHED = 20.0  # [rad/s] bandwidth at which an unknown load is looked for where it is not held
+WATCHED = 40.0  # [rad/s] bandwidth at which an unknown load is found, where the loop is fast enough
 LOAD_SHARE = 0.5  # of the motors' efforts that an unknown load may take
-DROP_SPEED = 0.05  # share of velocity limits at which the arm has the energy that an unknown load may give it
-OWN_SHARE = 0.5  # of the arm's energy that a mass which the model does not know may seem to give it
-DROPPED = 0.12  # [s] for which a load gives the arm energy without a break: a push is shorter
-FORGET = 1.0  # [s] in which that energy is forgotten
+SLOWED, QUICK = 0.4, 0.3  # [s] in which an arm that gave up must have become slower than this share of its limits
+FAR = 0.1  # of the distance from its path at which the law gives up, from which on people are told
 TURN = 3.0  # [rad/m] of orientation that counts as much as a way
 LATEST = 0.1  # [s] between two samples beyond which the guard begins anew
-
-
-@dataclass(slots=True)
-class _Load:
-    """Joints as they were told to move, and the accelerations that they lack."""
-
-    position: Array
-    velocity: Array
-    lacking: Array
 
 
 class MotionGuard:
@@ -53,29 +40,33 @@ class MotionGuard:
     Attributes:
         clock: of the path.
         limits: (4, n) lower and upper position, velocity, effort.
+        watched: bandwidth at which a load on the joints is found where nobody says another [rad/s].
+        joints: load on them.
+        base: load on it.
         reason: why the law gave up; empty: it did not.
         damps: whether the base is still damped then.
         timing: (7,) of the law's sample: rate r' that the clock wants, least, most, time in which limits are
             approached; then r', the share of base feedback and that of the law against braking.
     """
 
-    def __init__(self, limits: Array, longest_wait: float, weighs: bool = True) -> None:
-        """Begin; ``limits`` (4, n), ``longest_wait`` [s], ``weighs``: whether loads have a weight."""
-        self._weighs = weighs
+    def __init__(self, limits: Array, longest_wait: float, directions: int) -> None:
+        """Begin; ``limits`` (4, n), ``longest_wait`` [s], ``directions`` m of the base."""
         self.limits = numbers("limits", limits, 4, ANY)
-        self.clock = PathClock(longest_wait)
+        self.joints, self.base = LoadObserver(self.limits.shape[1]), LoadObserver(directions)
+        self.clock, self.watched = PathClock(longest_wait), WATCHED
         self.timing = np.zeros(7)
         self.reset()
 
     def reset(self) -> None:
         """Forget earlier samples, and why the law gave up."""
         self.clock.reset()
-        self.reason, self.damps = "", True
+        self.reason, self._far, self.damps = "", "", True
+        self._resting = 0.0  # [s] since the law gave up
         self._stamp: int | None = None
         self._dt = 0.0
-        self._mixed = self._work = self._kinetic = 0.0
-        self._lost = self._dropping = 0.0
-        self._load: _Load | None = None
+        self._mixed = self._lost = 0.0
+        self.joints.forget()
+        self.base.forget()
 
     @property
     def remark(self) -> str:
@@ -87,89 +78,63 @@ class MotionGuard:
             return f"joint limits: the path is {late:.2f} s late and runs at {rate:.2f} of its speed"
         if self._mixed > 0.0:
             return "joint limits: the arm brakes"
+        if self._far:
+            return self._far
         return ""
 
-    @property
-    def lacking(self) -> Array:
-        """(n,) accelerations that the joints fall short of what they are told."""
-        return np.zeros(self.limits.shape[1]) if self._load is None else self._load.lacking
-
-    def begin(self, stamp: int) -> None:
-        """Take the stamp of a sample [ns]."""
+    def begin(self, stamp: int, velocity: Array) -> None:
+        """Take the stamp of a sample [ns], and how fast the joints are (n,)."""
         dt = 0.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
         if not 0.0 <= dt <= LATEST:
-            self._load, dt = None, 0.0
+            self.joints.forget()
+            self.base.forget()
+            dt = 0.0
         self._dt, self._stamp = dt, stamp
+        if self.reason:
+            self._resting += dt
+            quick = float(np.max(np.abs(velocity) / self.limits[2])) > QUICK
+            self.damps = self.damps and not (quick and self._resting > SLOWED)
         step = max(dt, 1e-4)
         allowed = max(1.0 - self._lost / LOST, 0.0) if self._lost > 0.01 else np.inf
         self.timing[:3] = self.clock.bounds(step, allowed)
         self.timing[3] = max(NEAR_TIME, PERIODS * step)
 
+    def keep_near(self, distance: float, largest: float) -> None:
+        """Give up where the tool is farther from its path than ``largest`` [m], and say where it is ``FAR`` from it."""
+        self._far = f"the tool is {distance:.2g} m from its path" if distance > FAR * largest else ""
+        if distance > largest:
+            self.give_up(f"the tool is {distance:.3g} m from its path, at most {largest:g} m")
+
     def find_load(self, position: Array, velocity: Array, bandwidth: float, inertia: Array) -> Array:
-        """Accelerations (n,) that the joints lack, by what they were told and did.
+        """Accelerations (n,) that the joints lack.
 
         Args:
             position: (n,) measured.
             velocity: (n,) measured.
-            bandwidth: w [rad/s]; 0: the load is not held, only looked for.
+            bandwidth: w [rad/s].
             inertia: (n,) of each joint.
         """
-        w, load = bandwidth or WATCHED, self._load
-        if load is None:
-            return np.zeros(len(position))
-        found = w * w * (load.position - position) + 2.0 * w * (load.velocity - velocity)
-        most = LOAD_SHARE * self.limits[3] / inertia
-        over = np.abs(found) > most
-        if over.any():
-            found = np.clip(found, -most, most)
-            load.position = np.where(over, position + found / (w * w), load.position)
-            load.velocity = np.where(over, velocity, load.velocity)
-        load.lacking = found
-        if bandwidth == 0.0:
-            power = -float(np.sum(inertia * found * velocity))
-            self._work = max(self._work + (power - self._work / FORGET) * self._dt, 0.0)
-            speed = DROP_SPEED * np.minimum(self.limits[2], 5.0)
-            kinetic = 0.5 * float(np.sum(inertia * velocity * velocity))
-            self._kinetic = max(self._kinetic * (1.0 - self._dt / FORGET), kinetic)
-            self._dropping = self._dropping + self._dt if power > 0.0 else 0.0
-            allowed = OWN_SHARE * self._kinetic + 0.5 * float(np.sum(inertia * speed * speed))
-            if self._weighs and self._work > allowed and self._dropping > DROPPED:
-                self.give_up("a load or force that the model does not know moves the arm: set load_bandwidth")
-            return np.zeros(len(position))
-        return found
+        return self.joints.find(position, velocity, bandwidth, LOAD_SHARE * self.limits[3] / inertia)
 
     def integrate(self, error: Array, gain: float, inertia: Array) -> Array:
         """Accelerations (n,) that hold a load: the integral of ``gain`` [1/s^3] times the servos' error (n,)."""
-        if self._load is None or gain == 0.0:
-            return np.zeros(len(error))
-        most = LOAD_SHARE * self.limits[3] / inertia
-        held: Array = np.clip(self._load.lacking + gain * self._dt * error, -most, most)
-        self._load.lacking = held
-        return held
+        return self.joints.integrate(gain * self._dt * error, LOAD_SHARE * self.limits[3] / inertia)
 
-    def end(self, told: Array, position: Array, velocity: Array, held: bool, lost: float) -> None:
-        """Take what the joints were told in this sample.
+    def end(self, going: Array, base: Array, lost: float) -> None:
+        """Take what joints and base are believed to do in this sample.
 
         Args:
-            told: (n,) accelerations of the law, as they were bounded.
-            position: (n,) measured.
-            velocity: (n,) measured.
-            held: whether lacking accelerations were added to them.
+            going: (n,) accelerations that the joints were told, as they were bounded, less those that they lack.
+            base: (m,) accelerations of the base.
             lost: share of the path's velocity that the tool cannot have.
         """
-        n = self.limits.shape[1]
-        position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         dt = max(self._dt, 1e-4)
         change, _, mixed = self.timing[4:]
         self._lost = lost
         self.clock.advance(float(change), dt)
         self._mixed = max(self._mixed + (dt if mixed < 1.0 else -dt), 0.0)
-        if self._load is None:
-            self._load = _Load(position.copy(), velocity.copy(), np.zeros(len(position)))
-        load = self._load
-        going = told if held else told - load.lacking
-        load.position = load.position + (load.velocity + 0.5 * going * dt) * dt
-        load.velocity = load.velocity + going * dt
+        self.joints.advance(going, dt)
+        self.base.advance(base, dt)
         if self._mixed > LONGEST_MIXED:
             self.give_up("joint limits leave no room for the law")
         if self.clock.exhausted:

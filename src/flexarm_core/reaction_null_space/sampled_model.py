@@ -28,7 +28,7 @@ from flexarm_core.reaction_null_space.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.linear_law import LinearLaw, ToolTask, linear_law
 from flexarm_core.reaction_null_space.linear_plant import linear_plant
 from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.vibration_controller import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.vibration_controller import LONGEST_GAP
+from flexarm_core.reaction_null_space.led_joints import LONGEST_GAP
 
 DRIVES = ("effort", "velocity", "position")
 

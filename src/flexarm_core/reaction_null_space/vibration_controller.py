@@ -35,91 +35,22 @@ J, J_b             tool Jacobian of the arm, of the base
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import pose_error
 from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.led_joints import LedJoints
 from flexarm_core.reaction_null_space.motion_guard import TURN, MotionGuard
+from flexarm_core.reaction_null_space.vibration_config import LAWS, VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration_law import FREE_GOAL, NO_GOAL, TOOL_GOAL, sample
-from flexarm_core.reaction_null_space.vibration_task import carry_on, pull, tool_task
+from flexarm_core.reaction_null_space.vibration_task import Goal, goal_of, pull, tool_task
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks, ToolKinematics
-from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference, all_finite
+from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
-LAWS = ("reactionless", "torque", "resolved_acceleration")
-TASKS = ("tool_path", "joint_path", "hold", "none")
-REALISATIONS = ("computed_torque", "joint_servo")
-Goal = CartesianReference | JointReference | None
-LEASH = 0.5  # [rad | m] between joints and their led reference beyond which it is not that of this arm
 BRAKING = 4.0  # [1/s] at which joints are brought to rest, all in proportion
 REST_BANDWIDTH = 2.0  # [rad/s] at which an arm that was brought to rest finds what load it carries
-LONGEST_GAP = 0.1  # [s] between two samples over which a joint reference is carried on
-
-
-@dataclass(frozen=True, slots=True)
-class VibrationControllerConfig:
-    """Settings of the controller; every one may change between two samples.
-
-    Attributes:
-        law: ``reactionless`` (12, 15), ``torque`` (16) or ``resolved_acceleration`` (the plain law, for comparison).
-        task: ``tool_path`` follows a CartesianReference, ``joint_path`` a JointReference as far as the base lets it,
-            ``hold`` goes back to the first posture so far, ``none`` leaves u = 0.
-        realisation: how the accelerations are made to happen: ``computed_torque`` or ``joint_servo``.
-        position_gain: G_p, of the tool, the joint reference or the held posture [1/s^2].
-        velocity_gain: G_d [1/s].
-        posture_gain: ``tool_path``: of the joints along what base and tool leave free, to a JointReference where one is
-            given, else to the first posture [1/s^2]; 0: there they are only damped.
-        servo_position_gain: of each joint's servo [1/s^2].
-        servo_velocity_gain: of each joint's servo [1/s].
-        vibration_damping: whether the base feedback G_b is in force.
-        damping_ratio: zeta from which G_b is chosen at every sample.
-        vibration_gain: literal g_b [1/s], of ``torque`` [N*s/m | N*m*s/rad]; 0 = by damping_ratio.
-        joint_damping: G_m [1/s].
-        coupling_threshold: singular value of H_bm, relative to ``sqrt(tr H_b tr H_m)``, below which it is damped.
-        tool_threshold: singular value of Jbar, relative to the norm of J, below which it is damped.
-        load_bandwidth: at which an unknown constant load is found and carried [rad/s]; 0: it is not. Used with limits.
-        longest_wait: by which the path may be late before the law gives up [s]. Used with limits.
-        largest_error: of the tool, at which the law gives up [m], 3 rad of orientation counting as 1 m. Used with
-            limits.
-    """
-
-    law: str = "reactionless"
-    task: str = "tool_path"
-    realisation: str = "computed_torque"
-    position_gain: float = 400.0
-    velocity_gain: float = 200.0
-    posture_gain: float = 0.0
-    servo_position_gain: float = 900.0
-    servo_velocity_gain: float = 60.0
-    vibration_damping: bool = True
-    damping_ratio: float = 0.7
-    vibration_gain: float = 0.0
-    joint_damping: float = 1.0
-    coupling_threshold: float = 0.01
-    tool_threshold: float = 0.02
-    load_bandwidth: float = 0.0
-    longest_wait: float = 2.0
-    largest_error: float = 0.2
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
-        if self.law not in LAWS:
-            raise ConfigError(f"law '{self.law}' is unknown; valid: {', '.join(LAWS)}")
-        if self.task not in TASKS:
-            raise ConfigError(f"task '{self.task}' is unknown; valid: {', '.join(TASKS)}")
-        if self.realisation not in REALISATIONS:
-            raise ConfigError(f"realisation '{self.realisation}' is unknown; valid: {', '.join(REALISATIONS)}")
-        gains = ("position_gain", "velocity_gain", "posture_gain", "servo_position_gain", "servo_velocity_gain")
-        for name in (*gains, "damping_ratio", "vibration_gain", "joint_damping", "load_bandwidth", "longest_wait"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"{name} must be a number >= 0, got {getattr(self, name)}")
-        if not self.largest_error > 0.0:
-            raise ConfigError(f"largest_error must be positive, got {self.largest_error}")
-        for name in ("coupling_threshold", "tool_threshold"):
-            if not 0.0 < getattr(self, name) < 1.0:
-                raise ConfigError(f"{name} must lie in (0, 1), got {getattr(self, name)}")
 
 
 class VibrationController:
@@ -154,17 +85,15 @@ class VibrationController:
         self.model = model
         self.selection = BaseSelection(model) if selection is None else selection
         lying = model.blocks(ArmState(0, np.full(model.n, 0.3), *np.zeros((2, model.n))[:1], *np.zeros((2, model.m))))
-        weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
-        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait, weighs)
+        self._weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
+        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait, model.m)
         self.config = config
         self._unbounded, self._untimed = np.empty((4, 0)), np.zeros(7)
         self._none, self._still = np.zeros(model.m), np.zeros(model.n)
         self._nothing = np.zeros(0)
         self._no_axes = np.zeros((0, model.n)), np.zeros((0, model.m))
         self._nothing_to_do = (NO_GOAL, self._still, True, False, *self._no_axes)
-        self._gives = np.zeros((model.n, model.m))  # joint velocities that a base's rate brings about in the reference
-        # loads the compiled code that the first sample does not need
-        carry_on(self._still, self._still, self._still, 0.0, *np.empty((2, model.n)))
+        self._joints = LedJoints(model)
         self.reset()
 
     @property
@@ -175,28 +104,16 @@ class VibrationController:
     @config.setter
     def config(self, config: VibrationControllerConfig) -> None:
         self._config = config
-        self._gains = np.array(
-            [
-                config.damping_ratio,
-                config.vibration_gain,
-                config.joint_damping,
-                config.coupling_threshold,
-                config.tool_threshold,
-                config.position_gain,
-                config.velocity_gain,
-            ]
-        )
-        self._resting_gains = self._gains.copy()
-        self._resting_gains[2] = BRAKING
+        self._gains = config.gains(config.joint_damping)
+        self._resting_gains = config.gains(BRAKING)
         if self.guard is not None:
             self.guard.clock.longest = config.longest_wait
 
     def reset(self) -> None:
         """Forget the held posture and the joint reference: both begin at the next sample."""
         self._posture: Array | None = None
-        self._led: tuple[ArmState, Array] | None = None  # joint reference of the servos, and its acceleration
-        self._rate = self._none  # of the base when it was led
-        self._rests = False
+        self._joints.let_go()
+        self._rests, self._correction = False, self._nothing
         if self.guard is not None:
             self.guard.reset()
 
@@ -220,22 +137,22 @@ class VibrationController:
         """
         config, model, guard = self.config, self.model, self.guard
         model.check_state(state)
-        self._goal(reference, joints)
+        goal_of(config.task, reference, joints, model.n)
         if self._posture is None:
             self._posture = state.position.copy()
         if guard is not None:
-            guard.begin(state.stamp)
+            guard.begin(state.stamp, state.velocity)
             reference, joints = guard.clock.take(state.stamp, reference, joints)
         rests = guard is not None and bool(guard.reason)
         if rests and not self._rests:  # from the motion that there is, servos take over
-            self._led = None
+            self._joints.let_go()
         self._rests = rests
         led = rests or config.realisation == "joint_servo"
-        at = self._lead(state) if led else state
+        at = self._joints.at(state, rests, config.law == "torque") if led else state
         blocks = model.blocks(at)
         n, m = model.n, model.m
-        values, out = np.empty(min(self.selection.count, n)), np.empty((5, max(n, m)))
-        task = self._nothing_to_do if rests else self._task(at, state, self._goal(reference, joints))
+        values, out = np.empty(min(self.selection.count, n)), np.empty((6, max(n, m)))
+        task = self._nothing_to_do if rests else self._task(at, state, goal_of(config.task, reference, joints, model.n))
         rank, damping, restricted, lost = sample(
             blocks.H_b,
             blocks.H_bm,
@@ -260,24 +177,27 @@ class VibrationController:
             *task,
             self._nothing if rests else self._free_motion(at, joints),
             self._nothing if rests else self._heading(reference, joints, len(task[1])),
+            self._correction,
             at.position,
             state.velocity,
             self._unbounded if guard is None else guard.limits,
-            self._still if guard is None or led or config.load_bandwidth > 0.0 else guard.lacking,
+            *self._lacking(state, led, blocks),
+            self._weighs,
+            config.load_bandwidth > 0.0,
             self._untimed if guard is None else guard.timing,
             out,
-            self._gives,
+            self._joints.gives,
             values,
         )
         acceleration, effort, base, reaction, momentum = out[0, :n], out[1, :n], out[2, :m], out[3, :m], out[4, :m]
         if guard is not None:
-            guard.end(acceleration, state.position, state.velocity, led or config.load_bandwidth > 0.0, lost)
+            guard.end(acceleration - out[5, :n], base, lost)
         answer = JointReference(stamp=state.stamp, acceleration=acceleration, effort=effort)
         if led:
-            self._led, self._rate = (at, acceleration), state.deflection_rate
+            self._joints.take(at, acceleration, state.deflection_rate)
             answer = JointReference(state.stamp, at.position, at.velocity, acceleration, effort)
         else:
-            self._led = None
+            self._joints.let_go()
         return answer, BaseReaction(
             stamp=state.stamp,
             wrench_on_base_in_base=model.wrench_on_base(state, acceleration, base),
@@ -290,29 +210,11 @@ class VibrationController:
             vibration_damping=config.vibration_damping and config.law != "resolved_acceleration",
         )
 
-    def _goal(self, reference: CartesianReference | None, joints: JointReference | None) -> Goal:
-        """The reference that the task follows, checked."""
-        if self.config.task == "tool_path":
-            if reference is None:
-                raise InputError("task 'tool_path' needs a CartesianReference")
-            values = (reference.position, reference.rotation.ravel(), reference.velocity, reference.acceleration)
-            if not all_finite(*values):
-                raise InputError("CartesianReference is not finite")
-        elif self.config.task == "joint_path" and (joints is None or joints.position is None):
-            raise InputError("task 'joint_path' needs a JointReference with a position")
-        for name in ("position", "velocity", "acceleration") if joints is not None else ():
-            value = getattr(joints, name)
-            if value is not None and not (value.shape == (self.model.n,) and all_finite(value)):
-                raise InputError(f"JointReference {name} is {value}, expected {self.model.n} finite numbers")
-        return {"tool_path": reference, "joint_path": joints}.get(self.config.task)
-
     def _servo(self, at: ArmState, state: ArmState, led: bool, blocks: DynamicsBlocks) -> Array:
-        """Accelerations (n,) that the joints' servos ask for, and those that carry an unknown load."""
+        """Accelerations (n,) that the joints' servos ask for, with those that carry an unknown load."""
         config, guard = self.config, self.guard
         if not led:
-            if guard is None:
-                return self._still
-            return guard.find_load(state.position, state.velocity, config.load_bandwidth, np.diag(blocks.H_m))
+            return self._still
         asked = np.empty(self.model.n)
         pull(
             config.servo_position_gain, config.servo_velocity_gain, at.position, at.velocity, self._still,
@@ -325,6 +227,16 @@ class VibrationController:
             asked += guard.integrate(at.position - state.position, gain, np.diag(blocks.H_m))
         return asked
 
+    def _lacking(self, state: ArmState, led: bool, blocks: DynamicsBlocks) -> tuple[Array, Array]:
+        """Accelerations that an unknown load takes away: of joints (n,) that no servos hold, and of the base (m,)."""
+        guard, bandwidth = self.guard, self.config.load_bandwidth
+        joints, base = self._still, self._none
+        if guard is not None and not led:
+            joints = guard.find_load(state.position, state.velocity, bandwidth or guard.watched, np.diag(blocks.H_m))
+        if guard is not None and bandwidth > 0.0:
+            base = guard.base.find(state.deflection, state.deflection_rate, bandwidth, np.full(self.model.m, np.inf))
+        return joints, base
+
     def _heading(self, tool: CartesianReference | None, joints: JointReference | None, count: int) -> Array:
         """Velocity of the path that the task follows, of the tool's tracked axes or of the joints, at rate 1."""
         if self.config.task == "tool_path" and tool is not None:
@@ -332,28 +244,6 @@ class VibrationController:
         if self.config.task == "joint_path" and joints is not None and joints.velocity is not None:
             return np.ascontiguousarray(joints.velocity)
         return np.zeros(count)
-
-    def _lead(self, state: ArmState) -> ArmState:
-        """The joint reference at a sample, over an undeflected base: where its last acceleration has led it since."""
-        if self._led is not None:
-            led, acceleration = self._led
-            dt = (state.stamp - led.stamp) * 1e-9
-            if 0.0 <= dt <= LONGEST_GAP:
-                position, velocity = np.empty(self.model.n), np.empty(self.model.n)
-                carry_on(led.position, led.velocity, acceleration, dt, position, velocity)
-                if not np.abs(position - state.position).max() <= LEASH:
-                    self._led = None
-                    if self._rests:
-                        return ArmState(state.stamp, state.position, state.velocity, self._none, self._none)
-                    raise InputError(
-                        f"the reference of the joint servos has left the joints by more than {LEASH:g} rad or m, which"
-                        " are stuck, or pushed, or sampled too slowly for the gains; it sets out anew from them"
-                    )
-                if self.config.law == "torque":
-                    velocity = velocity + self._gives @ (state.deflection_rate - self._rate)
-                return ArmState(state.stamp, position, velocity, self._none, self._none)
-        velocity = state.velocity if self._rests else self._still
-        return ArmState(state.stamp, state.position, velocity, self._none, self._none)
 
     def _task(self, at: ArmState, measured: ArmState, goal: Goal) -> tuple[int, Array, bool, bool, Array, Array]:
         """What the task asks for at a state of the joints: goal, wish, projected, absolute, J_m, J_b of ``sample``."""
@@ -378,7 +268,7 @@ class VibrationController:
                 J_m,
                 J_b,
             )
-            self._watch(goal, kinematics)
+            self._correction = self._watch(goal, kinematics)
             absolute = goal.frame == self.model.world_frame
             return TOOL_GOAL, wish[:count], projected, absolute, J_m[:count], J_b[:count]
         if isinstance(goal, JointReference):
@@ -390,16 +280,16 @@ class VibrationController:
             return FREE_GOAL, wish, True, False, *self._no_axes
         return NO_GOAL, self._still, projected, False, *self._no_axes
 
-    def _watch(self, goal: CartesianReference, tool: ToolKinematics) -> None:
-        """Give up where the tool is too far from its path."""
+    def _watch(self, goal: CartesianReference, tool: ToolKinematics) -> Array:
+        """Velocity at which the law corrects the tool, of its tracked axes; give up where it is too far off."""
         if self.guard is None:
-            return
-        away = np.empty(6)
+            return self._nothing
+        config, away = self.config, np.empty(6)
         pose_error(goal.position, np.ascontiguousarray(goal.rotation), tool.position, tool.rotation, away)
+        correction: Array = away[goal.axes] * (config.position_gain / max(config.velocity_gain, 1.0))
         away[3:] /= TURN
-        distance = float(np.linalg.norm(away[goal.axes]))
-        if distance > self.config.largest_error:
-            self.guard.give_up(f"the tool is {distance:.3g} m from its path, at most {self.config.largest_error:g} m")
+        self.guard.keep_near(float(np.linalg.norm(away[goal.axes])), config.largest_error)
+        return correction
 
     def _free_motion(self, at: ArmState, joints: JointReference | None) -> Array:
         """Accelerations (n,) along what base and tool leave free; empty: there the joints are only damped."""

@@ -21,6 +21,7 @@ from flexarm_core.reaction_null_space.small_matrices import backward, cholesky, 
 from flexarm_core.types import Array
 
 REACTIONLESS, TORQUE, RESOLVED_ACCELERATION = 0, 1, 2
+SLOWEST = 0.02  # [m/s] of a correction of the tool that cannot be had, which counts
 NO_GOAL, FREE_GOAL, TOOL_GOAL = 0, 1, 2  # nothing, accelerations within the null space, of the tool
 
 
@@ -136,10 +137,14 @@ def sample(
     J_b: Array,
     posture: Array,
     heading: Array,
+    correction: Array,
     position: Array,
     measured_velocity: Array,
     limits: Array,
     lacking: Array,
+    base_lacking: Array,
+    carries: bool,
+    wholly: bool,
     clock: Array,
     out: Array,
     gives: Array,
@@ -167,7 +172,7 @@ def sample(
         velocity: (n,) joint velocities at which the law is evaluated.
         deflection: (m,) measured.
         rate: (m,) measured.
-        servo: (n,) accelerations that the servos ask for; without them, those that hold a load that was found.
+        servo: (n,) accelerations that the servos ask for, where ``led``.
         goal: one of the codes above.
         wish: ``FREE_GOAL``: (n,) accelerations; ``TOOL_GOAL``: (a,) ``xdd_d + G_d ed + G_p e - dJ v`` of tracked axes.
         projected: whether the goal is served within the null space.
@@ -177,22 +182,27 @@ def sample(
         J_b: (a, m) the same of the elastic joints.
         posture: (n,) accelerations of the joints along what ``TOOL_GOAL`` leaves free; empty: there they are damped.
         heading: (a,) or (n,) velocity of the path that the goal follows; empty: it follows none.
+        correction: (a,) velocity at which ``TOOL_GOAL`` brings the tool back to its path; used with limits.
         position: (n,) of the joints at which the law is evaluated.
         measured_velocity: (n,) of the joints.
         limits: (4, n) lower and upper position, velocity, effort; (4, 0): the motion is not bounded.
         lacking: (n,) accelerations that joints are found to fall short of what they are told; used with limits.
+        base_lacking: (m,) the same of the base.
+        carries: whether ``lacking`` are added to the law, along what no feedback of the goal holds.
+        wholly: whether they are added to it along all.
         clock: (7,) rate r' that the path's clock wants, least, most, time in which a limit is approached; gets r', the
             share of base feedback, the share of the law against braking (see ``motion_bounds``).
-        out: (5, max(n, m)) gets joint accelerations and efforts; acceleration of the base, reaction, coupling momentum.
+        out: (6, max(n, m)) gets joint accelerations and efforts; acceleration of the base, reaction, coupling momentum;
+            accelerations by which the joints still will fall short.
         gives: (n, m) gets what :func:`giving_way` says, where ``led`` by ``TORQUE``.
         values: (min(k, n),) gets the singular values of the coupling.
 
     Returns:
         Rank of the coupling, largest damping factor, smallest singular value of the restricted Jacobian, 0 if there is
-        none, and the share of the path's velocity that the tool cannot have.
+        none, and the share of the path's velocity, or of its correction, that the tool cannot have.
     """
     n, m = H_m.shape[0], H_b.shape[0]
-    L, load = np.empty((m, m)), times(K_b, deflection) + times(D_b, rate) + c_b
+    L, load = np.empty((m, m)), times(K_b, deflection) + times(D_b, rate) + c_b + times(H_b, base_lacking)
     cholesky(H_b, L)
     rows, damping = select(H_b, K_b, S, soft, gains[0], gains[1])
     k = rows.shape[0]
@@ -230,7 +240,10 @@ def sample(
         feedback = solve_definite(moved, times(H_m, feedback))
 
     acceleration, restricted = particular.copy(), 0.0
+    loose = lacking.copy() if carries or wholly else still
     if goal == FREE_GOAL:
+        if not wholly:
+            loose = times(row_space[:rank].T, times(row_space[:rank], loose)) if projected else still
         extra = wish - particular if absolute else wish.copy()
         if projected:
             extra -= times(row_space[:rank].T, times(row_space[:rank], extra))
@@ -257,6 +270,8 @@ def sample(
         served = min(max(n - (rank if projected else 0), 1), min(a, n))
         restricted = restrictions[served - 1] if served else 0.0
         acceleration += times(back, asked)
+        if not wholly:
+            loose = loose - times(space[:tool_rank].T, times(space[:tool_rank], loose))
         if bounded:
             felt = times(J_m, feedback)
             if absolute:
@@ -269,12 +284,7 @@ def sample(
                 left -= times(space[:tool_rank].T, times(space[:tool_rank], left))
                 feedback -= left
             along = times(back, heading)
-            missed, whole = 0.0, 0.0
-            had = times(J, along)
-            for i in range(a):
-                missed += (heading[i] - had[i]) ** 2
-                whole += heading[i] ** 2
-            lost = math.sqrt(missed / whole) if whole > 1e-18 else 0.0
+            lost = max(_share_lost(J, back, heading, 1e-9), _share_lost(J, back, correction, SLOWEST))
         if posture.size:
             extra = posture - acceleration
             if projected:
@@ -285,7 +295,7 @@ def sample(
     if yields:
         effort = times(H_m, said + acceleration - particular)
         acceleration = solve_definite(moved, effort + pushed)  # unselected directions take part in it
-    served = times(yielding_inertia(H_b, H_bm, H_m, rows) if led else H_m - _coupled_inertia(L, H_bm), servo)
+    served = times(yielding_inertia(H_b, H_bm, H_m, rows) if led else H_m - _coupled_inertia(L, H_bm), servo + loose)
     if bounded:
         inertia, biased = H_m, c_m + D_m * velocity + served
         if not led:
@@ -293,8 +303,8 @@ def sample(
             biased = biased + times(H_bm.T, base_acceleration(L, H_bm, load, still))
         quiet = times(inverse, -times(rows, dH_bm_qd)) if law == REACTIONLESS else still
         clock[4], clock[5], clock[6] = bound_motion(
-            acceleration, along, feedback, quiet, inertia, biased, position, velocity, limits, lacking, clock[3],
-            clock[0], clock[1], clock[2],
+            acceleration, along, feedback, quiet, inertia, biased, position, velocity, limits, lacking - loose,
+            clock[3], clock[0], clock[1], clock[2],
         )  # fmt: skip
     if led:
         effort = times(H_m, acceleration) + served
@@ -306,10 +316,22 @@ def sample(
         effort = times(H_m, acceleration) + times(H_bm.T, base_acceleration(L, H_bm, load, acceleration)) + served
     out[0, :n] = acceleration
     out[1, :n] = effort + c_m + D_m * velocity
-    out[2, :m] = base_acceleration(L, H_bm, load, acceleration)
-    out[3, :m] = -times(H_bm, acceleration) - dH_bm_qd
+    out[5, :n] = lacking - loose
+    going = acceleration - out[5, :n]
+    out[2, :m] = base_acceleration(L, H_bm, load, going)
+    out[3, :m] = -times(H_bm, going) - dH_bm_qd
     out[4, :m] = times(H_bm, measured_velocity)
     return rank, largest, restricted, lost
+
+
+@kernel
+def _share_lost(J: Array, back: Array, velocity: Array, least: float) -> float:
+    """Share of a tool velocity (a,) that joints cannot give it, 0 where that is less than ``least``."""
+    missed, had = 0.0, times(J, times(back, velocity))
+    for i in range(velocity.shape[0]):
+        missed += (velocity[i] - had[i]) ** 2
+    missed, whole = math.sqrt(missed), math.sqrt(np.dot(velocity, velocity))
+    return missed / whole if missed > least else 0.0
 
 
 @kernel

@@ -6,8 +6,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
+from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.chain import pose_error
-from flexarm_core.types import Array
+from flexarm_core.types import Array, CartesianReference, JointReference, all_finite
+
+Goal = CartesianReference | JointReference | None
+
+
+def goal_of(task: str, reference: CartesianReference | None, joints: JointReference | None, n: int) -> Goal:
+    """The reference that a task of an arm with n joints follows.
+
+    Raises:
+        InputError: it is missing, or one of the two has wrong shapes or numbers that are not finite.
+    """
+    if task == "tool_path":
+        if reference is None:
+            raise InputError("task 'tool_path' needs a CartesianReference")
+        values = (reference.position, reference.rotation.ravel(), reference.velocity, reference.acceleration)
+        if not all_finite(*values):
+            raise InputError("CartesianReference is not finite")
+    elif task == "joint_path" and (joints is None or joints.position is None):
+        raise InputError("task 'joint_path' needs a JointReference with a position")
+    for name in ("position", "velocity", "acceleration") if joints is not None else ():
+        value = getattr(joints, name)
+        if value is not None and not (value.shape == (n,) and all_finite(value)):
+            raise InputError(f"JointReference {name} is {value}, expected {n} finite numbers")
+    return {"tool_path": reference, "joint_path": joints}.get(task)
 
 
 @kernel

@@ -232,7 +232,7 @@ class ArmModel:
     @staticmethod
     def _check_part(name: str, value: Array, size: int) -> None:
         finite(name, value, size)
-        if type(value) is not np.ndarray or value.dtype is not FLOAT:
+        if type(value) is not np.ndarray or value.dtype != FLOAT:
             raise InputError(f"{name} of a state must be a float64 array of shape ({size},), no {type(value).__name__}")
 
     def blocks(self, state: ArmState) -> DynamicsBlocks:

@@ -22,7 +22,8 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import VibrationStage
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.types import FlexibleSample
 from flexarm_sim.backends import make_backend
 from flexarm_sim.plant import Plant, PlantConfig

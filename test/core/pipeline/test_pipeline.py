@@ -32,7 +32,8 @@ from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.vibration_stage import VibrationStage
 from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.types import FlexibleSample
 from flexarm_sim.backends import make_backend
 from flexarm_sim.friction import JointFriction

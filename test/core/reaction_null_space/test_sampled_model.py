@@ -17,13 +17,8 @@ from flexarm_core.reaction_null_space.linear_law import ToolTask, linear_law
 from flexarm_core.reaction_null_space.linear_plant import linear_plant
 from flexarm_core.reaction_null_space.sampled_model import DRIFT, SampledModel
 from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.vibration_controller import (
-    LAWS,
-    REALISATIONS,
-    TASKS,
-    VibrationController,
-    VibrationControllerConfig,
-)
+from flexarm_core.reaction_null_space.vibration_config import LAWS, REALISATIONS, TASKS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, CartesianReference, JointReference
 from flexarm_sim.backends import make_backend
@@ -73,7 +68,7 @@ def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law
             led_q, led_v, q, v, x, xd = np.split(change, (n, 2 * n, 3 * n, 4 * n, 4 * n + m))
             if led:
                 still = ArmState(0, POSTURE + led_q, led_v, np.zeros(m), np.zeros(m))
-                controller._led = (still, np.zeros(n))
+                controller._joints.take(still, np.zeros(n), np.zeros(m))
             command, _ = controller.update(ArmState(0, POSTURE + q, v, rest + x, xd), tool, joints)
             return np.concatenate((command.acceleration, command.effort))
 

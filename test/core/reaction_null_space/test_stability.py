@@ -26,7 +26,7 @@ from flexarm_core.reaction_null_space.stability import (
     postures_after_hits,
     stability_limit,
 )
-from flexarm_core.reaction_null_space.vibration_controller import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 

@@ -1,0 +1,63 @@
+"""The load observer: what it finds, how much at most, and that its loop is stable as fast as is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flexarm_core.reaction_null_space.load_observer import LoadObserver, fastest
+from flexarm_core.reaction_null_space.sampling import Sampling
+
+NO_BOUND = np.full(2, np.inf)
+
+
+def move(bandwidth: float, load: np.ndarray, period: float, late: int, gain: float, most=NO_BOUND, damping=1.0):
+    """Two joints that are told to brake, and what was found, under a load [rad/s^2] for 4 s: velocities, found."""
+    observer, q, v = LoadObserver(2), np.zeros(2), np.zeros(2)
+    waiting, velocities = [np.zeros(2)] * late, []
+    for _ in range(round(4.0 / period)):
+        found = observer.find(q, v, bandwidth, most)
+        told = -damping * v
+        observer.advance(told, period)
+        waiting.append(told + found)
+        real = gain * waiting.pop(0) - load
+        q, v = q + (v + 0.5 * real * period) * period, v + real * period
+        velocities.append(v)
+    return np.array(velocities), observer.lacking
+
+
+def test_a_constant_load_is_found_and_the_joints_rest():
+    load = np.array([3.0, -8.0])
+    velocities, found = move(40.0, load, 0.002, 0, 1.0)
+    assert found == pytest.approx(load, rel=1e-3)
+    assert np.abs(velocities[-1]).max() < 1e-2 and np.abs(velocities).max() < 0.2
+
+
+def test_no_more_is_found_than_is_allowed_and_it_is_left_as_soon_as_the_load_is():
+    most = np.array([2.0, 20.0])
+    velocities, found = move(40.0, np.array([3.0, -8.0]), 0.002, 0, 1.0, most)
+    assert found == pytest.approx([2.0, -8.0], rel=1e-2)
+    assert velocities[-1, 0] < -0.5  # the rest of the load moves the first joint
+    observer, still = LoadObserver(2), np.zeros(2)
+    observer.find(still, still, 40.0, most)
+    for _ in range(500):  # held fast, told to go
+        observer.find(still, still, 40.0, most)
+        observer.advance(np.array([50.0, 0.0]), 0.002)
+    assert observer.lacking[0] == pytest.approx(2.0)
+    assert abs(observer.find(still, np.array([0.2, 0.0]), 40.0, most)[0]) <= 2.0
+
+
+@pytest.mark.parametrize("period, late", [(0.001, 0), (0.002, 2), (0.004, 1), (0.01, 0), (0.01, 2)])
+@pytest.mark.parametrize("gain", [0.7, 1.0, 1.4])
+def test_the_fastest_observer_is_stable_where_the_joints_are_lighter_or_heavier_than_told(period, late, gain):
+    bandwidth = fastest(Sampling(period, late * period))
+    velocities, _ = move(bandwidth, np.array([1.0, 1.0]), period, late, gain)
+    tail = len(velocities) // 4
+    assert np.abs(velocities[-tail:]).max() < 0.2 * np.abs(velocities[:tail]).max()
+
+
+@pytest.mark.parametrize("period", [0.002, 0.01])
+def test_one_that_is_much_faster_is_not(period):
+    bandwidth = 6.0 * fastest(Sampling(period, 2.0 * period))
+    velocities, _ = move(bandwidth, np.array([1.0, 1.0]), period, 2, 1.4)
+    assert not np.abs(velocities[-10:]).max() < 1.0

@@ -1,0 +1,50 @@
+"""Real nodes under a push seven times harder than the planar arm's own: limits hold, the law gives up and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import yaml
+from live import own_domain
+
+from flexarm_tools.recording import load_recording
+from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.session import run_file
+
+COMBINED = Path(__file__).resolve().parents[2] / "config" / "planar_3r" / "scenarios" / "combined.yaml"
+LARGEST_DEFLECTION, FASTEST, STRONGEST = 0.5, 4.0, 500.0  # of the planar arm's URDF [m], [rad/s], [N*m]
+CHANGED = """
+duration: 2.0
+pushes:
+  - {link: base_link, start: 0.2, duration: 0.1, force: [60.0, 0.0, 0.0]}
+expect: {errors: [rns_vibration_controller]}
+figures:
+  peak_base_deflection: {metric: peak_base_deflection, goal: "<= 0.45"}
+  lockstep_timeouts: {metric: lockstep_timeouts, goal: "== 0"}
+"""
+
+
+def without(text: str, keys: tuple[str, ...]) -> str:
+    """A scenario's text without some of its top-level keys."""
+    lines, kept = [], True
+    for line in text.splitlines():
+        if line[:1].strip():
+            kept = not line.startswith(keys)
+        if kept:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def test_a_push_seven_times_too_hard_stays_within_the_limits_and_is_reported(tmp_path, capfd):
+    file = tmp_path / "hard_push.yaml"
+    file.write_text(without(COMBINED.read_text(), tuple(yaml.safe_load(CHANGED))) + CHANGED)
+    assert load_scenario(file).pushes[0].force == (60.0, 0.0, 0.0)
+    with own_domain():
+        assert run_file(file, "", tmp_path / "report") == 0
+    said = capfd.readouterr().out
+    assert "rns_vibration_controller: gave up and holds the arm at rest until it is activated anew" in said
+    run = load_recording(tmp_path / "report" / "recordings" / "hard_push.npz")
+    assert 0.2 < np.abs(run.deflection).max() < LARGEST_DEFLECTION
+    assert np.abs(run.velocity).max() <= FASTEST and np.nanmax(np.abs(run.effort)) <= STRONGEST
+    assert np.abs(run.velocity[-1]).max() < 0.5 * FASTEST and run.trips == 0
