@@ -21,7 +21,7 @@ from rclpy.subscription import Subscription
 from rclpy.task import Future
 from std_msgs.msg import String
 
-from flexarm.msg import FlexibleState
+from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -245,6 +245,15 @@ class ArmNode(LifecycleNode):
 
     def _come_through(self) -> None:
         self._sent_along, self._came_through = None, time.monotonic()
+
+    def lead(self, publisher: Any, leads: bool) -> Any:
+        """The publisher of joint references where the node leads the joints, else None: a gate counts its writers."""
+        if leads and publisher is None:
+            return self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        if not leads and publisher is not None:
+            self.destroy_publisher(publisher)
+            return None
+        return publisher
 
     def hear_base_state(self, source: str, callback: Callable[[FlexibleState], None]) -> None:
         """Subscribe to the estimated state of the base where that is its source, else to nothing."""

@@ -28,7 +28,8 @@ class BaseWrenchOutput:
     def __init__(self, node: ArmNode) -> None:
         """Create the publishers."""
         self._estimates = node.create_publisher(BaseWrenchEstimate, topics.BASE_WRENCH_ESTIMATE, topics.EVERY_SAMPLE)
-        self._references = node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        self._node = node
+        self._references: Any = node.lead(None, True)
         self._markers = node.create_publisher(MarkerArray, topics.MARKERS, topics.CONTROL)
         self._diagnostics = node.diagnostics
         self.reset()
@@ -48,6 +49,8 @@ class BaseWrenchOutput:
 
     def change(self, values: dict[str, Any]) -> None:
         """Take changed parameters."""
+        self._references = self._node.lead(self._references, values["control"])
+        self._reference = self._reference if values["control"] else None
         self._marker_rate, self._drawn.scale = values["marker_rate"], values["marker_scale"]
 
     @property

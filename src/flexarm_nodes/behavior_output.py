@@ -24,7 +24,7 @@ class BehaviorOutput:
     def __init__(self, node: ArmNode) -> None:
         """Create the publishers."""
         self._node = node
-        self._joints: Any = None  # only where the node leads the joints: a gate counts its writers
+        self._joints: Any = None
         self._tool = node.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.EVERY_SAMPLE)
         self._report = BehaviorReport(node)
         self._diagnostics = node.diagnostics
@@ -40,11 +40,7 @@ class BehaviorOutput:
         """Serve this arm, and report on this stage of it."""
         self._model = model
         self._report.bind(stage)
-        if stage.leads and self._joints is None:
-            self._joints = self._node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
-        elif not stage.leads and self._joints is not None:
-            self._node.destroy_publisher(self._joints)
-            self._joints = None
+        self._joints = self._node.lead(self._joints, stage.leads)
 
     def change(self, values: dict[str, Any]) -> None:
         """Take changed parameters."""

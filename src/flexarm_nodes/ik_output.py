@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
@@ -39,7 +41,8 @@ class IkOutput:
 
     def __init__(self, node: ArmNode) -> None:
         """Create the publishers."""
-        self._reference = node.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        self._node = node
+        self._reference: Any = node.lead(None, True)
         self._resolution = node.create_publisher(RedundancyState, topics.REDUNDANCY_STATE, topics.EVERY_SAMPLE)
         self._trajectory = node.create_publisher(JointTrajectory, topics.CONTROLLER_TRAJECTORY, topics.CONTROL)
         self._diagnostics = node.diagnostics
@@ -55,6 +58,7 @@ class IkOutput:
     def bind(self, model: ArmModel, chain: Chain, leads: bool) -> None:
         """Serve this arm."""
         self._names, self._chain, self.leads = model.joint_names, chain, leads
+        self._reference = self._node.lead(self._reference, leads)
         self._place = np.array([model.joint_names.index(name) for name in chain.joint_names])
 
     def hold(self, position: Array) -> None:

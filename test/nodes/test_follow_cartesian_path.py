@@ -211,6 +211,7 @@ def test_a_trajectory_controller_gets_the_path_once_and_its_stop_on_cancelling(l
     arm = Arm(live, "arm_6r", BENT, output="trajectory")
     arm.listen(topics.CONTROLLER_TRAJECTORY, JointTrajectory)
     live.settle()
+    assert live.node.count_publishers(topics.JOINT_REFERENCE) == 0  # a gate would take it for a second writer
     sent_to = live.received[topics.CONTROLLER_TRAJECTORY]
     position, rotation = arm.chain.pose(BENT)
 

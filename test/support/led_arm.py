@@ -41,7 +41,8 @@ class Arm:
         # Joint states come here as fast as the test sends them, or not: a time-out in wall time must not matter.
         usual = {"robot_description": text, "tool_frame": tool, "lockstep": True, "state_timeout": 60.0}
         live.start(NODE, {**usual, **parameters})
-        self.listen(topics.JOINT_REFERENCE, JointReference)
+        if parameters.get("output") != "trajectory":
+            self.listen(topics.JOINT_REFERENCE, JointReference)
         self.listen(topics.REDUNDANCY_STATE, RedundancyState)
         self.states = live.publisher(topics.JOINT_STATES, JointState)
         self.references = live.publisher(topics.CARTESIAN_REFERENCE, CartesianReference)
