@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.entrance import number
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.braking import Braking
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
@@ -56,7 +57,7 @@ class CommandLaw:
         """
         self._model, self._limits, self.mode = model, limits, mode
         self._dynamics, self._pushed = JointDynamics(model), PUSHED * limits.acceleration
-        self._period, self._horizon = period, horizon
+        self._period, self._horizon = number("period", period, 0.0), number("horizon", horizon, 0.0)
         exact = mode != "effort" or horizon <= period
         unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)
         self._bounds = limits if exact else replace(limits, velocity=(SPEED_SHARE - unforeseen) * limits.velocity)
@@ -221,7 +222,7 @@ class CommandLaw:
 
     def _bounded_effort(self, effort: Array, dt: float) -> Array:
         bounded, before = np.empty(self._model.n), NOTHING if self.command is None else self.command
-        if bound_effort(self._limits.table, effort, before, dt, bounded):
+        if bound_effort(self._limits.table, effort, before, number("dt", dt), bounded):
             self._report_limited(bounded != effort, "effort")
         return bounded
 

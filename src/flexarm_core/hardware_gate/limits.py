@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import number, numbers
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
@@ -79,8 +80,14 @@ def is_allowed(limits: JointLimits, position: Array, velocity: Array, accelerati
 
     Sufficient, not necessary: where it says no, :func:`acceleration_bounds` says what is allowed. After the sample, the
     joint has moved by ``max(v, v1) dt`` at most and needs ``v1 |v1| / 2 A`` to stop.
+
+    Raises:
+        InputError: the arrays are not of these joints.
     """
-    return bool(_is_allowed(limits.table, position, velocity, acceleration, dt))
+    n = limits.table.shape[1]
+    position, velocity = numbers("position", position, n), numbers("velocity", velocity, n)
+    acceleration = numbers("acceleration", acceleration, n)
+    return bool(_is_allowed(limits.table, position, velocity, acceleration, number("dt", dt)))
 
 
 @kernel

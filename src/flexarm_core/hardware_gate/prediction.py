@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from flexarm_core.entrance import number
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
@@ -32,7 +33,7 @@ class Prediction:
         state = self._state
         if state is None:
             state = replace(measured, deflection_rate=np.zeros_like(measured.deflection_rate))
-        steps = max(int(np.ceil(dt / STEP)), 1)
+        steps = max(int(np.ceil(number("dt", dt) / STEP)), 1)
         h = dt / steps
         for _ in range(steps):
             acceleration = self._dynamics.acceleration(state, effort)

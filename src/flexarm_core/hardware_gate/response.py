@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import numbers
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -34,11 +35,13 @@ class Response:
 
     def __init__(self, model: ArmModel, effort_limit: Array, velocity_limit: Array) -> None:
         """Watch an arm with these limits (n,)."""
-        self._model, self._limit, self._moving = model, effort_limit, MOVING * velocity_limit
+        self._model, self._limit = model, numbers("effort_limit", effort_limit, model.n)
+        self._moving = MOVING * numbers("velocity_limit", velocity_limit, model.n)
         self.reset()
-        nothing = np.zeros(effort_limit.size)  # what is compiled is called once, so that no tick waits for it
-        _add_misfit(np.array([0.0, 1.0]), np.zeros((2, nothing.size)), 0.0, 1.0, nothing, effort_limit, self._slow,
+        nothing = np.zeros(model.n)  # what is compiled is called once, so that no tick waits for it
+        _add_misfit(np.array([0.0, 1.0]), np.zeros((2, nothing.size)), 0.0, 1.0, nothing, self._limit, self._slow,
                     self._misfit)  # fmt: skip
+        self.reset()
 
     def reset(self) -> None:
         """Forget what was seen."""
