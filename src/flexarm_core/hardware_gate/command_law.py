@@ -202,7 +202,9 @@ class CommandLaw:
         most = self._limits.effort
         if (np.abs(effort) <= most).all():
             return effort
-        bias = self._dynamics.effort(state, self._no_friction) + friction
+        bias = self._model.inverse_dynamics(self._model.blocks(state), state, self._no_friction) + friction
+        if self._model.m and not (np.abs(bias) < most).all():
+            bias = self._dynamics.effort(state, self._no_friction) + friction
         if not (np.abs(bias) < most).all():
             return effort  # the motors cannot even keep the velocity: each gives what it can
         change = effort - bias
