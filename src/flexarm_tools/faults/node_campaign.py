@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ from flexarm_tools.faults.gate_under_test import Seen
 from flexarm_tools.faults.kinds import draw_case
 from flexarm_tools.faults.node_station import NodeStation
 from flexarm_tools.faults.outcome import Outcome
-from flexarm_tools.graph import Graph
+from flexarm_tools.graph import Graph, GraphError
 from flexarm_tools.processes import NodeDiedError
 
 RATE = 250  # [Hz] of states
@@ -151,7 +152,12 @@ def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
                 if key not in stations:
                     stations[key] = NodeStation(node, ear, graph, Path(folder), *key)
                     stack.callback(stations[key].close)
-                case = NodeCase(setting, faults, stations[key], executor)
+                try:
+                    case = NodeCase(setting, faults, stations[key], executor)
+                except GraphError as error:
+                    print(f"flexarm: case {seed} begins anew with another process: {error}", file=sys.stderr)
+                    stations[key].close()
+                    case = NodeCase(setting, faults, stations[key], executor)
                 with np.errstate(all="ignore"):
                     outcome = case.run()
                 outcome.late_machine = case.latest > LATE

@@ -71,7 +71,7 @@ class NodeStation:
             DiagnosticArray, topics.DIAGNOSTICS, self._on_diagnostics, topics.EVERY_SAMPLE
         )
         self._seen = Seen("waiting", "", 0)
-        self._configured = self._active = False
+        self._configured = self._active = self._told_to_end = False
 
     # Life -------------------------------------------------------------------------------------------------------------
 
@@ -92,6 +92,8 @@ class NodeStation:
         Raises:
             GraphError: it refuses.
         """
+        if self._told_to_end:
+            self.close()  # it may be about to end
         if self._process is None or not self._process.alive:
             self._start()
         if self._active:
@@ -123,7 +125,7 @@ class NodeStation:
         process = self._process
         if by_signal:
             process.signal(signal.SIGTERM)
-            self._configured = self._active = False
+            self._told_to_end, self._configured, self._active = True, False, False
             return lambda: not process.alive
         client = self._node.create_client(ChangeState, f"/{self._path}/change_state")
         request = ChangeState.Request()
@@ -150,7 +152,7 @@ class NodeStation:
             arguments += ["-r", f"/clock:=/{self.name}/clock"]
         log = self._folder / f"{self.name}.log"
         self._process = NodeProcess(self.name, "flexarm", self._layout, arguments, log)
-        self._configured = self._active = False
+        self._configured = self._active = self._told_to_end = False
         self._graph.wait_for_node(self._path, 60.0)
 
     def _rest(self, seconds: float) -> None:
