@@ -28,6 +28,7 @@ from flexarm_core.behavior_impedance.layout import (
     FELT_ACCELERATION,
     FELT_FROM,
     FREED,
+    FREED_DAMPING,
     HELD_BACK,
     KNOWN,
     LAST_ACCELERATION,
@@ -158,16 +159,27 @@ def tool_step(
 def _turn_freed(dt: float, total: Array, old_total: Array, state: Array) -> None:
     """Turn the old program's freed directions with the tool: new ones that differ by no more than that are the same.
 
-    The spring that does not act along them may be stretched by much, and would be seen to act where they turn.
+    The spring that does not act along them may be stretched by much, and would be seen to act where they turn; their
+    damping turns with them.
     """
     turn = difference = 0.0
     for i in range(3):
         turn += (state[VELOCITY + 3 + i] * dt) ** 2
     for i in range(36):
         difference += (total[FREED + i] - old_total[FREED + i]) ** 2
-    if difference <= TURNED * TURNED * turn:
-        for i in range(36):
-            old_total[FREED + i] = total[FREED + i]
+    if difference > TURNED * TURNED * turn or difference == 0.0:
+        return
+    Q, turned = np.empty((3, 3)), np.zeros((6, 6))
+    rotation_of(state[VELOCITY + 3 : VELOCITY + 6] * dt, Q)
+    damping = view(old_total, FREED_DAMPING, (6, 6))
+    for i in range(6):
+        for j in range(6):
+            for k in range(3):
+                for m in range(3):
+                    turned[i, j] += Q[i % 3, k] * damping[3 * (i // 3) + k, 3 * (j // 3) + m] * Q[j % 3, m]
+    damping[:, :] = turned
+    for i in range(36):
+        old_total[FREED + i] = total[FREED + i]
 
 
 @kernel
