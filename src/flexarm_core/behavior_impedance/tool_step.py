@@ -27,6 +27,7 @@ from flexarm_core.behavior_impedance.layout import (
     FELT,
     FELT_ACCELERATION,
     FELT_FROM,
+    FORCE,
     FREED,
     FREED_DAMPING,
     HELD_BACK,
@@ -112,6 +113,7 @@ def tool_step(
             missing[i] = settings[AXES + i] * (V0[i] + kept[i] * dt - V[i, 0] - V[i, 1])
         _carry(missing, state, V, y)
     if carries:
+        _press_no_harder(total, state, wrench, V, y)
         _fade(dt, settings, state, changed, V0, V, y)
         if not changed:
             _bound(dt, settings, state, V0, V, y)
@@ -202,6 +204,33 @@ def _carry(missing: Array, state: Array, V: Array, y: Array) -> None:
 
 
 @kernel
+def _press_no_harder(total: Array, state: Array, wrench: Array, V: Array, y: Array) -> None:
+    """Where the tool presses with more than is asked for, take off the carried force what presses too, by the excess.
+
+    So nothing that makes up for a change can press a tool into a wall, however it came about.
+    """
+    excess, less = np.empty(6), np.empty(6)
+    for part in range(0, 6, 3):
+        asked = size = along = 0.0
+        for i in range(part, part + 3):
+            excess[i] = wanted = 0.0
+            for j in range(6):
+                wanted += total[FREED + 6 * i + j] * total[FORCE + j]
+                excess[i] += total[FREED + 6 * i + j] * (total[FORCE + j] + wrench[j])
+            asked += excess[i] * wanted
+            size += excess[i] * excess[i]
+            along += excess[i] * state[CARRIED + i]
+        take = -min(-along / max(size, 1e-300), 1.0) if asked < 0.0 and along < 0.0 else 0.0
+        for i in range(part, part + 3):
+            less[i] = take * excess[i]
+    for i in range(6):
+        state[CARRIED + i] -= less[i]
+        for j in range(6):
+            V[i, 1] -= V[i, 3 + j] * less[j]
+            y[i, 1] -= y[i, 3 + j] * less[j]
+
+
+@kernel
 def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
     """Step of the acceleration from the sample before (6,), but for what the measured wrench makes of it."""
     for i in range(6):
@@ -225,8 +254,7 @@ def _fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V:
             size += step[i] ** 2
         fading = RAMP_SHARE * most
         if changed:
-            least = max(LEAST_SHARE, RAMP_SHARE * max(state[MISSED], state[MISSED + 1])) * most
-            fading = min(max(WITHIN * most - math.sqrt(size), least), fading)
+            fading = min(max(WITHIN * most + state[MISSED + part] - math.sqrt(size), LEAST_SHARE * most), fading)
         keep = max(keep, 1.0 - fading / max(math.sqrt(made), 1e-300))
     for i in range(6):
         state[CARRIED + i] *= keep
@@ -245,13 +273,13 @@ def _bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arr
     step, missing, beyond = np.empty(6), np.zeros(6), False
     _step(dt, state, V0, V, step)
     for part in range(2):
-        size, most = 0.0, WITHIN * max(1.0, state[HELD_BACK] / PATIENT) * settings[STEPS + part]
+        size, most = 0.0, WITHIN * max(1.0, state[HELD_BACK] / PATIENT) * settings[STEPS + part] + state[MISSED + part]
         for i in range(3 * part, 3 * part + 3):
             size += step[i] ** 2
         if size > most * most:
             beyond = True
             for i in range(3 * part, 3 * part + 3):
-                missing[i] = -step[i] * (1.0 - most / math.sqrt(size)) * (1.0 - state[MISSED + part]) * dt
+                missing[i] = -step[i] * (1.0 - most / math.sqrt(size)) * dt
     if beyond:
         _carry(missing, state, V, y)
         state[HELD_BACK] += 1.0
@@ -285,7 +313,7 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
         share = 0.0
         if math.sqrt(lost) > ROUNDING:
             share = min(math.sqrt(lost) / (MUCH * math.sqrt(whole) + ROUNDING), 1.0)
-        state[MISSED + part // 3] = share
+        state[MISSED + part // 3] = 0.0
         for i in range(part, part + 3):
             actual = 0.0
             for j in range(J.shape[1]):
@@ -293,5 +321,7 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
             change = state[VELOCITY + i] - actual
             if axes[i] > 0.0:
                 change = share * change + (1.0 - share) * missed[i] / dt
+                state[MISSED + part // 3] += (change / dt) ** 2
             state[VELOCITY + i] -= change
             state[LAST_ACCELERATION + i] -= change / dt
+        state[MISSED + part // 3] = math.sqrt(state[MISSED + part // 3]) / max(1.0 - share, ROUNDING)
