@@ -33,6 +33,8 @@ class Outcome:
         same_noise: by how much with the same noise.
         own: by how much results with seldom changes and other noise differ from those; 0 where it was not asked.
         hindered: whether a singularity or a limit kept the joints from what the law asked for.
+        harder: by how much the greatest force with changes at every sample is above that with seldom ones, or above
+            the wanted one where that is greater, by its size.
         broken: limits of joints that were left, samples at which the law was held, behaviors that failed.
     """
 
@@ -43,6 +45,7 @@ class Outcome:
     same_noise: float
     own: float
     hindered: bool
+    harder: float
     broken: tuple[str, ...]
 
 
@@ -58,16 +61,18 @@ def judge(seed: int) -> Outcome:
     if often.held > seldom.held:
         broken.append(f"held at {often.held - seldom.held} samples more")
     error = same_noise = max(differences(program, often, seldom).values())
-    own = 0.0
+    own, force = 0.0, max(seldom.force.max(), seldom.wanted.max())
     for drawn in range(1, DRAWS):
         if error <= WITHIN:
             break
         other = run(program, SELDOM, SAMPLES, noise_seed=seed + drawn * PROGRAMS)
         error = min(error, max(differences(program, often, other).values()))
+        force = max(force, other.force.max())
         own = max(own, max(differences(program, other, seldom).values()))
     return Outcome(
         seed, f"{program.task}_{program.form}", tuple(kind for _, kind, _ in program.behaviors), error, same_noise, own,
-        often.hindered + seldom.hindered > 0, tuple(broken),
+        often.hindered + seldom.hindered > 0, float(often.force.max() / force - 1.0) if force > 0.0 else 0.0,
+        tuple(broken),
     )  # fmt: skip
 
 
@@ -105,6 +110,13 @@ def reprogramming() -> Iterator[Figure]:
         f"of {PROGRAMS} programs, changed at every sample: limits of joints, of position, velocity and acceleration, "
         "that are left at any sample, stops, behaviors that fail",
         details={str(outcome.seed): ", ".join(outcome.broken) for outcome in broken},
+    )  # fmt: skip
+    hardest = max(outcomes, key=lambda outcome: outcome.harder)
+    yield Figure(
+        "reprogramming_excess_force", hardest.harder, "1", parse_goal(f"<= {WITHIN}"),
+        "by how much more the tool presses at most when changed at every sample, of the greatest force when changed "
+        f"at every {SELDOM}th, or of the wanted one where that is greater",
+        details={"worst_seed": float(hardest.seed)},
     )  # fmt: skip
     several = [outcome for outcome in outcomes if outcome.same_noise > WITHIN]
     yield Figure(

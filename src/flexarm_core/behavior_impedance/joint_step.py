@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.behavior_impedance.carried_force import RAMP_SHARE
 from flexarm_core.behavior_impedance.layout import (
     CHANGED,
     JOINT_MATRICES,
@@ -18,7 +19,6 @@ from flexarm_core.behavior_impedance.layout import (
     TOOL_PART,
 )
 from flexarm_core.behavior_impedance.motion_space import solve
-from flexarm_core.behavior_impedance.tool_step import RAMP_SHARE
 from flexarm_core.compiled import kernel, view
 from flexarm_core.types import Array
 

@@ -18,7 +18,7 @@ ANCHOR_POSITION, ANCHOR_ROTATION, LAST_ACCELERATION, CARRIED = 30, 33, 42, 48
 KNOWN, CHANGED = 54, 55  # whether there was a sample before, of the same motion; whether its program was another one
 # The motion that the measured wrench has made since the last change, the wrench then; samples of a bounded step.
 FELT, FELT_ACCELERATION, FELT_FROM, HELD_BACK = 56, 62, 68, 74
-MISSED = 75  # shares of the last motion, translation and rotation, that the joints missed
+MISSED = 75  # acceleration that the joints missed, translation and rotation; huge where they do not follow
 JOINT_PART = 77
 # In the output.
 WANTED_POSITION, WANTED_ROTATION, ERROR = 0, 3, 12

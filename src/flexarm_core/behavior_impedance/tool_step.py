@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 
+from flexarm_core.behavior_impedance.carried_force import bound, calm_down, carry, fade, press_no_harder, turn_freed
 from flexarm_core.behavior_impedance.layout import (
     AXES,
     CARRIED,
@@ -28,7 +29,6 @@ from flexarm_core.behavior_impedance.layout import (
     FELT_ACCELERATION,
     FELT_FROM,
     FREED,
-    HELD_BACK,
     KNOWN,
     LAST_ACCELERATION,
     MISSED,
@@ -36,12 +36,10 @@ from flexarm_core.behavior_impedance.layout import (
     SET_POSITION,
     SET_ROTATION,
     SET_TWIST,
-    STEPS,
     VELOCITY,
     WANTED_POSITION,
     WANTED_ROTATION,
 )
-from flexarm_core.behavior_impedance.motion_space import solve
 from flexarm_core.behavior_impedance.rotations import rotation_of
 from flexarm_core.behavior_impedance.set_point import previous_set_point, set_point
 from flexarm_core.behavior_impedance.tool_response import respond, unchanged_acceleration
@@ -50,12 +48,6 @@ from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.types import Array
 
 MUCH, ROUNDING = 0.1, 1e-9  # part of a motion that is much to miss; what is rounding of it [m, rad]
-WITHIN = 1.0 - 1e-6  # part of the allowed step that is used, for rounding
-TURNED = 2.0  # by which a projector changes at most where its directions turn by one [1/rad]
-PATIENT = 10.0  # samples for which a program's own motion is held back to the allowed step
-CALM = 0.1  # of these is forgotten in a sample in which nothing is held back
-RAMP_SHARE = 0.45  # part of the allowed step that fading takes: the rest is for what the motion itself does
-LEAST_SHARE = 0.1  # part of it that fading takes in the sample of a change, whatever the motion does
 
 
 @kernel
@@ -85,7 +77,7 @@ def tool_step(
     for i in range(6):
         kept[i] = state[LAST_ACCELERATION + i]
     if changed and state[KNOWN] > 0.0:
-        _turn_freed(dt, total, old_total, state)
+        turn_freed(dt, total, old_total, state)
         unchanged_acceleration(dt, old_settings, old_total, state, pose, wrench, inverse, kept)
     set_point(total, state, p, R, twist, acceleration)
     # in directions that are freed the set-point's motion counts no more than its place
@@ -109,13 +101,14 @@ def tool_step(
     if changed:
         for i in range(6):
             missing[i] = settings[AXES + i] * (V0[i] + kept[i] * dt - V[i, 0] - V[i, 1])
-        _carry(missing, state, V, y)
+        carry(missing, state, V, y)
     if carries:
-        _fade(dt, settings, state, changed, V0, V, y)
+        press_no_harder(total, state, wrench, V, y)
+        fade(dt, settings, state, changed, V0, V, y)
         if not changed:
-            _bound(dt, settings, state, V0, V, y)
+            bound(dt, settings, state, V0, V, y)
     else:
-        state[HELD_BACK] = max(state[HELD_BACK] - CALM, 0.0)
+        calm_down(state)
     for i in range(6):
         state[FELT_ACCELERATION + i] = 0.0 if changed else (V[i, 2] - state[FELT + i]) / dt
         state[FELT + i] = 0.0 if changed else V[i, 2]
@@ -155,99 +148,6 @@ def tool_step(
 
 
 @kernel
-def _turn_freed(dt: float, total: Array, old_total: Array, state: Array) -> None:
-    """Turn the old program's freed directions with the tool: new ones that differ by no more than that are the same.
-
-    The spring that does not act along them may be stretched by much, and would be seen to act where they turn.
-    """
-    turn = difference = 0.0
-    for i in range(3):
-        turn += (state[VELOCITY + 3 + i] * dt) ** 2
-    for i in range(36):
-        difference += (total[FREED + i] - old_total[FREED + i]) ** 2
-    if difference <= TURNED * TURNED * turn:
-        for i in range(36):
-            old_total[FREED + i] = total[FREED + i]
-
-
-@kernel
-def _carry(missing: Array, state: Array, V: Array, y: Array) -> None:
-    """Add to the carried force what changes the velocity at the end of the sample by ``missing`` (6,).
-
-    ``V[:, 3:]`` and ``y[:, 3:]`` hold what unit forces do.
-    """
-    H, f = V[:, 3:].copy(), np.empty((6, 1))
-    for i in range(6):
-        f[i, 0] = missing[i]
-        V[i, 1] += missing[i]
-        if H[i, i] == 0.0:  # a free axis, of which nothing is missing
-            H[i, i] = 1.0
-    solve(H, f)
-    for i in range(6):
-        state[CARRIED + i] += f[i, 0]
-        for j in range(6):
-            y[i, 1] += y[i, 3 + j] * f[j, 0]
-
-
-@kernel
-def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
-    """Step of the acceleration from the sample before (6,), but for what the measured wrench makes of it."""
-    for i in range(6):
-        felt = (V[i, 2] - state[FELT + i]) / dt - state[FELT_ACCELERATION + i]
-        out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt - state[LAST_ACCELERATION + i] - felt
-
-
-@kernel
-def _fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V: Array, y: Array) -> None:
-    """Take the carried force away, by a part of the allowed step of the acceleration that it makes.
-
-    In the sample of a change, by no more than what the motion leaves of the step, unless the joints do not follow the
-    law: its steps are not the tool's then. In other samples :func:`_bound` follows.
-    """
-    step, keep = np.empty(6), 0.0
-    _step(dt, state, V0, V, step)
-    for part in range(2):
-        made, size, most = 0.0, 0.0, settings[STEPS + part]
-        for i in range(3 * part, 3 * part + 3):
-            made += (V[i, 1] / dt) ** 2
-            size += step[i] ** 2
-        fading = RAMP_SHARE * most
-        if changed:
-            least = max(LEAST_SHARE, RAMP_SHARE * max(state[MISSED], state[MISSED + 1])) * most
-            fading = min(max(WITHIN * most - math.sqrt(size), least), fading)
-        keep = max(keep, 1.0 - fading / max(math.sqrt(made), 1e-300))
-    for i in range(6):
-        state[CARRIED + i] *= keep
-        V[i, 1] *= keep
-        y[i, 1] *= keep
-
-
-@kernel
-def _bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Array) -> None:
-    """Hold back what is beyond the allowed step of the acceleration, but for what the measured wrench makes of it.
-
-    What the new program itself asks for, sample after sample, is held back for some samples only, and ever less: the
-    law is never governed by a bound. Of a motion that the joints miss nothing is held back: the acceleration of the
-    sample before is theirs, not the law's.
-    """
-    step, missing, beyond = np.empty(6), np.zeros(6), False
-    _step(dt, state, V0, V, step)
-    for part in range(2):
-        size, most = 0.0, WITHIN * max(1.0, state[HELD_BACK] / PATIENT) * settings[STEPS + part]
-        for i in range(3 * part, 3 * part + 3):
-            size += step[i] ** 2
-        if size > most * most:
-            beyond = True
-            for i in range(3 * part, 3 * part + 3):
-                missing[i] = -step[i] * (1.0 - most / math.sqrt(size)) * (1.0 - state[MISSED + part]) * dt
-    if beyond:
-        _carry(missing, state, V, y)
-        state[HELD_BACK] += 1.0
-    else:
-        state[HELD_BACK] = max(state[HELD_BACK] - CALM, 0.0)
-
-
-@kernel
 def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array, rates: Array, state: Array) -> None:
     """The tool is where the joints took it: what could not be had is not wished for again.
 
@@ -261,19 +161,17 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
         missed: (6,) of it [m, rad].
         J: (6, n) at the end.
         rates: (n,) of the joints [rad/s | m/s].
-        state: gets the velocity and the acceleration, those of free axes as the joints have them, and the shares that
-            were missed.
+        state: gets the velocity and the acceleration, those of free axes as the joints have them, and what was missed.
     """
     axes = view(settings, AXES, (6,))
     for part in range(0, 6, 3):
-        lost = whole = 0.0
+        lost = whole = taken = 0.0
         for i in range(part, part + 3):
             lost += axes[i] * missed[i] * missed[i]
             whole += axes[i] * motion[i] * motion[i]
         share = 0.0
         if math.sqrt(lost) > ROUNDING:
             share = min(math.sqrt(lost) / (MUCH * math.sqrt(whole) + ROUNDING), 1.0)
-        state[MISSED + part // 3] = share
         for i in range(part, part + 3):
             actual = 0.0
             for j in range(J.shape[1]):
@@ -281,5 +179,7 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
             change = state[VELOCITY + i] - actual
             if axes[i] > 0.0:
                 change = share * change + (1.0 - share) * missed[i] / dt
+                taken += (change / dt) ** 2
             state[VELOCITY + i] -= change
             state[LAST_ACCELERATION + i] -= change / dt
+        state[MISSED + part // 3] = math.sqrt(taken) / max(1.0 - share, ROUNDING)

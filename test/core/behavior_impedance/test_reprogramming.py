@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reprogramming import Course, Program, Wall, arm_of, begin, differences, draw, run, violations
 
+from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.errors import ConfigError
@@ -18,7 +19,8 @@ PATH = BehaviorSpec("path", "path", {"positions": [0.05, 0.05, 0.0], "relative":
 WRENCH = [0.0, 0.0, 15.0, 0.0, 0.0, 0.0]
 
 
-AT_SINGULARITIES = ((38, 400), (244, 520))  # where a change once held the law to what the joints did not do
+# Where a change once held the law to what the joints did not do, or pressed the tool into its wall with 413 N.
+AT_SINGULARITIES = ((38, 400), (244, 520), (674, 400), (953, 700), (968, 700))
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,7 @@ def test_a_random_program_changed_at_every_sample_does_what_it_does_changed_at_e
     assert not violations(program, often) and not often.failures and often.held <= seldom.held
     found = differences(program, often, seldom)
     assert max(found.values()) < 0.05, found
+    assert often.force.max() <= 1.05 * max(seldom.force.max(), seldom.wanted.max())
 
 
 def pull(stiffness=1000.0, damping=50.0, at=(0.55, 0.05, 0.45)):
@@ -127,6 +130,25 @@ def test_whatever_changes_at_every_sample_the_arm_goes_no_farther_than_it_is_ask
     assert np.linalg.norm(course.tool - course.tool[0], axis=1).max() < 0.15
     assert np.linalg.norm(np.diff(course.tool, axis=0), axis=1).max() / DT < 0.15
     assert np.linalg.norm(made.output.twist) < 1e-3 and made.transition == 0.0
+
+
+@pytest.mark.parametrize("force", (15.0, 0.0))
+def test_what_makes_up_for_changes_never_presses_the_tool_into_a_wall(force):
+    """However large it is and wherever it comes from: 400 N of it are put there by hand."""
+    arm = arm_of("panda")
+    normal = -arm.chain.kinematics(READY)[1][:, 2]
+    wall = Wall(Program(0, arm, "panda", "force", "tool", READY, [], None, normal, WALL, np.zeros(6)))
+    made, pressed = begin(arm, READY, ImpedanceConfig(**LAW)), []
+    for k in range(600):
+        made.set_behaviors([press(2500.0 + k % 2, force)])
+        if k == 300:
+            made._state[layout.CARRIED :][:3] = -400.0 * normal
+        wrench, now = wall.press()
+        made.update((k + 1) * STEP, DT, wrench)
+        wall.advance(made.solver.position)
+        pressed.append(now)
+    assert 1.0 < max(pressed) < force + 100.0
+    assert pressed[-1] < force + 1.0
 
 
 @pytest.mark.parametrize("length", (1, 2, 3, 5, 10))
