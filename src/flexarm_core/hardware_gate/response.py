@@ -27,7 +27,8 @@ class Response:
     Over an interval the model says which effort moved the joints, ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd`` with
     the accelerations that were measured. For every delay ``d`` the misfit ``J_d = sum |tau - u(t - d)|^2 dt`` is kept,
     efforts as shares of their limits, less their means over SLOW: what friction and errors of the model add changes
-    slowly, and is in every ``J_d`` alike. So the least of them tells the delay as soon as commands change quickly.
+    slowly, and is in every ``J_d`` alike. So the least of them tells the delay as soon as commands change quickly, if
+    it is less than that of no commands at all too: contact and friction take commands, late or not, and nothing moves.
 
     Attributes:
         age: by which commands act late, from the time of the states [s]; 0 where they act in time, or nothing is known.
@@ -51,8 +52,8 @@ class Response:
 
     def _begin(self) -> None:
         n = self._limit.size
-        self._misfit = np.zeros(DELAYS.size)
-        self._slow = np.full((DELAYS.size, n), np.nan)  # mean of what is not explained
+        self._misfit = np.zeros(DELAYS.size + 1)  # the last one: of no commands at all
+        self._slow = np.full((DELAYS.size + 1, n), np.nan)  # mean of what is not explained
         self._in_a_row = self._count = self._origin = 0
         self._start: ArmState | None = None
         self._times = np.zeros(KEPT)  # [s] of states
@@ -91,8 +92,8 @@ class Response:
         times, misfit = self._times[: self._count], self._misfit
         _add_misfit(times, self._impulses, begin, now, moved, self._limit, self._slow, misfit)
         best = int(misfit.argmin())
-        gain = misfit[0] - misfit[best]
-        late = gain > EVIDENCE and misfit[best] < BETTER * misfit[0] and begin - DELAYS[-1] >= times[0]
+        worse = min(misfit[0], misfit[-1])
+        late = worse - misfit[best] > EVIDENCE and misfit[best] < BETTER * worse and begin - DELAYS[-1] >= times[0]
         self._in_a_row = self._in_a_row + 1 if late else 0
         if self._in_a_row >= CONFIRMED:
             self.age = float(DELAYS[best])
@@ -108,8 +109,9 @@ def _add_misfit(
     dt = now - begin
     forgotten, kept = np.exp(-dt / SLOW), np.exp(-dt / MEMORY)
     for d in range(misfit.size):
-        first, first_share = _between(times, begin - DELAYS[d])
-        second, second_share = _between(times, now - DELAYS[d])
+        sent = d < DELAYS.size
+        first, first_share = _between(times, begin - DELAYS[d] if sent else begin)
+        second, second_share = _between(times, now - DELAYS[d] if sent else begin)
         total = 0.0
         for i in range(moved.size):
             until = impulses[second, i] + second_share * (impulses[second + 1, i] - impulses[second, i])
