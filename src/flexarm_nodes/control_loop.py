@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.hardware_gate.status import STOPPED
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
@@ -261,7 +262,10 @@ class ControlLoop(ArmNode):
         return not self._lockstep and took > self._pipeline.gate.gate.config.state_timeout
 
     def _on_tick(self, _: None) -> None:
-        self._send(self._pipeline.gate.gate.on_tick())
+        gate = self._pipeline.gate.gate
+        self._send(gate.on_tick())
+        if gate.status.state in STOPPED:  # no state may come any more to be answered with that
+            self._report({})
 
     def _send(self, command: Array | None) -> None:
         self._commands.send(command, self._stamp)
