@@ -177,7 +177,7 @@ class CommandLaw:
         if doubted:
             self._report_limited(taken != friction, "friction")
         self.friction = taken
-        return self._bounded_effort(self._feasible(effort, state, taken), self._period)
+        return self._bounded_effort(self._feasible(effort, state, taken, self._may_answer_base(age)), self._period)
 
     def judge_held(self, state: ArmState, age: float) -> Array | None:
         """The effort in force, judged anew at a state that nobody has answered: a command (n,) if it has to change."""
@@ -193,7 +193,7 @@ class CommandLaw:
         """Whether what makes up for all that an elastic base does comes in time."""
         return not self._model.m or age <= max(IN_TIME, 2.0 * self._period)
 
-    def _feasible(self, effort: Array, state: ArmState, friction: Array) -> Array:
+    def _feasible(self, effort: Array, state: ArmState, friction: Array, in_time: bool) -> Array:
         """Effort (n,) that all motors can give: where one cannot, the accelerations of all joints become smaller alike.
 
         ``bias + s (effort - bias)`` causes ``s`` times the acceleration, where ``bias`` keeps the velocity. To cut one
@@ -202,8 +202,10 @@ class CommandLaw:
         most = self._limits.effort
         if (np.abs(effort) <= most).all():
             return effort
-        bias = self._model.inverse_dynamics(self._model.blocks(state), state, self._no_friction) + friction
-        if self._model.m and not (np.abs(bias) < most).all():
+        bias = np.full(self._model.n, np.inf)
+        if in_time:
+            bias = self._model.inverse_dynamics(self._model.blocks(state), state, self._no_friction) + friction
+        if self._model.m and not (np.abs(bias) < most).all():  # what the base does by itself is left out
             bias = self._dynamics.effort(state, self._no_friction) + friction
         if not (np.abs(bias) < most).all():
             return effort  # the motors cannot even keep the velocity: each gives what it can
@@ -257,11 +259,12 @@ class CommandLaw:
             return (self.command if self.command is not None else state.position) + rate * dt
         self.friction = self._no_friction
         wanted = self.braking.acceleration(state, age)
-        if self._may_answer_base(age) and not predicted:
+        in_time = self._may_answer_base(age) and not predicted
+        if in_time:
             effort = self._model.inverse_dynamics(self._model.blocks(state), state, wanted)
         else:
             effort = self._dynamics.effort(state, wanted)
-        return self._bounded_effort(self._feasible(effort, state, self.friction), dt)
+        return self._bounded_effort(self._feasible(effort, state, self.friction, in_time), dt)
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Effort (n,) that keeps the velocity of a predicted state."""
