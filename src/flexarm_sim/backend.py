@@ -226,3 +226,7 @@ class Backend(Protocol):
     def gravity_effort(self) -> Array:
         """Efforts (n,) that hold the weight at the present positions, everything elastic included [N*m | N]."""
         ...
+
+    def base_frequency(self) -> float:
+        """Frequency of the fastest swing of the elastic base while the joints give way, here; 0 without one [rad/s]."""
+        ...

@@ -1,14 +1,18 @@
 """The joint drives: what an effort, velocity or position command does to the motors, and what they do without one.
 
-Velocity and position commands pass through one inner servo of stated bandwidth ``w``, which wants the velocity ``u``
-and asks for
+Velocity and position commands pass through one inner servo of stated bandwidth ``w``. A set-point ``q_r`` moves with
+the velocity ``v_r``, and the servo asks for
 
-    qdd = 2 w (u - qd),    u = k (q_r - q) in position mode,    u = w/2 (q_r - q) + v_c/2 in velocity mode
+    qdd = 2 w (u - qd),    u = w/2 (q_r - q) + v_r/2
 
-by the effort ``Lambda qdd + b`` of the plant's own joint dynamics (``Backend.joint_dynamics``). In position mode
-``q_r`` is the command and ``k = w/2``: every joint follows as ``w^2 / (s + w)^2``, ``2 / w`` late on a ramp. In
-velocity mode ``v_c`` is the command and ``q_r`` its integral: every joint follows as ``w / (s + w)``, and friction
-leaves no lasting error.
+by the effort ``Lambda qdd + b`` of the plant's own joint dynamics (``Backend.joint_dynamics``), so that every joint
+follows the set-point as ``w / (s + w)``, and friction leaves no lasting error of velocity. In velocity mode ``v_r`` is
+the command. In position mode it is ``k (q_c - q_r)``, ``q_c`` the command and ``k = w``: every joint follows that as
+``w^2 / (s + w)^2``, ``2 / w`` late on a ramp.
+
+The effort is held for a period. What a light, soft base passes on to the joints would be compensated half of that too
+late, which drives the base's swing: so ``b`` is taken half a period ahead, along its last change, and the plant updates
+the servo often enough to resolve that swing (``Backend.base_frequency``).
 
 A single-joint law, scaled by the diagonal of the inertia alone, would be nearer to a real drive but not to its stated
 bandwidth: its poles scale with the eigenvalues of ``Lambda^-1 diag(Lambda)``, which reach from 0.35 to 154 on the
@@ -18,20 +22,22 @@ same on every arm and in every pose.
 **Limits.** To cut single efforts breaks the decoupling: the others then accelerate the joint whose effort was cut, and
 the arm speeds up without end. So what is demanded is limited, in two places (``g``: efforts that hold the weight):
 
-1. The wanted velocity is one from which the arm can stop on its straight way to ``q_r``. Along ``e = q_r - q`` it can
+1. The set-point has a velocity from which the arm can stop on its straight way. Along ``e = q_c - q_r`` it can
    decelerate by ``A e``, ``A`` the least of ``(L - |g|) / |Lambda e|`` over the joints, and ``k`` is at most
-   ``sqrt(A)``: half of that brakes. ``u`` keeps the velocity limits too. Near the target ``A`` grows beyond all bounds,
-   so that ``k`` is ``w/2`` again.
+   ``sqrt(A)``: half of that brakes. ``v_r`` keeps the velocity limits too. Near the target ``A`` grows beyond all
+   bounds, so that ``k`` is ``w`` again. Nor does ``2 w (u - qd)`` lead beyond a velocity limit within the period for
+   which it is held. To limit ``u`` itself would be too much: the servo could not push a joint that friction holds.
 2. Of all efforts within ``|tau| <= L`` the drives give the one whose acceleration is nearest to the wanted one ``a``:
    the least of ``(qdd - a)^T D (qdd - a)``, ``D`` the diagonal of ``1 / v^2``, ``v`` the velocity limits.
 
 Why that is stable: where ``b`` is within the limits, ``qdd = 0`` is among what the drives can choose from, so that the
 nearest one has ``qdd^T D (a - qdd) >= 0``, hence ``(u - qd)^T D qdd >= qdd^T D qdd / (2 w) >= 0``: whichever efforts
-are at their limits, the arm never gets further from ``u``, which itself changes by no more than what the arm can do.
-Where ``b`` is not (gyroscopic forces beyond the motors, a base that throws the arm about), only the share of ``b - g``
-that is within the limits is compensated, as much of ``u`` is wanted, and ``D`` is ``Lambda``. With what the motors add
-beyond that, ``t = tau - g - share (b - g)``, the same inequality says ``qd^T t <= w/2 u^T Lambda u``: where ``qd`` is
-large beside ``u`` they brake. In discrete time the same holds while ``2 w`` times the period is at most 1.
+are at their limits, the arm never gets further from ``u``, which itself changes by no more than what the arm can do:
+the set-point then only comes nearer to the arm. Where ``b`` is not (gyroscopic forces beyond the motors, a base that
+throws the arm about), only the share of ``b - g`` that is within the limits is compensated, as much of ``u`` is wanted,
+and ``D`` is ``Lambda``. With what the motors add beyond that, ``t = tau - g - share (b - g)``, the same inequality says
+``qd^T t <= w/2 u^T Lambda u``: where ``qd`` is large beside ``u`` they brake. In discrete time the same holds while ``2
+w`` times the period is at most 1.
 
 **Brakes.** Before the first command, and when commands stay away for longer than ``command_timeout``, the velocity law
 with ``v_c = 0`` brings the arm to rest from where it is and holds it there.
@@ -101,6 +107,7 @@ class Drives:
         n = len(effort_limits)
         self._mode = config.mode
         self._bandwidth = min(config.bandwidth, 0.5 / period)
+        self._change = min(1.0, 2.0 * self._bandwidth * period)  # share of a velocity error that a period takes away
         none = np.full(n, np.inf)
         self._limits: Array = effort_limits if config.clip_effort else none
         self._fastest: Array = velocity_limits if config.clip_effort else none
@@ -113,6 +120,7 @@ class Drives:
     def reset(self) -> None:
         """Forget the past: the next servo begins where the arm is."""
         self._set_point: Array | None = None
+        self._bias: Array | None = None  # of the step before
 
     def effort(self, command: Array | None, backend: Backend, duration: float) -> Array:
         """Motor effort for the next time step; the integrator of the velocity mode advances by it.
@@ -126,38 +134,46 @@ class Drives:
             (n,) effort [N*m | N].
         """
         if command is not None and self._mode == "effort":
-            self._set_point = None
+            self.reset()
             return np.clip(command, -self._limits, self._limits)
         w, state = self._bandwidth, backend.state()
-        inertia, bias = backend.joint_dynamics()
+        inertia, sampled = backend.joint_dynamics()
+        bias = sampled + 0.5 * (sampled - (sampled if self._bias is None else self._bias))
+        self._bias = sampled
         weight = backend.gravity_effort()
-        if command is not None and self._mode == "position":
-            self._set_point = None
-            wanted = self._approach(command - state.position, inertia, weight)
-            return self._within_limits(wanted, state.velocity, inertia, bias, weight)
-        rate = np.zeros(len(bias)) if command is None else np.clip(command, -self._fastest, self._fastest)
         if self._set_point is None:
             self._set_point = state.position + state.velocity / w
+        if command is None:
+            rate = np.zeros(len(bias))
+        elif self._mode == "position":
+            rate = self._approach(command - self._set_point, inertia, weight)
+        else:
+            rate = np.clip(command, -self._fastest, self._fastest)
         wanted = 0.5 * (w * (self._set_point - state.position) + rate)
-        if (np.abs(wanted) > self._fastest).any():
-            wanted = np.clip(wanted, -self._fastest, self._fastest)
+        # a demand keeps the velocity limits over the period for which it is held
+        slack, fastest = (1.0 - self._change) * state.velocity, self._fastest
+        kept = np.clip(wanted, (-fastest - slack) / self._change, (fastest - slack) / self._change)
+        if (kept != wanted).any():
+            wanted = kept
             self._set_point = state.position + (2.0 * wanted - rate) / w
         given = self._within_limits(wanted, state.velocity, inertia, bias, weight)
         if (np.abs(given) >= self._limits).any():
-            # the integrator stands where the law asks for what is given: it does not wind up
+            # the set-point comes nearer, to where the law asks for what is given: it does not run away from the arm
             acceleration = np.linalg.solve(inertia, given - bias)
-            self._set_point = state.position + (acceleration + 2.0 * w * state.velocity - w * rate) / w**2
+            near = (acceleration + 2.0 * w * state.velocity - w * rate) / w**2
+            ahead = self._set_point - state.position
+            self._set_point = state.position + np.clip(near, np.minimum(ahead, 0.0), np.maximum(ahead, 0.0))
         self._set_point = self._set_point + rate * duration
         return given
 
-    def _approach(self, error: Array, inertia: Array, weight: Array) -> Array:
-        """Velocity (n,) towards a position, from which the arm can stop there."""
-        needed = np.abs(inertia @ error)
+    def _approach(self, way: Array, inertia: Array, weight: Array) -> Array:
+        """Velocity (n,) of the set-point on its way to a position, from which the arm can stop there."""
+        needed = np.abs(inertia @ way)
         room = np.maximum(self._limits - np.abs(weight), FLOOR * self._limits)
         with np.errstate(divide="ignore", invalid="ignore"):
             stops = np.sqrt(np.nanmin(room / needed, initial=np.inf))
-            keeps = np.nanmin(self._fastest / np.abs(error), initial=np.inf)
-        return min(0.5 * self._bandwidth, stops, keeps) * error
+            keeps = np.nanmin(self._fastest / np.abs(way), initial=np.inf)
+        return min(self._bandwidth, stops, keeps) * way
 
     def _within_limits(self, wanted: Array, velocity: Array, inertia: Array, bias: Array, weight: Array) -> Array:
         """Effort (n,) within the limits whose acceleration is nearest to what leads to a wanted velocity."""

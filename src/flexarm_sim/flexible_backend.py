@@ -193,6 +193,14 @@ class FlexibleBackend:
         still = np.zeros(self._model.size)
         return self._model.inverse_dynamics(self._x, still, still)[self._model.actuated]
 
+    def base_frequency(self) -> float:
+        """Fastest swing of the elastic base while the joints give way; see ``Backend.base_frequency``."""
+        model = self._model
+        model.articulate(self._x, self._v)
+        stiffness = model.stiffness_matrix()[np.ix_(model.elastic, model.elastic)]
+        squares = np.linalg.eigvals(model.response(model.elastic)[model.elastic] @ stiffness).real
+        return math.sqrt(squares.max(initial=0.0))
+
     def _settle(self, base: bool, links: bool) -> None:
         """Put the elastic joints, the modes, or both, where gravity and springs balance."""
         model, still = self._model, np.zeros(self._model.size)

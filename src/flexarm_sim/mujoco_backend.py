@@ -226,6 +226,18 @@ class MujocoBackend:
         self._refresh()
         return self._weight(self._arm)
 
+    def base_frequency(self) -> float:
+        """Fastest swing of the elastic base while the joints give way; see ``Backend.base_frequency``."""
+        self._refresh()
+        elastic = self._elastic
+        rows = np.zeros((len(elastic), self._model.nv))
+        rows[np.arange(len(elastic)), elastic] = 1.0
+        solved = np.empty_like(rows)
+        if len(elastic):
+            mujoco.mj_solveM(self._model, self._data, solved, rows)
+        squares = np.linalg.eigvals(solved[:, elastic] * self._model.jnt_stiffness[elastic]).real
+        return math.sqrt(squares.max(initial=0.0))
+
     def _weight(self, coordinates: NDArray[np.intp]) -> Array:
         mujoco.mj_jacSubtreeCom(self._model, self._data, self._jacobian, 0)
         mass = float(self._model.body_subtreemass[0])

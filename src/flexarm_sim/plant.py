@@ -26,7 +26,8 @@ from flexarm_sim.strain import StrainFault, StrainGauges
 from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector
 
-ABSURD = 100.0  # times its velocity limit no joint moves, whatever a controller does: the simulation diverges
+ABSURD = 100.0  # times the largest velocity limit no joint moves, whatever a controller does: the simulation diverges
+RESOLVED = 0.5  # [rad] of the fastest swing of the base passes between two updates of the servo, at most
 UNLIMITED = 100.0  # [rad/s | m/s] taken as the limit of a joint that has none, and the least one of an elastic joint
 
 
@@ -99,11 +100,17 @@ class Plant:
                 ("effort", self._names), ("velocity", self._names), ("velocity", self._elastic_names),
             )
         )  # fmt: skip
-        # only the servo of the velocity and position modes needs steps shorter than a tick
-        servo = self._config.drive.mode != "effort"
-        self._steps = max(1, -(-self._config.period_ns // max(1, to_stamp(self._config.drive.period)))) if servo else 1
+        # only the servo of the velocity and position modes needs steps shorter than a tick, and such that resolve what
+        # it compensates: the base as it swings while the joints give way
+        servo, longest = self._config.drive.mode != "effort", self._config.drive.period
+        if servo:
+            backend.reset(self._config.initial_position)
+            longest = min(longest, RESOLVED / max(backend.base_frequency(), RESOLVED / longest))
+        self._steps = max(1, -(-self._config.period_ns // max(1, to_stamp(longest)))) if servo else 1
         self._drives = Drives(self._config.drive, effort, speed, self._config.period_ns * 1e-9 / self._steps)
-        self._absurd = ABSURD * np.where(np.isfinite(speed) & (speed > 0.0), speed, UNLIMITED)
+        # not each by its own limit: an arm that is thrown folds like a whip, whose slowest link may become the fastest
+        fastest = np.where(np.isfinite(speed) & (speed > 0.0), speed, UNLIMITED).max(initial=0.0)
+        self._absurd = np.full(len(speed), ABSURD * fastest)
         self._absurd_base = ABSURD * np.where(elastic_speed < np.inf, np.maximum(elastic_speed, UNLIMITED), UNLIMITED)
         self._timeout = to_stamp(self._config.drive.command_timeout)
         self._faults = [(to_stamp(f.start), to_stamp(f.end), f.names) for f in self._config.joint_list_faults]
@@ -268,8 +275,8 @@ class Plant:
                 i = int(beyond.argmax())
                 raise PlantDivergedError(
                     f"the simulated plant diverged at {self._stamp * 1e-9:.6g} s: joint '{names[i]}' moves at"
-                    f" {rates[i]:.4g} rad/s | m/s, more than {ABSURD:g} times what it can; lower the effort or the"
-                    " gains, or max_step"
+                    f" {rates[i]:.4g} rad/s | m/s, more than {ABSURD:g} times what the fastest can; lower the effort or"
+                    " the gains, or max_step"
                 )
 
     def _step_interval(self) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from flexarm_sim.backend import PlantDivergedError
 from flexarm_sim.drives import DriveConfig
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
+from flexarm_sim.pushes import Push
 
 START = np.array([0.0, 0.0, 0.0, -0.3, 0.0, 0.0, 0.0])
 
@@ -28,13 +30,41 @@ def speed_ratio(plant: Plant, robot: Any) -> float:
     return float((np.abs(plant.state().velocity) / limits).max())
 
 
-@pytest.mark.parametrize("seed", range(6))
+LATE = (58, 98, 174, 186)  # long ways, weak motors, friction: still on their way 3 s after the last command
+RUNG = (45, 69, 79, 252, 266, 5063)  # bases whose swing a compensation that is late, or too seldom, drives
+HELD_UP = (208, 236)  # friction against the velocity limits; a weak joint at its limit while the others brake
+WHIP = 262  # thrown, with slow and light links at its end
+
+
+@pytest.mark.parametrize("seed", [*range(6), *LATE, *RUNG, *HELD_UP])
 def test_no_command_makes_an_arm_run_away(seed: int) -> None:
     """Random arms, springs, friction, bandwidths, rates, commands; the long form is ``benchmark/plant_drives.py``."""
     case = draw_case(seed)
     outcome = run_case(case)
     assert not outcome.diverged, case.words
     assert outcome.speed_ratio < (1.5 if case.calm else 20.0), case.words
+
+
+def test_an_arm_that_is_kept_from_rest_is_seen() -> None:
+    case = draw_case(5)
+    assert case.mode == "velocity" and run_case(replace(case, last=0.5 * case.limits)).diverged
+
+
+def test_an_arm_that_is_thrown_folds_like_a_whip_comes_to_rest_and_is_not_taken_to_diverge() -> None:
+    """One joint reaches 158 times its own velocity limit, and never has the arm more energy than it was thrown with."""
+    case = draw_case(WHIP)
+
+    def energy() -> float:
+        velocity = case.plant.state().velocity
+        return float(0.5 * velocity @ case.backend.joint_dynamics()[0] @ velocity)
+
+    thrown, fastest = energy(), 0.0
+    for command in case.commands:
+        case.plant.advance(command)
+        assert energy() <= thrown
+        fastest = max(fastest, float((np.abs(case.plant.state().velocity) / case.limits).max()))
+    assert fastest > 100.0
+    assert not run_case(draw_case(WHIP)).diverged
 
 
 @pytest.mark.parametrize("step", [0.05, 0.1, 0.3, 3.0])
@@ -50,6 +80,22 @@ def test_a_position_step_beyond_the_efforts_is_reached_within_all_limits(reposit
         assert (np.abs(plant.state().effort) <= limits).all()
         assert np.abs(plant.state().position - START).max() < 1.02 * way  # it does not overshoot
     assert np.allclose(plant.state().position, target, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["position", "velocity"])
+def test_a_soft_drive_that_is_pushed_yields_and_comes_back_within_the_velocity_limits(
+    repository_robot: Any, mode: str
+) -> None:
+    robot = repository_robot("arm_7r")
+    push = Push("tool0", 0.05, 0.2, (60.0, 0.0, 0.0))
+    drive = DriveConfig(mode, 20.0, clip_effort=True)
+    plant = seven_joints(repository_robot, mode, drive=drive, pushes=(push,))
+    command = START if mode == "position" else np.zeros(7)
+    for _ in range(2500):
+        plant.advance(command)
+        assert speed_ratio(plant, robot) < (2.0 if plant.stamp <= push.end else 1.02)
+    assert np.allclose(plant.state().velocity, 0.0, atol=1e-3)
+    assert mode == "velocity" or np.allclose(plant.state().position, START, atol=1e-3)
 
 
 def test_what_the_motors_can_do_is_followed_as_if_there_were_no_limits(repository_robot: Any) -> None:

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+from flexarm_sim.backends import make_backend
 from flexarm_sim.drives import DriveConfig
 from flexarm_sim.mujoco_backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
@@ -111,6 +114,20 @@ def test_the_servo_keeps_its_rate_when_the_tick_is_long(repository_robot: Any) -
             fast.advance(command)
     assert slow.stamp == fast.stamp
     assert np.array_equal(slow.state().position, fast.state().position)
+
+
+@pytest.mark.parametrize("engine", ["mujoco", "flexible_dynamics"])
+def test_the_swing_of_the_base_while_the_joints_give_way(repository_robot: Any, engine: str) -> None:
+    """The inverse mass matrix has the inertia of the base with its joints free."""
+    robot = repository_robot("planar_3r")
+    position = np.array([0.3, -0.7, 0.5])
+    backend = make_backend(engine, robot, tool_frame="", max_step=0.00025, friction=None)
+    backend.reset(position)
+    model = ArmModel(robot, "tool0")
+    blocks = model.blocks(ArmState(0, position, np.zeros(3), np.zeros(model.m), np.zeros(model.m)))
+    free = blocks.H_b - blocks.H_bm @ np.linalg.solve(blocks.H_m, blocks.H_bm.T)
+    squares = np.linalg.eigvals(np.linalg.solve(free, model.K_b)).real
+    assert backend.base_frequency() == pytest.approx(np.sqrt(squares.max()), rel=1e-6)
 
 
 @pytest.mark.parametrize(

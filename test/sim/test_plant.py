@@ -79,6 +79,9 @@ class PointMass:
     def gravity_effort(self) -> Array:
         return np.zeros(1)
 
+    def base_frequency(self) -> float:
+        return 0.0
+
 
 def flat(measurement: Measurement) -> Array:
     """Every number of a measurement; a missing part is -1."""

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.static_equilibrium import static_equilibrium
 from flexarm_core.types import ArmState, Array
-from flexarm_sim.backend import PlantDivergedError
+from flexarm_sim.backend import Backend, PlantDivergedError, PlantState
 from flexarm_sim.backends import make_backend
 from flexarm_sim.drives import DriveConfig
 from flexarm_sim.friction import JointFriction
 from flexarm_sim.plant import Plant, PlantConfig
 
-SHAKEN, QUIET = 1.0, 3.0  # [s] of changing commands, and of the last one
+SHAKEN, QUIET = 1.0, 3.0  # [s] of changing commands, and of the last one beside the time that its motion needs
+UNEVEN = 2.0  # times that: inertia changes on the way, friction and a swinging base take their part of the efforts
+RESTING = 1.0  # [s] without motion after which an arm is taken to rest
 HELD = 1.3  # times its largest gravity effort that a joint can give, at least, where the arm is not too heavy
 TOO_HEAVY, ON_SPRINGS, RUBS, THROWN = 0.15, 0.6, 0.33, 0.2  # shares of the cases
 PERIODS = (1_000_000, 2_000_000, 4_000_000, 10_000_000, 20_000_000)  # [ns]
-POSTURES = 40
+POSTURES, FARTHEST = 40, 3.1  # in which motors can hold it, with each joint that far [rad | m]
+SPARE = 0.1  # of its effort limit, which a joint is taken to have left in any posture
 RESTS = 0.1  # of its velocity limit, which no joint has after the last command
 
 
@@ -29,20 +35,28 @@ class DriveCase:
 
     Attributes:
         words: what it is, in short.
+        model: of the arm.
         plant: at rest, or thrown.
+        backend: of the plant.
+        mode: of the drives.
         commands: (ticks, n).
         last: (n,) command after them.
         limits: (n,) of the velocity [rad/s | m/s].
-        holds: whether the motors can hold the arm in every posture.
+        efforts: (n,) limits of the effort [N*m | N].
+        holds: whether the motors can hold the arm in every posture, and stop its sliding joints within these.
         thrown: whether it moves at the beginning.
         calm: whether nothing but the drives moves the joints: a rigid base, no friction, not thrown.
     """
 
     words: str
+    model: ArmModel
     plant: Plant
+    backend: Backend
+    mode: str
     commands: Array
     last: Array
     limits: Array
+    efforts: Array
     holds: bool
     thrown: bool
     calm: bool
@@ -56,11 +70,15 @@ class DriveOutcome:
         diverged: whether the plant gave up, or an arm that its motors can hold was not at rest in the end.
         speed_ratio: largest speed of a joint over its limit, or over the speed with which it was thrown.
         drop: largest motion of an elastic joint before the first command [mm | mrad].
+        rest: time after the last change of the commands until no joint was faster than ``RESTS``, inf for never [s].
+        allowed: time by which that had to be [s].
     """
 
     diverged: bool
     speed_ratio: float
     drop: float
+    rest: float
+    allowed: float
 
 
 def draw_case(seed: int) -> DriveCase:
@@ -88,34 +106,59 @@ def draw_case(seed: int) -> DriveCase:
         drive=DriveConfig(mode, bandwidth, clip_effort=True),
     )
     commands = _commands(draw, mode, start, model.velocity_limit, round(SHAKEN * 1e9 / period))
-    words = f"{mode}, {n} joints, {springs} springs, {engine}, {bandwidth:.0f} rad/s, {period / 1e6:g} ms"
-    words += "".join(
-        f", {word}" for word, true in (("rubs", rubs), ("thrown", thrown), ("too heavy", not holds)) if true
-    )
-    last = commands[-1] if mode == "position" else np.zeros(n)
     plant = Plant(model.description, backend, config)
+    lost = holds and thrown and _cannot_stop(model, plant.state(), backend.gravity_effort())
+    words = f"{mode}, {n} joints, {springs} springs, {engine}, {bandwidth:.0f} rad/s, {period / 1e6:g} ms"
+    marks = ("rubs", rubs), ("thrown", thrown), ("too heavy", not holds), ("too far", lost)
+    words += "".join(f", {word}" for word, true in marks if true)
+    last = commands[-1] if mode == "position" else np.zeros(n)
     calm = not (springs or rubs or thrown)
-    return DriveCase(words, plant, commands, last, model.velocity_limit, holds, thrown, calm)
+    limits = model.velocity_limit, model.effort_limit
+    return DriveCase(words, model, plant, backend, mode, commands, last, *limits, holds and not lost, thrown, calm)
 
 
 def run_case(case: DriveCase) -> DriveOutcome:
-    """Hold still, then follow the commands, then the last one for long."""
+    """Hold still, then follow the commands, then the last one until the arm rests, for ``QUIET`` at least."""
     plant = case.plant
     first = plant.state()
     bounds = np.maximum(case.limits, np.abs(first.velocity))
-    drop, worst, speeds = 0.0, 0.0, np.zeros(len(bounds))
+    drop = worst = moved = allowed = 0.0
     try:
         for _ in range(5):
             plant.advance()
             drop = max(drop, float(np.abs(plant.state().deflection - first.deflection).max(initial=0.0)))
-        ticks = round(QUIET * 5e9 / plant.stamp)
-        for command in np.vstack((case.commands, np.tile(case.last, (ticks, 1)))):
+        for command in case.commands:
             plant.advance(command)
+            worst = max(worst, float((np.abs(plant.state().velocity) / bounds).max()))
+        changed, allowed, time = plant.stamp, QUIET + UNEVEN * least_time(case), 0.0
+        while time < QUIET or (moved <= allowed and time < moved + RESTING):
+            plant.advance(case.last)
+            time = 1e-9 * (plant.stamp - changed)
             speeds = np.abs(plant.state().velocity)
             worst = max(worst, float((speeds / bounds).max()))
+            if (speeds > RESTS * case.limits).any():
+                moved = time
     except PlantDivergedError:
-        return DriveOutcome(True, np.inf, 1e3 * drop)
-    return DriveOutcome(case.holds and bool((speeds > RESTS * case.limits).any()), worst, 1e3 * drop)
+        return DriveOutcome(True, np.inf, 1e3 * drop, np.inf, allowed)
+    rest = moved if moved <= allowed else np.inf
+    return DriveOutcome(case.holds and rest == np.inf, worst, 1e3 * drop, rest, allowed)
+
+
+def least_time(case: DriveCase) -> float:
+    """Time [s] that the best drive would need from now on to bring the arm to rest where its last command wants it.
+
+    It brakes from its present speed with the efforts that the weight leaves over; then it goes the way at the velocity
+    limits, also that on which it braked, and speeds up and brakes on it with these efforts; all with the inertia of
+    now. Weak motors and long ways take long: that is no divergence.
+    """
+    state, weight = case.plant.state(), case.backend.gravity_effort()
+    inertia = _inertia(case.model, state)
+    room = np.maximum(case.efforts - np.abs(weight), SPARE * case.efforts)
+    brakes = float(np.max(np.abs(inertia @ state.velocity) / room))
+    if case.mode != "position":
+        return brakes
+    way = np.abs(case.last - state.position) + 0.5 * brakes * np.abs(state.velocity)
+    return float(brakes + np.max(way / case.limits) + 2.0 * np.sqrt(np.max(np.abs(inertia) @ way / room)))
 
 
 def draw_arm(draw: np.random.Generator, holds: bool, springs: int) -> tuple[str, ArmModel]:
@@ -153,24 +196,61 @@ def draw_arm(draw: np.random.Generator, holds: bool, springs: int) -> tuple[str,
         body = f'{"".join(parts)}<link name="tool0"/><flexibility>{"".join(bends)}</flexibility>'
         return f'<robot name="drawn">{body}</robot>'
 
-    weighed = ArmModel(text(np.ones(n), np.ones(springs), np.ones(springs)), "tool0")
-    drawn = text(*_strengths(draw, weighed, holds))
+    drawn = text(*_strengths(draw, text, holds, n, springs))
     return drawn, ArmModel(drawn, "tool0")
 
 
-def _strengths(draw: np.random.Generator, model: ArmModel, holds: bool) -> tuple[Array, Array, Array]:
-    """Effort limits from the heaviest of many postures; springs of 0.8 to 8 Hz under it, weakly damped."""
-    none, rest = np.zeros(model.n), np.zeros(model.m)
-    heaviest, own, base = np.zeros(model.n), np.zeros(model.n), np.full(model.m, 1e-3)
-    for _ in range(POSTURES):
-        blocks = model.blocks(ArmState(0, draw.uniform(-3.1, 3.1, model.n), none, rest, rest))
-        heaviest, own = np.maximum(heaviest, np.abs(blocks.c_m)), np.maximum(own, np.diag(blocks.H_m))
-        base = np.maximum(base, np.diag(blocks.H_b))
-    factors = np.exp(draw.uniform(np.log(HELD if holds else 0.5), np.log(6.0), model.n))
-    spare = own * np.exp(draw.uniform(np.log(0.5), np.log(20.0), model.n))
+def _strengths(
+    draw: np.random.Generator, text: Callable[[Array, Array, Array], str], holds: bool, n: int, springs: int
+) -> tuple[Array, Array, Array]:
+    """Effort limits from the heaviest of many postures; springs of 0.8 to 8 Hz under it, weakly damped.
+
+    The weight is that on the leaning base, as far as it leans in each posture, and twice as far, as it swings when
+    loaded suddenly. Springs that buckle in a posture are made stiffer: such a base falls over, whatever drives do.
+    """
+    model = ArmModel(text(np.ones(n), np.ones(springs), np.ones(springs)), "tool0")
+    none, rest = np.zeros(n), np.zeros(springs)
+    postures = draw.uniform(-FARTHEST, FARTHEST, (POSTURES, n))
+    straight = [model.blocks(ArmState(0, posture, none, rest, rest)) for posture in postures]
+    own = np.max([np.diag(blocks.H_m) for blocks in straight], axis=0)
+    base = np.max([np.diag(blocks.H_b) for blocks in straight], axis=0, initial=1e-3)
+    factors = np.exp(draw.uniform(np.log(HELD if holds else 0.5), np.log(6.0), n))
+    spare = own * np.exp(draw.uniform(np.log(0.5), np.log(20.0), n))
+    frequencies = 2.0 * np.pi * draw.uniform(0.8, 8.0, springs)
+    damping = 2.0 * draw.uniform(0.002, 0.1) * base * frequencies
+    stiffness, heaviest = base * frequencies**2, None
+    while heaviest is None:
+        heaviest = _heaviest(ArmModel(text(np.ones(n), stiffness, damping), "tool0"), postures)
+        stiffness = stiffness if heaviest is not None else 1.5 * stiffness
     efforts = factors * heaviest + spare if holds else factors * np.maximum(heaviest, own)
-    frequencies = 2.0 * np.pi * draw.uniform(0.8, 8.0, model.m)
-    return efforts, base * frequencies**2, 2.0 * draw.uniform(0.002, 0.1) * base * frequencies
+    return efforts, stiffness, damping
+
+
+def _heaviest(model: ArmModel, postures: Array) -> Array | None:
+    """Largest weight (n,) on each joint in postures on the leaning base; None where that buckles."""
+    none, rest, loads = np.zeros(model.n), np.zeros(model.m), []
+    for posture in postures:
+        try:
+            lean = static_equilibrium(model, posture)
+        except RobotDescriptionError:
+            return None
+        states = (ArmState(0, posture, none, share * lean, rest) for share in (0.0, 1.0, 2.0))
+        loads += [np.abs(model.gravity_effort(state)) for state in states]
+    return np.asarray(np.max(loads, axis=0))
+
+
+def _cannot_stop(model: ArmModel, state: PlantState, weight: Array) -> bool:
+    """Whether the throw can carry a sliding joint beyond the postures that its motor can hold: all energy may go."""
+    sliding = np.array([model.description.joints[name].kind == "prismatic" for name in model.joint_names])
+    energy = 0.5 * state.velocity @ _inertia(model, state) @ state.velocity
+    room = np.maximum(model.effort_limit - np.abs(weight), SPARE * model.effort_limit)
+    return bool((sliding & (np.abs(state.position) + energy / room > FARTHEST)).any())
+
+
+def _inertia(model: ArmModel, state: PlantState) -> Array:
+    """Inertia (n, n) of the joints on the base at rest: what they move in the long run, over many of its swings."""
+    none = np.zeros(model.n)
+    return model.blocks(ArmState(0, state.position, none, state.deflection, np.zeros(model.m))).H_m
 
 
 def _commands(draw: np.random.Generator, mode: str, start: Array, limits: Array, ticks: int) -> Array:
