@@ -15,7 +15,8 @@ CONFIRMED = 3  # states that agree with each other and are believed then, howeve
 RESOLUTION = 0.005  # [rad | m] by which position and velocity may disagree between two states
 STILL = 3  # identical states from which on it is asked whether the arm should have moved
 FROZEN_MOTION, FROZEN_CHANGE = 0.02, 0.1  # [rad | m] and share of the velocity limit that a still state may hide
-PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED = range(4)  # what a pair of states is
+ROUNDING = 2.0**-52  # of a number: where that is more than RESOLUTION, motion cannot be told
+PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE = range(5)  # what a pair of states is
 
 
 class StateBelief:
@@ -23,7 +24,8 @@ class StateBelief:
 
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
     jump. A real event that looks impossible (a collision, a joint that was pushed) is believed once CONFIRMED states in
-    a row agree with each other. States that are identical to the last bit while the command moves the arm are frozen.
+    a row agree with each other; not a position where no joint can be, farther beyond its limits than these are apart.
+    States that are identical to the last bit while the command moves the arm are frozen.
     """
 
     def __init__(self, limits: JointLimits, names: Sequence[str]) -> None:
@@ -56,6 +58,9 @@ class StateBelief:
         if self._stuck and before is not None and _identical(state, before):
             return self._stuck  # however long they agree with each other
         code, joint = self._compare(state, before, dt)
+        if code == NOWHERE:
+            self._suspect = None
+            return f"joint state is not believable: {self._names[joint]} at {state.position[joint]:.3g}"
         if code != PLAUSIBLE:
             return self._suspected(state, code, joint)
         self._suspect, self._stuck = None, ""
@@ -124,6 +129,12 @@ def _compare(
     table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float
 ) -> tuple[int, int]:
     """What is wrong with a state (n,) after another, and with which joint."""
+    for i in range(position.shape[0]):
+        apart = table[UPPER, i] - table[LOWER, i]
+        if not abs(position[i]) * ROUNDING <= RESOLUTION:
+            return NOWHERE, i
+        if position[i] < table[LOWER, i] - apart or position[i] > table[UPPER, i] + apart:
+            return NOWHERE, i
     for i in range(position.shape[0]):
         limit, change = table[VELOCITY, i], table[ACCELERATION, i] * dt
         moved = position[i] - position_before[i]

@@ -37,22 +37,23 @@ class Braking:
         """Hold where the joints come to rest from now on."""
         self._hold: Array | None = None
 
-    def acceleration(self, state: ArmState, age: float = 0.0) -> Array:
+    def acceleration(self, state: ArmState, most: Array, push: Array, age: float = 0.0) -> Array:
         """Acceleration (n,) of the servo: ``-2 w v`` until the joints are slow, then also towards where they rest.
 
         Args:
             state: of the arm.
+            most: deceleration (n,).
+            push: accelerations (n,) that a base adds: against them the servo may give as much more.
             age: of the state when its command arrives, beyond a period [s]: the servo is the slower, the older it is.
         """
         w = max(min(self._frequency, PER_SAMPLE / (self._period + age)) * self.gain, SLOWEST)
-        most = self._most
-        if self._hold is None and np.all(np.abs(state.velocity) <= most / w):
+        if self._hold is None and np.all(np.abs(state.velocity) <= self._most / w):
             # From here the critically damped servo decelerates by w v at most: within the limit.
             self._hold = state.position + state.velocity / w
         wanted = -2.0 * w * state.velocity
         if self._hold is not None:
             wanted += w**2 * (self._hold - state.position)
-        return np.clip(wanted, -most, most)
+        return np.clip(wanted, -most - np.maximum(push, 0.0), most - np.minimum(push, 0.0))
 
     def rate(self, rate: Array, dt: float) -> Array:
         """Rate (n,) of the set point after ``dt`` [s]: nearer to zero, at the limit."""

@@ -16,6 +16,7 @@ from flexarm_core.hardware_gate.limits import (
     acceleration_bounds,
     believe_friction,
     bound_effort,
+    hardest_braking,
     is_allowed,
 )
 from flexarm_core.robot.arm_model import ArmModel
@@ -25,8 +26,9 @@ NOTHING = np.zeros(0)
 RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be compensated
 SPEED_SHARE = 0.93  # of the velocity limit that efforts lead to, less what is UNFORESEEN: the drives are late
 UNFORESEEN = 0.3  # share of the acceleration limits by which the model may err until the next command
-IN_TIME = 0.003  # [s] age up to which efforts may make up for all that an elastic base does
-PUSHED = 2.5  # multiple of the acceleration limits of a base's push that efforts make up for
+PUSHED = 0.05  # share of its velocity limit by which a base may push a joint until the next command: more is not undone
+NEVER = 1e9  # [s] of what is not known
+CAUTION = 0.25  # share of the acceleration limits
 FORGOTTEN = 0.5  # [s] after which a velocity that was not followed no longer counts
 
 
@@ -40,6 +42,7 @@ class CommandLaw:
         rate: (n,) of the set point.
         limited: names of joints whose command had to change, with the limit that did it.
         braking: of the stop.
+        cautious: whether efforts may come late, so that they accelerate by CAUTION of the limits.
     """
 
     def __init__(
@@ -56,12 +59,14 @@ class CommandLaw:
             hold_frequency: bandwidth of the servo that brakes and holds [rad/s].
         """
         self._model, self._limits, self.mode = model, limits, mode
-        self._dynamics, self._pushed = JointDynamics(model), PUSHED * limits.acceleration
+        self._dynamics, self._pushed = JointDynamics(model), PUSHED * limits.velocity / horizon
         self._period, self._horizon = number("period", period, 0.0), number("horizon", horizon, 0.0)
         exact = mode != "effort" or horizon <= period
         unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)
         self._bounds = limits if exact else replace(limits, velocity=(SPEED_SHARE - unforeseen) * limits.velocity)
         self.braking = Braking(limits.acceleration, hold_frequency, period)
+        self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
+        self.cautious = False
         self._no_friction = np.zeros(model.n)
         self.reset()
         self._load_compiled()
@@ -165,47 +170,50 @@ class CommandLaw:
                 taken, doubted = harmless * taken, True
                 wanted = self._model.forward_dynamics(state, effort - taken)
         self.limited = ()
-        if not is_allowed(self._bounds, state.position, state.velocity, wanted, self._horizon):
-            inertia = None
-            if not self._may_answer_base(age):
-                wanted, inertia = self._dynamics.pushed(state, effort - taken, self._pushed)
-            allowed = self._bounded(wanted, state.position, state.velocity, self._horizon, tolerance=1e-9)
-            if inertia is not None:
-                effort = effort + inertia @ (allowed - wanted)
-            elif not np.array_equal(allowed, wanted):
-                effort = self._model.inverse_dynamics(self._model.blocks(state), state, allowed) + taken
+        if not is_allowed(self._limits_in_force, state.position, state.velocity, wanted, self._horizon):
+            asked = self._dynamics.acceleration(state, effort - taken)
+            answered, push = self._push(state, age)
+            asked = asked + answered
+            allowed = self._bounded(asked, state.position, state.velocity, self._horizon, tolerance=1e-9, push=push)
+            if not np.array_equal(allowed, asked):
+                effort = effort + self._dynamics.terms(state)[0] @ (allowed - asked)
         if doubted:
             self._report_limited(taken != friction, "friction")
         self.friction = taken
-        return self._bounded_effort(self._feasible(effort, state, taken, self._may_answer_base(age)), self._period)
+        return self._bounded_effort(self._feasible(effort, state, taken, age), self._period)
+
+    @property
+    def _limits_in_force(self) -> JointLimits:
+        return self._careful if self.cautious else self._bounds
 
     def judge_held(self, state: ArmState, age: float) -> Array | None:
         """The effort in force, judged anew at a state that nobody has answered: a command (n,) if it has to change."""
         if self.mode != "effort" or self.command is None:
             return None
         acceleration = self._model.forward_dynamics(state, self.command - self.friction)
-        if is_allowed(self._bounds, state.position, state.velocity, acceleration, self._horizon):
+        if is_allowed(self._limits_in_force, state.position, state.velocity, acceleration, self._horizon):
             return None
         command = self._follow_effort(self.command, self.friction, state, age)
         return None if np.array_equal(command, self.command) else command
 
-    def _may_answer_base(self, age: float) -> bool:
-        """Whether what makes up for all that an elastic base does comes in time."""
-        return not self._model.m or age <= max(IN_TIME, 2.0 * self._period)
+    def _push(self, state: ArmState, age: float) -> tuple[Array, Array]:
+        """Accelerations (n,) by an elastic base: those that are made up for, and of the others what has room."""
+        if not self._model.m:
+            return self._no_friction, self._no_friction
+        push, share = self._dynamics.push(state), self._dynamics.answer(state, self._period + age)
+        return share * push, np.clip((1.0 - share) * push, -self._pushed, self._pushed)
 
-    def _feasible(self, effort: Array, state: ArmState, friction: Array, in_time: bool) -> Array:
+    def _feasible(self, effort: Array, state: ArmState, friction: Array, age: float) -> Array:
         """Effort (n,) that all motors can give: where one cannot, the accelerations of all joints become smaller alike.
 
-        ``bias + s (effort - bias)`` causes ``s`` times the acceleration, where ``bias`` keeps the velocity. To cut one
-        effort alone would accelerate the other joints as nobody asked for.
+        ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` keeps the velocity, but for what
+        the base does by itself. To cut one effort alone would accelerate the other joints as nobody asked for.
         """
         most = self._limits.effort
         if (np.abs(effort) <= most).all():
             return effort
-        bias = np.full(self._model.n, np.inf)
-        if in_time:
-            bias = self._model.inverse_dynamics(self._model.blocks(state), state, self._no_friction) + friction
-        if self._model.m and not (np.abs(bias) < most).all():  # what the base does by itself is left out
+        bias = self._dynamics.effort(state, -self._push(state, age)[0]) + friction
+        if not (np.abs(bias) < most).all():  # a base that pushes harder than the motors is left alone
             bias = self._dynamics.effort(state, self._no_friction) + friction
         if not (np.abs(bias) < most).all():
             return effort  # the motors cannot even keep the velocity: each gives what it can
@@ -215,11 +223,25 @@ class CommandLaw:
         self._report_limited(np.abs(effort) > most, "effort")
         return bias + min(share, 1.0) * change
 
-    def _bounded(self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float) -> Array:
-        self.limited = ()
-        if is_allowed(self._bounds, position, velocity, wanted, dt):
+    def _bounded(
+        self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float, push: Array | None = None
+    ) -> Array:
+        """Accelerations (n,) within the limits; ``push`` (n,): what else accelerates the joints.
+
+        Limits of position and velocity are for the sum, that of acceleration for what is commanded.
+        """
+        self.limited, limits = (), self._limits_in_force
+        if push is None and is_allowed(limits, position, velocity, wanted, dt):
             return wanted
-        lowest, highest = acceleration_bounds(self._bounds, position, velocity, dt)
+        braking = None if push is None else hardest_braking(self._limits, velocity)
+        lowest, highest = acceleration_bounds(limits, position, velocity, dt, braking)
+        if push is not None:
+            most = limits.acceleration
+            held_up, held_down = lowest > -most, highest < most  # by position or velocity
+            lowest = np.where(held_up, lowest - push, -most - np.maximum(push, 0.0))
+            highest = np.where(held_down, highest - push, most - np.minimum(push, 0.0))
+            lowest = np.where(held_up, lowest, np.minimum(lowest, highest))
+            highest = np.where(held_down, highest, np.maximum(lowest, highest))
         outside = (wanted < lowest - tolerance) | (wanted > highest + tolerance)
         self._report_limited(outside, "position, velocity or acceleration")
         return np.where(outside, np.clip(wanted, lowest, highest), wanted)
@@ -258,13 +280,11 @@ class CommandLaw:
                 return np.clip(rate, -self._limits.velocity, self._limits.velocity)
             return (self.command if self.command is not None else state.position) + rate * dt
         self.friction = self._no_friction
-        wanted = self.braking.acceleration(state, age)
-        in_time = self._may_answer_base(age) and not predicted
-        if in_time:
-            effort = self._model.inverse_dynamics(self._model.blocks(state), state, wanted)
-        else:
-            effort = self._dynamics.effort(state, wanted)
-        return self._bounded_effort(self._feasible(effort, state, self.friction, in_time), dt)
+        none = self._no_friction
+        answered, push = (none, none) if predicted else self._push(state, age)
+        wanted = self.braking.acceleration(state, hardest_braking(self._limits, state.velocity), push, age)
+        effort = self._dynamics.effort(state, wanted - answered)
+        return self._bounded_effort(self._feasible(effort, state, none, NEVER if predicted else age), dt)
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Effort (n,) that keeps the velocity of a predicted state."""

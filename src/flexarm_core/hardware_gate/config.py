@@ -29,6 +29,7 @@ class HardwareGateConfig:
         blind_time: time without a usable state for which a prediction by the model is believed, effort mode [s].
         recovery_samples: consecutive good references that end a stop.
         hold_frequency: bandwidth of the servo that brakes and holds during a stop in effort mode [rad/s].
+        base_measured: whether joint states tell how an elastic base moves.
         lockstep: whether each state is answered by exactly one command, from the reference with the same stamp. Only
             stamps count then: for a simulation that waits for every answer.
         supervisor: what trips the gate.
@@ -42,6 +43,7 @@ class HardwareGateConfig:
     blind_time: float = 0.3
     recovery_samples: int = 5
     hold_frequency: float = 20.0
+    base_measured: bool = True
     lockstep: bool = False
     supervisor: SupervisorConfig = field(default_factory=SupervisorConfig)
 

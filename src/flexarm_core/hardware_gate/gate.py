@@ -51,7 +51,7 @@ from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # of a joint reference
 AT_REST = 0.02  # share of the velocity limit below which a joint counts as at rest
-HOPELESS = 2.0  # multiple of the age that is borne at which the fallback is asked for
+HOPELESS = 2.0  # multiple of the age that is borne at which the fallback is asked for, or of less for blind_time
 CLOCK_HINT = "; is use_sim_time set as it should be?"
 
 
@@ -80,7 +80,7 @@ class HardwareGate:
         self._bearable = config.bearable_age(elastic_base=model.m > 0)
         self._arrivals = Arrivals(self._patience, config.period)
         self._prediction = Prediction(model)
-        self._response = Response(model, limits.effort, limits.velocity)
+        self._response = Response(model, limits.effort, limits.velocity, base_measured=config.base_measured)
         self._speed = SpeedWatch(limits, model.joint_names)
         self._make_law(config.command_mode)
         self._measured: ArmState | None = None
@@ -115,6 +115,8 @@ class HardwareGate:
         self._measured = None
         self._arrived_at = self._now()  # when the newest believed state came
         self._blind = self._rebase = False
+        self._stale = False  # the newest state was too old when it came
+        self._late_for = 0.0  # [s] that states or commands have been too late
         self._first_stamp: int | None = None
         self._reference_stamp: int | None = None
         self._answered: int | None = None
@@ -192,8 +194,11 @@ class HardwareGate:
         elif doubt := self._belief.doubt(state, before, gap, self._law.caused):
             raise InputError(doubt)
         self._arrivals.came(age)
+        self._stale = self._law.mode == "effort" and (age or 0.0) >= self._bearable
         elapsed = self._now() - self._arrived_at
         self._see(state)
+        if before is None and self._state in STOPPED and self._law.command is None:
+            self._law.restart(state)  # resumed without a measurement
         if self._first_stamp is None:
             self._first_stamp = state.stamp
         unborne = self._arrivals.lost(gap)
@@ -201,8 +206,9 @@ class HardwareGate:
             brakes = self._state in STOPPED and not self._silent
             return self._answer(state.stamp, self._brake(state)) if brakes else None
         self._look(state, gap, elapsed, unborne)
-        if self._law.mode == "effort" and self._law.command is not None:
-            self._response.on_state(state, self._law.command)
+        if self._law.mode == "effort" and self._law.command is not None and not self.config.lockstep:
+            self._response.on_state(state, self._law.command - self._law.friction)
+            self._law.cautious = self._response.suspected > 0.0
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:
             self._early = early
@@ -211,9 +217,7 @@ class HardwareGate:
         if self._state in STOPPED:
             return self._answer(state.stamp, self._brake(state))
         if self._state is GateState.RUNNING and not self.config.lockstep:
-            held = self._law.judge_held(
-                state, self._age
-            )  # its reference may still come: the state is not answered by that
+            held = self._law.judge_held(state, self._age)  # not an answer to the state: its reference may still come
             return None if held is None else self._remember(held, self.config.period)
         return None
 
@@ -302,7 +306,7 @@ class HardwareGate:
             command_mode: of the commands from now on, empty: as before.
 
         Returns:
-            The command (n,) that brakes and holds the arm, or None where nothing has been measured yet.
+            The command (n,) that brakes and holds the arm, or None where nothing has been measured lately.
 
         Raises:
             ConfigError: the mode is unknown.
@@ -314,8 +318,10 @@ class HardwareGate:
         self._early = self._sound = self._answered = self._first_stamp = None
         self._good = 0
         self._led_at = self._now()
+        if self._now() - self._arrived_at > self.config.state_timeout:
+            self._forget_time()  # whoever had the drives may have moved the arm since
         if self._measured is None:
-            return None
+            return None  # the next state is answered
         self._law.restart(self._measured)
         return self._remember(self._brake(self._measured), self.config.period)
 
@@ -328,7 +334,7 @@ class HardwareGate:
     def acknowledge(self) -> None:
         """Somebody has seen why the gate tripped: good references end the stop again."""
         self._supervisor.reset()
-        self._response.reset()
+        self._response.acknowledge()
         self._fallback = False
         if self._state is GateState.TRIPPED:
             self._state, self._reason, self._good = GateState.STOPPING, "reset, waiting for good references", 0
@@ -366,7 +372,10 @@ class HardwareGate:
         if unborne and self._law.mode == "effort":
             self._stop(unborne)
         if self._law.mode == "effort" and self._age >= self._bearable:
+            self._late_for += gap
             self._stop_late()
+        else:
+            self._late_for = 0.0
         late = self._law.following_error(state, gap) if self._state is GateState.RUNNING else ""
         if late:
             self._stop(f"{late} does not follow its commands")
@@ -386,7 +395,7 @@ class HardwareGate:
         what = "joint states are {:.3f} s old when they arrive" if states else "commands act {:.3f} s late"
         late = f"{what.format(self._age)}, effort mode bears {self._bearable:.3f} s"
         self._stop(late)
-        if self._age >= HOPELESS * self._bearable:
+        if self._age >= HOPELESS * self._bearable or self._late_for > self.config.blind_time:
             self._trip(late)
             self._fallback = True
 
@@ -409,6 +418,8 @@ class HardwareGate:
             return None if self._answered == state.stamp else self._answer(state.stamp, self._brake(state))
         if self._state is GateState.STOPPING:
             self._good += 1
+        if self._stale and self._state is GateState.RUNNING:
+            return None  # what answers it would come too late: the next one may be younger
         if self._answered == state.stamp or (self.config.lockstep and reference.stamp != state.stamp):
             if self._state is GateState.STOPPING and self._may_run(state):
                 self._run()
@@ -507,7 +518,7 @@ class HardwareGate:
                 law.restart(state)
                 law.rate = np.zeros(self.model.n)
                 return state.position.copy()
-        return law.brake(state, self.config.period, self._age)
+        return law.brake(state, self.config.period, max(self._age, self._response.suspected))
 
     def _unseen(self, *, brakes: bool) -> Array | None:
         """Command (n,) without a believable state: along the prediction, or set points that come to rest."""
@@ -518,7 +529,7 @@ class HardwareGate:
             dt = min(max(now - self._commanded_at, 1e-4), self.config.state_timeout)
         if law.mode != "effort":
             return self._remember(law.brake(self._measured, dt), dt)
-        if now - self._arrived_at > self.config.blind_time:
+        if now - self._arrived_at > self.config.blind_time or not self._prediction.is_believable:
             self._trip(f"no usable joint state for {now - self._arrived_at:.3f} s: {self._reason}")
             self._fallback = True
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)

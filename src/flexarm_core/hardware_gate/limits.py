@@ -12,6 +12,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
 FADE = 0.25  # share of the velocity limit over which friction that drives a joint on is believed less and less
+HARDER, NEAR = 2.5, 0.1  # multiple of the deceleration beyond a velocity limit, reached over this share of it
 LOWER, UPPER, VELOCITY, ACCELERATION, EFFORT, EFFORT_RATE, FRICTION = range(7)  # rows of the table
 
 
@@ -147,7 +148,18 @@ def bound_effort(table: Array, effort: Array, before: Array, dt: float, out: Arr
     return changed
 
 
-def acceleration_bounds(limits: JointLimits, position: Array, velocity: Array, dt: float) -> tuple[Array, Array]:
+def hardest_braking(limits: JointLimits, velocity: Array) -> Array:
+    """Deceleration (n,) of efforts: their limit, and HARDER times that for a joint that is beyond its velocity limit.
+
+    A model that errs by a tenth may say of a light wrist that it slows down while others throw it.
+    """
+    beyond = np.clip((np.abs(velocity) / limits.velocity - 1.0) / NEAR + 1.0, 0.0, 1.0)
+    return limits.acceleration * (1.0 + (HARDER - 1.0) * beyond)
+
+
+def acceleration_bounds(
+    limits: JointLimits, position: Array, velocity: Array, dt: float, braking: Array | None = None
+) -> tuple[Array, Array]:
     """Lowest and highest acceleration (n,) that respect position, velocity and acceleration limits for one sample.
 
     A joint beyond a limit gets the interval that brings it back as far as its acceleration limit allows.
@@ -157,13 +169,15 @@ def acceleration_bounds(limits: JointLimits, position: Array, velocity: Array, d
         position: (n,) [rad | m].
         velocity: (n,) [rad/s | m/s].
         dt: sample time [s].
+        braking: (n,) deceleration beyond a limit, None: the limit of acceleration.
     """
     A = limits.acceleration
+    most = A if braking is None else braking
     highest = np.minimum(A, (limits.velocity - velocity) / dt)
     highest = np.minimum(highest, _highest_acceleration(limits.upper - position, velocity, A, dt))
     lowest = np.maximum(-A, (-limits.velocity - velocity) / dt)
     lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, A, dt))
-    highest, lowest = np.clip(highest, -A, A), np.clip(lowest, -A, A)
+    highest, lowest = np.clip(highest, -most, A), np.clip(lowest, -A, most)
     # Outside a limit both bounds may cross: braking wins.
     crossed = lowest > highest
     braking = np.where(velocity > 0.0, np.minimum(lowest, highest), np.maximum(lowest, highest))

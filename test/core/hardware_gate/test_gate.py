@@ -11,7 +11,7 @@ import pytest
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
-from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.limits import JointLimits, hardest_braking
 from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
@@ -135,13 +135,13 @@ def test_without_references_the_arm_stops_and_then_stays(planar_3r):
     arm.step(gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3))))
     last = np.zeros(3)
     for _ in range(1000):
-        command = gate.on_state(arm.state)
+        command, most = gate.on_state(arm.state), hardest_braking(gate.limits, arm.state.velocity)
         if command is not None:
             before = arm.state.velocity
             last = command
         arm.step(last)
         if command is not None:
-            assert np.all(np.abs(arm.state.velocity - before) <= ACCELERATION * PERIOD + 1e-9)
+            assert np.all(np.abs(arm.state.velocity - before) <= most * PERIOD + 1e-9)
     assert gate.status.state is GateState.STOPPING and gate.status.stops == 1
     assert "no joint reference for 0.08" in gate.status.reason
     assert np.abs(arm.state.velocity).max() < 1e-3
@@ -149,6 +149,36 @@ def test_without_references_the_arm_stops_and_then_stays(planar_3r):
     for _ in range(1000):
         arm.step(gate.on_state(arm.state))
     assert np.abs(arm.state.position - rest).max() < 1e-3
+
+
+def test_states_that_stay_too_old_ask_for_the_fallback(planar_3r):
+    now = 0.0
+    gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r)
+    borne = gate.config.bearable_age(elastic_base=True)
+    for tick in range(500):
+        now = tick * PERIOD
+        late = tick >= 50
+        command = gate.on_state(arm.state, 1.5 * borne if late else 0.0)
+        if not late:
+            command = gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3)))
+        if tick == 60:
+            assert gate.status.state is GateState.STOPPING and "s old when they arrive" in gate.status.reason
+        if gate.status.fallback:
+            break
+        arm.step(np.zeros(3) if command is None else command)
+    assert gate.status.state is GateState.TRIPPED and gate.status.fallback
+    assert gate.config.blind_time < now - 50 * PERIOD < gate.config.blind_time + 0.02
+
+
+def test_one_state_that_is_too_old_is_not_followed(planar_3r):
+    now = 0.0
+    gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r)
+    for tick, age in enumerate((0.0, 0.0, 0.05, 0.0)):
+        now = tick * PERIOD
+        gate.on_state(arm.state, age)
+        command = gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3)))
+        assert (command is None) == (age > 0.0) and gate.status.state is GateState.RUNNING
+        arm.step(np.zeros(3))
 
 
 def test_after_a_stop_good_references_bring_control_back(planar_3r):

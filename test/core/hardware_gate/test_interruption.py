@@ -138,6 +138,26 @@ def test_without_a_measurement_there_is_nothing_to_hold(gate):
     run(gate)
 
 
+@pytest.mark.parametrize("mode", ["effort", "velocity", "position"])
+def test_a_state_from_before_a_silence_says_nothing_of_where_the_arm_is_now(planar_3r, mode):
+    gate, now = make(planar_3r, mode), [0.0]
+    gate._clock = lambda: now[0]
+    gate.reset()
+    answers(gate, state(1, velocity=(0.5, 0.0, 0.0)))
+    gate.interrupt("controller deactivated", silent=True)
+    now[0] = 1.0  # no state comes, whoever has the drives may move the arm
+    assert gate.resume() is None
+    now[0] = 1.2
+    assert gate.on_tick() is None
+    moving = replace(state(700, velocity=(0.5, 0.0, 0.0)), position=ELSEWHERE)
+    slower = np.array([0.5 - ACCELERATION * PERIOD, 0.0, 0.0])
+    command = gate.on_state(moving)
+    if mode == "effort":
+        assert np.allclose(gate.model.forward_dynamics(moving, command), [-ACCELERATION, 0.0, 0.0], atol=1e-6)
+    else:
+        assert np.allclose(command, slower if mode == "velocity" else ELSEWHERE + PERIOD * slower)
+
+
 def test_an_unknown_mode_is_refused(gate):
     gate.interrupt("change", silent=False)
     with pytest.raises(ConfigError, match="command_mode 'torque' is unknown; valid: effort, velocity, position"):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.hardware_gate.limits import JointLimits, acceleration_bounds, is_allowed
+from flexarm_core.hardware_gate.limits import JointLimits, acceleration_bounds, hardest_braking, is_allowed
 
 
 def limits(n: int = 1, **changes) -> JointLimits:
@@ -63,6 +63,14 @@ def test_a_joint_without_position_limits_is_bounded_by_velocity_alone():
     free = limits(lower=np.array([-np.inf]), upper=np.array([np.inf]))
     lowest, highest = acceleration_bounds(free, np.array([1e3]), np.array([2.0]), 0.001)
     assert highest[0] == 0.0 and lowest[0] == -10.0
+
+
+def test_a_joint_that_is_too_fast_is_braked_harder():
+    some = limits(4)
+    braking = hardest_braking(some, np.array([1.0, -1.8, -1.9, 5.0]))
+    assert np.allclose(braking, [10.0, 10.0, 17.5, 25.0])
+    lowest, highest = acceleration_bounds(some, np.zeros(4), np.full(4, 2.5), 0.001, braking)
+    assert np.allclose(highest, -braking) and np.all(lowest <= highest)
 
 
 def test_a_joint_outside_its_range_is_braked_and_brought_back():

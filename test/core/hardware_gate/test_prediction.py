@@ -1,0 +1,47 @@
+"""A prediction is believed only where an arm that is a little lighter would move alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flexarm_core.hardware_gate.prediction import Prediction
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+
+PERIOD = 0.002
+
+
+def time_believed(model: ArmModel, position: np.ndarray) -> float:
+    """How long a prediction of an arm at rest, whose weight is borne, is believed, 0.5 s at most [s]."""
+    base = np.zeros(model.m)
+    state = ArmState(0, position, np.zeros(model.n), base, base)
+    prediction, effort = Prediction(model), model.gravity_effort(state)
+    for tick in range(250):
+        prediction.advance(state, effort, PERIOD)
+        if not prediction.is_believable:
+            return tick * PERIOD
+    return 0.5
+
+
+def test_without_weight_an_arm_at_rest_stays_where_it_is(planar_3r_text):
+    assert time_believed(ArmModel(planar_3r_text, gravity=(0.0, 0.0, 0.0)), np.array([0.3, -0.4, 0.5])) == 0.5
+
+
+@pytest.mark.parametrize("weight", [2.0, 9.81])
+def test_an_arm_that_hangs_is_believed_for_longer_than_one_that_is_held_out(planar_3r_text, weight):
+    arm = ArmModel(planar_3r_text, gravity=(weight, 0.0, 0.0))  # along the stretched arm
+    hanging, held = np.array([0.02, 0.0, 0.0]), np.array([np.pi / 2, 0.0, 0.0])
+    assert time_believed(arm, hanging) > time_believed(arm, held)
+    assert time_believed(arm, held) < 0.3
+
+
+def test_once_taken_to_rest_a_prediction_says_nothing_until_measurements_are_there(planar_3r_text):
+    model = ArmModel(planar_3r_text, gravity=(0.0, 0.0, 0.0))
+    prediction, base = Prediction(model), np.zeros(model.m)
+    state = ArmState(0, np.zeros(3), np.full(3, 0.1), base, base)
+    prediction.advance(state, np.zeros(3), PERIOD)
+    assert prediction.is_believable and not prediction.rest().velocity.any()
+    assert not prediction.is_believable
+    prediction.reset()
+    assert prediction.is_believable
