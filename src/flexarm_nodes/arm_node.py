@@ -211,6 +211,7 @@ class ArmNode(LifecycleNode):
 
     def take_waiting(self, topic: str) -> None:
         """Answer the messages of a topic that have come while the executor cannot run, as in a transition."""
+        self._come_through()  # nothing waits in the executor before what is taken here
         name = self.resolve_topic_name(topic)
         for subscription in self.subscriptions:
             if subscription.topic_name != name:

@@ -135,11 +135,15 @@ class ControllerSwitch:
         self.trouble = f"no controller of {mode} is active yet"
 
     def fall_back(self, name: str) -> None:
-        """Give the drives to another controller, until :meth:`begin` asks for them again; asked for until it is so."""
+        """Give the drives to another controller, until :meth:`begin` asks for them again; asked for until it is so.
+
+        This does not wait for the timer: nobody brakes the arm meanwhile.
+        """
         self._forget()
         self._wanted, self._fallback = False, name
         self.trouble = f"{name} is not active yet"
         self._not_before = 0.0
+        self._ask_for_fallback()
 
     def end(self) -> None:
         """Ask and tell nothing more; the controller stays as it is."""

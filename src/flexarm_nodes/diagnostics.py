@@ -22,7 +22,8 @@ class Diagnostics:
     """Publishes the node's status when it changes, and once a second.
 
     What changes to and fro in every sample must not flood the log, since to write a line takes longer than a sample
-    does: beyond a few changes the status waits for the second to pass.
+    does: beyond a few changes the status waits for the second to pass. A failure, and what others act on, does not
+    wait: it is published at once, and its line in the log may follow.
     """
 
     def __init__(self, node: Node) -> None:
@@ -35,19 +36,21 @@ class Diagnostics:
         self._times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # at which it was said
         self._timer = node.create_timer(1.0, self._say, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def report(self, level: bytes, message: str, stamp: int, values: dict[str, str] | None = None) -> None:
-        """Set the status at a stamp [ns], which is said as the class has it."""
-        fails = level == ERROR != self._level
+    def report(
+        self, level: bytes, message: str, stamp: int, values: dict[str, str] | None = None, *, at_once: bool = False
+    ) -> None:
+        """Set the status at a stamp [ns], which is said as the class has it; ``at_once``: others act on it."""
+        urgent = at_once or level == ERROR != self._level
         self._level, self._message, self._stamp = level, message, stamp
         if values is not None:
             self._values = values
-        if (level, message) == self._said and not fails:
+        if (level, message) == self._said and not urgent:
             return
         now = time.monotonic()
         changing = level == self._said[0] != OK and now - self._times[-1] < REPEAT_AFTER  # its numbers are
         if not changing and now - self._times[0] >= BURST_TIME:
             self._say()
-        elif fails:
+        elif urgent:
             self._publish()
 
     def announce(self, level: bytes, message: str) -> None:

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from flexarm.msg import FlexibleState, JointReference
-from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.controller import LAWS
 from flexarm_core.flexible_dynamics.force_correction import INFLUENCES
 from flexarm_core.path.joint_trajectory import JointTrajectory
@@ -23,24 +23,24 @@ from flexarm_core.types import ArmState
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
-from flexarm_nodes.arm_node import ArmNode, run
-from flexarm_nodes.cdr import message_reader
+from flexarm_nodes.arm_node import run
 from flexarm_nodes.conversions import (
     JointStateSelector,
     joint_reference_from_message,
     joint_reference_to_message,
     stamp_to_nanoseconds,
 )
-from flexarm_nodes.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.diagnostics import OK, WARN
 from flexarm_nodes.flexible_conversions import flexible_state_from_message
 from flexarm_nodes.flexible_parameters import ESTIMATOR_PARAMETERS, flexible_controller, flexible_controller_config
+from flexarm_nodes.gain_checking_node import GainCheckingNode
 from flexarm_nodes.joint_trajectory_conversions import joint_trajectory_from_message
 from flexarm_nodes.parameters import Parameter
 
 REFERENCES = ("desired_joint_reference", "joint_trajectory")
 
 
-class FlexibleDynamicsController(ArmNode):
+class FlexibleDynamicsController(GainCheckingNode):
     """Joint state, flexible state and joint reference of one stamp in, joint reference with efforts out."""
 
     PARAMETERS = (
@@ -112,28 +112,20 @@ class FlexibleDynamicsController(ArmNode):
             (JointTrajectoryMessage, topics.JOINT_TRAJECTORY, self._on_trajectory),
         ):
             self.hear(message_type, topic, callback)
-        self._before: bytes | None = None  # newest joint state that came while the node was not active
-        self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
 
-    def _on_idle(self, raw: bytes) -> None:
-        if not self.active:
-            self._before = raw
+    def look_at_gains(self, message: JointState) -> None:
+        """Where the arm is."""
+        self._controller.prepare(self._select(message)[0])
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Look at the gains where the arm is, before the first sample is to be answered."""
-        raw, self._before = self._before, None
-        try:
-            if raw is not None:
-                self._controller.prepare(self._select(message_reader(JointState)(raw))[0])
-        except InputError:
-            pass  # a joint state that cannot be used is reported when it comes to an active node
-        except FlexarmError as error:
-            self.diagnostics.announce(ERROR, f"cannot activate: {error}")
-            return TransitionCallbackReturn.FAILURE
-        motion = self._controller.config.motion
-        k_p, k_d = (np.round(gain, 3).tolist() for gain in (motion.position_gain, motion.velocity_gain))
-        self.get_logger().info(f"position_gain {k_p}, velocity_gain {k_d}, effort_weight {motion.effort_weight:.3g}")
-        return super().on_activate(state)
+        """Say with which gains."""
+        done = super().on_activate(state)
+        if done == TransitionCallbackReturn.SUCCESS:
+            motion = self._controller.config.motion
+            k_p, k_d = (np.round(gain, 3).tolist() for gain in (motion.position_gain, motion.velocity_gain))
+            weight = motion.effort_weight
+            self.get_logger().info(f"position_gain {k_p}, velocity_gain {k_d}, effort_weight {weight:.3g}")
+        return done
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> controller."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -49,6 +50,7 @@ class GateOutput:
         self._running = self._taken = False
         self._alone, self._fell_back = False, False
         self._others = ""  # who else writes what only one may write
+        self._told: tuple[GateState, bool] | None = None  # of what others act on
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._graph = node.create_timer(GRAPH_PERIOD, self._look_at_graph, clock=steady)
         self._reset = node.create_service(Trigger, topics.RESET_GATE, self._on_reset)
@@ -65,6 +67,7 @@ class GateOutput:
         """
         self._gate, self._names = gate, gate.model.joint_names
         self._mode, self._stamp = values["command_mode"], 0
+        self._heard_at = 0.0  # when a joint state came
         self._order = commanded_order(values, gate.model)
         self.close()
         self._commands = self._publisher(topics.command_topic(self._mode))
@@ -90,8 +93,8 @@ class GateOutput:
 
     def start(self) -> None:
         """Begin a run; where there is a controller manager, commands begin when it has the controller active."""
-        self._running, self._taken, self._stamp = True, False, 0
-        self._alone, self._fell_back, self._others = False, False, ""
+        self._running, self._taken, self._stamp, self._heard_at = True, False, 0, 0.0
+        self._alone, self._fell_back, self._others, self._told = False, False, "", None
         if self._switch is not None:
             self._gate.interrupt("no command controller is active", silent=True)
             self._switch.begin(self._mode)
@@ -134,7 +137,8 @@ class GateOutput:
 
     def send(self, command: Array | None, stamp: int) -> None:
         """Publish a command (n,), if there is one, which answers a state of this stamp [ns]."""
-        self._stamp = stamp
+        if stamp != self._stamp:
+            self._stamp, self._heard_at = stamp, time.monotonic()
         if self._gate.status.fallback and self._fallback and not self._fell_back and self._switch is not None:
             self._fell_back = True
             self._switch.fall_back(self._fallback)
@@ -157,7 +161,9 @@ class GateOutput:
             warning: what is not as it should be, likewise.
             more: values that the node adds.
         """
-        status, diagnostics = self._gate.status, self._node.diagnostics
+        status = self._gate.status
+        told, self._told = self._told, (status.state, status.fallback)
+        say = partial(self._node.diagnostics.report, at_once=told != self._told)
         values = {"state": status.state.value, "stops": str(status.stops), "command_mode": self._mode, **more}
         trouble = ""
         if self._switch is not None:
@@ -168,16 +174,16 @@ class GateOutput:
         if status.state is GateState.TRIPPED:
             why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
             service = self._node.resolve_service_name(topics.RESET_GATE)
-            diagnostics.report(ERROR, f"tripped: {why}; call {service} to go on", stamp, values)
+            say(ERROR, f"tripped: {why}; call {service} to go on", stamp, values)
         elif status.state is GateState.STOPPING:
             why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
-            diagnostics.report(ERROR, f"controlled stop: {why}", stamp, values)
+            say(ERROR, f"controlled stop: {why}", stamp, values)
         elif error or self._others:
-            diagnostics.report(ERROR, error or self._others, stamp, values)
+            say(ERROR, error or self._others, stamp, values)
         elif trouble or limited or warning:
-            diagnostics.report(WARN, trouble or limited or warning, stamp, values)
+            say(WARN, trouble or limited or warning, stamp, values)
         else:
-            diagnostics.report(OK, status.state.value, stamp, values)
+            say(OK, status.state.value, stamp, values)
 
     def _look_at_graph(self) -> None:
         """Find other writers, and whether anybody listens, where no controller manager says so."""
@@ -203,9 +209,17 @@ class GateOutput:
             self._on_change()
 
     def _on_reset(self, request: Any, response: Any) -> Any:
-        """Go on after a trip; where the drives were given to the fallback controller, ask for them again."""
+        """Go on after a trip; where the drives were given to the fallback controller, ask for them again.
+
+        Not where no joint state comes: the arm would have to be given back at once, and nobody held it meanwhile.
+        """
         if not self._running:
             response.success, response.message = False, "the node is not active"
+            return response
+        silence = time.monotonic() - self._heard_at
+        if self._fell_back and silence > self._gate.config.state_timeout:
+            said = f"no joint state for {silence:.3f} s: {self._fallback} keeps the drives"
+            response.success, response.message = False, said
             return response
         self._gate.acknowledge()
         if self._fell_back and self._switch is not None:

@@ -15,9 +15,12 @@ from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
+from flexarm_nodes.arm_state_reader import NO_BASE_STATE
 
 Values = Mapping[str, Any]
 FRICTION_SHARE = 1.5  # of the friction in the robot description that a reference may claim
+GAINED = 10.0  # times its velocity limit by which a joint may change its velocity in a second
+MOST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] by default
 FOLLOWING_TIME = 0.15  # [s] at the velocity limit that a measured position may lie behind the commanded one
 
 
@@ -32,9 +35,9 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
     Raises:
         ConfigError: values that do not fit the arm.
     """
-    effort_rate, friction, following = (
+    acceleration, effort_rate, friction, following = (
         _for_each_joint(name, values[name], model.n)
-        for name in ("max_effort_rate", "max_friction", "max_following_error")
+        for name in ("max_acceleration", "max_effort_rate", "max_friction", "max_following_error")
     )
     if not values["allow_unlimited"]:
         _check_limits(model)
@@ -43,7 +46,7 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         lower=model.lower,
         upper=model.upper,
         velocity=model.velocity_limit,
-        acceleration=_for_each_joint("max_acceleration", values["max_acceleration"], model.n),
+        acceleration=np.where(acceleration > 0.0, acceleration, usual_acceleration(model)),
         effort=model.effort_limit,
         effort_rate=np.where(effort_rate > 0.0, effort_rate, np.inf),
         friction=np.where(friction > 0.0, friction, FRICTION_SHARE * described),
@@ -58,6 +61,7 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         blind_time=values["blind_time"],
         recovery_samples=values["recovery_samples"],
         hold_frequency=values["hold_frequency"],
+        base_measured=values["base_state_source"] != NO_BASE_STATE,
         lockstep=values["lockstep"],
         supervisor=SupervisorConfig(
             saturation_time=values["max_saturation_time"],
@@ -67,6 +71,11 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         ),
     )
     return HardwareGate(model, limits, config, clock)
+
+
+def usual_acceleration(model: ArmModel) -> Array:
+    """Acceleration limits (n,) where none are given: a command that is late must not throw a slow joint."""
+    return np.minimum(GAINED * model.velocity_limit, MOST_ACCELERATION)
 
 
 def commanded_order(values: Values, model: ArmModel) -> list[int]:

@@ -68,8 +68,9 @@ class HardwareGateNode(ArmNode):
         Parameter(
             "max_acceleration",
             "double[]",
-            [20.0],
-            "acceleration limit and deceleration of a stop, one for all or one a joint",
+            [0.0],
+            "acceleration limit and deceleration of a stop, one for all or one a joint,"
+            " 0 = 10 times the velocity limit in a second, at most 20",
             "rad/s^2 | m/s^2",
         ),
         Parameter("max_effort_rate", "double[]", [0.0], "one for all or one a joint, 0 = no limit", "N*m/s | N/s"),

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
-from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.errors import InputError
 from flexarm_core.pipeline.vibration_stage import POSTURES
 from flexarm_core.reaction_null_space.conditioning_map import ConditioningMapConfig, map_conditioning
 from flexarm_core.reaction_null_space.sampling import DRIVES
@@ -24,9 +23,8 @@ from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes import topics
-from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.arm_node import run
 from flexarm_nodes.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
-from flexarm_nodes.cdr import message_reader
 from flexarm_nodes.conversions import (
     base_reaction_to_message,
     cartesian_reference_from_message,
@@ -34,6 +32,7 @@ from flexarm_nodes.conversions import (
     joint_reference_to_message,
 )
 from flexarm_nodes.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.gain_checking_node import GainCheckingNode
 from flexarm_nodes.parameters import Parameter
 from flexarm_nodes.reactionless_markers import map_markers
 from flexarm_nodes.vibration_parameters import vibration_config, vibration_stage
@@ -41,7 +40,7 @@ from flexarm_nodes.vibration_parameters import vibration_config, vibration_stage
 MAP_ROOM = 1.5  # by which postures of the map are better conditioned than where damping begins
 
 
-class RnsVibrationController(ArmNode):
+class RnsVibrationController(GainCheckingNode):
     """Measured state and tool reference in, joint reference (acceleration, effort) and base reaction out."""
 
     PARAMETERS = (
@@ -155,26 +154,12 @@ class RnsVibrationController(ArmNode):
             (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
         ):
             self.hear(message_type, topic, callback)
-        self._before: bytes | None = None  # newest joint state that came while the node was not active
-        self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
 
-    def _on_idle(self, raw: bytes) -> None:
-        if not self.active:
-            self._before = raw
-
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Look at the gains where the arm is, before the first sample is to be answered."""
-        raw, self._before = self._before, None
-        try:
-            seen = None if raw is None else self._reader.joint_state(message_reader(JointState)(raw))
-            if seen is not None:
-                self._stage.prepare(seen.position)
-        except InputError:
-            pass  # a joint state that cannot be used is reported when it comes to an active node
-        except FlexarmError as error:
-            self.diagnostics.announce(ERROR, f"cannot activate: {error}")
-            return TransitionCallbackReturn.FAILURE
-        return super().on_activate(state)
+    def look_at_gains(self, message: JointState) -> None:
+        """Where the arm is, once the state of its base is known too."""
+        seen = self._reader.joint_state(message)
+        if seen is not None:
+            self._stage.prepare(seen.position)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Parameters -> controller."""

@@ -204,3 +204,18 @@ def test_after_the_end_nothing_is_asked_or_told(manager, switch):
     manager.says(e="inactive")
     manager.wait(10.0)
     assert (len(manager.seen), len(manager.lists.asked)) == (count, asked)
+
+
+def test_the_fallback_gets_the_drives_without_a_wait_and_is_asked_for_until_it_has_them(manager, switch):
+    activate(manager)
+    switch.fall_back("hold")  # no time passes
+    request = manager.switches.asked[-1][0]
+    assert (request.activate_controllers, request.deactivate_controllers) == (["hold"], ["e"])
+    manager.switches.answer(ok=False, message="no such controller")
+    assert switch.trouble == "/controller_manager did not activate hold: no such controller"
+    manager.wait(1.1)
+    assert len(manager.switches.asked) == 3
+    manager.switches.answer(ok=True, message="")
+    assert switch.trouble == "hold has the drives"
+    manager.wait(5.0)
+    assert len(manager.switches.asked) == 3

@@ -75,3 +75,15 @@ def test_a_warning_whose_numbers_change_is_repeated_no_more_than_so_often(clock)
         clock.now += 0.002
         said.report(WARN, f"{tick} lost", tick)
     assert len(node.logged) == 1 + int((1.0 - 0.002) / REPEAT_AFTER)
+
+
+def test_what_others_act_on_is_published_at_once_and_logged_when_it_may_be(clock):
+    node = Listener()
+    said = Diagnostics(node)
+    said.report(ERROR, "stopped", 0, {"fallback": "no"})
+    clock.now += 0.2
+    said.report(ERROR, "tripped", 0, {"fallback": "yes"}, at_once=True)
+    assert node.published[-1] == (ERROR, "tripped") and node.logged == ["stopped"]
+    clock.now += REPEAT_AFTER
+    said.report(ERROR, "tripped", 0)
+    assert node.logged == ["stopped", "tripped"]

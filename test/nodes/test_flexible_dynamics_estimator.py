@@ -166,24 +166,24 @@ def test_without_strain_a_joint_state_is_answered_after_the_wait_or_at_the_next_
     live.wait_for_diagnostic(NODE, "upper_arm_middle: not finite, forearm_middle: missing")
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        ({"position": (np.nan, 0.0)}, "joint state position of shoulder is not finite"),
-        ({"effort": (0.0, np.nan)}, "joint state effort of elbow is not finite"),
-        ({"effort": ()}, "joint state has 2 names and 0 effort values"),
-        ({"names": ("shoulder", "wrist")}, "joint state lacks elbow"),
-    ],
-)
-def test_a_bad_joint_state_is_reported_and_the_next_good_one_answered(live, bad, said):
+def test_a_bad_joint_state_is_reported_and_the_next_good_one_answered(live):
     start(live, parameters())
     ask(live, 1)
-    live.joints.publish(joints(2, **bad))
-    live.wait_for_diagnostic(NODE, said)
-    assert len(live.received[topics.FLEXIBLE_STATE]) == 1
-    assert np.isfinite(ask(live, 3).modal_position).all()
+    for count, (bad, said) in enumerate(
+        (
+            ({"position": (np.nan, 0.0)}, "joint state position of shoulder is not finite"),
+            ({"effort": (0.0, np.nan)}, "joint state effort of elbow is not finite"),
+            ({"effort": ()}, "joint state has 2 names and 0 effort values"),
+            ({"names": ("shoulder", "wrist")}, "joint state lacks elbow"),
+        ),
+        start=1,
+    ):
+        live.joints.publish(joints(2 * count, **bad))
+        live.wait_for_diagnostic(NODE, said)
+        assert len(live.received[topics.FLEXIBLE_STATE]) == count
+        assert np.isfinite(ask(live, 2 * count + 1).modal_position).all()
     live.joints.publish(joints(1))
-    live.wait_for_diagnostic(NODE, "sample at 0.001000 s is not later than the last one at 0.003000 s")
+    live.wait_for_diagnostic(NODE, "sample at 0.001000 s is not later than the last one at 0.009000 s")
 
 
 def test_elastic_joints_wrench_and_imu_correct_the_spatial_arm(live):

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from lifecycle_msgs.srv import ChangeState
 from planar_messages import START, joint_state
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -14,7 +15,7 @@ from std_srvs.srv import Trigger
 from flexarm.msg import JointReference
 from flexarm_nodes import controller_switch, topics
 from flexarm_nodes.conversions import doubles
-from flexarm_tools.graph import GraphError
+from flexarm_tools.graph import TRANSITIONS, GraphError
 
 COMMANDS = topics.command_topic("effort")
 OK, ERROR = 0, 2
@@ -79,40 +80,39 @@ def test_an_effort_beyond_the_limits_is_reported(gate):
     gate.wait_for_diagnostic("hardware_gate", "limited joint1: position, velocity or acceleration")
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        ({"position": [np.nan, 0.0, 0.0]}, "controlled stop: joint state position of joint1 is not finite"),
-        ({"names": ["joint1", "joint2", "base_x"]}, "controlled stop: joint state lacks joint3"),
-    ],
-)
-def test_a_bad_joint_state_stops_the_arm_and_good_input_brings_it_back(gate, bad, said):
+def test_a_bad_joint_state_stops_the_arm_and_good_input_brings_it_back(gate):
     answer(gate, joint_state(1), reference(1))
-    assert np.isfinite(answer(gate, joint_state(2, **bad), None)).all()
-    gate.wait_for_diagnostic("hardware_gate", said)
-    for tick in range(3, 12):
-        command = answer(gate, joint_state(tick), reference(tick))
-    assert command == [1.0, 2.0, 3.0]
-    gate.until(lambda: gate.said("hardware_gate")[-1] == (OK, "running"), "running again")
+    for begin, bad, said in (
+        (2, {"position": [np.nan, 0.0, 0.0]}, "controlled stop: joint state position of joint1 is not finite"),
+        (12, {"names": ["joint1", "joint2", "base_x"]}, "controlled stop: joint state lacks joint3"),
+    ):
+        assert np.isfinite(answer(gate, joint_state(begin, **bad), None)).all()
+        gate.wait_for_diagnostic("hardware_gate", said)
+        for tick in range(begin + 1, begin + 10):
+            command = answer(gate, joint_state(tick), reference(tick))
+        assert command == [1.0, 2.0, 3.0]
+        gate.until(lambda: gate.said("hardware_gate")[-1] == (OK, "running"), "running again")
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        (reference(2, (np.nan, 0.0, 0.0)), "controlled stop: joint reference effort is not finite"),
+def test_a_bad_reference_stops_the_arm_and_good_ones_bring_it_back(gate):
+    for count, (bad, said) in enumerate(
         (
-            reference(2, names=("joint1", "joint2", "elbow")),
-            "controlled stop: joint reference names joint1, joint2, elbow",
-        ),
-        (reference(2, effort=(1.0, 2.0)), "controlled stop: joint reference has 3 names and 2 effort values"),
-        (reference(2, effort=()), "command mode 'effort' needs effort"),
-    ],
-)
-def test_a_bad_reference_stops_the_arm(gate, bad, said):
-    answer(gate, joint_state(1, velocity=(0.5, 0.0, 0.0)), reference(1))
-    command = answer(gate, joint_state(2, velocity=(0.5, 0.0, 0.0)), bad)
-    assert np.isfinite(command).all() and command[0] < 0.0  # it brakes joint1
-    gate.wait_for_diagnostic("hardware_gate", said)
+            ({"effort": (np.nan, 0.0, 0.0)}, "controlled stop: joint reference effort is not finite"),
+            (
+                {"names": ("joint1", "joint2", "elbow")},
+                "controlled stop: joint reference names joint1, joint2, elbow",
+            ),
+            ({"effort": (1.0, 2.0)}, "controlled stop: joint reference has 3 names and 2 effort values"),
+            ({"effort": ()}, "command mode 'effort' needs effort"),
+        )
+    ):
+        bad_tick = 20 * count + 12
+        for tick in range(20 * count, bad_tick):
+            command = answer(gate, joint_state(tick), reference(tick))
+        assert command == [1.0, 2.0, 3.0]
+        command = answer(gate, joint_state(bad_tick, velocity=(0.5, 0.0, 0.0)), reference(bad_tick, **bad))
+        assert np.isfinite(command).all() and command[0] < 0.0  # it brakes joint1
+        gate.wait_for_diagnostic("hardware_gate", said)
 
 
 def test_missing_references_stop_the_arm_after_the_time_out(gate):
@@ -192,6 +192,29 @@ def test_deactivating_leaves_the_arm_with_its_gravity_effort(gate):
     gate.references.publish(reference(2))
     gate.spin(0.3)
     assert len(gate.received[COMMANDS]) == count
+
+
+def test_deactivating_brakes_by_the_joint_states_that_come_for_as_long_as_it_takes(live, shared):
+    start(live, {**shared, "rate": 200.0})  # wall clock, as on an arm
+    began, speed = time.monotonic(), [0.3]
+
+    def send() -> None:
+        since = time.monotonic() - began
+        moved = START + 0.3 * np.array([since, 0.0, 0.0])
+        state, given = joint_state(0, moved, (speed[0], 0.0, 0.0)), reference(0, (0.0, 0.0, 0.0))
+        state.header.stamp = given.header.stamp = live.node.get_clock().now().to_msg()
+        live.references.publish(given)
+        live.states.publish(state)
+
+    live.node.create_timer(0.005, send)
+    live.wait_for_diagnostic("hardware_gate", "running")
+    request = ChangeState.Request()
+    request.transition.id = TRANSITIONS["deactivate"]
+    asked = live.node.create_client(ChangeState, "/hardware_gate/change_state").call_async(request)
+    live.spin(0.8)
+    assert not asked.done()  # nothing slows this arm
+    speed[0] = 0.0
+    live.until(asked.done, "an answer")
 
 
 def test_an_interrupted_gate_sends_its_rest_command_before_it_ends(gate):

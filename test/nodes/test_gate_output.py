@@ -1,0 +1,100 @@
+"""GateOutput: what the gate does is said at once where others act on it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from flexarm_core.hardware_gate.status import GateState, GateStatus
+from flexarm_nodes import gate_output
+from flexarm_nodes.gate_output import GateOutput
+
+PLAIN = GateStatus(GateState.RUNNING, "", (), 0, 0, blind=False, fallback=False)
+STOPPED = GateStatus(GateState.STOPPING, "no joint state", (), 1, 0, blind=True, fallback=False)
+TRIPPED = GateStatus(GateState.TRIPPED, "no joint state", (), 1, 1, blind=True, fallback=False)
+FALLING = GateStatus(GateState.TRIPPED, "no joint state", (), 1, 1, blind=True, fallback=True)
+LIMITED = GateStatus(GateState.RUNNING, "", ("joint1: effort",), 0, 0, blind=False, fallback=False)
+
+
+class Node:
+    """Keeps which reports could not wait."""
+
+    def __init__(self) -> None:
+        self.urgent: list[bool] = []
+        self.diagnostics = self
+
+    def report(self, *_: object, at_once: bool) -> None:
+        self.urgent.append(at_once)
+
+    def create_publisher(self, *_: object) -> SimpleNamespace:
+        return SimpleNamespace(get_subscription_count=lambda: 0)
+
+    create_timer = create_service = lambda self, *_, **__: None
+
+    def resolve_topic_name(self, name: str) -> str:
+        return name
+
+    resolve_service_name = resolve_topic_name
+
+
+class Gate:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.model, self.config = SimpleNamespace(joint_names=("joint1",)), SimpleNamespace(state_timeout=0.08)
+        self.status, self.told = PLAIN, []
+
+    def acknowledge(self) -> None:
+        self.told.append("acknowledged")
+
+    def interrupt(self, reason: str, *, silent: bool) -> None:
+        self.told.append(reason)
+
+
+def opened() -> tuple[Node, Gate, GateOutput]:
+    node, gate = Node(), Gate()
+    output = GateOutput(node, lambda: None)
+    values = {"command_mode": "effort", "joints": [""], "lockstep": False}
+    output.open(gate, values | {"fallback_controller": "", "controller_manager": ""})
+    return node, gate, output
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "urgent"),
+    [
+        (PLAIN, STOPPED, True),
+        (STOPPED, TRIPPED, True),
+        (TRIPPED, FALLING, True),
+        (FALLING, STOPPED, True),
+        (STOPPED, PLAIN, True),
+        (PLAIN, LIMITED, False),
+        (FALLING, FALLING, False),
+    ],
+)
+def test_a_change_of_what_it_does_cannot_wait(before, after, urgent):
+    node, gate, output = opened()
+    for gate.status in (before, before, after):
+        output.report(0)
+    assert node.urgent == [True, False, urgent]
+
+
+def test_a_reset_leaves_the_drives_to_the_fallback_while_no_joint_state_comes(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(gate_output, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    _, gate, output = opened()
+    asked = []
+    switch = {name: lambda what, name=name: asked.append((name, what)) for name in ("begin", "fall_back")}
+    output._switch, output._fallback = SimpleNamespace(**switch), "hold"
+    output.start()
+    output.send(None, 1)
+    gate.status = FALLING
+    now[0] += 0.31
+    output.send(None, 1)
+    gate.told.clear()
+    refused = output._on_reset(None, SimpleNamespace())
+    assert (refused.success, refused.message) == (False, "no joint state for 0.310 s: hold keeps the drives")
+    assert gate.told == [] and asked == [("begin", "effort"), ("fall_back", "hold")]
+    output.send(None, 2)  # one has come, usable or not: it is for the gate to say
+    assert output._on_reset(None, SimpleNamespace()).success
+    assert gate.told[0] == "acknowledged" and asked[-1] == ("begin", "effort")
