@@ -55,20 +55,14 @@ def same(first: Recording, second: Recording, *names: str) -> None:
         assert np.array_equal(one, other, equal_nan=True), f"{name} differs"
 
 
-def test_the_reactionless_run_is_the_same_in_one_process_as_in_three(tmp_path):
-    scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "reactionless.yaml")
-    first, second = both(replace(scenario, duration=0.4), tmp_path)
-    same(first, second, *SAME, *LED)
-    assert np.abs(first.effort).max() > 0.1
-
-
-def test_a_chain_with_the_torque_loop_behind_the_vibration_controller_is_the_same_too(tmp_path):
+def test_a_chain_with_the_torque_loop_behind_the_vibration_controller_is_the_same_in_one_process_as_in_four(tmp_path):
     scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "combined.yaml")
     plant = {**scenario.plant, "friction.coulomb": [1.0], "friction.stribeck_velocity": [0.01]}
     nodes = (*scenario.nodes[:-1], TORQUE_LOOP, scenario.nodes[-1])
     first, second = both(replace(scenario, duration=0.4, plant=plant, nodes=nodes, pushes=()), tmp_path)
     same(first, second, *SAME, *LED, *FRICTION)
     assert np.abs(first.reference_friction).max() > 0.5
+    assert np.abs(first.effort).max() > 0.1
 
 
 def test_behaviours_and_every_stage_behind_them_are_the_same_too_and_retuned_on_the_way(tmp_path):

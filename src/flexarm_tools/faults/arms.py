@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array
+from flexarm_nodes.gate_parameters import usual_acceleration
 from flexarm_sim.friction import JointFriction
 from flexarm_tools.faults.random_arm import random_arm
 from flexarm_tools.packages import AmentPackages
@@ -29,8 +31,8 @@ RANDOM = "random"
 MASS_ERROR = 0.1  # of each link
 FRICTION_SHARE = 0.02  # of the effort limit, as Coulomb friction
 LEFT_BY_DRIVES = 0.1  # share of friction that the integrators of drives do not take up
-RUBBING = 1.0  # [rad/s^2 | m/s^2] of friction that such drives leave at most, and joints of an arm over an elastic base
-MAX_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] of every joint, the gate's default
+RUBBING = 0.25  # of the gate's limits of acceleration, by which friction changes what joints do: more has to be told
+POSTURES = 8  # in which that is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,20 @@ def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
     model = ArmModel(parse_robot_description(text), gravity=gravity)
     share = rng.uniform(0.0, 1.0) * (1.0 if mode == "effort" else LEFT_BY_DRIVES)
     rubbing = share * FRICTION_SHARE * model.effort_limit
-    if model.m or mode != "effort":
-        none, base = np.zeros(model.n), np.zeros(model.m)
-        inertia = np.diag(model.blocks(ArmState(0, none, none, base, base)).H_m)
-        rubbing = np.minimum(rubbing, share * RUBBING * inertia)
+    rubbing *= min(1.0, RUBBING / _most_slowed(rng, model, rubbing))
     friction = JointFriction(coulomb=tuple(rubbing), viscous=tuple(0.5 * rubbing))
     return Arm(name, text, gravity, model, _other_masses(rng, text), friction)
+
+
+def _most_slowed(rng: np.random.Generator, model: ArmModel, rubbing: Array) -> float:
+    """The largest change of an acceleration by friction (n,), other joints free, as a share of the gate's limit."""
+    dynamics, most = JointDynamics(model), 1e-9
+    none, base = np.zeros(model.n), np.zeros(model.m)
+    for _ in range(POSTURES):
+        inertia, _ = dynamics.terms(ArmState(0, middle_posture(rng, model)[0], none, base, base))
+        slowed = np.abs(np.linalg.inv(inertia)) @ rubbing
+        most = max(most, float((slowed / usual_acceleration(model)).max()))
+    return most
 
 
 @cache

@@ -34,8 +34,7 @@ def run_bad_limits(setting: Setting) -> Outcome:
         text = text[:first] + value + text[last:]
     else:
         what = str(rng.choice(PARAMETERS))
-        # 0 means "no limit" for these two, and says so
-        value = "nan" if what != "max_acceleration" and value == "0.0" else value
+        value = "nan" if value == "0.0" else value  # 0 means "no limit", or what is usual, and says so
         values[what] = [float(value)]
     outcome = Outcome(
         setting.seed, NAME, "core", setting.arm, setting.mode, setting.layout, setting.rate, f"{what} is {value}"

@@ -12,8 +12,9 @@ import numpy as np
 
 from flexarm_core.errors import InputError
 from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_nodes.gate_parameters import usual_acceleration
 from flexarm_sim.backend import PlantDivergedError
-from flexarm_tools.faults.arms import MAX_ACCELERATION, Arm, draw_arm
+from flexarm_tools.faults.arms import Arm, draw_arm
 from flexarm_tools.faults.drive import Drive
 from flexarm_tools.faults.fault import LOOP, Fault
 from flexarm_tools.faults.gate_under_test import TICK, GateUnderTest
@@ -70,7 +71,7 @@ class Case:
         self.backend: Any = self.arm.backend(0.001 if model.m == 0 else 0.00025)
         self.backend.reset(position=self._source.start)
         self._drive = Drive(
-            setting.mode, self.backend, model.effort_limit, model.velocity_limit, MAX_ACCELERATION,
+            setting.mode, self.backend, model.effort_limit, model.velocity_limit, usual_acceleration(model),
             float(rng.uniform(40.0, 150.0)),
         )  # fmt: skip
         cut = any(fault.name == "commands_cut" for fault in faults)
@@ -218,11 +219,13 @@ class Case:
             if silent and not said_silent and not self._drive.braking and not told_to_end:
                 outcome.silences += 1
             said_silent = silent
-            if told_to_end and self.gate.ended and ended_at is None:
+            if told_to_end and ended_at is None and self._is_over():
                 ended_at = now
+                self._left_moving = setting.mode == "effort" and not self._rests(limit)
         return self._judge(outcome, start, last, stops_before, told_to_end)
 
     _arrived = 0.0
+    _left_moving = False  # by a gate that was told to end
     _led_until = 0.0  # when the gate was running last
 
     def _sense(self) -> None:
@@ -264,10 +267,17 @@ class Case:
 
     # The judge --------------------------------------------------------------------------------------------------------
 
+    def _is_over(self) -> bool:
+        """Whether a gate that was told to end commands no more: drives then hold the arm by themselves."""
+        return bool(self.gate.ended)
+
+    def _rests(self, limit: Array) -> bool:
+        return bool(np.max(np.abs(self.backend.sensed().velocity) / limit) <= REST)
+
     def _judge_rest(self, outcome: Outcome, limit: Array) -> None:
         if self._now - self._led_until < BRAKING:
             return  # the stop has only begun
-        outcome.at_rest = bool(np.max(np.abs(self.backend.sensed().velocity) / limit) <= REST)
+        outcome.at_rest = self._rests(limit)
 
     def _judge(self, outcome: Outcome, start: float, last: float, stops_before: int, told_to_end: bool) -> Outcome:
         faults, seen, limit = self.faults, self.gate.seen, self.arm.model.velocity_limit
@@ -286,6 +296,9 @@ class Case:
         elif told_to_end:
             outcome.recovery = "ended"
             self._judge_rest(outcome, limit)
+            if self._left_moving:
+                outcome.at_rest = False
+                outcome.notes.append("commands ended while it moved")
         elif seen.state in ("stopping", "tripped") or self._drive.braking:
             outcome.recovery = "stopped"
             self._judge_rest(outcome, limit)

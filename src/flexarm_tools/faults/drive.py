@@ -23,7 +23,7 @@ class Drive:
     """
 
     def __init__(
-        self, mode: str, backend: Any, effort: Array, velocity: Array, deceleration: float, bandwidth: float
+        self, mode: str, backend: Any, effort: Array, velocity: Array, deceleration: Array, bandwidth: float
     ) -> None:
         """Drive a plant.
 
@@ -32,7 +32,7 @@ class Drive:
             backend: the plant.
             effort: (n,) limits.
             velocity: (n,) limits.
-            deceleration: of the fallback [rad/s^2 | m/s^2].
+            deceleration: (n,) of the fallback [rad/s^2 | m/s^2].
             bandwidth: of the velocity and position servo [rad/s].
         """
         self._mode, self._backend, self._limits, self._fastest = mode, backend, effort, velocity

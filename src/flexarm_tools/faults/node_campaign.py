@@ -23,6 +23,7 @@ from flexarm_tools.faults.core_case import Case, Setting
 from flexarm_tools.faults.fault import Fault, State
 from flexarm_tools.faults.gate_under_test import Seen
 from flexarm_tools.faults.kinds import draw_case
+from flexarm_tools.faults.machine import Machine
 from flexarm_tools.faults.node_station import NodeStation
 from flexarm_tools.faults.outcome import Outcome
 from flexarm_tools.graph import Graph, GraphError
@@ -30,7 +31,7 @@ from flexarm_tools.processes import NodeDiedError
 
 RATE = 250  # [Hz] of states
 POLL = 0.0005  # [s] between two looks at what has come
-LATE = 0.03  # [s] by which the loop of this process may be late: more, and the machine is too slow for the case
+OVER = 0.05  # [s] without a command after which a gate that was told to end commands no more
 TRIES = 3  # of a case on a machine that is late
 CLOCKED = ("clock_stopped", "clock_back_as_states_end", "clock_back", "clock_forward")  # faults of /clock itself
 
@@ -80,14 +81,18 @@ class NodeGate:
 
 
 class NodeCase(Case):
-    """A case on a real node, in real time."""
+    """A case on a real node, in real time.
+
+    Attributes:
+        machine: that it ran on, once it has begun.
+    """
 
     where = "node"
 
     def __init__(self, setting: Setting, faults: Sequence[Fault], station: NodeStation, executor: Any) -> None:
         """Prepare it; the station is configured for its arm."""
         self._station, self._executor = station, executor
-        self._begin, self.latest = 0.0, 0.0
+        self._begin = 0.0
         super().__init__(setting, faults)
         self.gate.by_signal = any(fault.name == "terminated" for fault in faults)
         told = faults[0].told_rate(setting.rate)
@@ -101,21 +106,29 @@ class NodeCase(Case):
         begin = self._begin = time.monotonic()
         before = due = 0.0
         self.epoch = time.time()
-        while before < end:
-            due += step
-            while (now := time.monotonic() - begin) < due:
+        machine = self.machine = Machine((os.getpid(), self._station.process_id), 1.0 / self.setting.rate)
+        try:
+            while before < end:
+                due += step
+                while (now := time.monotonic() - begin) < due:
+                    self._station.collect()
+                    time.sleep(min(POLL, max(due - now, 0.0)))
                 self._station.collect()
-                time.sleep(min(POLL, max(due - now, 0.0)))
-            self._station.collect()
-            if self.gate.asked:
-                self._executor.spin_once(timeout_sec=POLL)  # for the answer
-            self.latest = max(self.latest, now - due)
-            due = max(due, now)  # what was missed is not made up for: states never come faster than they should
-            self._station.second_source(any(fault.name == "two_sources" and fault.on(now) for fault in self.faults))
-            self._station.say_time(self.epoch + now + sum(fault.clock(now) for fault in self.faults))
-            yield now, now - before
-            before = now
-        self._station.second_source(False)
+                if self.gate.asked:
+                    self._executor.spin_once(timeout_sec=POLL)  # for the answer
+                machine.look(now, now - due)
+                due = max(due, now)  # what was missed is not made up for: states never come faster than they should
+                self._station.second_source(any(fault.name == "two_sources" and fault.on(now) for fault in self.faults))
+                self._station.say_time(self.epoch + now + sum(fault.clock(now) for fault in self.faults))
+                yield now, now - before
+                before = now
+        finally:
+            machine.close()
+            self._station.second_source(False)
+
+    def _is_over(self) -> bool:
+        """A process takes up to a second to end after its last command."""
+        return super()._is_over() or time.monotonic() - self._begin - self._newest_command > OVER
 
     def _on_command(self, command: Array) -> None:
         self._now = time.monotonic() - self._begin
@@ -160,7 +173,7 @@ def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
                     case = NodeCase(setting, faults, stations[key], executor)
                 with np.errstate(all="ignore"):
                     outcome = case.run()
-                outcome.late_machine = case.latest > LATE
+                outcome.late_machine = case.machine.late
                 if not outcome.late_machine:
                     break
             yield outcome

@@ -29,6 +29,7 @@ from flexarm_tools.graph import TRANSITIONS, Graph
 from flexarm_tools.processes import NodeProcess, end_all
 
 SETTLE = 0.25  # [s] in which peers find each other
+FOUND = 1.0  # [s] in which a new process and all that are there have told each other what they have
 MOVE_TIME = 1.0  # [s] of one way of a control loop's own motion
 GATE = "hardware_gate"
 
@@ -79,6 +80,12 @@ class NodeStation:
     def died(self) -> str:
         """Last words of a process that ended by itself."""
         return self._process.last_words() if self._process is not None and self._process.died else ""
+
+    @property
+    def process_id(self) -> int:
+        """Number of the process."""
+        assert self._process is not None
+        return self._process.process_id
 
     def close(self) -> None:
         """End the process."""
@@ -154,6 +161,7 @@ class NodeStation:
         self._process = NodeProcess(self.name, "flexarm", self._layout, arguments, log)
         self._configured = self._active = self._told_to_end = False
         self._graph.wait_for_node(self._path, 60.0)
+        self._rest(FOUND)
 
     def _rest(self, seconds: float) -> None:
         end = time.monotonic() + seconds

@@ -7,11 +7,13 @@ import numpy as np
 from flexarm_core.errors import FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_nodes.gate_parameters import usual_acceleration
 from flexarm_tools.faults.arms import middle_posture
 
 BANDWIDTH = 25.0  # [rad/s] of the law, less where states are rare
 SAMPLES = 0.1  # of its bandwidth in a period at most
-CATCHING_UP = 10.0  # [rad/s^2 | m/s^2] that it asks for at most to correct an error of position
+HARD = 0.1, 0.3  # of the gate's usual limit of acceleration, that a motion takes
+CATCHING_UP = 0.5  # of it that is asked for at most to correct an error of position
 GENTLE = 0.25  # [rad/s] and [rad/s^2] of an arm over an elastic base
 SHARE = 0.9  # of the effort limits that it asks for at most, all joints alike: to cut one would move the others
 GROWTH = 0.3  # [s] in which the motion begins
@@ -25,13 +27,15 @@ class Source:
     """
 
     def __init__(self, rng: np.random.Generator, model: ArmModel, rate: float) -> None:
-        """Draw a motion of at most 0.9 times the speed limits and 6 rad/s^2, gentler where the base can swing."""
+        """Draw a motion of at most 0.9 times the speed limits and HARD, gentler where the base can swing."""
         self._model, self._bandwidth = model, min(BANDWIDTH, SAMPLES * rate)
         self.start, reach = middle_posture(rng, model)
         speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)
-        acceleration = rng.uniform(2.0, 6.0, model.n)
+        usual = usual_acceleration(model)
+        acceleration = rng.uniform(*HARD, model.n) * usual
+        self._catching_up = CATCHING_UP * usual
         if model.m:
-            speed, acceleration = np.minimum(speed, GENTLE), GENTLE * acceleration / 6.0
+            speed, acceleration = np.minimum(speed, GENTLE), GENTLE * acceleration / (HARD[1] * usual)
         amplitude = np.minimum(speed**2 / acceleration, reach)
         self._amplitude, self._rate = amplitude, np.minimum(speed / amplitude, np.sqrt(acceleration / amplitude))
         self._phase = rng.choice([-1.0, 1.0], model.n)
@@ -60,7 +64,7 @@ class Source:
             return None
         position, velocity, acceleration = self.desired(now)
         w = self._bandwidth
-        error = np.clip(position - state.position, -CATCHING_UP / w**2, CATCHING_UP / w**2)
+        error = np.clip(position - state.position, -self._catching_up / w**2, self._catching_up / w**2)
         wanted = acceleration + w**2 * error + 2.0 * w * (velocity - state.velocity)
         try:
             blocks = self._model.blocks(state)
