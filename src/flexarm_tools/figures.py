@@ -124,14 +124,20 @@ class Figure:
         return "at_least" if self.at_least else "at_most" if self.at_most else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Entry of the JSON file; null stands for a value that is not finite."""
+        """Entry of the JSON file; null stands for a number that is not finite."""
         entry = {
-            "value": self.value if math.isfinite(self.value) else None,
+            "value": _finite(self.value),
             "unit": self.unit,
             "goal": self.goal.text if self.goal else None,
             "holds": self.holds,
         }
-        return entry | ({"bound": self.bound} if self.bound else {}) | self.details
+        details = {key: _finite(value) for key, value in self.details.items()}
+        return entry | ({"bound": self.bound} if self.bound else {}) | details
+
+
+def _finite(value: bool | float | str) -> bool | float | str | None:
+    """What JSON can hold of a value."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def compute_figures(specs: Iterable[FigureSpec], recording: Recording) -> tuple[Figure, ...]:

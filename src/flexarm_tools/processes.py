@@ -66,6 +66,11 @@ class NodeProcess:
         self._segments: set[str] = set()
 
     @property
+    def process_id(self) -> int:
+        """Number of the process."""
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         """Whether the process runs."""
         return self._process.poll() is None

@@ -153,7 +153,7 @@ class Runner:
                 self._await(process)
                 try:
                     graph.transition(name, transition, START_TIMEOUT)
-                except FlexarmError as error:
+                except GraphError as error:
                     raise ConfigError(f"{error}\n{process.last_words()}") from error
         self._await(None)
         known = {name for name, process in self._processes.items() if process.package == "flexarm"}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
@@ -19,7 +20,9 @@ from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
 
 from flexarm_nodes import topics
-from flexarm_tools.graph import Graph
+from flexarm_nodes.parameter_docs import TABLES
+from flexarm_nodes.parameters import ARM_PARAMETERS
+from flexarm_tools.graph import Graph, GraphError
 from flexarm_tools.processes import NodeDiedError, NodeProcess, end_all
 
 SETTLE_TIME = 0.6  # [s] wall time for discovery, on a crowded machine
@@ -60,6 +63,7 @@ class LiveGraph:
         self._executor = EventsExecutor(context=self._context)
         self._executor.add_node(self.node)
         self.processes: dict[str, NodeProcess] = {}
+        self._given: dict[str, dict[str, Any]] = {}
         self.graph = Graph(self.node, self._executor, self._check)
         self.received: dict[str, list[Any]] = defaultdict(list)
         self.listen(topics.DIAGNOSTICS, DiagnosticArray)
@@ -73,6 +77,7 @@ class LiveGraph:
 
     def start(self, executable: str, parameters: dict[str, Any], transitions=("configure", "activate")) -> None:
         """Start a node and lead it through transitions."""
+        self._given[executable] = parameters
         file = self._folder / f"{executable}.yaml"
         file.write_text(yaml.safe_dump({executable: {"ros__parameters": parameters}}, width=1000))
         arguments = ["--ros-args", "--params-file", str(file)]
@@ -91,6 +96,23 @@ class LiveGraph:
         publisher = self.node.create_publisher(message_type, topic, topics.CONTROL)
         self.until(lambda: publisher.get_subscription_count() > 0, f"a subscription to {topic}")
         return publisher
+
+    def refuses(self, node: str, parameters: dict[str, Any], said: str) -> None:
+        """A node that is not configured refuses other parameters with these words, at once or when it is to be.
+
+        They are put back.
+        """
+        usual = {row.name: row.default for row in (*ARM_PARAMETERS, *TABLES[node])} | self._given[node]
+        try:
+            self.graph.set_parameters(node, parameters)
+        except GraphError as error:
+            assert said in str(error)
+            return
+        count = len(self.said(node))
+        with pytest.raises(GraphError, match="refused to configure"):
+            self.graph.transition(node, "configure")
+        self.until(lambda: any(said in text for _, text in self.said(node)[count:]), f"'{said}' from {node}")
+        self.graph.set_parameters(node, {name: usual[name] for name in parameters})
 
     def until(self, condition: Callable[[], bool], what: str, timeout: float = 20.0) -> None:
         """Handle callbacks until a condition holds; fail after the time-out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.linalg import eigh
 
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
+from flexarm_tools.dry_run import dry_run
 from flexarm_tools.scenario_file import load_scenario
 from flexarm_tools.study import load_study
 
@@ -111,3 +113,9 @@ def test_the_shapers_are_told_the_soft_modes_of_the_boom_with_the_joints_locked_
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("scenarios/*.yaml")), ids=lambda path: path.stem)
 def test_every_scenario_can_be_read_on_its_own(path, packages):
     assert load_scenario(path, packages).figures
+
+
+def test_the_gate_does_not_take_a_boom_that_it_cannot_see_for_commands_that_act_late(packages):
+    """The controller answers the swing of a base that the gate is told nothing of."""
+    pushed = load_scenario(FOLDER / "scenarios" / "planned_push_damped.yaml", packages)
+    assert dry_run(replace(pushed, duration=0.9)).failure == ""

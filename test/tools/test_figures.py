@@ -97,7 +97,8 @@ def test_the_json_has_the_agreed_form(tmp_path):
 
 
 def test_json_stays_strict_where_a_value_is_missing(tmp_path):
-    assert not write_figures(tmp_path / "m.json", [Figure("x", math.nan, "m"), Figure("y", math.inf, "m")])
+    figures = [Figure("x", math.nan, "m"), Figure("y", math.inf, "m", details={"worst": math.inf, "cases": 3.0})]
+    assert not write_figures(tmp_path / "m.json", figures)
 
     def refuse(constant):
         raise AssertionError(constant)
@@ -105,6 +106,7 @@ def test_json_stays_strict_where_a_value_is_missing(tmp_path):
     found = json.loads((tmp_path / "m.json").read_text(), parse_constant=refuse)["figures"]
     assert found["x"] == {"value": None, "unit": "m", "goal": None, "holds": False}
     assert found["y"]["value"] is None
+    assert (found["y"]["worst"], found["y"]["cases"]) == (None, 3.0)
 
 
 def test_a_bound_says_in_the_json_that_it_is_one():

@@ -56,21 +56,22 @@ def panda(realisation, damping_ratio, sampling, base_damping=0.01):
 
 
 def test_no_accepted_random_case_goes_unstable_and_refused_ones_do():
+    """A few of them: benchmark/rns_stability.py takes 300."""
     rng = np.random.default_rng(20)
     accepted = refused = shown = 0
     for case in random_cases(rng):
         try:
             case.check()
         except ConfigError:
-            if refused < 8 and case.loop().growth() > 5.0:  # slower ones show after more than a second
+            if refused < 2 and case.loop().growth() > 5.0:  # slower ones show after more than a second
                 refused += 1
                 shown += leaves(case, case.loop().growth())
-            continue
-        assert not is_unstable(case, with_wrong_inertia(case.text, rng) if accepted % 2 else None, 1.0), case
-        accepted += 1
-        if accepted == 15:
+        else:
+            if accepted < 8:
+                assert not is_unstable(case, with_wrong_inertia(case.text, rng) if accepted % 2 else None, 1.0), case
+                accepted += 1
+        if (accepted, refused) == (8, 2):
             break
-    assert refused >= 2
     assert shown == refused
 
 
