@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from flexarm.msg import JointReference
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.types import Array
@@ -67,7 +67,6 @@ class GateOutput:
         """
         self._gate, self._names = gate, gate.model.joint_names
         self._mode, self._stamp = values["command_mode"], 0
-        self._heard_at = 0.0  # when a joint state came
         self._order = commanded_order(values, gate.model)
         self.close()
         self._commands = self._publisher(topics.command_topic(self._mode))
@@ -93,7 +92,7 @@ class GateOutput:
 
     def start(self) -> None:
         """Begin a run; where there is a controller manager, commands begin when it has the controller active."""
-        self._running, self._taken, self._stamp, self._heard_at = True, False, 0, 0.0
+        self._running, self._taken, self._stamp = True, False, 0
         self._alone, self._fell_back, self._others, self._told = False, False, "", None
         if self._switch is not None:
             self._gate.interrupt("no command controller is active", silent=True)
@@ -137,8 +136,7 @@ class GateOutput:
 
     def send(self, command: Array | None, stamp: int) -> None:
         """Publish a command (n,), if there is one, which answers a state of this stamp [ns]."""
-        if stamp != self._stamp:
-            self._stamp, self._heard_at = stamp, time.monotonic()
+        self._stamp = stamp
         if self._gate.status.fallback and self._fallback and not self._fell_back and self._switch is not None:
             self._fell_back = True
             self._switch.fall_back(self._fallback)
@@ -211,17 +209,16 @@ class GateOutput:
     def _on_reset(self, request: Any, response: Any) -> Any:
         """Go on after a trip; where the drives were given to the fallback controller, ask for them again.
 
-        Not where no joint state comes: the arm would have to be given back at once, and nobody held it meanwhile.
+        Not where no usable joint state comes: the arm would have to be given back at once, held by nobody meanwhile.
         """
         if not self._running:
             response.success, response.message = False, "the node is not active"
             return response
-        silence = time.monotonic() - self._heard_at
-        if self._fell_back and silence > self._gate.config.state_timeout:
-            said = f"no joint state for {silence:.3f} s: {self._fallback} keeps the drives"
-            response.success, response.message = False, said
+        try:
+            self._gate.acknowledge()
+        except InputError as error:
+            response.success, response.message = False, str(error)
             return response
-        self._gate.acknowledge()
         if self._fell_back and self._switch is not None:
             self._fell_back = self._taken = False
             self._gate.interrupt("no command controller is active", silent=True)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.status import GateState, GateStatus
-from flexarm_nodes import gate_output
 from flexarm_nodes.gate_output import GateOutput
 
 PLAIN = GateStatus(GateState.RUNNING, "", (), 0, 0, blind=False, fallback=False)
@@ -43,9 +43,11 @@ class Gate:
 
     def __init__(self) -> None:
         self.model, self.config = SimpleNamespace(joint_names=("joint1",)), SimpleNamespace(state_timeout=0.08)
-        self.status, self.told = PLAIN, []
+        self.status, self.told, self.refuses = PLAIN, [], ""
 
     def acknowledge(self) -> None:
+        if self.refuses:
+            raise InputError(self.refuses)
         self.told.append("acknowledged")
 
     def interrupt(self, reason: str, *, silent: bool) -> None:
@@ -79,9 +81,7 @@ def test_a_change_of_what_it_does_cannot_wait(before, after, urgent):
     assert node.urgent == [True, False, urgent]
 
 
-def test_a_reset_leaves_the_drives_to_the_fallback_while_no_joint_state_comes(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(gate_output, "time", SimpleNamespace(monotonic=lambda: now[0]))
+def test_a_reset_that_the_gate_refuses_leaves_the_drives_to_the_fallback():
     _, gate, output = opened()
     asked = []
     switch = {name: lambda what, name=name: asked.append((name, what)) for name in ("begin", "fall_back")}
@@ -89,12 +89,12 @@ def test_a_reset_leaves_the_drives_to_the_fallback_while_no_joint_state_comes(mo
     output.start()
     output.send(None, 1)
     gate.status = FALLING
-    now[0] += 0.31
     output.send(None, 1)
     gate.told.clear()
+    gate.refuses = "no usable joint state for 0.310 s"
     refused = output._on_reset(None, SimpleNamespace())
-    assert (refused.success, refused.message) == (False, "no joint state for 0.310 s: hold keeps the drives")
+    assert (refused.success, refused.message) == (False, gate.refuses)
     assert gate.told == [] and asked == [("begin", "effort"), ("fall_back", "hold")]
-    output.send(None, 2)  # one has come, usable or not: it is for the gate to say
+    gate.refuses = ""
     assert output._on_reset(None, SimpleNamespace()).success
     assert gate.told[0] == "acknowledged" and asked[-1] == ("begin", "effort")

@@ -15,6 +15,7 @@ CONFIRMED = 3  # states that agree with each other and are believed then, howeve
 RESOLUTION = 0.005  # [rad | m] by which position and velocity may disagree between two states
 STILL = 3  # identical states from which on it is asked whether the arm should have moved
 FROZEN_MOTION, FROZEN_CHANGE = 0.02, 0.1  # [rad | m] and share of the velocity limit that a still state may hide
+RESTING, AGAIN = 0.01, 1.0  # share of the velocity limit at which a still state may be true, and [s] until it is asked
 ROUNDING = 2.0**-52  # of a number: where that is more than RESOLUTION, motion cannot be told
 PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE = range(5)  # what a pair of states is
 
@@ -25,7 +26,8 @@ class StateBelief:
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
     jump. A real event that looks impossible (a collision, a joint that was pushed) is believed once CONFIRMED states in
     a row agree with each other; not a position where no joint can be, farther beyond its limits than these are apart.
-    States that are identical to the last bit while the command moves the arm are frozen.
+    States that are identical to the last bit while the command moves the arm, or while they themselves say that it
+    moves, are frozen. Of joints at rest they are believed again after AGAIN, if nothing that is commanded moves them.
     """
 
     def __init__(self, limits: JointLimits, names: Sequence[str]) -> None:
@@ -42,9 +44,16 @@ class StateBelief:
         self._stuck = ""  # why states that stand still are not believed
         self._change = np.zeros(len(self._names))  # of the velocity since the state stands still, by the command
         self._motion = np.zeros(len(self._names))
+        self._still_for = 0.0  # [s]
 
     def doubt(
-        self, state: ArmState, before: ArmState | None, dt: float, caused: Callable[[ArmState], tuple[Array, Array]]
+        self,
+        state: ArmState,
+        before: ArmState | None,
+        dt: float,
+        caused: Callable[[ArmState], tuple[Array, Array]],
+        *,
+        idle: bool = False,
     ) -> str:
         """Why a state is not believed; empty where it is.
 
@@ -54,9 +63,14 @@ class StateBelief:
             dt: time between the two [s].
             caused: gives joint velocity (n,) and acceleration (n,) that the command in force causes at a state, asked
                 only where states stand still.
+            idle: whether nothing that is commanded moves the arm.
         """
         if self._stuck and before is not None and _identical(state, before):
-            return self._stuck  # however long they agree with each other
+            rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
+            if not (idle and rests and dt >= AGAIN):
+                return self._stuck  # however long they agree with each other
+            self._stuck = ""
+            self._forget_still()
         code, joint = self._compare(state, before, dt)
         if code == NOWHERE:
             self._suspect = None
@@ -93,10 +107,10 @@ class StateBelief:
     ) -> str:
         if not _identical(state, before):
             if self._identical:
-                self._identical = 0
-                self._change[:], self._motion[:] = 0.0, 0.0
+                self._forget_still()
             return ""
         self._identical += 1
+        self._still_for += dt
         if self._identical < STILL:
             self._motion += state.velocity * dt
             return ""
@@ -105,6 +119,7 @@ class StateBelief:
         self._motion += (velocity + self._change) * dt
         hidden = np.abs(self._motion) > FROZEN_MOTION
         hidden |= np.abs(self._change) > FROZEN_CHANGE * self._table[VELOCITY]
+        hidden |= np.abs(state.velocity) * self._still_for > RESOLUTION
         if not hidden.any():
             return ""
         name = self._names[int(np.argmax(hidden))]
@@ -113,6 +128,10 @@ class StateBelief:
             " friction beyond max_friction"
         )
         return self._stuck
+
+    def _forget_still(self) -> None:
+        self._identical, self._still_for = 0, 0.0
+        self._change[:], self._motion[:] = 0.0, 0.0
 
 
 def _identical(state: ArmState, other: ArmState) -> bool:

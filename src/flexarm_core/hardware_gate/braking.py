@@ -37,6 +37,14 @@ class Braking:
         """Hold where the joints come to rest from now on."""
         self._hold: Array | None = None
 
+    def see(self, position: Array) -> None:
+        """The joints are here (n,) after nothing was known: what the servo cannot gently take back is let go.
+
+        Else an arm whose weight is not what the model says would sink a little whenever a measurement is missing.
+        """
+        if self._hold is not None and (np.abs(position - self._hold) > self._most / self._frequency**2).any():
+            self.release()
+
     def acceleration(self, state: ArmState, most: Array, push: Array, age: float = 0.0) -> Array:
         """Acceleration (n,) of the servo: ``-2 w v`` until the joints are slow, then also towards where they rest.
 

@@ -25,7 +25,7 @@ from flexarm_core.types import ArmState, Array, all_finite
 NOTHING = np.zeros(0)
 RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be compensated
 SPEED_SHARE = 0.93  # of the velocity limit that efforts lead to, less what is UNFORESEEN: the drives are late
-UNFORESEEN = 0.3  # share of the acceleration limits by which the model may err until the next command
+UNFORESEEN = 0.5  # share of the acceleration limits by which the model may err until the next command
 PUSHED = 0.05  # share of its velocity limit by which a base may push a joint until the next command: more is not undone
 NEVER = 1e9  # [s] of what is not known
 CAUTION = 0.25  # share of the acceleration limits

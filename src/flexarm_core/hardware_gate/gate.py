@@ -79,7 +79,7 @@ class HardwareGate:
         self._supervisor = Supervisor(model, limits, config.supervisor)
         self._bearable = config.bearable_age(elastic_base=model.m > 0)
         self._arrivals = Arrivals(self._patience, config.period)
-        self._prediction = Prediction(model)
+        self._prediction = Prediction(model, limits.velocity)
         self._response = Response(model, limits.effort, limits.velocity, base_measured=config.base_measured)
         self._speed = SpeedWatch(limits, model.joint_names)
         self._make_law(config.command_mode)
@@ -146,6 +146,11 @@ class HardwareGate:
             return self._now() - self._arrived_at > self.config.blind_time
         return bool((np.abs(self._measured.velocity) <= AT_REST * self.limits.velocity).all())
 
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing that is commanded moves the arm: set points rest, or the drives were asked for already."""
+        return self._fallback if self._law.mode == "effort" else not self._law.rate.any()
+
     def is_overtaken(self, stamp: int) -> bool:
         """Whether a state of this stamp [ns] is repeated, or was overtaken: else it is new, or time went back.
 
@@ -191,7 +196,7 @@ class HardwareGate:
         gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
         if self._silent:
             self._belief.reset()  # nothing is commanded: whoever moves the arm may do as they like
-        elif doubt := self._belief.doubt(state, before, gap, self._law.caused):
+        elif doubt := self._belief.doubt(state, before, gap, self._law.caused, idle=self._idle):
             raise InputError(doubt)
         self._arrivals.came(age)
         self._stale = self._law.mode == "effort" and (age or 0.0) >= self._bearable
@@ -332,7 +337,14 @@ class HardwareGate:
         self._ending = True
 
     def acknowledge(self) -> None:
-        """Somebody has seen why the gate tripped: good references end the stop again."""
+        """Somebody has seen why the gate tripped: good references end the stop again.
+
+        Raises:
+            InputError: the drives are for the fallback, and no usable state tells where they would be taken over.
+        """
+        silence = self._now() - self._arrived_at
+        if self._fallback and silence > self.config.state_timeout:
+            raise InputError(f"no usable joint state for {silence:.3f} s: the drives cannot be taken over")
         self._supervisor.reset()
         self._response.acknowledge()
         self._fallback = False
@@ -356,7 +368,7 @@ class HardwareGate:
         self._arrived_at = self._now()
         if self._blind:
             self._blind = False
-            self._law.braking.release()
+            self._law.braking.see(state.position)
         self._prediction.reset()
 
     def _look(self, state: ArmState, gap: float, elapsed: float, unborne: str) -> None:
@@ -529,9 +541,11 @@ class HardwareGate:
             dt = min(max(now - self._commanded_at, 1e-4), self.config.state_timeout)
         if law.mode != "effort":
             return self._remember(law.brake(self._measured, dt), dt)
-        if now - self._arrived_at > self.config.blind_time or not self._prediction.is_believable:
-            self._trip(f"no usable joint state for {now - self._arrived_at:.3f} s: {self._reason}")
-            self._fallback = True
+        silence = now - self._arrived_at
+        if silence > self.config.blind_time or not self._prediction.is_believable:
+            self._trip(f"no usable joint state for {silence:.3f} s: {self._reason}")
+            self._fallback = brakes = True
+        if silence > self.config.blind_time:
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
         effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)
         predicted = self._prediction.advance(self._measured, effort - law.friction, dt)

@@ -179,8 +179,6 @@ class Case:
                 outcome.recovery = "latched"
                 self._judge_rest(outcome, limit)
                 self.gate.reset(now)
-                self._drive.braking = False
-                wished = None
             if any(fault.ends_control(now) for fault in faults) and not told_to_end:
                 told_to_end = True
                 self.take(self.gate.end("deactivated", now))

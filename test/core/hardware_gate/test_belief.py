@@ -1,6 +1,8 @@
-"""What is never believed, however often it is said."""
+"""What is not believed, however often it is said, and what is believed again."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +10,16 @@ import pytest
 from flexarm_core.hardware_gate.belief import StateBelief
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.types import ArmState
+
+ONE = np.ones(1)
+
+
+def of_one_joint(lower: float, upper: float) -> StateBelief:
+    limits = JointLimits(
+        lower=lower * ONE, upper=upper * ONE, velocity=2.0 * ONE, acceleration=20.0 * ONE, effort=10.0 * ONE,
+        effort_rate=np.inf * ONE,
+    )  # fmt: skip
+    return StateBelief(limits, ["joint1"])
 
 
 def state(tick: int, position: float) -> ArmState:
@@ -22,13 +34,44 @@ def state(tick: int, position: float) -> ArmState:
 def test_a_joint_that_is_said_to_be_where_none_can_be_is_not_believed_though_states_agree(
     lower, upper, position, believed
 ):
-    one = np.ones(1)
-    limits = JointLimits(
-        lower=lower * one, upper=upper * one, velocity=2.0 * one, acceleration=20.0 * one, effort=10.0 * one,
-        effort_rate=np.inf * one,
-    )  # fmt: skip
-    belief = StateBelief(limits, ["joint1"])
+    belief = of_one_joint(lower, upper)
     before = state(0, 0.0)
-    assert belief.doubt(before, None, 0.0, lambda _: (one, one)) == ""
-    doubts = [belief.doubt(state(k, position), before, 0.004 * k, lambda _: (one, one)) for k in range(1, 8)]
+    assert belief.doubt(before, None, 0.0, lambda _: (ONE, ONE)) == ""
+    doubts = [belief.doubt(state(k, position), before, 0.004 * k, lambda _: (ONE, ONE)) for k in range(1, 8)]
     assert doubts[0] and ("" in doubts) == believed
+
+
+def still(tick: int, velocity: float) -> ArmState:
+    return ArmState(tick * 4_000_000, np.array([0.2]), np.array([velocity]), np.zeros(0), np.zeros(0))
+
+
+def first_doubt(belief: StateBelief, velocity: float, commanded: float) -> int:
+    """Ticks of 4 ms until a state that stands still, newest of them believed so far, is doubted; 300 where none is."""
+    before = still(0, velocity)
+    belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
+    for tick in range(1, 300):
+        now = still(tick, velocity)
+        if belief.doubt(now, before, 0.004, lambda _: (commanded * ONE, 0.0 * ONE)):
+            return tick
+        before = now
+    return 300
+
+
+def test_a_state_that_stands_still_and_says_that_it_moves_is_frozen_as_soon_as_that_would_show():
+    assert first_doubt(of_one_joint(-1.0, 1.0), 0.1, 0.0) * 0.004 == pytest.approx(0.052, abs=0.005)  # 5 mrad
+    assert first_doubt(of_one_joint(-1.0, 1.0), 0.0, 0.4) * 0.004 == pytest.approx(0.058, abs=0.005)  # 20 mrad asked
+    assert first_doubt(of_one_joint(-1.0, 1.0), 0.0, 0.0) == 300
+
+
+@pytest.mark.parametrize(("velocity", "idle", "again"), [(0.0, True, 1.0), (0.0, False, None), (0.1, True, None)])
+def test_a_joint_that_stood_still_is_believed_again_at_rest_while_nothing_moves_it(velocity, idle, again):
+    belief = of_one_joint(-1.0, 1.0)
+    newest = still(first_doubt(belief, velocity, 1.0), velocity)
+    seen = None
+    for tick in range(1, 500):
+        doubt = belief.doubt(replace(newest, stamp=newest.stamp + tick * 4_000_000), newest, tick * 0.004,
+                             lambda _: (0.0 * ONE, 0.0 * ONE), idle=idle)  # fmt: skip
+        if not doubt:
+            seen = tick * 0.004
+            break
+    assert seen == (None if again is None else pytest.approx(again, abs=0.005))

@@ -221,6 +221,30 @@ def test_without_measurements_the_arm_brakes_along_its_model_and_is_then_borne(p
             break
     assert fastest <= 0.55
     assert np.allclose(command, model.gravity_effort(arm.state), atol=1.0)
+    with pytest.raises(InputError, match=r"no usable joint state for 0\.330 s: the drives cannot be taken over"):
+        gate.acknowledge()
+    assert gate.status.fallback and gate.status.state is GateState.TRIPPED
+    gate.on_state(arm.state)
+    gate.acknowledge()
+    assert not gate.status.fallback and gate.status.state is GateState.STOPPING
+
+
+def test_where_a_prediction_is_worth_little_the_fallback_is_asked_for_and_the_arm_braked_on(planar_3r_text):
+    model = ArmModel(planar_3r_text, gravity=(0.0, -3.0, 0.0))
+    now = 0.0
+    gate, arm = make_gate(model, lockstep=False, clock=lambda: now), Arm(model, velocity=(0.5, -0.4, 0.3))
+    gate.on_state(arm.state)
+    command, speeds, asked = gate.on_reference(effort_for(model, arm.state, np.zeros(3))), [], None
+    for tick in range(1, 290):
+        now = tick * PERIOD
+        arm.step(command)
+        answer = gate.on_tick() if tick % 10 == 0 else None
+        command = command if answer is None else answer
+        speeds.append(float(np.abs(arm.state.velocity).max()))
+        asked = tick if asked is None and gate.status.fallback else asked
+    assert asked is not None and 90 < asked < 250
+    assert gate.status.state is GateState.TRIPPED
+    assert speeds[-1] < 0.5 * speeds[asked]
 
 
 def test_an_unusable_state_stops_the_arm_and_is_answered_by_braking_along_the_model(planar_3r):

@@ -1,4 +1,4 @@
-"""A prediction is believed only where an arm that is a little lighter would move alike."""
+"""A prediction is believed only where arms that are a little lighter, or heavier, would move alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def time_believed(model: ArmModel, position: np.ndarray) -> float:
     """How long a prediction of an arm at rest, whose weight is borne, is believed, 0.5 s at most [s]."""
     base = np.zeros(model.m)
     state = ArmState(0, position, np.zeros(model.n), base, base)
-    prediction, effort = Prediction(model), model.gravity_effort(state)
+    prediction, effort = Prediction(model, model.velocity_limit), model.gravity_effort(state)
     for tick in range(250):
         prediction.advance(state, effort, PERIOD)
         if not prediction.is_believable:
@@ -36,9 +36,25 @@ def test_an_arm_that_hangs_is_believed_for_longer_than_one_that_is_held_out(plan
     assert time_believed(arm, held) < 0.3
 
 
+def test_a_light_wrist_is_not_believed_where_an_arm_that_is_lighter_as_a_whole_would_move_alike():
+    """All links of an arm that falls freely fall alike; a hand that is lighter than told does not."""
+    text = """<robot name="r"><link name="world"/><link name="arm"><inertial><mass value="20"/><origin xyz="0 0 0"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="hand"><inertial>
+    <mass value="0.5"/><origin xyz="0.05 0 0"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="j1" type="revolute"><parent link="world"/><child link="arm"/><axis xyz="0 0 1"/>
+    <limit lower="-3" upper="3" velocity="2" effort="100"/></joint>
+    <joint name="j2" type="revolute"><parent link="arm"/><child link="hand"/><axis xyz="0 0 1"/><origin xyz="0 0 0"/>
+    <limit lower="-3" upper="3" velocity="2" effort="10"/></joint></robot>"""
+    arm = ArmModel(text, gravity=(0.0, -9.81, 0.0))
+    assert time_believed(arm, np.zeros(2)) < 0.15
+    weightless = ArmModel(text, gravity=(0.0, 0.0, 0.0))
+    assert time_believed(weightless, np.zeros(2)) == 0.5
+
+
 def test_once_taken_to_rest_a_prediction_says_nothing_until_measurements_are_there(planar_3r_text):
     model = ArmModel(planar_3r_text, gravity=(0.0, 0.0, 0.0))
-    prediction, base = Prediction(model), np.zeros(model.m)
+    prediction, base = Prediction(model, model.velocity_limit), np.zeros(model.m)
     state = ArmState(0, np.zeros(3), np.full(3, 0.1), base, base)
     prediction.advance(state, np.zeros(3), PERIOD)
     assert prediction.is_believable and not prediction.rest().velocity.any()
