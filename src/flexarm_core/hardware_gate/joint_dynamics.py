@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
 ANSWERED = 0.1  # [rad] of its phase by which the swing of a base may be answered late
@@ -25,6 +25,7 @@ class JointDynamics:
     def __init__(self, model: ArmModel) -> None:
         """Of an arm."""
         self._model = model
+        self._state: ArmState | None = None  # asked for last: a command asks for the same one several times
 
     def effort(self, state: ArmState, acceleration: Array) -> Array:
         """Effort (n,) of accelerations (n,), but for what the base does by itself."""
@@ -55,16 +56,24 @@ class JointDynamics:
         """
         if not self._model.m:
             return 0.0
-        blocks = self._model.blocks(state)
+        blocks = self._blocks_of(state)
         free = blocks.H_b - blocks.H_bm @ np.linalg.solve(blocks.H_m, blocks.H_bm.T)
         quickest = math.sqrt(max(float(np.trace(np.linalg.solve(free, self._model.K_b))), 0.0))
         return min(max(2.0 - quickest * delay / ANSWERED, 0.0), 1.0)
 
     def terms(self, state: ArmState) -> tuple[Array, Array]:
         """``H`` (n, n) and the effort (n,) that keeps the velocity."""
-        blocks = self._model.blocks(state)
-        bias = blocks.c_m + self._model.D_m * state.velocity
-        if not self._model.m:
-            return blocks.H_m, bias
-        moved = np.linalg.solve(blocks.H_b, np.column_stack((blocks.H_bm, blocks.dH_bm_qd)))
-        return blocks.H_m - blocks.H_bm.T @ moved[:, :-1], bias - blocks.H_bm.T @ moved[:, -1]
+        blocks = self._blocks_of(state)
+        if self._terms is None:
+            inertia, bias = blocks.H_m, blocks.c_m + self._model.D_m * state.velocity
+            if self._model.m:
+                moved = np.linalg.solve(blocks.H_b, np.column_stack((blocks.H_bm, blocks.dH_bm_qd)))
+                inertia, bias = inertia - blocks.H_bm.T @ moved[:, :-1], bias - blocks.H_bm.T @ moved[:, -1]
+            self._terms = inertia, bias
+        return self._terms
+
+    def _blocks_of(self, state: ArmState) -> DynamicsBlocks:
+        if state is not self._state:
+            self._state, self._blocks = state, self._model.blocks(state)
+            self._terms: tuple[Array, Array] | None = None
+        return self._blocks
