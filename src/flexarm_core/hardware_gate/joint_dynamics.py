@@ -26,6 +26,8 @@ class JointDynamics:
         """Of an arm."""
         self._model = model
         self._state: ArmState | None = None  # asked for last: a command asks for the same one several times
+        self._blocks: DynamicsBlocks | None = None
+        self._terms: tuple[Array, Array] | None = None
 
     def effort(self, state: ArmState, acceleration: Array) -> Array:
         """Effort (n,) of accelerations (n,), but for what the base does by itself."""
@@ -73,7 +75,6 @@ class JointDynamics:
         return self._terms
 
     def _blocks_of(self, state: ArmState) -> DynamicsBlocks:
-        if state is not self._state:
-            self._state, self._blocks = state, self._model.blocks(state)
-            self._terms: tuple[Array, Array] | None = None
+        if self._blocks is None or state is not self._state:
+            self._state, self._blocks, self._terms = state, self._model.blocks(state), None
         return self._blocks
