@@ -200,8 +200,8 @@ class CommandLaw:
         """Accelerations (n,) by an elastic base: those that are made up for, and of the others what has room."""
         if not self._model.m:
             return self._no_friction, self._no_friction
-        push, share = self._dynamics.push(state), self._dynamics.answer(state, self._period + age)
-        return share * push, np.clip((1.0 - share) * push, -self._pushed, self._pushed)
+        answered, rest = self._dynamics.push(state, self._period + age)
+        return answered, np.clip(rest, -self._pushed, self._pushed)
 
     def _feasible(self, effort: Array, state: ArmState, friction: Array, age: float) -> Array:
         """Effort (n,) that all motors can give: where one cannot, the accelerations of all joints become smaller alike.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
@@ -18,7 +16,7 @@ class JointDynamics:
     ``tau = H qdd + c_m + D_m qd - H_bm^T H_b^-1 dH_bm/dt qd + p`` with ``H = H_m - H_bm^T H_b^-1 H_bm``, the inertia
     that joints feel over a free base, and the push ``p`` of a base that is deflected or swings by itself; over a rigid
     base only ``tau = H_m qdd + c_m + D_m qd`` is left. In some postures ``p`` is many times what the motors can give,
-    and efforts that make up for it feed the swing of a base that is quick beside the time that they take. Without it an
+    and efforts that make up for it feed the swing of modes that are quick beside the time that they take. Without it an
     effort with ``qdd = -k qd`` takes energy from arm and base together: ``qd . H qdd = -k qd . H qd < 0``.
     """
 
@@ -42,26 +40,27 @@ class JointDynamics:
         inertia, bias = self.terms(state)
         return np.linalg.solve(inertia, effort - bias).astype(np.float64, copy=False)
 
-    def push(self, state: ArmState) -> Array:
-        """Accelerations (n,) that the base adds to those: ``-H^-1 p``."""
-        none = np.zeros(self._model.n)
-        if not self._model.m:
-            return none
-        return self._model.forward_dynamics(state, none) - self.acceleration(state, none)
+    def push(self, state: ArmState, delay: float) -> tuple[Array, Array]:
+        """Accelerations (n,) that the base adds to those, ``-H^-1 p``: what efforts may make up for, and the rest.
 
-    def answer(self, state: ArmState, delay: float) -> float:
-        """Share of the push that efforts may make up for, which act ``delay`` [s] after the state.
-
-        It is all of it where the base turns by ANSWERED in that time, in its quickest mode with free joints, of
-        ``K v = w^2 (H_b - H_bm H_m^-1 H_bm^T) v``, and nothing at twice that; the root of the sum of all ``w^2`` is
-        taken for the largest.
+        ``p = -H_bm^T H_b^-1 f`` with the force ``f`` on the base that is not of the joints' own motion. It is taken
+        apart by the modes of the base with joints that are held, ``K v = w^2 H_b v``: where these are, stiff modes only
+        pass on what slow ones do. Of a mode efforts that act ``delay`` [s] after the state may make up for all where it
+        turns by ANSWERED in that time, and for nothing at twice that.
         """
-        if not self._model.m:
-            return 0.0
-        blocks = self._blocks_of(state)
-        free = blocks.H_b - blocks.H_bm @ np.linalg.solve(blocks.H_m, blocks.H_bm.T)
-        quickest = math.sqrt(max(float(np.trace(np.linalg.solve(free, self._model.K_b))), 0.0))
-        return min(max(2.0 - quickest * delay / ANSWERED, 0.0), 1.0)
+        model = self._model
+        if not model.m:
+            return np.zeros(model.n), np.zeros(model.n)
+        blocks, (inertia, _) = self._blocks_of(state), self.terms(state)
+        force = model.K_b @ state.deflection + model.D_b @ state.deflection_rate + blocks.c_b - blocks.dH_bm_qd
+        root = np.linalg.cholesky(blocks.H_b)
+        half = np.linalg.solve(root, np.column_stack((model.K_b, force)))
+        squares, modes = np.linalg.eigh(np.linalg.solve(root, half[:, :-1].T))
+        share = np.clip(2.0 - np.sqrt(np.maximum(squares, 0.0)) * delay / ANSWERED, 0.0, 1.0)
+        answered = root @ (modes @ (share * (modes.T @ half[:, -1])))
+        moved = np.linalg.solve(blocks.H_b, np.column_stack((answered, force - answered)))
+        joints: Array = np.linalg.solve(inertia, blocks.H_bm.T @ moved).astype(np.float64, copy=False)
+        return joints[:, 0], joints[:, 1]
 
     def terms(self, state: ArmState) -> tuple[Array, Array]:
         """``H`` (n, n) and the effort (n,) that keeps the velocity."""

@@ -68,11 +68,12 @@ class Case:
         model = self.arm.model
         self._source = Source(rng, model, setting.rate)
         self._noise = 0.001 * rng.uniform(0.0, 1.0) * np.minimum(model.velocity_limit, 4.0)
-        self.backend: Any = self.arm.backend(0.001 if model.m == 0 else 0.00025)
+        step = 0.001 if model.m == 0 else 0.00025  # what pushes a light base fast has to see it move
+        self.backend: Any = self.arm.backend(step)
         self.backend.reset(position=self._source.start)
         self._drive = Drive(
             setting.mode, self.backend, model.effort_limit, model.velocity_limit, usual_acceleration(model),
-            float(rng.uniform(40.0, 150.0)),
+            float(rng.uniform(40.0, 150.0)), step,
         )  # fmt: skip
         cut = any(fault.name == "commands_cut" for fault in faults)
         self._watchdog = float(rng.uniform(0.02, 0.05)) if cut or rng.random() < 0.3 else np.inf

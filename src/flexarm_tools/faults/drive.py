@@ -9,7 +9,6 @@ import numpy as np
 from flexarm_core.types import Array
 
 BRAKE = 40.0  # [rad/s] bandwidth of its own brake
-STEP = 0.001  # [s] longest between two updates of its servo
 
 
 class Drive:
@@ -23,7 +22,14 @@ class Drive:
     """
 
     def __init__(
-        self, mode: str, backend: Any, effort: Array, velocity: Array, deceleration: Array, bandwidth: float
+        self,
+        mode: str,
+        backend: Any,
+        effort: Array,
+        velocity: Array,
+        deceleration: Array,
+        bandwidth: float,
+        step: float = 0.001,
     ) -> None:
         """Drive a plant.
 
@@ -34,9 +40,10 @@ class Drive:
             velocity: (n,) limits.
             deceleration: (n,) of the fallback [rad/s^2 | m/s^2].
             bandwidth: of the velocity and position servo [rad/s].
+            step: longest between two updates of it [s].
         """
         self._mode, self._backend, self._limits, self._fastest = mode, backend, effort, velocity
-        self._deceleration, self._bandwidth = deceleration, bandwidth
+        self._deceleration, self._bandwidth, self._step = deceleration, bandwidth, step
         self._command: Array | None = None
         self._hold: Array | None = None
         self._integral: Array | None = None  # of the velocity commands
@@ -55,7 +62,7 @@ class Drive:
 
     def advance(self, duration: float) -> None:
         """Let the plant move."""
-        steps = max(1, round(duration / STEP + 0.49))
+        steps = max(1, round(duration / self._step + 0.49))
         for _ in range(steps):
             effort = self._effort(duration / steps)
             finite = np.isfinite(effort).all()
