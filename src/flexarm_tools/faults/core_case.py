@@ -220,7 +220,8 @@ class Case:
             said_silent = silent
             if told_to_end and ended_at is None and self._is_over():
                 ended_at = now
-                self._left_moving = setting.mode == "effort" and not self._rests(limit)
+                # What is blind, or late, is braked along a prediction: nobody knows when it rests.
+                self._left_moving = setting.mode == "effort" and not outcome.blind and not self._rests(limit)
         return self._judge(outcome, start, last, stops_before, told_to_end)
 
     _arrived = 0.0
