@@ -245,7 +245,7 @@ class HardwareGate:
         silence = now - self._arrived_at
         unled = now - self._led_at
         if self._state is GateState.RUNNING and unled > self.config.reference_timeout and silence <= self._patience:
-            self._stop(f"no joint reference for {unled:.3f} s")
+            return self.on_unusable_reference(f"no joint reference for {unled:.3f} s")
         if self._state is GateState.WAITING:
             return None  # nothing has been commanded yet
         if silence > self.config.state_timeout:

@@ -229,6 +229,21 @@ def test_without_measurements_the_arm_brakes_along_its_model_and_is_then_borne(p
     assert not gate.status.fallback and gate.status.state is GateState.STOPPING
 
 
+def test_the_stop_for_lost_references_answers_the_newest_state_at_once(planar_3r):
+    now = 0.0
+    gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r, velocity=(0.5, 0.0, 0.0))
+    gate.on_state(arm.state)
+    command = gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3)))
+    for tick in range(1, 80):
+        now = tick * PERIOD
+        arm.step(command)
+        gate.on_state(arm.state)
+    before, now = arm.state.velocity[0], 0.0805
+    arm.step(gate.on_tick())
+    assert gate.status.state is GateState.STOPPING and gate.status.reason.startswith("no joint reference for 0.08")
+    assert (arm.state.velocity[0] - before) / PERIOD == pytest.approx(-ACCELERATION, rel=0.1)
+
+
 def test_where_a_prediction_is_worth_little_the_fallback_is_asked_for_and_the_arm_braked_on(planar_3r_text):
     model = ArmModel(planar_3r_text, gravity=(0.0, -3.0, 0.0))
     now = 0.0
