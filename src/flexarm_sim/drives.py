@@ -26,7 +26,9 @@ the arm speeds up without end. So what is demanded is limited, in two places (``
    decelerate by ``A e``, ``A`` the least of ``(L - |g|) / |Lambda e|`` over the joints, and ``k`` is at most
    ``sqrt(A)``: half of that brakes. ``v_r`` keeps the velocity limits too. Near the target ``A`` grows beyond all
    bounds, so that ``k`` is ``w`` again. Nor does ``2 w (u - qd)`` lead beyond a velocity limit within the period for
-   which it is held. To limit ``u`` itself would be too much: the servo could not push a joint that friction holds.
+   which it is held. To limit ``u`` itself would be too much: the servo could not push a joint that friction holds. By
+   what a joint missed of its velocity in the period before, more may be asked of it: else one that friction holds, or
+   that the efforts for another that friction holds push, would stay or creep away with all that it may ask for.
 2. Of all efforts within ``|tau| <= L`` the drives give the one whose acceleration is nearest to the wanted one ``a``:
    the least of ``(qdd - a)^T D (qdd - a)``, ``D`` the diagonal of ``1 / v^2``, ``v`` the velocity limits.
 
@@ -121,6 +123,7 @@ class Drives:
         """Forget the past: the next servo begins where the arm is."""
         self._set_point: Array | None = None
         self._bias: Array | None = None  # of the step before
+        self._expected: Array | None = None  # velocity at the end of the step before, without friction
 
     def effort(self, command: Array | None, backend: Backend, duration: float) -> Array:
         """Motor effort for the next time step; the integrator of the velocity mode advances by it.
@@ -150,19 +153,24 @@ class Drives:
         else:
             rate = np.clip(command, -self._fastest, self._fastest)
         wanted = 0.5 * (w * (self._set_point - state.position) + rate)
-        # a demand keeps the velocity limits over the period for which it is held
+        # a demand keeps the velocity limits over the period for which it is held, if as much is missing as in the last
         slack, fastest = (1.0 - self._change) * state.velocity, self._fastest
-        kept = np.clip(wanted, (-fastest - slack) / self._change, (fastest - slack) / self._change)
+        missed = np.zeros(len(bias)) if self._expected is None else state.velocity - self._expected
+        low = (-fastest - slack - np.maximum(missed, 0.0)) / self._change
+        high = (fastest - slack - np.minimum(missed, 0.0)) / self._change
+        kept = np.clip(wanted, low, high)
         if (kept != wanted).any():
             wanted = kept
             self._set_point = state.position + (2.0 * wanted - rate) / w
         given = self._within_limits(wanted, state.velocity, inertia, bias, weight)
+        acceleration: Array = 2.0 * w * (wanted - state.velocity)
         if (np.abs(given) >= self._limits).any():
             # the set-point comes nearer, to where the law asks for what is given: it does not run away from the arm
-            acceleration = np.linalg.solve(inertia, given - bias)
+            acceleration = np.asarray(np.linalg.solve(inertia, given - bias), dtype=np.float64)
             near = (acceleration + 2.0 * w * state.velocity - w * rate) / w**2
             ahead = self._set_point - state.position
             self._set_point = state.position + np.clip(near, np.minimum(ahead, 0.0), np.maximum(ahead, 0.0))
+        self._expected = state.velocity + acceleration * duration
         self._set_point = self._set_point + rate * duration
         return given
 

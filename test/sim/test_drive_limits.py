@@ -32,7 +32,7 @@ def speed_ratio(plant: Plant, robot: Any) -> float:
 
 LATE = (58, 98, 174, 186)  # long ways, weak motors, friction: still on their way 3 s after the last command
 RUNG = (45, 69, 79, 252, 266, 5063)  # bases whose swing a compensation that is late, or too seldom, drives
-HELD_UP = (208, 236)  # friction against the velocity limits; a weak joint at its limit while the others brake
+HELD_UP = (208, 236, 7454)  # friction against the velocity limits; a weak joint at its limit while the others brake
 WHIP = 262  # thrown, with slow and light links at its end
 
 
@@ -65,6 +65,14 @@ def test_an_arm_that_is_thrown_folds_like_a_whip_comes_to_rest_and_is_not_taken_
         fastest = max(fastest, float((np.abs(case.plant.state().velocity) / case.limits).max()))
     assert fastest > 100.0
     assert not run_case(draw_case(WHIP)).diverged
+
+
+def test_a_slow_joint_is_not_pushed_off_its_target_by_the_demand_for_one_that_sticks() -> None:
+    """The effort for the acceleration that joint 0 is kept from by friction pushes joint 1, which may be slow only."""
+    case = draw_case(7454)
+    for command in (*case.commands, *[case.last] * 250):
+        case.plant.advance(command)
+    assert np.allclose(case.plant.state().position, case.last, atol=0.01)
 
 
 @pytest.mark.parametrize("step", [0.05, 0.1, 0.3, 3.0])
