@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drive_cases import draw_case, run_case
+from drive_cases import draw_case, has_fallen, run_case
 
 from flexarm_sim.backend import PlantDivergedError
 from flexarm_sim.drives import DriveConfig
@@ -33,6 +33,7 @@ def speed_ratio(plant: Plant, robot: Any) -> float:
 LATE = (58, 98, 174, 186)  # long ways, weak motors, friction: still on their way 3 s after the last command
 RUNG = (45, 69, 79, 252, 266, 5063)  # bases whose swing a compensation that is late, or too seldom, drives
 HELD_UP = (208, 236, 7454)  # friction against the velocity limits; a weak joint at its limit while the others brake
+FALLS = (7344, 7389)  # sliding joints too heavy for their motors, with long ways to go
 WHIP = 262  # thrown, with slow and light links at its end
 
 
@@ -65,6 +66,16 @@ def test_an_arm_that_is_thrown_folds_like_a_whip_comes_to_rest_and_is_not_taken_
         fastest = max(fastest, float((np.abs(case.plant.state().velocity) / case.limits).max()))
     assert fastest > 100.0
     assert not run_case(draw_case(WHIP)).diverged
+
+
+@pytest.mark.parametrize("seed", FALLS)
+def test_a_sliding_joint_too_heavy_for_its_motor_falls_braked_and_is_not_taken_to_diverge(seed: int) -> None:
+    case = draw_case(seed)
+    assert not run_case(case).diverged, case.words
+    weight, effort = case.backend.gravity_effort(), case.plant.state().effort
+    falls = np.abs(weight) > case.efforts
+    assert falls.any() and has_fallen(case)
+    assert np.array_equal(effort[falls], (np.sign(weight) * case.efforts)[falls])
 
 
 def test_a_slow_joint_is_not_pushed_off_its_target_by_the_demand_for_one_that_sticks() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
@@ -26,6 +27,7 @@ TOO_HEAVY, ON_SPRINGS, RUBS, THROWN = 0.15, 0.6, 0.33, 0.2  # shares of the case
 PERIODS = (1_000_000, 2_000_000, 4_000_000, 10_000_000, 20_000_000)  # [ns]
 POSTURES, FARTHEST = 40, 3.1  # in which motors can hold it, with each joint that far [rad | m]
 SPARE = 0.1  # of its effort limit, which a joint is taken to have left in any posture
+RANGE = 9.0  # [rad | m] to either side, in the URDF; nothing in the plant stops a joint there
 RESTS = 0.1  # of its velocity limit, which no joint has after the last command
 
 
@@ -118,7 +120,7 @@ def draw_case(seed: int) -> DriveCase:
 
 
 def run_case(case: DriveCase) -> DriveOutcome:
-    """Hold still, then follow the commands, then the last one until the arm rests, for ``QUIET`` at least."""
+    """Hold still, then follow the commands, then the last one until the arm rests, for ``QUIET`` at least, or falls."""
     plant = case.plant
     first = plant.state()
     bounds = np.maximum(case.limits, np.abs(first.velocity))
@@ -131,7 +133,7 @@ def run_case(case: DriveCase) -> DriveOutcome:
             plant.advance(command)
             worst = max(worst, float((np.abs(plant.state().velocity) / bounds).max()))
         changed, allowed, time = plant.stamp, QUIET + UNEVEN * least_time(case), 0.0
-        while time < QUIET or (moved <= allowed and time < moved + RESTING):
+        while not has_fallen(case) and (time < QUIET or (moved <= allowed and time < moved + RESTING)):
             plant.advance(case.last)
             time = 1e-9 * (plant.stamp - changed)
             speeds = np.abs(plant.state().velocity)
@@ -142,6 +144,14 @@ def run_case(case: DriveCase) -> DriveOutcome:
         return DriveOutcome(True, np.inf, 1e3 * drop, np.inf, allowed)
     rest = moved if moved <= allowed else np.inf
     return DriveOutcome(case.holds and rest == np.inf, worst, 1e3 * drop, rest, allowed)
+
+
+def has_fallen(case: DriveCase) -> bool:
+    """Whether a sliding joint whose motor cannot bear its weight is out of its range: from there it falls for ever."""
+    if case.holds:
+        return False
+    too_weak = np.abs(case.backend.gravity_effort()) > case.efforts
+    return bool((_sliding(case.model) & too_weak & (np.abs(case.plant.state().position) > RANGE)).any())
 
 
 def least_time(case: DriveCase) -> float:
@@ -241,10 +251,14 @@ def _heaviest(model: ArmModel, postures: Array) -> Array | None:
 
 def _cannot_stop(model: ArmModel, state: PlantState, weight: Array) -> bool:
     """Whether the throw can carry a sliding joint beyond the postures that its motor can hold: all energy may go."""
-    sliding = np.array([model.description.joints[name].kind == "prismatic" for name in model.joint_names])
     energy = 0.5 * state.velocity @ _inertia(model, state) @ state.velocity
     room = np.maximum(model.effort_limit - np.abs(weight), SPARE * model.effort_limit)
-    return bool((sliding & (np.abs(state.position) + energy / room > FARTHEST)).any())
+    return bool((_sliding(model) & (np.abs(state.position) + energy / room > FARTHEST)).any())
+
+
+def _sliding(model: ArmModel) -> NDArray[np.bool_]:
+    """Which joints are prismatic."""
+    return np.array([model.description.joints[name].kind == "prismatic" for name in model.joint_names])
 
 
 def _inertia(model: ArmModel, state: PlantState) -> Array:
@@ -285,7 +299,7 @@ def _joint(name: str, kind: str, parent: str, child: str, axis: Array, place: Ar
     return (
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
         f'<origin xyz="{_words(place)}"/><axis xyz="{_words(axis)}"/><dynamics damping="{damping:.6g}"/>'
-        f'<limit lower="-9" upper="9" effort="{effort:.6g}" velocity="{speed:.6g}"/></joint>'
+        f'<limit lower="{-RANGE}" upper="{RANGE}" effort="{effort:.6g}" velocity="{speed:.6g}"/></joint>'
     )
 
 
