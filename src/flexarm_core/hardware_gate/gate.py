@@ -121,6 +121,7 @@ class HardwareGate:
         self._reference_stamp: int | None = None
         self._answered: int | None = None
         self._early: JointReference | None = None
+        self._early_at = 0.0  # when it came
         self._sound: JointReference | None = None  # the newest that was found usable
         self._belief.reset()
         self._arrivals.reset()
@@ -218,7 +219,7 @@ class HardwareGate:
         if early is not None and early.stamp > state.stamp:
             self._early = early
         elif early is not None and (state.stamp - early.stamp) * 1e-9 <= self.config.reference_timeout:
-            return self._use(early, state)
+            return self._use(early, state, self._early_at)
         if self._state in STOPPED:
             return self._answer(state.stamp, self._brake(state))
         if self._state is GateState.RUNNING and not self.config.lockstep:
@@ -268,6 +269,7 @@ class HardwareGate:
             if ahead > self.config.reference_timeout:
                 raise InputError(f"joint reference is stamped {ahead:.3f} s ahead of the newest joint state")
             self._early = reference  # topics are not ordered among each other: its state is still on the way
+            self._early_at = self._now()
             return None
         return self._use(reference, self._measured)
 
@@ -419,13 +421,13 @@ class HardwareGate:
             self._trip(f"the stop does not slow {name}: its commands do not reach the drive, or come too late")
             self._fallback = True
 
-    def _use(self, reference: JointReference, state: ArmState) -> Array | None:
+    def _use(self, reference: JointReference, state: ArmState, came: float | None = None) -> Array | None:
         if self._interrupted:
             return None
         age = (state.stamp - reference.stamp) * 1e-9
         if age > self.config.reference_timeout:
             raise InputError(f"joint reference is {age:.3f} s older than the newest joint state")
-        self._reference_stamp, self._led_at = reference.stamp, self._now()
+        self._reference_stamp, self._led_at = reference.stamp, self._now() if came is None else came
         if self._ending or self._state is GateState.TRIPPED:
             return None if self._answered == state.stamp else self._answer(state.stamp, self._brake(state))
         if self._state is GateState.STOPPING:

@@ -221,11 +221,12 @@ class Case:
             if told_to_end and ended_at is None and self._is_over():
                 ended_at = now
                 # What is blind, or late, is braked along a prediction: nobody knows when it rests.
-                self._left_moving = setting.mode == "effort" and not outcome.blind and not self._rests(limit)
+                self._left_moving = setting.mode == "effort" and not outcome.blind and not self._rested
         return self._judge(outcome, start, last, stops_before, told_to_end)
 
     _arrived = 0.0
     _left_moving = False  # by a gate that was told to end
+    _rested = True  # at the last command
     _led_until = 0.0  # when the gate was running last
 
     def _sense(self) -> None:
@@ -258,7 +259,7 @@ class Case:
         """A command leaves the gate."""
         if command is None:
             return
-        self._newest_command = self._now
+        self._newest_command, self._rested = self._now, self._rests(self.arm.model.velocity_limit)
         bad = not np.isfinite(command).all()
         if self.setting.mode == "effort":
             bad = bad or bool(np.any(np.abs(command) > self.arm.model.effort_limit * (1.0 + 1e-9)))
