@@ -242,16 +242,17 @@ class HardwareGate:
         """Look at the clock, at least every ``patience``: a command (n,) where states or references stay away."""
         if self._measured is None or self._silent or self.config.lockstep:
             return None
-        now = self._now()
-        silence = now - self._arrived_at
-        unled = now - self._led_at
-        if self._state is GateState.RUNNING and unled > self.config.reference_timeout and silence <= self._patience:
-            return self.on_unusable_reference(f"no joint reference for {unled:.3f} s")
         if self._state is GateState.WAITING:
             return None  # nothing has been commanded yet
+        now = self._now()
+        silence, unled = now - self._arrived_at, now - self._led_at
         if silence > self.config.state_timeout:
             self._stop(f"no joint state for {silence:.3f} s")
             self._blind = True
+        elif self._state is GateState.RUNNING and unled > self.config.reference_timeout:
+            command = self.on_unusable_reference(f"no joint reference for {unled:.3f} s")
+            if command is not None or silence <= self._patience:
+                return command
         elif silence <= self._patience or self._law.mode != "effort":
             return None
         return self._unseen(brakes=self._state is not GateState.RUNNING)

@@ -57,8 +57,8 @@ class JointDynamics:
         half = np.linalg.solve(root, np.column_stack((model.K_b, force)))
         squares, modes = np.linalg.eigh(np.linalg.solve(root, half[:, :-1].T))
         share = np.clip(2.0 - np.sqrt(np.maximum(squares, 0.0)) * delay / ANSWERED, 0.0, 1.0)
-        answered = root @ (modes @ (share * (modes.T @ half[:, -1])))
-        moved = np.linalg.solve(blocks.H_b, np.column_stack((answered, force - answered)))
+        modal = modes.T @ half[:, -1]
+        moved = np.linalg.solve(root.T, np.column_stack((modes @ (share * modal), modes @ ((1.0 - share) * modal))))
         joints: Array = np.linalg.solve(inertia, blocks.H_bm.T @ moved).astype(np.float64, copy=False)
         return joints[:, 0], joints[:, 1]
 
