@@ -13,8 +13,8 @@ friction takes, ``f``, never reaches the links: ``qdd = FD(q, qd, effort - f)`` 
 
 A stop decelerates every joint at its limit and then holds it. Only a believable state is acted on, and each state is
 answered by one command. Without one, effort mode goes on along the model's prediction from the last believed state:
-first at the velocity of the moment, as states may only be late, then braking. After ``blind_time`` nothing can be
-predicted: the effort bears the arm, and the status asks for a fallback. A stop keeps nothing of ``f``: friction then
+first at the velocity of the moment, as states may only be late, then braking. The status asks for a fallback as soon as
+the prediction is worth little, or after ``blind_time``; from then on the effort bears the arm. A stop keeps nothing of ``f``: friction then
 only adds to the deceleration.
 
 All time-outs are of a monotonic clock of the gate's own. Stamps only tell which reference belongs to which state: where
@@ -545,7 +545,8 @@ class HardwareGate:
         if law.mode != "effort":
             return self._remember(law.brake(self._measured, dt), dt)
         silence = now - self._arrived_at
-        if silence > self.config.blind_time or not self._prediction.is_believable:
+        doubted = silence > self.config.state_timeout and not self._prediction.is_believable
+        if doubted or silence > self.config.blind_time:
             self._trip(f"no usable joint state for {silence:.3f} s: {self._reason}")
             self._fallback = brakes = True
         if silence > self.config.blind_time:
