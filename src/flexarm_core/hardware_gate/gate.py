@@ -14,8 +14,8 @@ friction takes, ``f``, never reaches the links: ``qdd = FD(q, qd, effort - f)`` 
 A stop decelerates every joint at its limit and then holds it. Only a believable state is acted on, and each state is
 answered by one command. Without one, effort mode goes on along the model's prediction from the last believed state:
 first at the velocity of the moment, as states may only be late, then braking. The status asks for a fallback as soon as
-the prediction is worth little, or after ``blind_time``; from then on the effort bears the arm. A stop keeps nothing of ``f``: friction then
-only adds to the deceleration.
+the prediction is worth little, or after ``blind_time``; from then on the effort bears the arm. A stop keeps nothing of
+``f``: friction then only adds to the deceleration.
 
 All time-outs are of a monotonic clock of the gate's own. Stamps only tell which reference belongs to which state: where
 they go back, or jump ahead, a new time base begins with a stop.
