@@ -28,6 +28,7 @@ SPEED_SHARE = 0.93  # of the velocity limit that efforts lead to, less what is U
 UNFORESEEN = 0.5  # share of the acceleration limits by which the model may err until the next command
 PUSHED = 0.05  # share of its velocity limit by which a base may push a joint until the next command: more is not undone
 NEVER = 1e9  # [s] of what is not known
+LEAST = 0.2  # share of a braking below which it is not scaled
 CAUTION = 0.25  # share of the acceleration limits
 FORGOTTEN = 0.5  # [s] after which a velocity that was not followed no longer counts
 
@@ -66,7 +67,7 @@ class CommandLaw:
         self._bounds = limits if exact else replace(limits, velocity=(SPEED_SHARE - unforeseen) * limits.velocity)
         self.braking = Braking(limits.acceleration, hold_frequency, period)
         self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
-        self.cautious = False
+        self.cautious, self._share = False, 1.0
         self._no_friction = np.zeros(model.n)
         self.reset()
         self._load_compiled()
@@ -209,7 +210,7 @@ class CommandLaw:
         ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` keeps the velocity, but for what
         the base does by itself. To cut one effort alone would accelerate the other joints as nobody asked for.
         """
-        most = self._limits.effort
+        most, self._share = self._limits.effort, 1.0
         if (np.abs(effort) <= most).all():
             return effort
         bias = self._dynamics.effort(state, -self._push(state, age)[0]) + friction
@@ -221,7 +222,8 @@ class CommandLaw:
         room = np.where(change > 0.0, most - bias, most + bias)
         share = float((room / np.maximum(np.abs(change), 1e-300)).min())
         self._report_limited(np.abs(effort) > most, "effort")
-        return bias + min(share, 1.0) * change
+        self._share = min(share, 1.0)
+        return bias + self._share * change
 
     def _bounded(
         self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float, push: Array | None = None
@@ -284,7 +286,31 @@ class CommandLaw:
         answered, push = (none, none) if predicted else self._push(state, age)
         wanted = self.braking.acceleration(state, hardest_braking(self._limits, state.velocity), push, age)
         effort = self._dynamics.effort(state, wanted - answered)
-        return self._bounded_effort(self._feasible(effort, state, none, NEVER if predicted else age), dt)
+        effort = self._feasible(effort, state, none, NEVER if predicted else age)
+        if (np.abs(effort) > self._limits.effort).any() or self._share < LEAST:
+            effort = self._braking_effort(wanted - answered, state)
+        return self._bounded_effort(effort, dt)
+
+    def _braking_effort(self, wanted: Array, state: ArmState) -> Array:
+        """Effort (n,) where one motor can hardly bear its weight, so that to scale all alike would brake none.
+
+        Motors that cannot give enough give what they can, the others brake: of the joints ``k`` at their limits
+        ``H_kk qdd_k = tau_k - b_k - H_ko qdd_o``, and the other ones are given what they need beside that.
+        """
+        (inertia, bias), most = self._dynamics.terms(state), self._limits.effort
+        effort, held = inertia @ wanted + bias, np.zeros(most.size, dtype=bool)
+        for _ in range(most.size):
+            beyond = (np.abs(effort) > most) & ~held
+            if not beyond.any():
+                break
+            given = np.clip(effort, -most, most)
+            held |= beyond
+            free = ~held
+            acceleration = wanted.copy()
+            left = given[held] - bias[held] - inertia[np.ix_(held, free)] @ wanted[free]
+            acceleration[held] = np.linalg.solve(inertia[np.ix_(held, held)], left)
+            effort = np.where(held, given, inertia @ acceleration + bias)
+        return effort
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Effort (n,) that keeps the velocity of a predicted state."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits, hardest_braking
@@ -496,3 +497,17 @@ def test_a_repeated_state_is_ignored_and_a_clock_that_went_back_begins_anew_with
 def test_settings_without_meaning_are_refused(change):
     with pytest.raises(ConfigError):
         HardwareGateConfig(**change)
+
+
+def test_where_one_motor_cannot_bear_its_weight_the_others_brake(planar_3r_text):
+    model = ArmModel(planar_3r_text, gravity=(0.0, -9.81, 0.0))
+    state = ArmState(0, np.radians([60.0, -60.0, -60.0]), np.array([-0.3, 0.3, -0.4]), np.zeros(1), np.zeros(1))
+    weight = model.gravity_effort(state)
+    effort = np.array([0.9 * abs(weight[0]), 500.0, 500.0])
+    wide, one = np.full(3, np.inf), np.ones(3)
+    limits = JointLimits(-wide, wide, VELOCITY * one, ACCELERATION * one, effort, wide)
+    law = CommandLaw(model, limits, "effort", PERIOD, PERIOD, 20.0)
+    given = law.brake(state, PERIOD)
+    acceleration = model.forward_dynamics(state, given)
+    assert (np.abs(given) <= effort).all() and abs(given[0]) == effort[0]
+    assert acceleration[1:] * np.sign(state.velocity[1:]) == pytest.approx(-ACCELERATION * one[1:], rel=0.05)
