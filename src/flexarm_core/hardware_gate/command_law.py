@@ -310,6 +310,8 @@ class CommandLaw:
             left = given[held] - bias[held] - inertia[np.ix_(held, free)] @ wanted[free]
             acceleration[held] = np.linalg.solve(inertia[np.ix_(held, held)], left)
             effort = np.where(held, given, inertia @ acceleration + bias)
+        self.limited = ()
+        self._report_limited(held, "effort")
         return effort
 
     def coast(self, state: ArmState, dt: float) -> Array:

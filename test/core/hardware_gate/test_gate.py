@@ -508,6 +508,7 @@ def test_where_one_motor_cannot_bear_its_weight_the_others_brake(planar_3r_text)
     limits = JointLimits(-wide, wide, VELOCITY * one, ACCELERATION * one, effort, wide)
     law = CommandLaw(model, limits, "effort", PERIOD, PERIOD, 20.0)
     given = law.brake(state, PERIOD)
+    assert law.limited == ("joint1: effort",)
     acceleration = model.forward_dynamics(state, given)
     assert (np.abs(given) <= effort).all() and abs(given[0]) == effort[0]
     assert acceleration[1:] * np.sign(state.velocity[1:]) == pytest.approx(-ACCELERATION * one[1:], rel=0.05)
