@@ -29,7 +29,7 @@ UNFORESEEN = 0.5  # share of the acceleration limits by which the model may err 
 PUSHED = 0.05  # share of its velocity limit by which a base may push a joint until the next command: more is not undone
 NEVER = 1e9  # [s] of what is not known
 LEAST = 0.2  # share of a braking below which it is not scaled
-CAUTION = 0.25  # share of the acceleration limits
+CAUTION = 0.25  # share of the acceleration limits where commands may come late
 FORGOTTEN = 0.5  # [s] after which a velocity that was not followed no longer counts
 
 

@@ -51,6 +51,7 @@ from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # of a joint reference
 AT_REST = 0.02  # share of the velocity limit below which a joint counts as at rest
+RELIEVED = 0.5  # share of the age that is borne at which a stop for a greater one may end
 HOPELESS = 2.0  # multiple of the age that is borne at which the fallback is asked for, or of less for blind_time
 CLOCK_HINT = "; is use_sim_time set as it should be?"
 
@@ -117,6 +118,7 @@ class HardwareGate:
         self._blind = self._rebase = False
         self._stale = False  # the newest state was too old when it came
         self._late_for = 0.0  # [s] that states or commands have been too late
+        self._late = False  # they were, and are not RELIEVED
         self._first_stamp: int | None = None
         self._reference_stamp: int | None = None
         self._answered: int | None = None
@@ -212,9 +214,10 @@ class HardwareGate:
             brakes = self._state in STOPPED and not self._silent
             return self._answer(state.stamp, self._brake(state)) if brakes else None
         self._look(state, gap, elapsed, unborne)
-        if self._law.mode == "effort" and self._law.command is not None and not self.config.lockstep:
-            self._response.on_state(state, self._law.command - self._law.friction)
-            self._law.cautious = self._response.suspected > 0.0
+        command = None if self._fallback else self._law.command  # else the drives are somebody else's
+        if self._law.mode == "effort" and command is not None and not self.config.lockstep:
+            self._response.on_state(state, command - self._law.friction)
+            self._law.cautious = self._response.suspected > 0.0 or self._response.doubted
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:
             self._early = early
@@ -391,6 +394,7 @@ class HardwareGate:
             self._stop_late()
         else:
             self._late_for = 0.0
+            self._late = self._late and self._age > RELIEVED * self._bearable
         late = self._law.following_error(state, gap) if self._state is GateState.RUNNING else ""
         if late:
             self._stop(f"{late} does not follow its commands")
@@ -410,13 +414,14 @@ class HardwareGate:
         what = "joint states are {:.3f} s old when they arrive" if states else "commands act {:.3f} s late"
         late = f"{what.format(self._age)}, effort mode bears {self._bearable:.3f} s"
         self._stop(late)
+        self._late = True
         if self._age >= HOPELESS * self._bearable or self._late_for > self.config.blind_time:
             self._trip(late)
             self._fallback = True
 
     def _watch_stop(self, state: ArmState) -> None:
         """A stop that does not slow the arm is tried with half the gain, and asks for the fallback."""
-        name = self._speed.failing_stop(state, self._now())
+        name = self._speed.failing_stop(state, self._now(), late=self._age >= self._bearable)
         if name:
             self._law.braking.gain *= 0.5
             self._trip(f"the stop does not slow {name}: its commands do not reach the drive, or come too late")
@@ -459,7 +464,7 @@ class HardwareGate:
 
         One for joints that do not follow has to begin anew from where they are, too.
         """
-        if self._rebase and self._law.mode == "position":
+        if self._late or (self._rebase and self._law.mode == "position"):
             return False
         speed = state.velocity if self._law.mode == "effort" else self._law.rate
         slow = (np.abs(speed) <= CREEPING * self.limits.velocity).all()

@@ -21,7 +21,7 @@ CONFIRMED = 4  # intervals in a row
 MOVING = 0.02  # share of a velocity limit: at rest, and where a joint turns, friction takes whatever is commanded
 TOLD = 1.6  # intervals that a delay must last to be told
 MOVED = 0.7  # share of the misfit of no commands at all that is left with the delay
-BETTER = 0.5  # share of the misfit of commands in time that is left with the delay
+BETTER = 0.4  # share of the misfit of commands in time that is left with the delay
 
 
 class Response:
@@ -42,6 +42,7 @@ class Response:
     Attributes:
         age: by which commands act late, from the time of the states [s]; 0 where they act in time, or nothing is known.
         suspected: the age before somebody said that it is mended, until commands were seen to act in time [s].
+        doubted: whether the motion is explained better by no commands at all than by commands in time.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Response:
         self._misfit = np.zeros(DELAYS.size + 1)  # the last one: of no commands at all
         self._slow = np.full((DELAYS.size + 1, self._limit.size), np.nan)  # mean of what is not explained
         self._in_a_row = 0
+        self.doubted = False
         self._start: ArmState | None = None
 
     def on_state(self, state: ArmState, command: Array) -> None:
@@ -136,6 +138,7 @@ class Response:
             self.age = float(DELAYS[best])
         elif misfit[np.searchsorted(DELAYS, self.age)] - misfit[0] > EVIDENCE:
             self.age = 0.0
+        self.doubted = bool(misfit[0] - misfit[-1] > EVIDENCE)
         if misfit[1:].min() - misfit[0] > EVIDENCE:
             self.suspected = 0.0
 

@@ -48,15 +48,22 @@ class SpeedWatch:
         self._in_a_row = self._in_a_row + 1 if share > OVERSPEED else 0
         return f"{name} moves at {share:.2f} times its velocity limit" if self._in_a_row >= CONFIRMED else ""
 
-    def failing_stop(self, state: ArmState, now: float) -> str:
-        """Name of a joint that a stop does not slow, empty where it slows all; ``now`` [s]."""
+    def failing_stop(self, state: ArmState, now: float, *, late: bool) -> str:
+        """Name of a joint that a stop does not slow, empty where it slows all.
+
+        Args:
+            state: that came.
+            now: [s].
+            late: whether what is seen, or done, is late: joints may then become no faster than they were.
+        """
         name, share = self._fastest(state)
         if math.isnan(self._began):
             slowest = float((np.abs(state.velocity) / self._limits.acceleration).max())
             self._began, self._until = share, now + SHARE * slowest + REACTION
         if share < CREEPING:
             self._until = math.inf
-        self._faster = self._faster + 1 if share > max(self._began, OVERSPEED) + FASTER else 0
+        most = FASTER + (self._began if late else max(self._began, OVERSPEED))
+        self._faster = self._faster + 1 if share > most else 0
         if self._faster < FASTER_STATES and not (now > self._until and share > 0.5 * self._began):
             return ""
         self.begin_stop()

@@ -29,7 +29,10 @@ def run_bad_limits(setting: Setting) -> Outcome:
     if rng.random() < 0.6:
         what = str(rng.choice(["velocity", "effort", "lower", "upper"]))
         value = "nan" if what in ("lower", "upper") else value
-        places = [found.span(1) for found in re.finditer(rf'<limit\b[^>]*\b{what}="([^"]*)"', text)]
+        # A joint of the base has no motor: an effort of 0 limits nothing there.
+        joints = "|".join(arm.model.joint_names) if (what, value) == ("effort", "0.0") else "[^\"]*"
+        limits = rf'<joint\b[^>]*\bname="(?:{joints})"(?:(?!</joint>).)*<limit\b[^>]*\b{what}="([^"]*)"'
+        places = [found.span(1) for found in re.finditer(limits, text, re.DOTALL)]
         first, last = places[int(rng.integers(len(places)))]
         text = text[:first] + value + text[last:]
     else:

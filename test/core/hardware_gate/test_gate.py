@@ -13,6 +13,7 @@ from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits, hardest_braking
+from flexarm_core.hardware_gate.speed_watch import SpeedWatch
 from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
@@ -169,6 +170,52 @@ def test_states_that_stay_too_old_ask_for_the_fallback(planar_3r):
         arm.step(np.zeros(3) if command is None else command)
     assert gate.status.state is GateState.TRIPPED and gate.status.fallback
     assert gate.config.blind_time < now - 50 * PERIOD < gate.config.blind_time + 0.02
+
+
+def test_a_stop_for_late_states_ends_only_where_they_are_well_within_what_is_borne(planar_3r):
+    now = 0.0
+    gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r)
+    borne = gate.config.bearable_age(elastic_base=True)
+    states = []
+    for tick in range(300):
+        now = tick * PERIOD
+        age = 0.0 if tick < 50 else 1.2 * borne if tick < 100 else 0.9 * borne if tick < 200 else 0.3 * borne
+        answer = gate.on_state(arm.state, age)
+        followed = gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3)))
+        states.append(gate.status.state)
+        command = followed if followed is not None else answer
+        arm.step(np.zeros(3) if command is None else command)
+    running, stopping = GateState.RUNNING, GateState.STOPPING
+    assert states[49] is running and states[99] is stopping and states[199] is stopping and states[-1] is running
+
+
+def test_joints_that_a_stop_on_late_states_makes_faster_ask_for_the_fallback(planar_3r):
+    watch = SpeedWatch(make_gate(planar_3r).limits, planar_3r.joint_names)
+    limit = make_gate(planar_3r).limits.velocity
+    state = Arm(planar_3r).state
+    for late, reached in ((True, 0.5), (False, 1.1)):
+        watch.begin_stop()
+        named = [
+            share
+            for share in np.arange(0.3, 1.4, 0.05)
+            if watch.failing_stop(replace(state, velocity=share * limit), 0.0, late=late)
+        ]
+        assert reached - 0.1 < named[0] <= reached + 0.15
+
+
+def test_who_commands_late_is_still_suspected_after_the_drives_had_another_controller(planar_3r):
+    """While the fallback has the drives, commands of the gate move nothing and say nothing about their delay."""
+    gate, arm = make_gate(planar_3r, lockstep=False), Arm(planar_3r)
+    gate.on_state(arm.state)
+    arm.step(gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3))))
+    gate._response.age = 0.065
+    gate.on_state(arm.state)
+    assert gate.status.fallback
+    for tick in range(400):
+        arm.step(30.0 * np.sin(0.1 * tick) * np.array([1.0, 0.5, 0.2]))
+        gate.on_state(arm.state)
+    gate.acknowledge()
+    assert gate._response.suspected == 0.065
 
 
 def test_one_state_that_is_too_old_is_not_followed(planar_3r):

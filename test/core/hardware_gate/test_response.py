@@ -86,6 +86,23 @@ def test_who_says_that_a_delay_is_mended_is_believed_when_commands_act_in_time(p
     assert response.suspected == 0.0
 
 
+def test_a_motion_that_no_command_explains_is_doubted(planar_3r_text):
+    arm, response = ArmModel(planar_3r_text, gravity=(0.0, 0.0, 0.0)), watch(planar_3r_text)
+    base, position, velocity = np.zeros(1), np.radians([60.0, -60.0, -60.0]), np.array([0.6, -0.4, 0.5])
+    effort = np.zeros(3)
+    for tick in range(100):
+        state = ArmState(tick * round(PERIOD * 1e9), position, velocity, base, base)
+        response.on_state(state, effort)
+        assert tick > 52 or not response.doubted
+        effort = np.array([30.0, 15.0, 6.0]) * np.sin(0.15 * tick)
+        # From here the drives brake by themselves, whatever they are told.
+        pushed = effort if tick <= 50 else -1.5 * effort
+        blocks = arm.blocks(state)
+        velocity = velocity + PERIOD * np.linalg.solve(blocks.H_m, pushed - blocks.c_m - arm.D_m * velocity)
+        position = position + PERIOD * velocity
+    assert response.doubted
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_joints_that_stick_where_they_turn_are_not_taken_for_late_commands(planar_3r_text, seed):
     rng = np.random.default_rng(seed)
