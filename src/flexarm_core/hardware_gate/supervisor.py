@@ -100,13 +100,14 @@ class Supervisor:
         self._saturated += (dt if saturated else 0.0) - min(dt, 1.0) * self._saturated
         if self._saturated > self._config.saturation_time:
             joint = self._model.joint_names[int(np.argmax(np.abs(command) / largest))]
-            return f"the effort of {joint} stays at its limit"
+            return f"the effort of {joint} stays at its limit{_friction(reference, joint, self._model)}"
         if reference is not None and reference.position is not None:
             far = np.abs(reference.position - state.position) > self._tracking
             if far.any():
                 place = int(np.argmax(far))
                 error = reference.position[place] - state.position[place]
-                return f"{self._model.joint_names[place]} is {error:.3g} away from its reference"
+                joint = self._model.joint_names[place]
+                return f"{joint} is {error:.3g} away from its reference{_friction(reference, joint, self._model)}"
         return self._base(state, saturated, dt) if self._model.m else ""
 
     def _base(self, state: ArmState, saturated: bool, dt: float) -> str:
@@ -124,3 +125,10 @@ class Supervisor:
         if self._growths < GROWTHS:
             return ""
         return f"the base gains energy while efforts are at their limits ({before:.3g} to {self._peak_before:.3g} J)"
+
+
+def _friction(reference: JointReference | None, joint: str, model: ArmModel) -> str:
+    """What a reference says of a joint's friction: nobody can check it, and too much of it drives the joint."""
+    claimed = None if reference is None else reference.friction
+    share = 0.0 if claimed is None else float(claimed[model.joint_names.index(joint)])
+    return f"; the reference says that friction takes {share:.3g} of its effort" if share else ""
