@@ -17,8 +17,8 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
-from flexarm_sim.mujoco_backend import MujocoBackend
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_sim.mujoco.backend import MujocoBackend
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "support"))

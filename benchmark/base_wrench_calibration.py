@@ -15,7 +15,7 @@ from flexarm_core.base_wrench.link_heights import LinkHeights
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.base_wrench.static_pose import StaticPose
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ROBOT = "arm_7r"
 BIAS = np.array([20.0, -14.0, 9.0, 3.0, -2.0, 1.5])  # [N, N*m]

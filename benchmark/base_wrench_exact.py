@@ -16,7 +16,7 @@ from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import BaseWrenchSample
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 STATES, POSES, CALLS = 1000, 1000, 3000
 STEP, PAUSE = 2_000_000, 200_000_000  # [ns] between the two samples of a state; longer than the filter bridges

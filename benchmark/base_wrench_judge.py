@@ -9,7 +9,7 @@ import numpy as np
 from base_wrench_station import COUNT, END, SPEED, START, TURN, Trace
 
 from flexarm_core.types import Array
-from flexarm_tools.friction_metrics import stick_slips
+from flexarm_tools.metrics.friction import stick_slips
 
 REST = 0.5  # [s] at the end of a run over which the final error is taken
 LARGEST_ERROR = np.deg2rad(2.0)

@@ -14,7 +14,7 @@ from flexarm_core.base_wrench.estimator import BaseWrenchEstimatorConfig
 from flexarm_core.base_wrench.position_loop import PositionLoopConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_sim.backend import PlantDivergedError
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 PERIODS = {"250 Hz": 0.004, "500 Hz": 0.002, "1000 Hz": 0.001}
 INTEGRAL = PositionLoopConfig(integral_gain=5000.0)

@@ -25,7 +25,7 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array, BaseWrenchSample, JointReference
 from flexarm_sim.backends import make_backend
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push

@@ -13,7 +13,7 @@ from flexarm_core.base_wrench.estimator import BaseWrenchEstimator, BaseWrenchEs
 from flexarm_core.base_wrench.motion_filter import MotionFilter
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
-from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
@@ -22,7 +22,7 @@ from flexarm_core.types import ArmState, Array, BaseWrenchSample, FlexibleSample
 from flexarm_sim.backends import make_backend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 FREQUENCY, AMPLITUDE, DAMPING_RATIO = 3.0, 0.01, 0.003  # [Hz], [m], of critical
 PLATE, INERTIA = 50.0, 2.0  # of each slide [kg], [kg*m^2]

@@ -26,7 +26,7 @@ from flexarm_core.base_wrench.sensed_bodies import (
 )
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.types import ArmState, Array, BaseWrenchSample, JointReference
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 STEP_NS = 2_000_000
 ROUNDS, CALLS = 30, 200

@@ -14,7 +14,7 @@ from flexarm_core.base_wrench.position_loop import PositionLoopConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_sim.pushes import Push
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 SEEDS = (1, 2, 3)
 # Of a grid over all three gains on this motion at 500 Hz, those with the least error that come to rest.

@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "support"))
 
 from robots import chain, find
 
-from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController

@@ -14,7 +14,7 @@ from flexarm_core.behavior_impedance.behavior import BehaviorSpec, Contribution
 from flexarm_core.behavior_impedance.behaviors.teleoperation import Teleoperation
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 CHANGES = 200
 GAP = (10, 90)  # samples between two changes

@@ -11,14 +11,14 @@ from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance import layout
+from flexarm_core.behavior_impedance.avoidance.obstacles import obstacles_from_lists
+from flexarm_core.behavior_impedance.avoidance.proximity import Proximity
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
-from flexarm_core.behavior_impedance.obstacles import obstacles_from_lists
-from flexarm_core.behavior_impedance.proximity import Proximity
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ROUNDING = 1e-9  # of the energy at the begin
 AT_ONCE = (1e9, 1e9, 1e9)  # steps of acceleration, so that nothing fades

@@ -26,7 +26,7 @@ from scipy.linalg import expm
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure
+from flexarm_tools.metrics.figures import Figure
 
 NORMAL_STIFFNESS = 1000.0  # of the peer across the wall [N/m]: it presses by a reference inside the wall
 NORMAL_DAMPING = 2500.0  # [N*s/m] as ours

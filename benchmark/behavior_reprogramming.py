@@ -10,7 +10,7 @@ import behavior_arms  # noqa: F401  (tells Python where the tests' support lies)
 import numpy as np
 from reprogramming import FORMS, NOISE, ROBOTS, TASKS, differences, draw, run, violations
 
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 PROGRAMS = 1000
 SAMPLES = 700

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
-from flexarm_core.behavior_impedance.tool_wrench import ToolWrench
+from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench
 from flexarm_core.types import Array
 from flexarm_sim.backends import make_backend
 from flexarm_sim.drives import DriveConfig

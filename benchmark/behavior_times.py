@@ -12,7 +12,7 @@ from behavior_arms import DT, STEP_NS
 from behavior_station import begin_controller, eight_behaviors
 
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 COUNTS = (1, 4, 8, 16)
 ROUNDS, CALLS = 30, 200

@@ -20,8 +20,8 @@ from behavior_station import (
 )
 from collision import CoalArm
 
-from flexarm_core.behavior_impedance.obstacles import obstacles_from_lists
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_core.behavior_impedance.avoidance.obstacles import obstacles_from_lists
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 DURATION = 14.0  # [s]
 JUDGED = 5  # samples between two looks at the distance

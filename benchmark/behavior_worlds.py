@@ -11,11 +11,11 @@ from behavior_arms import DT, STEP_NS, find, least_singular_value, make_arm, mak
 from collision import CoalArm
 from scipy.spatial.transform import Rotation
 
+from flexarm_core.behavior_impedance.avoidance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle, obstacles_from_lists
 from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
-from flexarm_core.behavior_impedance.obstacle_guard import ObstacleGuard
-from flexarm_core.behavior_impedance.obstacles import Obstacle, obstacles_from_lists
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 WORLDS = 500
 ROBOTS = ("arm_7r", "panda", "arm_6r")

@@ -23,10 +23,10 @@ from support.random_arms import KINDS, random_arm
 
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_tools.check_start import Proposal, propose, what_moves
-from flexarm_tools.dry_run import dry_run
-from flexarm_tools.figures import Figure, parse_goal
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.check.start import Proposal, propose, what_moves
+from flexarm_tools.metrics.figures import Figure, parse_goal
+from flexarm_tools.scenario.file import load_scenario
 
 FLEXARM = Path(sys.executable).parent / "flexarm"
 

@@ -17,18 +17,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from flexarm_nodes.parameter_docs import TABLES
-from flexarm_nodes.real_time import ask_for_priority
-from flexarm_tools.composition import in_one_process
-from flexarm_tools.figures import Figure, parse_goal
-from flexarm_tools.metric_registry import MetricOptions
-from flexarm_tools.progress import Progress
-from flexarm_tools.recording import Recording
-from flexarm_tools.run_metrics import tick_latency_max, tick_latency_p50, tick_latency_p99
-from flexarm_tools.runner import run_scenario
-from flexarm_tools.scenario import Scenario
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.wiring_table import GATE
+from flexarm_nodes.docs.parameters import TABLES
+from flexarm_nodes.node.real_time import ask_for_priority
+from flexarm_tools.metrics.figures import Figure, parse_goal
+from flexarm_tools.metrics.registry import MetricOptions
+from flexarm_tools.metrics.run import tick_latency_max, tick_latency_p50, tick_latency_p99
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.run.composition import in_one_process
+from flexarm_tools.run.runner import run_scenario
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import Scenario
+from flexarm_tools.wiring.table import GATE
 
 ROOT = Path(__file__).resolve().parents[1]
 BEHAVIORS = "behavior_impedance_controller"

@@ -27,14 +27,14 @@ from flexible_loop import START, FlexibleRun, run_flexible  # noqa: E402
 from random_flexible_arms import FlexibleArm, flexible_arm  # noqa: E402
 
 from flexarm_core.errors import ConfigError  # noqa: E402
-from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig  # noqa: E402
-from flexarm_core.flexible_dynamics.gain_check import LoopConditions  # noqa: E402
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig  # noqa: E402
+from flexarm_core.flexible_dynamics.control.gain_check import LoopConditions  # noqa: E402
 from flexarm_core.flexible_dynamics.model import FlexibleModel  # noqa: E402
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig  # noqa: E402
 from flexarm_core.robot.description import RobotDescription  # noqa: E402
 from flexarm_core.robot.load import load_robot_description  # noqa: E402
 from flexarm_core.robot.urdf_reader import parse_robot_description  # noqa: E402
-from flexarm_tools.figures import Figure, parse_goal  # noqa: E402
+from flexarm_tools.metrics.figures import Figure, parse_goal  # noqa: E402
 
 SHORT = "--short" in sys.argv
 ARMS = range(4) if SHORT else range(24)  # on which the rules were found

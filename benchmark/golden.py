@@ -21,13 +21,13 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
-from flexarm_tools.composition import in_one_process
-from flexarm_tools.progress import Progress
-from flexarm_tools.recording import Recording
-from flexarm_tools.runner import run_scenario
-from flexarm_tools.scenario import Scenario
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.study import is_study
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.run.composition import in_one_process
+from flexarm_tools.run.runner import run_scenario
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import Scenario
+from flexarm_tools.scenario.study import is_study
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "benchmark" / "golden.npz"

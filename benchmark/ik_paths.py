@@ -37,7 +37,7 @@ from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.path_timing import load_solver
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ROBOTS, PATHS = ("panda", "iiwa", "ur5"), 1000
 POSES = 73  # of a path

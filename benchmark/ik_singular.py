@@ -26,7 +26,7 @@ from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.path.line import fifth_order
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 DT = 0.002  # [s]
 ACCELERATION = 20.0  # [rad/s^2]

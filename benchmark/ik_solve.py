@@ -29,7 +29,7 @@ from robots import NAMES, PinocchioChain, chain, pinocchio_chain
 
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 REACHED = 1e-5  # [m, rad]
 PATIENCE = 0.05  # [s] a pose, of every peer

@@ -23,7 +23,7 @@ from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep, make_plan, redundancy_step
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 PROBLEMS = 10_000
 WELL_CONDITIONED = 100.0  # largest condition number of A

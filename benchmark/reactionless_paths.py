@@ -15,13 +15,13 @@ import numpy as np
 import table
 
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.reactionless_path import ReactionlessPath
-from flexarm_core.reaction_null_space.trace import trace
-from flexarm_core.reaction_null_space.velocity_law import Along, VelocityLaw, VelocityLawConfig
-from flexarm_core.reaction_null_space.velocity_law_poles import largest_stable_gain, velocity_law_poles
+from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
+from flexarm_core.reaction_null_space.reactionless.trace import trace
+from flexarm_core.reaction_null_space.reactionless.velocity_law import Along, VelocityLaw, VelocityLawConfig
+from flexarm_core.reaction_null_space.stability.velocity_law_poles import largest_stable_gain, velocity_law_poles
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "support"))

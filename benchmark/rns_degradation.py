@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "support")
 import table
 from degradation import FAST, Case, Outcome, plain, random_case, run
 
-from flexarm_core.reaction_null_space.vibration_config import REALISATIONS
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_core.reaction_null_space.vibration.config import REALISATIONS
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 CASES = 300
 LOADS, BANDWIDTH = 10, 40.0  # arms that hold a load, [rad/s]

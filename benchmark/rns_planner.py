@@ -20,10 +20,10 @@ import numpy as np
 import table
 
 from flexarm_core.errors import InputError
-from flexarm_core.reaction_null_space.reaction_plan import ReactionPlan
-from flexarm_core.reaction_null_space.reaction_planner import ReactionPlanner
+from flexarm_core.reaction_null_space.planning.plan import ReactionPlan
+from flexarm_core.reaction_null_space.planning.planner import ReactionPlanner
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "support"))
 from plan_follower import follow, resolved_trajectory, scaled

@@ -22,8 +22,8 @@ from hits import is_unstable, leaves
 from stability_cases import random_cases
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.sampled_model import DRIFT
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_core.reaction_null_space.stability.sampled_model import DRIFT
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ACCEPTED, REFUSED = 300, 60
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState, CartesianReference
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 URDF = Path(__file__).resolve().parents[1] / "urdf" / "boom_7r.urdf.xacro"
 POSTURE = np.array([0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 0.716])

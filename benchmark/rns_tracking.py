@@ -25,7 +25,7 @@ from tracked_hits import follow, is_unstable, undamped
 from tracking_cases import FIGHT, TrackingCase, random_tracking_cases
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ACCEPTED = {"arm_7r": 58, "panda": 58, "boom_7r": 58, "planar_3r": 13, "wheel_3r": 13}
 COMPARED = 7  # every so many-th is simulated without base feedback too

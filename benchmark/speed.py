@@ -13,7 +13,7 @@ from chain import CHAIN_ANGLE, CHAIN_GRAVITY, arm_urdf, chain_time_per_ms, chain
 from flexarm_core.flexible_dynamics import integration, recursion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 REPEATS = 21
 BATCH = 2e-3  # [s] roughly, of one timed batch of calls

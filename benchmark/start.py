@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from flexarm_tools.figures import Figure, parse_goal
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "support"))
@@ -22,7 +22,7 @@ def cold_start() -> list[Figure]:
     from sensor_msgs.msg import JointState
 
     from flexarm.msg import FlexibleState
-    from flexarm_nodes import topics
+    from flexarm_nodes.node import topics
 
     values = {"robot_description": robot_text("flexible_2r"), "gravity": [0.0, 0.0, 0.0], "use_strain": False}
     times = []

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from flexarm_tools.figures import Figure, write_figures
+from flexarm_tools.metrics.figures import Figure, write_figures
 
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "benchmark"
 

@@ -29,11 +29,11 @@ from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
 from flexarm_core.errors import ConfigError
-from flexarm_nodes import topics
-from flexarm_tools.composition import command_mode, compose_simulation, write_parameter_file
-from flexarm_tools.graph import GraphError
-from flexarm_tools.launch_request import ENDLESS, LaunchRequest, requested_scenario, xacro_arguments
-from flexarm_tools.scenario import Scenario
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import GraphError
+from flexarm_tools.run.composition import command_mode, compose_simulation, write_parameter_file
+from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario, xacro_arguments
+from flexarm_tools.scenario.scenario import Scenario
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 HERE = Path(__file__).absolute().parent

@@ -21,8 +21,8 @@ from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from flexarm_nodes.topics import imu_topic, wrench_topic
-from flexarm_tools.launch_request import LaunchRequest, requested_robot
+from flexarm_nodes.node.topics import imu_topic, wrench_topic
+from flexarm_tools.run.launch_request import LaunchRequest, requested_robot
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 HERE = Path(__file__).absolute().parent

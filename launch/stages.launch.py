@@ -31,12 +31,12 @@ from launch_ros.ros_adapters import get_ros_node
 from lifecycle_msgs.msg import Transition
 
 from flexarm.srv import AdvanceSimulation
-from flexarm_nodes.topics import command_controller
-from flexarm_tools.composition import Composition, compose_simulation, compose_stages, write_parameter_file
-from flexarm_tools.graph import GraphError
-from flexarm_tools.launch_request import LaunchRequest, requested_scenario
-from flexarm_tools.scenario import PLANT, NodeSpec
-from flexarm_tools.wiring_table import CONTROL_LOOP, GATE, STAGES
+from flexarm_nodes.node.topics import command_controller
+from flexarm_tools.graph.graph import GraphError
+from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages, write_parameter_file
+from flexarm_tools.run.launch_request import LaunchRequest, requested_scenario
+from flexarm_tools.scenario.scenario import PLANT, NodeSpec
+from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, STAGES
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 STEPS = (

@@ -8,8 +8,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from flexarm_tools.gazebo_description import gazebo_description
-from flexarm_tools.launch_request import LaunchRequest, requested_robot
+from flexarm_tools.check.gazebo_description import gazebo_description
+from flexarm_tools.run.launch_request import LaunchRequest, requested_robot
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 SHARE = Path(__file__).absolute().parents[1]

@@ -145,7 +145,7 @@ if [[ $(cat install/made-from 2> /dev/null || true) != "$wanted" || ! -e build/f
 fi
 # Compiling takes longer than a node may take to start; links to changed kernels count as changed.
 if [[ ! -e install/warmed || -n $(find src/flexarm_core -name '*.py' -newer install/warmed) ]]; then
-    step "compiling what is compiled" setup/run python -m flexarm_core.warm
+    step "compiling what is compiled" setup/run python -m flexarm_core.pipeline.warm
     touch install/warmed
 fi
 # Nodes start faster from byte code; links to changed modules are compiled here, also where PYTHONDONTWRITEBYTECODE is set.

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from flexarm_core.errors import FlexarmError
 from flexarm_core.types import Array
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.surfaces import Surface
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_sim.backend import Backend
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.surfaces import Surface
 
 BACKENDS = ("mujoco", "flexible_dynamics")
@@ -45,7 +45,7 @@ def make_backend(
         RobotDescriptionError: the robot cannot be simulated.
     """
     if name == "mujoco":
-        from flexarm_sim.mujoco_backend import MujocoBackend
+        from flexarm_sim.mujoco.backend import MujocoBackend
 
         return MujocoBackend(
             description,

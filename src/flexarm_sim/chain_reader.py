@@ -20,8 +20,8 @@ from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 from flexarm_sim.beam_chain import BeamChain
-from flexarm_sim.friction_kernel import Index
-from flexarm_sim.mjcf_beam import hinge_joint, piece_body
+from flexarm_sim.friction.kernel import Index
+from flexarm_sim.mujoco.mjcf_beam import hinge_joint, piece_body
 
 LARGEST_PHASE = 2.5  # [rad] of the fastest oscillation in one step; RK4 is stable below 2.83
 

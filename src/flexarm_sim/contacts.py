@@ -32,7 +32,7 @@ import numpy as np
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
-from flexarm_sim.mjcf_contact import TIP, contact_dimension, surface_geom
+from flexarm_sim.mujoco.mjcf_contact import TIP, contact_dimension, surface_geom
 from flexarm_sim.surfaces import Surface
 
 IMPEDANCE = 1e-4  # d, the least that MuJoCo takes

@@ -15,8 +15,8 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.static_equilibrium import settle
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantDivergedError, PlantState
-from flexarm_sim.friction import JointFriction
-from flexarm_sim.friction_state import FrictionState
+from flexarm_sim.friction.friction import JointFriction
+from flexarm_sim.friction.state import FrictionState
 from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector, is_number
 

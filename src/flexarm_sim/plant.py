@@ -18,7 +18,7 @@ from flexarm_core.types import Array
 from flexarm_sim.backend import Backend, PlantDivergedError, PlantState
 from flexarm_sim.clock import to_stamp
 from flexarm_sim.drives import DriveConfig, Drives
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.measurement import JointListFault, JointReading, Measurement, relist
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorModel, SensorSuiteConfig

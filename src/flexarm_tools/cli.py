@@ -9,7 +9,7 @@ import sys
 from flexarm_core.errors import FlexarmError
 from flexarm_core.robot.xacro_switch import NO_XACRO
 from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, view
-from flexarm_tools.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
+from flexarm_tools.process.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
 
 COMMANDS = {
     "run": run,
@@ -31,7 +31,7 @@ def main() -> None:
     try:
         sys.exit(run_command(sys.argv[1:]))
     except FlexarmError as error:
-        from flexarm_tools.runner import InterruptedRunError
+        from flexarm_tools.run.runner import InterruptedRunError
 
         print(f"flexarm: {error}", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED if isinstance(error, InterruptedRunError) else EXIT_ERROR)

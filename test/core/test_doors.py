@@ -17,9 +17,9 @@ import pytest
 
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.pipeline.warm import ON_A_SPRING
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
-from flexarm_core.warm import ON_A_SPRING
 
 # entrance, parameter: what is taken there on purpose
 MEANT = {

@@ -10,7 +10,7 @@ import yaml
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes import topics
+from flexarm_nodes.node import topics
 
 ROOT = Path(__file__).resolve().parents[2]
 ROBOTS = sorted(path.name.removesuffix(".urdf.xacro") for path in (ROOT / "urdf").glob("*.urdf.xacro"))

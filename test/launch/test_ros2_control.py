@@ -15,8 +15,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import SimulationStatus
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.node import topics
 
 pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
 services = pytest.importorskip("controller_manager_msgs.srv", reason="ros2_control is not installed")

@@ -18,8 +18,8 @@ from sensor_msgs.msg import JointState
 from slow_node import TAKES
 
 from flexarm_core.robot.load import load_robot_description
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import nanoseconds_to_stamp
+from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
+from flexarm_nodes.node import topics
 
 ROOT = Path(__file__).resolve().parents[2]
 NODE = "slow_node"

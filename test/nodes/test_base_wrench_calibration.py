@@ -14,8 +14,8 @@ from flexarm_core.base_wrench.calibration_file import read_calibration
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes.base_wrench_conversions import base_wrench_estimate_from_message
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_nodes.messages.base_wrench import base_wrench_estimate_from_message
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 
 Result = CalibrateBaseWrench.Result

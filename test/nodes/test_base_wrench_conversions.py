@@ -16,9 +16,8 @@ from flexarm_core.base_wrench.static_pose import StaticPose
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import BaseWrenchEstimate, BaseWrenchSample
-from flexarm_nodes.base_wrench_conversions import base_wrench_estimate_from_message, base_wrench_estimate_to_message
-from flexarm_nodes.base_wrench_markers import BaseWrenchMarkers
-from flexarm_nodes.base_wrench_parameters import (
+from flexarm_nodes.base_wrench.markers import BaseWrenchMarkers
+from flexarm_nodes.base_wrench.parameters import (
     BASE_WRENCH_PARAMETERS,
     calibration_config,
     calibration_run_config,
@@ -27,8 +26,9 @@ from flexarm_nodes.base_wrench_parameters import (
     gravity_table,
     sensed_bodies,
 )
-from flexarm_nodes.base_wrench_plan import build_plan
-from flexarm_nodes.base_wrench_zero import BaseWrenchZero
+from flexarm_nodes.base_wrench.plan import build_plan
+from flexarm_nodes.base_wrench.zero import BaseWrenchZero
+from flexarm_nodes.messages.base_wrench import base_wrench_estimate_from_message, base_wrench_estimate_to_message
 
 BENT = np.array([0.0, 0.6, 0.2, -1.4, -0.3, 0.8, 0.1])
 NAMES = ("a", "b", "c")

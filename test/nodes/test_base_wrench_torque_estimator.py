@@ -14,10 +14,15 @@ from flexarm_core.base_wrench.motion_filter import MotionFilter
 from flexarm_core.base_wrench.position_loop import PositionLoopConfig
 from flexarm_core.base_wrench.torque_loop import TorqueLoopConfig
 from flexarm_core.types import BaseWrenchSample, JointReference
-from flexarm_nodes import topics
-from flexarm_nodes.base_wrench_conversions import base_wrench_estimate_from_message
-from flexarm_nodes.conversions import doubles, joint_reference_from_message, nanoseconds_to_stamp, stamp_to_nanoseconds
-from flexarm_tools.graph import GraphError
+from flexarm_nodes.messages.base_wrench import base_wrench_estimate_from_message
+from flexarm_nodes.messages.conversions import (
+    doubles,
+    joint_reference_from_message,
+    nanoseconds_to_stamp,
+    stamp_to_nanoseconds,
+)
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import GraphError
 
 BENT = np.array([0.0, 0.6, 0.2, 1.2, -0.3, 0.8, 0.1])
 ERROR, WARN = 2, 1

@@ -21,8 +21,8 @@ from impedance_arm import (  # noqa: F401
 
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import cartesian_reference_to_message, quaternion_to_rotation
+from flexarm_nodes.messages.conversions import cartesian_reference_to_message, quaternion_to_rotation
+from flexarm_nodes.node import topics
 
 
 def test_it_holds_where_it_begins_and_answers_every_stamp_once_with_joints_and_tool(arm):

@@ -20,7 +20,7 @@ from impedance_arm import (  # noqa: F401
 )
 from visualization_msgs.msg import Marker, MarkerArray
 
-from flexarm_nodes import topics
+from flexarm_nodes.node import topics
 
 LIFT = behavior("lift", "force", wrench=[0.0, 0.0, 10.0, 0.0, 0.0, 0.0], damping=[200.0, 50.0])
 

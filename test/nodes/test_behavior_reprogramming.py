@@ -18,7 +18,7 @@ from impedance_arm import (  # noqa: F401
 )
 
 from flexarm.msg import BehaviorSet
-from flexarm_tools.graph import GraphError
+from flexarm_tools.graph.graph import GraphError
 
 SAMPLES, SELDOM = 120, 10
 WAY = {"positions": [0.0, 0.03, 0.0], "relative": True}

@@ -20,7 +20,7 @@ from impedance_arm import (  # noqa: F401
 from rcl_interfaces.srv import DescribeParameters
 
 from flexarm.msg import Behavior, BehaviorSet
-from flexarm_tools.graph import GraphError
+from flexarm_tools.graph.graph import GraphError
 
 PULL = {"position": [0.5, 0.0, 0.6], "max_force": 20.0}
 

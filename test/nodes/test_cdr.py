@@ -27,8 +27,8 @@ from flexarm.msg import (
     StrainState,
 )
 from flexarm_core.errors import InputError
-from flexarm_nodes.cdr import message_reader, stamp_of
-from flexarm_nodes.conversions import nanoseconds_to_stamp
+from flexarm_nodes.messages.cdr import message_reader, stamp_of
+from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 
 STAMP = 12_345_678_901
 KINDS = (

@@ -9,7 +9,7 @@ from planar_messages import joint_state
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from flexarm_nodes import topics
+from flexarm_nodes.node import topics
 
 COMMANDS = topics.command_topic("effort")
 STATE_TIMEOUT, BLIND_TIME = 0.08, 0.3  # [s] as shipped

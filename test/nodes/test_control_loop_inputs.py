@@ -8,8 +8,8 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import InputError
-from flexarm_nodes.control_loop_inputs import ControlLoopInputs
-from flexarm_nodes.conversions import nanoseconds_to_stamp
+from flexarm_nodes.control_loop.inputs import ControlLoopInputs
+from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 
 SENSOR = ("wrench", "base_ft_sensor")
 NAMES = ["base_x", "joint1", "joint2", "joint3"]

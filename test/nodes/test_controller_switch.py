@@ -6,8 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from flexarm_nodes import controller_switch
-from flexarm_nodes.controller_switch import CommandController, ControllerSwitch, command_controller, in_the_way
+from flexarm_nodes.hardware_gate import controller_switch
+from flexarm_nodes.hardware_gate.controller_switch import (
+    CommandController,
+    ControllerSwitch,
+    command_controller,
+    in_the_way,
+)
 
 FORWARD = "forward_command_controller/ForwardCommandController"
 JOINTS = ("a", "b")

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from flexarm_nodes import diagnostics
-from flexarm_nodes.diagnostics import BURST, BURST_TIME, ERROR, OK, REPEAT_AFTER, WARN, Diagnostics
+from flexarm_nodes.node import diagnostics
+from flexarm_nodes.node.diagnostics import BURST, BURST_TIME, ERROR, OK, REPEAT_AFTER, WARN, Diagnostics
 
 
 class Listener:

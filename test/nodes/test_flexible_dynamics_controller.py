@@ -11,16 +11,16 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from flexarm.msg import FlexibleState, JointReference
-from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
-from flexarm_core.flexible_dynamics.gain_check import LoopConditions
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.control.gain_check import LoopConditions
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_core.types import JointReference as JointReferenceRecord
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import joint_reference_to_message
-from flexarm_tools.graph import GraphError
+from flexarm_nodes.messages.conversions import joint_reference_to_message
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import GraphError
 
 NODE = "flexible_dynamics_controller"
 TEXT = load_robot_description(Path(__file__).resolve().parents[2] / "urdf" / "flexible_2r.urdf.xacro")

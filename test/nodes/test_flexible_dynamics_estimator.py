@@ -12,14 +12,14 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
 from flexarm.msg import FlexibleState, JointReference, StrainState
-from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
-from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import FlexibleSample
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import stamp_to_nanoseconds
-from flexarm_tools.graph import GraphError
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import GraphError
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 NODE = "flexible_dynamics_estimator"

@@ -23,7 +23,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from flexarm.action import FollowCartesianPath
 from flexarm.msg import CartesianReference, PathSegment, RedundancyState
-from flexarm_nodes import topics
+from flexarm_nodes.node import topics
 
 Result = FollowCartesianPath.Result
 

@@ -8,7 +8,7 @@ import pytest
 
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.status import GateState, GateStatus
-from flexarm_nodes.gate_output import GateOutput
+from flexarm_nodes.hardware_gate.output import GateOutput
 
 PLAIN = GateStatus(GateState.RUNNING, "", (), 0, 0, blind=False, fallback=False)
 STOPPED = GateStatus(GateState.STOPPING, "no joint state", (), 1, 0, blind=True, fallback=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.gate_parameters import hardware_gate, usual_acceleration
-from flexarm_nodes.hardware_gate import HardwareGateNode
+from flexarm_nodes.hardware_gate.gate import HardwareGateNode
+from flexarm_nodes.hardware_gate.parameters import hardware_gate, usual_acceleration
 
 
 def test_a_slow_joint_accelerates_slowly_unless_told_otherwise(planar_3r_text):

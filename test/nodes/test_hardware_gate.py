@@ -13,9 +13,10 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from flexarm.msg import JointReference
-from flexarm_nodes import controller_switch, topics
-from flexarm_nodes.conversions import doubles
-from flexarm_tools.graph import TRANSITIONS, GraphError
+from flexarm_nodes.hardware_gate import controller_switch
+from flexarm_nodes.messages.conversions import doubles
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import TRANSITIONS, GraphError
 
 COMMANDS = topics.command_topic("effort")
 OK, ERROR = 0, 2

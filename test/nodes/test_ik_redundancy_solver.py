@@ -27,9 +27,13 @@ from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import cartesian_reference_to_message, quaternion_to_rotation, rotation_to_quaternion
-from flexarm_tools.graph import GraphError
+from flexarm_nodes.messages.conversions import (
+    cartesian_reference_to_message,
+    quaternion_to_rotation,
+    rotation_to_quaternion,
+)
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import GraphError
 
 
 def test_a_stream_through_the_wrist_singularity_is_followed_without_a_stop_as_the_core_does(live):

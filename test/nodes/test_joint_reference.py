@@ -10,7 +10,7 @@ import pytest
 from flexarm.msg import JointReference as JointReferenceMessage
 from flexarm_core.errors import InputError
 from flexarm_core.types import JointReference
-from flexarm_nodes.conversions import doubles, joint_reference_from_message, joint_reference_to_message
+from flexarm_nodes.messages.conversions import doubles, joint_reference_from_message, joint_reference_to_message
 
 NAMES = ("joint1", "joint2", "joint3")
 FIELDS = tuple(field.name for field in fields(JointReference) if field.name != "stamp")

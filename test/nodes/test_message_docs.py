@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_nodes.message_docs import markdown, read_interface
+from flexarm_nodes.docs.messages import markdown, read_interface
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERFACES = sorted(path for kind in ("msg", "srv", "action") for path in (ROOT / kind).iterdir())
@@ -32,7 +32,7 @@ string name
 
 def test_the_page_is_made_from_the_interface_files():
     assert (ROOT / "docs" / "messages.md").read_text(encoding="utf-8") == markdown(ROOT), (
-        "run: python -m flexarm_nodes.message_docs docs/messages.md"
+        "run: python -m flexarm_nodes.docs.messages docs/messages.md"
     )
 
 

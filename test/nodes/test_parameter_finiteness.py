@@ -7,7 +7,7 @@ import math
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_nodes.parameters import ARM_PARAMETERS, Parameter, _checked
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, _checked
 
 ROWS = (
     Parameter("gain", "double", 1.0, "a gain"),

@@ -9,15 +9,15 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BaseReaction, JointReference
-from flexarm_core.reaction_null_space.path_file import save_path
-from flexarm_core.reaction_null_space.path_motion import PathMotion, PathMotionConfig
-from flexarm_core.reaction_null_space.trace import trace
-from flexarm_core.reaction_null_space.velocity_law import VelocityLaw, VelocityLawConfig
+from flexarm_core.reaction_null_space.reactionless.path_file import save_path
+from flexarm_core.reaction_null_space.reactionless.path_motion import PathMotion, PathMotionConfig
+from flexarm_core.reaction_null_space.reactionless.trace import trace
+from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLaw, VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
-from flexarm_nodes import topics
-from flexarm_nodes.diagnostics import REPEAT_AFTER
-from flexarm_tools.graph import GraphError
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.diagnostics import REPEAT_AFTER
+from flexarm_tools.graph.graph import GraphError
 
 NODE = "reactionless_path_controller"
 START = np.array([0.5 * np.pi, 0.0])

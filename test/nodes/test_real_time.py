@@ -10,7 +10,7 @@ import pytest
 
 ASK = """
 import os, sys, threading, time
-from flexarm_nodes.real_time import TASKS, ask_for_priority
+from flexarm_nodes.node.real_time import TASKS, ask_for_priority
 if sys.argv[2] == "forbid":
     os.setgid(65534)
     os.setuid(65534)

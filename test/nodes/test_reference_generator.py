@@ -13,11 +13,11 @@ from flexarm_core.path.line import fifth_order
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
-from flexarm_core.reaction_null_space.reaction_plan import ReactionPlan
-from flexarm_core.reaction_null_space.reaction_plan_file import save_plan
+from flexarm_core.reaction_null_space.planning.plan import ReactionPlan
+from flexarm_core.reaction_null_space.planning.plan_file import save_plan
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import cartesian_reference_from_message
+from flexarm_nodes.messages.conversions import cartesian_reference_from_message
+from flexarm_nodes.node import topics
 
 JOINTS = {
     "space": "joints",

@@ -12,16 +12,16 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
-from flexarm_core.reaction_null_space.motion_guard import joint_limits
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.motion_guard import joint_limits
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as Reference
 from flexarm_core.types import JointReference as JointReferenceRecord
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import cartesian_reference_to_message, joint_reference_to_message
-from flexarm_tools.graph import GraphError
+from flexarm_nodes.messages.conversions import cartesian_reference_to_message, joint_reference_to_message
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import GraphError
 
 AXES = np.array([True, True, False, False, False, False])
 

@@ -13,11 +13,11 @@ from std_msgs.msg import Float64MultiArray
 from flexarm.msg import SimulationStatus
 from flexarm.srv import ApplyPush
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import stamp_to_nanoseconds
-from flexarm_sim.mujoco_backend import MujocoBackend
-from flexarm_tools.graph import GraphError
-from flexarm_tools.processes import NodeDiedError
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.node import topics
+from flexarm_sim.mujoco.backend import MujocoBackend
+from flexarm_tools.graph.graph import GraphError
+from flexarm_tools.process.processes import NodeDiedError
 
 COMMANDS = topics.command_topic("effort")
 

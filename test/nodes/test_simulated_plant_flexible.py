@@ -13,8 +13,8 @@ from flexarm.msg import FlexibleState, SimulationStatus, StrainState
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.node import topics
 
 URDF = Path(__file__).resolve().parents[2] / "urdf" / "flexible_2r.urdf.xacro"
 GAUGES = ["upper_arm_root", "upper_arm_middle", "forearm_root", "forearm_middle"]

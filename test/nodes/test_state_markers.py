@@ -17,9 +17,9 @@ from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes import topics
-from flexarm_nodes.motion_markers import MotionMarkers
-from flexarm_nodes.robot_markers import PIECES, RobotMarkers
+from flexarm_nodes.markers.motion import MotionMarkers
+from flexarm_nodes.markers.robot import PIECES, RobotMarkers
+from flexarm_nodes.node import topics
 
 NODE = "state_markers"
 SHOWN = "/state_markers/markers"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_nodes.tick_times import TickTimes
+from flexarm_nodes.node.tick_times import TickTimes
 
 
 def test_percentiles_are_those_of_the_durations_to_two_percent():

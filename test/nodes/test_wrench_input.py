@@ -10,13 +10,13 @@ import robots
 from geometry_msgs.msg import WrenchStamped
 from scipy.spatial.transform import Rotation
 
-from flexarm_core.behavior_impedance.tool_wrench import ToolWrench
+from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench
 from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes.conversions import wrench_to_message
-from flexarm_nodes.wrench_input import WrenchInput
+from flexarm_nodes.messages.conversions import wrench_to_message
+from flexarm_nodes.node.wrench_input import WrenchInput
 
 SENSOR, LINK, GRAVITY = "tool_ft_sensor", "tool_sensor_link", np.array([0.0, 0.0, -9.81])
 TILT = (0.4, -0.7, 1.1)

@@ -16,7 +16,7 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantState
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 
 URDF_FOLDER = Path(__file__).resolve().parents[2] / "urdf"

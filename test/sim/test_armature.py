@@ -16,9 +16,9 @@ from flexarm_core.types import ArmState
 from flexarm_sim.backend import Backend
 from flexarm_sim.backends import BACKENDS, make_backend
 from flexarm_sim.flexible_backend import FlexibleBackend
-from flexarm_sim.friction import JointFriction
-from flexarm_sim.mjcf import build_mjcf
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.friction.friction import JointFriction
+from flexarm_sim.mujoco.backend import MujocoBackend
+from flexarm_sim.mujoco.mjcf import build_mjcf
 
 GRAVITY = (1.0, -2.0, -9.0)
 INERTIA = 3.0 * 0.5**2 + 0.02  # [kg*m^2] of the link of one_joint about its joint

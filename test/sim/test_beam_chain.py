@@ -15,8 +15,8 @@ from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import FlexibleLink, RobotDescription
 from flexarm_core.types import Array
 from flexarm_sim.beam_chain import make_chains
-from flexarm_sim.mjcf import build_mjcf
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
+from flexarm_sim.mujoco.mjcf import build_mjcf
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
 BENDING = 'EIz="20" modes_y="2"'

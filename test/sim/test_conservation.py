@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 
 def damped(time: float, mass: float, stiffness: float, damping: float, start: float) -> tuple[float, float]:

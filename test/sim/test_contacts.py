@@ -15,8 +15,8 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
-from flexarm_sim.friction import JointFriction
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.friction.friction import JointFriction
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.surfaces import Surface
 
 RADIUS = 0.02  # [m] of the tip

@@ -11,7 +11,7 @@ from drive_cases import draw_case, has_fallen, run_case
 
 from flexarm_sim.backend import PlantDivergedError
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
 

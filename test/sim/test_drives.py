@@ -12,7 +12,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_sim.backends import make_backend
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 
 BANDWIDTH = 50.0  # [rad/s]

@@ -13,7 +13,7 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_sim.backend import PlantDivergedError
 from flexarm_sim.backends import make_backend
 from flexarm_sim.flexible_backend import FlexibleBackend
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 STILL = (0.0, 0.0, 0.0)

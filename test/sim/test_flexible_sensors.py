@@ -12,7 +12,7 @@ import pytest
 from flexarm_core.errors import ConfigError
 from flexarm_sim.backend import SensedState
 from flexarm_sim.backends import BACKENDS, make_backend
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
 from flexarm_sim.strain import StrainFault

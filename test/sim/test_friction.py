@@ -15,7 +15,7 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_sim.backend import Backend
 from flexarm_sim.backends import BACKENDS, make_backend
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.plant import Plant, PlantConfig
 
 MASS = 3.0  # [kg] of the slider of one_joint

@@ -9,7 +9,7 @@ import pytest
 
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
 

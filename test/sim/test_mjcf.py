@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_sim.mjcf import build_mjcf, link_body, wrench_body
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
+from flexarm_sim.mujoco.mjcf import build_mjcf, link_body, wrench_body
 
 angles = st.floats(-3.2, 3.2, allow_subnormal=False)
 

@@ -13,7 +13,7 @@ import pytest
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.types import Array
 from flexarm_sim.backend import Backend, PlantDivergedError, PlantState
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 ROBOTS = ("planar_3r", "trep", "tree-1", "tree-2")
 TILTED_GRAVITY = (1.0, -2.0, -9.0)

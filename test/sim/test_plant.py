@@ -15,7 +15,7 @@ from flexarm_core.types import Array
 from flexarm_sim.backend import Backend, PlantState
 from flexarm_sim.drives import DriveConfig
 from flexarm_sim.measurement import JointListFault, Measurement
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig

@@ -7,7 +7,7 @@ import pytest
 from plan_follower import follow, resolved_trajectory, scaled
 from planned_arms import boom_motions
 
-from flexarm_core.reaction_null_space.reaction_planner import ReactionPlanner
+from flexarm_core.reaction_null_space.planning.planner import ReactionPlanner
 
 START, GOAL = np.array([0.69, -0.14, 0.60]), np.array([0.68, 0.36, 0.57])  # [m]
 DURATION = 4.0  # [s]

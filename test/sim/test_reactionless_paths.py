@@ -8,8 +8,8 @@ from elastic_base_arms import WEIGHTLESS, elastic_base_arm
 from ideal_joints import IdealJoints
 
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.reactionless_path import JointMotion, ReactionlessPath
-from flexarm_core.reaction_null_space.trace import trace
+from flexarm_core.reaction_null_space.reactionless.path import JointMotion, ReactionlessPath
+from flexarm_core.reaction_null_space.reactionless.trace import trace
 from flexarm_core.robot.arm_model import ArmModel
 
 DURATION = 1.0  # [s]

@@ -18,12 +18,12 @@ from trep_experiments import (
 )
 from velocity_driven import decay_rate, run_velocity_law
 
-from flexarm_core.reaction_null_space.velocity_law import VelocityLaw, VelocityLawConfig
-from flexarm_core.reaction_null_space.velocity_law_poles import largest_stable_gain, velocity_law_poles
+from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLaw, VelocityLawConfig
+from flexarm_core.reaction_null_space.stability.velocity_law_poles import largest_stable_gain, velocity_law_poles
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
 

@@ -11,7 +11,7 @@ import numpy as np
 from robots import chain_or_skip, find
 from scipy.spatial.transform import Rotation
 
-from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import (
     Arm,
     Behavior,

@@ -7,8 +7,8 @@ import numpy as np
 import pinocchio
 from robots import PinocchioChain
 
-from flexarm_core.behavior_impedance.arm_shape import ArmShape
-from flexarm_core.behavior_impedance.obstacles import Obstacle
+from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape
+from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle
 from flexarm_core.types import Array
 
 REQUEST = coal.DistanceRequest(True, True)

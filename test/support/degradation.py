@@ -9,13 +9,13 @@ from loaded_arms import LoadedArm, random_arms, selection_of
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.path.line import LinePath, LinePathConfig
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.linear_law import ToolTask
-from flexarm_core.reaction_null_space.motion_guard import joint_limits
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.stability import Margin, check_gains
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
+from flexarm_core.reaction_null_space.stability.stability import Margin, check_gains
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.motion_guard import joint_limits
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 from flexarm_sim.backend import PlantDivergedError

@@ -135,7 +135,7 @@ class Examples:
     def __init__(self) -> None:
         """Build a robot of two links that bend on a spring, and what belongs to it."""
         from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
-        from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
+        from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
         from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
         from flexarm_core.flexible_dynamics.model import FlexibleModel
         from flexarm_core.ik_redundancy.chain import build_chain
@@ -143,10 +143,10 @@ class Examples:
         from flexarm_core.ik_redundancy.limits import MotionLimits
         from flexarm_core.ik_redundancy.solver import RedundancySolver
         from flexarm_core.path.pose_path import PosePath
+        from flexarm_core.pipeline.warm import ON_A_SPRING
         from flexarm_core.robot.arm_model import ArmModel
         from flexarm_core.robot.urdf_reader import parse_robot_description
         from flexarm_core.types import ArmState
-        from flexarm_core.warm import ON_A_SPRING
 
         description = parse_robot_description(ON_A_SPRING)
         model, bent = ArmModel(description), FlexibleModel(description)

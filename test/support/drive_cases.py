@@ -16,7 +16,7 @@ from flexarm_core.types import ArmState, Array
 from flexarm_sim.backend import Backend, PlantDivergedError, PlantState
 from flexarm_sim.backends import make_backend
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.plant import Plant, PlantConfig
 
 SHAKEN, QUIET = 1.0, 3.0  # [s] of changing commands, and of the last one beside the time that its motion needs

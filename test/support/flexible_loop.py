@@ -9,16 +9,16 @@ import numpy as np
 from pipeline_run import sample_of
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
-from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
-from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import ArmState, Array
 from flexarm_sim.backend import PlantDivergedError
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig

@@ -146,12 +146,12 @@ def _made_files(trep: str, planar: str) -> dict[str, list[bytes]]:
     from flexarm_core.base_wrench.gravity_table import GravityTable
     from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
     from flexarm_core.flexible_dynamics.modal_data import save_modal_data
-    from flexarm_core.reaction_null_space.path_file import save_path
-    from flexarm_core.reaction_null_space.trace import trace
+    from flexarm_core.reaction_null_space.reactionless.path_file import save_path
+    from flexarm_core.reaction_null_space.reactionless.trace import trace
     from flexarm_core.robot.arm_model import ArmModel
     from flexarm_core.robot.load import load_robot_description
     from flexarm_core.robot.urdf_reader import parse_robot_description
-    from flexarm_tools.recording import Recording
+    from flexarm_tools.recording.recording import Recording
 
     flexible = parse_robot_description(load_robot_description(ROOT / "urdf" / "flexible_2r.urdf.xacro"))
     bundle: dict[str, list[bytes]] = {
@@ -191,18 +191,18 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
     from flexarm_core.flexible_dynamics.modal_data import load_modal_data
     from flexarm_core.flexible_dynamics.model import FlexibleModel
     from flexarm_core.path.waypoint_file import load_waypoint_file
-    from flexarm_core.reaction_null_space.path_file import load_path
-    from flexarm_core.reaction_null_space.reaction_plan_file import load_plan
+    from flexarm_core.reaction_null_space.planning.plan_file import load_plan
+    from flexarm_core.reaction_null_space.reactionless.path_file import load_path
     from flexarm_core.robot.arm_model import ArmModel
     from flexarm_core.robot.load import load_robot_description
     from flexarm_core.robot.urdf_reader import parse_robot_description
     from flexarm_core.types import ArmState
-    from flexarm_tools.composition import read_parameter_file
-    from flexarm_tools.mcap_file import McapFile
-    from flexarm_tools.offered_qos import read_offered_qos
-    from flexarm_tools.recording import load_recording
-    from flexarm_tools.scenario_file import load_scenario
-    from flexarm_tools.study import load_study
+    from flexarm_tools.bag.file import McapFile
+    from flexarm_tools.graph.offered_qos import read_offered_qos
+    from flexarm_tools.recording.recording import load_recording
+    from flexarm_tools.run.composition import read_parameter_file
+    from flexarm_tools.scenario.file import load_scenario
+    from flexarm_tools.scenario.study import load_study
 
     boom = ArmModel(load_robot_description(ROOT / "urdf" / "boom_7r.urdf.xacro"))
     trep_model = ArmModel(trep, gravity=(0.0, 0.0, 0.0))

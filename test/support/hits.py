@@ -8,8 +8,8 @@ import numpy as np
 from stability_cases import StabilityCase
 from vibration_loop import References, control, make_plant
 
-from flexarm_core.reaction_null_space.base_modes import BaseModes, base_modes
-from flexarm_core.reaction_null_space.linear_plant import LinearPlant, linear_plant
+from flexarm_core.reaction_null_space.coupling.base_modes import BaseModes, base_modes
+from flexarm_core.reaction_null_space.stability.linear_plant import LinearPlant, linear_plant
 from flexarm_core.types import ArmState, Array, CartesianReference, JointReference
 from flexarm_sim.backend import PlantState
 

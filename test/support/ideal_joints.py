@@ -7,10 +7,10 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 
-from flexarm_core.reaction_null_space.reactionless_path import JointMotion
+from flexarm_core.reaction_null_space.reactionless.path import JointMotion
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
-from flexarm_sim.mjcf import build_mjcf
+from flexarm_sim.mujoco.mjcf import build_mjcf
 
 
 class IdealJoints:

@@ -18,8 +18,8 @@ from std_srvs.srv import Trigger
 from flexarm.msg import Behavior, BehaviorSet, BehaviorStatus, CartesianReference, JointReference
 from flexarm.srv import SetBehaviors
 from flexarm_core.types import Array
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import doubles
+from flexarm_nodes.messages.conversions import doubles
+from flexarm_nodes.node import topics
 
 NODE = "behavior_impedance_controller"
 PERIOD = 4_000_000  # [ns] between two joint states

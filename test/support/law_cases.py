@@ -9,7 +9,7 @@ from robots import chain, find
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance import layout
-from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController

@@ -16,8 +16,8 @@ from sensor_msgs.msg import JointState
 from flexarm.action import FollowCartesianPath
 from flexarm.msg import CartesianReference, JointReference, PathSegment, RedundancyState
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import cartesian_reference_to_message, doubles, rotation_to_quaternion
+from flexarm_nodes.messages.conversions import cartesian_reference_to_message, doubles, rotation_to_quaternion
+from flexarm_nodes.node import topics
 
 NODE = "ik_redundancy_solver"
 PERIOD = 10_000_000  # [ns] between two joint states

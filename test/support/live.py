@@ -19,11 +19,11 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
 
-from flexarm_nodes import topics
-from flexarm_nodes.parameter_docs import TABLES
-from flexarm_nodes.parameters import ARM_PARAMETERS
-from flexarm_tools.graph import Graph, GraphError
-from flexarm_tools.processes import NodeDiedError, NodeProcess, end_all
+from flexarm_nodes.docs.parameters import TABLES
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.parameters import ARM_PARAMETERS
+from flexarm_tools.graph.graph import Graph, GraphError
+from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 
 SETTLE_TIME = 0.6  # [s] wall time for discovery, on a crowded machine
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.reactionless_motions import ReactionlessMotions
-from flexarm_core.reaction_null_space.resolved_line import resolved_line
+from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMotions
+from flexarm_core.reaction_null_space.reactionless.resolved_line import resolved_line
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 
 STIFFNESS, DAMPING = 900.0, 60.0  # of each joint's servo [1/s^2], [1/s]

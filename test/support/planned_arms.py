@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.reactionless_motions import ReactionlessMotions
+from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMotions
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from robots import find
 
-from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.avoidance.obstacles import obstacles_from_lists
 from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
 from flexarm_core.behavior_impedance.behaviors.teleoperation import Teleoperation
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
-from flexarm_core.behavior_impedance.obstacle_guard import ObstacleGuard
-from flexarm_core.behavior_impedance.obstacles import obstacles_from_lists
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits

@@ -11,11 +11,11 @@ import mujoco
 import numpy as np
 from elastic_base_arms import WEIGHTLESS, elastic_base_arm
 
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState, Array
-from flexarm_sim.mjcf import build_mjcf
+from flexarm_sim.mujoco.mjcf import build_mjcf
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 SOFT = ("boom_y", "boom_z", "boom_rx")

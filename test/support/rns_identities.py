@@ -8,7 +8,7 @@ import numpy as np
 from rns_cases import Case, MujocoJudge
 from scipy.integrate import solve_ivp
 
-from flexarm_core.reaction_null_space.null_space import damped_inverse
+from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
 from flexarm_core.types import ArmState, Array
 
 TINY = 1e-9  # of the largest entry: no posture is taken for singular

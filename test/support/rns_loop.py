@@ -9,11 +9,11 @@ import numpy as np
 from rns_cases import WEIGHTLESS, Case
 from velocity_driven import measured
 
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.types import Array, BaseReaction, CartesianReference, JointReference
 from flexarm_sim.backend import PlantState
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 
 

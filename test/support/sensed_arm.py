@@ -26,15 +26,15 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState, BaseWrenchSample
 from flexarm_core.types import JointReference as JointReferenceRecord
-from flexarm_nodes import topics
-from flexarm_nodes.base_wrench_parameters import BASE_WRENCH_PARAMETERS
-from flexarm_nodes.conversions import (
+from flexarm_nodes.base_wrench.parameters import BASE_WRENCH_PARAMETERS
+from flexarm_nodes.messages.conversions import (
     doubles,
     joint_reference_to_message,
     nanoseconds_to_stamp,
     stamp_to_nanoseconds,
     wrench_to_message,
 )
+from flexarm_nodes.node import topics
 
 NODE = "base_wrench_torque_estimator"
 PERIOD = 2_000_000  # [ns] between two joint states

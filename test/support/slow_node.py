@@ -8,8 +8,8 @@ from typing import Any
 from sensor_msgs.msg import JointState
 
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes import topics
-from flexarm_nodes.arm_node import ArmNode, run
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode, run
 
 TAKES = 0.008  # [s] for each joint state
 

@@ -11,12 +11,12 @@ import robots
 from elastic_robots import ELASTIC, WEIGHTLESS, on_elastic_base
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.linear_law import ToolTask
-from flexarm_core.reaction_null_space.sampled_model import SampledModel
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.stability import StabilityLimit, check_gains, postures_after_hits
-from flexarm_core.reaction_null_space.vibration_config import TASKS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
+from flexarm_core.reaction_null_space.stability.sampled_model import SampledModel
+from flexarm_core.reaction_null_space.stability.stability import StabilityLimit, check_gains, postures_after_hits
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import TASKS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 

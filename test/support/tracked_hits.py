@@ -9,8 +9,8 @@ from hits import HitRun, base_energies, hit_run
 from tracking_cases import HIT_ENERGY, TrackingCase
 from vibration_loop import control, make_plant
 
-from flexarm_core.reaction_null_space.base_modes import BaseModes, base_modes
-from flexarm_core.reaction_null_space.linear_plant import LinearPlant, linear_plant
+from flexarm_core.reaction_null_space.coupling.base_modes import BaseModes, base_modes
+from flexarm_core.reaction_null_space.stability.linear_plant import LinearPlant, linear_plant
 from flexarm_core.robot.arm_model import DynamicsBlocks
 from flexarm_core.types import Array
 from flexarm_sim.pushes import Push

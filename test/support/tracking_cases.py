@@ -25,14 +25,14 @@ from stability_cases import PERIODS, POSITION_AXES, StabilityCase, random_base
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.base_selection import BaseSelection, servo_inertia
-from flexarm_core.reaction_null_space.linear_law import ToolTask
-from flexarm_core.reaction_null_space.linear_plant import linear_plant
-from flexarm_core.reaction_null_space.sampled_model import DRIFT
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.stability import check_gains, postures_after_hits
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
+from flexarm_core.reaction_null_space.stability.linear_plant import linear_plant
+from flexarm_core.reaction_null_space.stability.sampled_model import DRIFT
+from flexarm_core.reaction_null_space.stability.stability import check_gains, postures_after_hits
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, CartesianReference
 

@@ -14,15 +14,15 @@ from scipy.optimize import brentq
 from velocity_driven import VelocityRun, run_velocity_law
 
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.reactionless_path import ReactionlessPath
-from flexarm_core.reaction_null_space.trace import trace
-from flexarm_core.reaction_null_space.velocity_law import Along, VelocityLaw, VelocityLawConfig
+from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
+from flexarm_core.reaction_null_space.reactionless.trace import trace
+from flexarm_core.reaction_null_space.reactionless.velocity_law import Along, VelocityLaw, VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
 

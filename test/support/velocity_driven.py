@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flexarm_core.reaction_null_space.velocity_law import Along, VelocityLaw
+from flexarm_core.reaction_null_space.reactionless.velocity_law import Along, VelocityLaw
 from flexarm_core.types import ArmState, Array
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant

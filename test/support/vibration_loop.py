@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from stability_cases import StabilityCase
 
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, CartesianReference, JointReference
 from flexarm_sim.backend import PlantDivergedError, PlantState

@@ -10,10 +10,10 @@ import pytest
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools.packages import SourcePackages
-from flexarm_tools.recording import Recording
-from flexarm_tools.scenario import Scenario
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.graph.packages import SourcePackages
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PERIOD = 2.0  # [s] natural period of the oscillations in these recordings

@@ -15,7 +15,8 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
-from flexarm_tools.animation import (
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.animation import (
     FRAME_RATE,
     HOLE,
     MAX_FRAMES,
@@ -26,7 +27,6 @@ from flexarm_tools.animation import (
     quantise,
     robot_data,
 )
-from flexarm_tools.recording import Recording
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,9 +11,9 @@ from scipy.linalg import eigh
 
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
-from flexarm_tools.dry_run import dry_run
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.study import load_study
+from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.study import load_study
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "boom_7r"
 GOALS = {

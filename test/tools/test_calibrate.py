@@ -13,9 +13,9 @@ from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools.calibrate import calibrate_recording
 from flexarm_tools.cli import run_command
-from flexarm_tools.recording import Recording
+from flexarm_tools.motion.calibrate import calibrate_recording
+from flexarm_tools.recording.recording import Recording
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 ROBOT = URDF / "arm_7r.urdf.xacro"

@@ -16,11 +16,11 @@ from flexarm_core.flexible_dynamics.modal_data import ModalData, save_modal_data
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import Beam
 from flexarm_core.robot.load import load_robot_description
-from flexarm_tools import first_run
-from flexarm_tools.check import check_modal_data, check_robot
-from flexarm_tools.dry_run import dry_run
-from flexarm_tools.modal_frequencies import modal_frequencies
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.check import first_run
+from flexarm_tools.check.check import check_modal_data, check_robot
+from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.metrics.modal_frequencies import modal_frequencies
+from flexarm_tools.scenario.file import load_scenario
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 BEAM = Beam(

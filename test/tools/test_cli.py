@@ -18,9 +18,9 @@ from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import save_modal_data
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools import session
 from flexarm_tools.cli import run_command
-from flexarm_tools.recording import load_recording
+from flexarm_tools.recording.recording import load_recording
+from flexarm_tools.run import session
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """

@@ -10,10 +10,11 @@ import yaml
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.flexible_parameters import flexible_controller
-from flexarm_nodes.parameter_docs import TABLES
-from flexarm_nodes.parameters import ARM_PARAMETERS
-from flexarm_tools.composition import (
+from flexarm_nodes.docs.parameters import TABLES
+from flexarm_nodes.flexible_dynamics.parameters import flexible_controller
+from flexarm_nodes.node.parameters import ARM_PARAMETERS
+from flexarm_tools.graph.packages import SourcePackages
+from flexarm_tools.run.composition import (
     compose_simulation,
     compose_stages,
     in_one_process,
@@ -23,10 +24,9 @@ from flexarm_tools.composition import (
     stage_nodes,
     write_parameter_file,
 )
-from flexarm_tools.launch_request import LaunchRequest, requested_robot, requested_scenario, xacro_arguments
-from flexarm_tools.packages import SourcePackages
-from flexarm_tools.scenario import EventSpec, NodeSpec
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.run.launch_request import LaunchRequest, requested_robot, requested_scenario, xacro_arguments
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import EventSpec, NodeSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = SourcePackages({"flexarm": ROOT})

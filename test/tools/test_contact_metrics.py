@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.figures import compute_figures
-from flexarm_tools.metrics import METRICS, MetricOptions
-from flexarm_tools.plots import run_plots
+from flexarm_tools.metrics.all import METRICS, MetricOptions
+from flexarm_tools.metrics.figures import compute_figures
+from flexarm_tools.report.plots import run_plots
 
 TICKS = 4000  # of 1 ms
 FIGURE = 'peak: {metric: peak_base_deflection, goal: "<= 1e-5"}'

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from live import own_domain
 
-from flexarm_tools.composition import in_one_process
-from flexarm_tools.progress import Progress
-from flexarm_tools.recording import Recording
-from flexarm_tools.runner import run_scenario
-from flexarm_tools.scenario import EventSpec, NodeSpec, Scenario
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.run.composition import in_one_process
+from flexarm_tools.run.runner import run_scenario
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import EventSpec, NodeSpec, Scenario
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SAME = ("position", "velocity", "effort", "deflection", "base_wrench")  # of the plant

@@ -14,7 +14,6 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 from flexarm_tools.cli import run_command
-from flexarm_tools.exit_status import EXIT_FAILED
 from flexarm_tools.faults import core_case
 from flexarm_tools.faults.campaign import campaign, run_core_case
 from flexarm_tools.faults.gate_under_test import GateUnderTest, Seen
@@ -22,6 +21,7 @@ from flexarm_tools.faults.kinds import WHAT, chosen_kinds
 from flexarm_tools.faults.random_arm import random_arm
 from flexarm_tools.faults.table import BEGIN, END, write_table
 from flexarm_tools.faults.tally import BARS, failures
+from flexarm_tools.process.exit_status import EXIT_FAILED
 
 
 class OpenGate(GateUnderTest):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.figures import Figure, FigureSpec, compute_figures, parse_goal, ratio, write_figures
-from flexarm_tools.metrics import MetricOptions
+from flexarm_tools.metrics.all import MetricOptions
+from flexarm_tools.metrics.figures import Figure, FigureSpec, compute_figures, parse_goal, ratio, write_figures
 
 
 @pytest.mark.parametrize(

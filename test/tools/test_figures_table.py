@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from flexarm_tools.figures import Figure, Goal
-from flexarm_tools.figures_table import UNFOLDED, figures_table
+from flexarm_tools.metrics.figures import Figure, Goal
+from flexarm_tools.report.figures_table import UNFOLDED, figures_table
 
 WANTED = Figure("path_error", 0.002, "m", Goal("<=", 0.003, "<= 0.003"))
 

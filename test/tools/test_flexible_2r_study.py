@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from live import own_domain
 
-from flexarm_tools.metrics import METRICS, MetricOptions
-from flexarm_tools.progress import Progress
-from flexarm_tools.runner import run_scenario
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.study import load_study
+from flexarm_tools.metrics.all import METRICS, MetricOptions
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.run.runner import run_scenario
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.study import load_study
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "flexible_2r"
 GOALS = {

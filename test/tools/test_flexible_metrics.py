@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from flexarm_tools.metrics import METRICS, MetricOptions
+from flexarm_tools.metrics.all import METRICS, MetricOptions
 
 ANGULAR = 2.0 * math.pi / 0.5  # [rad/s] period of 0.5 s
 

@@ -9,10 +9,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.comparison_plots import comparison_plots
-from flexarm_tools.figures import compute_figures
-from flexarm_tools.metrics import METRICS, MetricOptions
-from flexarm_tools.plots import run_plots
+from flexarm_tools.metrics.all import METRICS, MetricOptions
+from flexarm_tools.metrics.figures import compute_figures
+from flexarm_tools.report.comparison_plots import comparison_plots
+from flexarm_tools.report.plots import run_plots
 
 TICKS = 4000  # of 1 ms
 TIME = np.arange(TICKS) / 1000.0

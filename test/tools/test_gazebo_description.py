@@ -9,7 +9,7 @@ import pytest
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools.gazebo_description import gazebo_description
+from flexarm_tools.check.gazebo_description import gazebo_description
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 

@@ -8,9 +8,9 @@ import numpy as np
 import yaml
 from live import own_domain
 
-from flexarm_tools.recording import load_recording
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.session import run_file
+from flexarm_tools.recording.recording import load_recording
+from flexarm_tools.run.session import run_file
+from flexarm_tools.scenario.file import load_scenario
 
 COMBINED = Path(__file__).resolve().parents[2] / "config" / "planar_3r" / "scenarios" / "combined.yaml"
 LARGEST_DEFLECTION, FASTEST, STRONGEST = 0.5, 4.0, 500.0  # of the planar arm's URDF [m], [rad/s], [N*m]

@@ -11,11 +11,11 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_tools.mcap_file import McapFile
-from flexarm_tools.mcap_replay import replay
-from flexarm_tools.message_definition import MessageDefinition
-from flexarm_tools.packages import AmentPackages
-from flexarm_tools.topic_choice import TopicChoice
+from flexarm_tools.bag.file import McapFile
+from flexarm_tools.bag.replay import replay
+from flexarm_tools.graph.message_definition import MessageDefinition
+from flexarm_tools.graph.packages import AmentPackages
+from flexarm_tools.graph.topic_choice import TopicChoice
 
 SECOND = 10**9
 COUNT = 3000  # several chunks

@@ -25,22 +25,22 @@ from std_msgs.msg import Float64, String
 
 from flexarm.msg import BehaviorContribution, BehaviorStatus
 from flexarm_core.errors import ConfigError
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import nanoseconds_to_stamp
-from flexarm_tools import mcap_replay
-from flexarm_tools.mcap_recorder import McapRecorder
-from flexarm_tools.mcap_replay import replay
-from flexarm_tools.quiet_node import quiet_node
-from flexarm_tools.topic_choice import TopicChoice
+from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
+from flexarm_nodes.node import topics
+from flexarm_tools.bag import replay as mcap_replay
+from flexarm_tools.bag.recorder import McapRecorder
+from flexarm_tools.bag.replay import replay
+from flexarm_tools.graph.quiet_node import quiet_node
+from flexarm_tools.graph.topic_choice import TopicChoice
 
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 STATUSES = 20
 CHOSEN = TopicChoice(exclude=("/diagnostics", "/rosout", "/parameter_events", "left_*"))
 RECORD = """
 from pathlib import Path
-from flexarm_tools.mcap_record import record
-from flexarm_tools.quiet_node import quiet_node
-from flexarm_tools.topic_choice import TopicChoice
+from flexarm_tools.bag.record import record
+from flexarm_tools.graph.quiet_node import quiet_node
+from flexarm_tools.graph.topic_choice import TopicChoice
 record(Path({path!r}), TopicChoice(("/said",)))
 """
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from flexarm_tools.metrics import METRICS, MetricOptions, deflection_unit
+from flexarm_tools.metrics.all import METRICS, MetricOptions, deflection_unit
 
 PERIOD = 2.0  # [s] natural period of the recordings
 ANGULAR = 2.0 * math.pi / PERIOD

@@ -9,8 +9,8 @@ import pytest
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools.null_space_plots import null_space_panels
-from flexarm_tools.recording import Recording
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.null_space_plots import null_space_panels
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ["one", "other"]

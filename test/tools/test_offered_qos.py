@@ -8,7 +8,7 @@ from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 
 from flexarm_core.errors import InputError
-from flexarm_tools.offered_qos import read_offered_qos, write_offered_qos
+from flexarm_tools.graph.offered_qos import read_offered_qos, write_offered_qos
 
 # of a topic of `ros2 bag record` in Humble
 HUMBLE = """\

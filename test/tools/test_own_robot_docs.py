@@ -11,12 +11,12 @@ import pytest
 import robots
 from live import own_domain
 
-from flexarm_tools.check import check_robot
-from flexarm_tools.figures import compute_figures
-from flexarm_tools.progress import Progress
-from flexarm_tools.runner import run_scenario
-from flexarm_tools.scenario import Scenario
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.check.check import check_robot
+from flexarm_tools.metrics.figures import compute_figures
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.run.runner import run_scenario
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import Scenario
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "own_robot.md").read_text(encoding="utf-8")
 UR10 = f"{robots.EXAMPLE_ROBOTS}/ur_description/urdf/ur10_robot.urdf"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.reaction_plan_file import load_plan
+from flexarm_core.reaction_null_space.planning.plan_file import load_plan
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_tools.cli import run_command

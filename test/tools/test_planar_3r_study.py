@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.study import load_study
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.study import load_study
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "planar_3r"
 GOALS = {

@@ -14,8 +14,8 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools import reactionless_map
-from flexarm_tools.reactionless_map import map_workspace
+from flexarm_tools.motion import reactionless_map
+from flexarm_tools.motion.reactionless_map import map_workspace
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 SVG = "{http://www.w3.org/2000/svg}"

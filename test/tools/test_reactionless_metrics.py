@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools.metrics import METRICS, MetricOptions
-from flexarm_tools.reactionless_plots import family_plot, reactionless_panels
-from flexarm_tools.recording import Recording
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.metrics.all import METRICS, MetricOptions
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.reactionless_plots import family_plot, reactionless_panels
+from flexarm_tools.scenario.file import load_scenario
 
 FIRST, SECOND = 0.310 * 0.096 + 0.120 * 0.1, 0.120 * 0.090  # [kg*m] of TREP
 RUN = """\

@@ -22,10 +22,10 @@ from flexarm.msg import (
 )
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import nanoseconds_to_stamp
-from flexarm_tools.message_rows import MessageRows, by_name
-from flexarm_tools.recorder import Outcome, Recorder
+from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
+from flexarm_nodes.node import topics
+from flexarm_tools.recording.message_rows import MessageRows, by_name
+from flexarm_tools.recording.recorder import Outcome, Recorder
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 TICKS = 5

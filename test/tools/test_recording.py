@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import InputError
-from flexarm_tools.recording import RunEvent, load_recording
+from flexarm_tools.recording.recording import RunEvent, load_recording
 
 
 def still(time):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_tools.metrics import METRICS, MetricOptions
+from flexarm_tools.metrics.all import METRICS, MetricOptions
 
 TICKS, PERIOD = 4000, 0.001  # [1], [s]
 

@@ -10,10 +10,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from flexarm_tools.figures import compute_figures
-from flexarm_tools.recording import RunEvent
-from flexarm_tools.report import Run, write_run_report, write_study_report
-from flexarm_tools.study import Comparison, Study, StudyFigureSpec, compute_study_figures
+from flexarm_tools.metrics.figures import compute_figures
+from flexarm_tools.recording.recording import RunEvent
+from flexarm_tools.report.report import Run, write_run_report, write_study_report
+from flexarm_tools.scenario.study import Comparison, Study, StudyFigureSpec, compute_study_figures
 
 
 class Page(HTMLParser):

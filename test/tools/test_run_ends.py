@@ -17,17 +17,17 @@ from live import LiveGraph, own_domain
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import ConfigError
-from flexarm_nodes import topics
-from flexarm_tools import session, stall_watch
-from flexarm_tools.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
-from flexarm_tools.progress import Progress
-from flexarm_tools.quiet_node import listening_node
-from flexarm_tools.recording import load_recording
-from flexarm_tools.runner import Runner, StalledRunError
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.session import run_file
-from flexarm_tools.stall_watch import Stall, StallWatch
-from flexarm_tools.tapped_topic import TappedTopic
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.quiet_node import listening_node
+from flexarm_tools.graph.tapped_topic import TappedTopic
+from flexarm_tools.process.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.recording import load_recording
+from flexarm_tools.run import session, stall_watch
+from flexarm_tools.run.runner import Runner, StalledRunError
+from flexarm_tools.run.session import run_file
+from flexarm_tools.run.stall_watch import Stall, StallWatch
+from flexarm_tools.scenario.file import load_scenario
 
 SCENARIO = """
 title: test

@@ -16,18 +16,18 @@ from flexarm_core.path.line import LinePath, LinePathConfig
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.vibration_stage import VibrationStage
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
-from flexarm_tools.composition import compose_simulation
-from flexarm_tools.metrics import METRICS, MetricOptions
-from flexarm_tools.progress import Progress
-from flexarm_tools.recording import Recording
-from flexarm_tools.runner import Runner, run_scenario
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.metrics.all import METRICS, MetricOptions
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.run.composition import compose_simulation
+from flexarm_tools.run.runner import Runner, run_scenario
+from flexarm_tools.scenario.file import load_scenario
 
 START = np.radians([60.0, -60.0, -60.0])
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.launch_request import LaunchRequest, requested_scenario
-from flexarm_tools.scenario import Scenario
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.study import is_study, load_study
+from flexarm_tools.run.launch_request import LaunchRequest, requested_scenario
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import Scenario
+from flexarm_tools.scenario.study import is_study, load_study
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flexarm_tools.metrics import METRICS, OPTIONS, MetricOptions, markdown_metrics
-from flexarm_tools.scenario_file import read_scenario
-from flexarm_tools.schema import EVENTS, FIGURES, NODES, PUSHES, ROBOT, SCENARIO, TABLES, markdown_keys
-from flexarm_tools.yaml_document import Document
+from flexarm_tools.metrics.all import METRICS, OPTIONS, MetricOptions, markdown_metrics
+from flexarm_tools.scenario.file import read_scenario
+from flexarm_tools.yaml_file.document import Document
+from flexarm_tools.yaml_file.schema import EVENTS, FIGURES, NODES, PUSHES, ROBOT, SCENARIO, TABLES, markdown_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")

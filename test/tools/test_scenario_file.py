@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.packages import AmentPackages
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.graph.packages import AmentPackages
+from flexarm_tools.scenario.file import load_scenario
 
 
 def problems(load, *changes):

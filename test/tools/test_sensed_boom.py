@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flexarm_tools.scenario_file import load_scenario
+from flexarm_tools.scenario.file import load_scenario
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "boom_7r" / "scenarios"
 USES = {"imu": {"use_imu"}, "wrench": {"use_wrench"}, "both": {"use_imu", "use_wrench"}, "strain": {"use_deflection"}}

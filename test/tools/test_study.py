@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.figures import Figure, parse_goal
-from flexarm_tools.study import compute_study_figures, is_study, load_study
+from flexarm_tools.metrics.figures import Figure, parse_goal
+from flexarm_tools.scenario.study import compute_study_figures, is_study, load_study
 
 RUN = """\
 title: A run

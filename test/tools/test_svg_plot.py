@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexarm_tools.figures_table import format_number
-from flexarm_tools.svg_plot import SvgPlot, axis_scale, decimate, engineering, series_color
+from flexarm_tools.report.figures_table import format_number
+from flexarm_tools.report.svg_plot import SvgPlot, axis_scale, decimate, engineering, series_color
 
 
 @settings(max_examples=40, deadline=None)

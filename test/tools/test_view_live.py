@@ -15,11 +15,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from flexarm_core.errors import FlexarmError
-from flexarm_nodes import topics
+from flexarm_nodes.node import topics
 
 pytest.importorskip("viser", reason="viser is not installed")
 
-from flexarm_nodes.parameters import LIVE
+from flexarm_nodes.node.parameters import LIVE
 from flexarm_tools.view.live_parameter import read_parameter
 from flexarm_tools.view.live_view import LiveView
 from flexarm_tools.view.page import ViewPage

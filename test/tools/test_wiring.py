@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.scenario import NodeSpec
-from flexarm_tools.scenario_file import load_scenario
-from flexarm_tools.wiring import FAULTS, check_wiring
-from flexarm_tools.wiring_chain import chain, chained
-from flexarm_tools.wiring_scenario import wired_nodes
-from flexarm_tools.wiring_table import node_ports, ros2_control_ports
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import NodeSpec
+from flexarm_tools.wiring.chain import chain, chained
+from flexarm_tools.wiring.scenario import wired_nodes
+from flexarm_tools.wiring.table import node_ports, ros2_control_ports
+from flexarm_tools.wiring.wiring import FAULTS, check_wiring
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = sorted((ROOT / "config").glob("*/scenarios/*.yaml"))

@@ -17,10 +17,10 @@ from rclpy.parameter import Parameter
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes.arm_node import ArmNode
-from flexarm_tools.wiring import full_name
-from flexarm_tools.wiring_ports import Role, Use
-from flexarm_tools.wiring_table import node_ports
+from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_tools.wiring.ports import Role, Use
+from flexarm_tools.wiring.table import node_ports
+from flexarm_tools.wiring.wiring import full_name
 
 ROOT = Path(__file__).resolve().parents[2]
 ARM, BOOM, BENDING = (ROOT / "urdf" / f"{name}.urdf.xacro" for name in ("arm_7r", "boom_7r", "flexible_2r"))

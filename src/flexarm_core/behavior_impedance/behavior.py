@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from flexarm_core.behavior_impedance.arm_shape import ArmShape
+from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape
 from flexarm_core.behavior_impedance.layout import LEAD_POSITION, STIFFNESS, TOOL_PART
 from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.ik_redundancy.chain import Chain

@@ -29,7 +29,7 @@ from flexarm_core.behavior_impedance.layout import (
     VELOCITY,
 )
 from flexarm_core.behavior_impedance.rotations import rate_map, rotation_of
-from flexarm_core.behavior_impedance.tool_matrices import add_yielding, hold_only, tool_matrices
+from flexarm_core.behavior_impedance.wrench.tool_matrices import add_yielding, hold_only, tool_matrices
 from flexarm_core.compiled import kernel, view
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.types import Array

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
-from flexarm_core.behavior_impedance.external_wrench import ExternalWrench
 from flexarm_core.behavior_impedance.joint_deviation import JointDeviation
 from flexarm_core.behavior_impedance.path_stream import give_reference, stream_followers
+from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.errors import InputError
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
-from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import ArmState
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.reaction_null_space.linear_law import ToolTask
-from flexarm_core.reaction_null_space.load_observer import fastest
-from flexarm_core.reaction_null_space.motion_guard import WATCHED
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.stability import Margin, check_gains, postures_after_hits
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
+from flexarm_core.reaction_null_space.stability.stability import Margin, check_gains, postures_after_hits
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.load_observer import fastest
+from flexarm_core.reaction_null_space.vibration.motion_guard import WATCHED
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
 POSTURES = ("first", "desired_joint_reference")

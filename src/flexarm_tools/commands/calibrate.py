@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Calibrate, and print what was found."""
-    from flexarm_tools.calibrate import calibrate_recording
+    from flexarm_tools.motion.calibrate import calibrate_recording
 
     files = (Path(options.recording), Path(options.robot), Path(options.output))
     print(calibrate_recording(*files, options.model, tuple(options.gravity), dict(options.arguments)))

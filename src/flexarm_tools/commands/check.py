@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from flexarm_tools.commands.xacro_arguments import add_xacro_arguments
-from flexarm_tools.exit_status import EXIT_FAILED
+from flexarm_tools.process.exit_status import EXIT_FAILED
 
 HELP = "say what a robot description or modal data file holds and what it lacks"
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look, and print what was found."""
-    from flexarm_tools.check import check_modal_data, check_robot
+    from flexarm_tools.check.check import check_modal_data, check_robot
 
     path = Path(options.file)
     if path.suffix == ".npz":

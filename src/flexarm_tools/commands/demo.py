@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run it, or list the names."""
-    from flexarm_tools.session import demo_file, list_demos
+    from flexarm_tools.run.session import demo_file, list_demos
 
     if options.list:
         print("\n".join(list_demos()))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from flexarm_tools.exit_status import EXIT_FAILED
+from flexarm_tools.process.exit_status import EXIT_FAILED
 
 HELP = "try faults of all kinds on core and nodes, at random moments, on random arms"
 SHORT, LONG = (120, 6), (2000, 200)  # cases on the core, on real nodes

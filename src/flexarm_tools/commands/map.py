@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Map, and print the best postures."""
-    from flexarm_tools.reactionless_map import map_workspace
+    from flexarm_tools.motion.reactionless_map import map_workspace
 
     out, npz = (Path(name) if name else None for name in (options.out, options.npz))
     robot, selection = Path(options.robot), tuple(options.selection.split(","))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from flexarm_tools.commands.xacro_arguments import add_xacro_arguments
-from flexarm_tools.exit_status import EXIT_FAILED
+from flexarm_tools.process.exit_status import EXIT_FAILED
 
 HELP = "plan a motion between two tool positions that leaves the base quiet"
 
@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
     """Plan and write."""
     # read at NumPy's import: threads only wait for one another over matrices so small
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from flexarm_core.reaction_null_space.reaction_planner import NoQuietMotionError, ReactionPlannerConfig
-    from flexarm_tools.plan import PlanRequest, plan_motion
+    from flexarm_core.reaction_null_space.planning.planner import NoQuietMotionError, ReactionPlannerConfig
+    from flexarm_tools.motion.plan import PlanRequest, plan_motion
 
     request = PlanRequest(
         start=options.start,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from flexarm_tools.commands.topic_arguments import add_topic_arguments
-from flexarm_tools.exit_status import EXIT_FAILED
+from flexarm_tools.process.exit_status import EXIT_FAILED
 
 HELP = "record the live graph to an MCAP file, for Foxglove and ros2 bag"
 
@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Record until it is over, or Ctrl-C."""
-    from flexarm_tools.mcap_record import record
-    from flexarm_tools.topic_choice import TopicChoice
+    from flexarm_tools.bag.record import record
+    from flexarm_tools.graph.topic_choice import TopicChoice
 
     choice = TopicChoice(tuple(options.topics), tuple(options.exclude), options.all)
     path = Path(options.out) if options.out else None

@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Replay to the end, or until Ctrl-C."""
-    from flexarm_tools.mcap_replay import replay
-    from flexarm_tools.topic_choice import TopicChoice
+    from flexarm_tools.bag.replay import replay
+    from flexarm_tools.graph.topic_choice import TopicChoice
 
     choice = TopicChoice(tuple(options.topics), tuple(options.exclude), hidden=True)
     replay(Path(options.file), choice, options.rate, options.loop, options.domain)

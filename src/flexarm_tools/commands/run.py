@@ -39,6 +39,6 @@ def run(options: argparse.Namespace) -> int:
 
 def run_and_report(path: Path, options: argparse.Namespace) -> int:
     """Run a file; the exit status says whether every expectation holds, and whether nothing else happened."""
-    from flexarm_tools.session import run_file
+    from flexarm_tools.run.session import run_file
 
     return run_file(path, options.mode, Path(options.report) if options.report else None, options.mcap)

@@ -14,10 +14,10 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array
-from flexarm_nodes.gate_parameters import usual_acceleration
-from flexarm_sim.friction import JointFriction
+from flexarm_nodes.hardware_gate.parameters import usual_acceleration
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_tools.faults.random_arm import random_arm
-from flexarm_tools.packages import AmentPackages
+from flexarm_tools.graph.packages import AmentPackages
 
 WEIGHT, WEIGHTLESS = (0.0, 0.0, -9.81), (0.0, 0.0, 0.0)
 OURS = {  # those over an elastic base float: under gravity they would begin with a drop onto its springs
@@ -57,7 +57,7 @@ class Arm:
 
     def backend(self, max_step: float = 0.001) -> Any:
         """The plant, on another engine than the gate's model."""
-        from flexarm_sim.mujoco_backend import MujocoBackend
+        from flexarm_sim.mujoco.backend import MujocoBackend
 
         plant = parse_robot_description(self.plant_text)
         return MujocoBackend(plant, gravity=self.gravity, max_step=max_step, friction=self.friction)

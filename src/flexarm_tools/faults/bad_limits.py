@@ -9,7 +9,7 @@ import numpy as np
 from flexarm_core.errors import FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes.gate_parameters import hardware_gate
+from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_tools.faults.arms import draw_arm
 from flexarm_tools.faults.core_case import WILD, Setting
 from flexarm_tools.faults.gate_under_test import gate_values

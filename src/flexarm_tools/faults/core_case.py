@@ -12,7 +12,7 @@ import numpy as np
 
 from flexarm_core.errors import InputError
 from flexarm_core.types import ArmState, Array, JointReference
-from flexarm_nodes.gate_parameters import usual_acceleration
+from flexarm_nodes.hardware_gate.parameters import usual_acceleration
 from flexarm_sim.backend import PlantDivergedError
 from flexarm_tools.faults.arms import Arm, draw_arm
 from flexarm_tools.faults.drive import Drive

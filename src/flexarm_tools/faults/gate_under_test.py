@@ -16,8 +16,8 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, FlexibleSample, JointReference
-from flexarm_nodes.gate_parameters import hardware_gate
-from flexarm_nodes.hardware_gate import HardwareGateNode
+from flexarm_nodes.hardware_gate.gate import HardwareGateNode
+from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_tools.faults.fault import LOOP, State
 
 NAMES = {

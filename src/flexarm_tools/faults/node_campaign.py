@@ -26,8 +26,8 @@ from flexarm_tools.faults.kinds import draw_case
 from flexarm_tools.faults.machine import Machine
 from flexarm_tools.faults.node_station import NodeStation
 from flexarm_tools.faults.outcome import Outcome
-from flexarm_tools.graph import Graph, GraphError
-from flexarm_tools.processes import NodeDiedError
+from flexarm_tools.graph.graph import Graph, GraphError
+from flexarm_tools.process.processes import NodeDiedError
 
 RATE = 250  # [Hz] of states
 POLL = 0.0005  # [s] between two looks at what has come

@@ -19,14 +19,14 @@ from std_srvs.srv import Trigger
 
 from flexarm.msg import JointReference as JointReferenceMessage
 from flexarm_core.types import ArmState, Array, JointReference
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import joint_reference_to_message, nanoseconds_to_stamp
+from flexarm_nodes.messages.conversions import joint_reference_to_message, nanoseconds_to_stamp
+from flexarm_nodes.node import topics
 from flexarm_tools.faults.arms import Arm
 from flexarm_tools.faults.fault import LOOP, State
 from flexarm_tools.faults.gate_under_test import Seen
 from flexarm_tools.faults.source import Source
-from flexarm_tools.graph import TRANSITIONS, Graph
-from flexarm_tools.processes import NodeProcess, end_all
+from flexarm_tools.graph.graph import TRANSITIONS, Graph
+from flexarm_tools.process.processes import NodeProcess, end_all
 
 SETTLE = 0.25  # [s] in which peers find each other
 FOUND = 1.0  # [s] in which a new process and all that are there have told each other what they have

@@ -7,7 +7,7 @@ import numpy as np
 from flexarm_core.errors import FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference
-from flexarm_nodes.gate_parameters import usual_acceleration
+from flexarm_nodes.hardware_gate.parameters import usual_acceleration
 from flexarm_tools.faults.arms import middle_posture
 
 BANDWIDTH = 25.0  # [rad/s] of the law, less where states are rare

@@ -68,7 +68,7 @@ def write_table(page: Path, found: dict[str, Any]) -> None:
 
 def write_report(path: Path, found: dict[str, Any]) -> None:
     """Write the report as one HTML file."""
-    from flexarm_tools.report import write_page
+    from flexarm_tools.report.report import write_page
 
     missed = len(failures(found))
     badge = _mark("verdict", not missed, f"{missed} bars missed" if missed else "all bars hold")

@@ -18,7 +18,7 @@ from rclpy.qos import HistoryPolicy, QoSProfile
 
 from flexarm.srv import ApplyPush
 from flexarm_core.errors import FlexarmError
-from flexarm_tools.graph import Graph, GraphError
+from flexarm_tools.graph.graph import Graph, GraphError
 from flexarm_tools.view.live_parameter import LiveParameter, read_parameter
 
 SCAN_PERIOD = 1.0  # [s] between two looks at which nodes there are

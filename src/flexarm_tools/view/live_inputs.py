@@ -20,8 +20,8 @@ from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BaseWrenchEstimate, JointReference, SimulationStatus
-from flexarm_nodes import topics
-from flexarm_nodes.arm_samples import GLANCE, SEEN
+from flexarm_nodes.markers.arm_samples import GLANCE, SEEN
+from flexarm_nodes.node import topics
 
 SEVERAL = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=50)
 GLANCED: dict[str, Any] = {

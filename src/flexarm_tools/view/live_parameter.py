@@ -10,7 +10,7 @@ from rcl_interfaces.msg import ParameterDescriptor, ParameterType, ParameterValu
 from rclpy.parameter import parameter_value_to_python
 
 from flexarm_core.errors import InputError
-from flexarm_nodes.parameters import LIVE
+from flexarm_nodes.node.parameters import LIVE
 
 KINDS = {
     ParameterType.PARAMETER_BOOL: "bool",

@@ -12,8 +12,8 @@ import numpy as np
 from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.types import Array
-from flexarm_nodes import topics
-from flexarm_nodes.arm_samples import arm_sample, finite_by_name
+from flexarm_nodes.markers.arm_samples import arm_sample, finite_by_name
+from flexarm_nodes.node import topics
 from flexarm_tools.view.live_inputs import LiveInputs
 from flexarm_tools.view.plots import PlotSpec
 

@@ -17,10 +17,10 @@ from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
-from flexarm_nodes import topics
-from flexarm_nodes.conversions import stamp_to_nanoseconds
-from flexarm_tools.graph import GraphError
-from flexarm_tools.surroundings import BEHAVIORS, obstacle_shapes, surface_shapes
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import GraphError
+from flexarm_tools.scenario.surroundings import BEHAVIORS, obstacle_shapes, surface_shapes
 from flexarm_tools.view.live_graph import PLANT, LiveGraph
 from flexarm_tools.view.live_inputs import LiveInputs
 from flexarm_tools.view.live_signals import LiveSignals, live_sample

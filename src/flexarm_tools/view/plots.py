@@ -11,7 +11,7 @@ import viser
 import viser.uplot
 
 from flexarm_core.types import Array
-from flexarm_tools.svg_plot import within_reason
+from flexarm_tools.report.svg_plot import within_reason
 
 COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2")
 NOW = "#555555"

@@ -14,9 +14,9 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.text_file import read_text
 from flexarm_core.yaml_bounds import MOST_BYTES, excess
-from flexarm_tools.recording import load_recording
-from flexarm_tools.scenario import PLANT
-from flexarm_tools.surroundings import obstacle_shapes, surface_shapes
+from flexarm_tools.recording.recording import load_recording
+from flexarm_tools.scenario.scenario import PLANT
+from flexarm_tools.scenario.surroundings import obstacle_shapes, surface_shapes
 
 MALFORMED = (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError)  # ConfigError is a ValueError
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.types import Array
-from flexarm_tools.recording import Recording
-from flexarm_tools.svg_plot import engineering, within_reason
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.svg_plot import engineering, within_reason
 from flexarm_tools.view.plots import PlotSpec
 
 

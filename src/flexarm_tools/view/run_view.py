@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from flexarm_core.errors import FlexarmError, InputError
-from flexarm_tools.recording import Recording, load_recording
+from flexarm_tools.recording.recording import Recording, load_recording
 from flexarm_tools.view.page import TRAIL_POINTS, ViewPage
 from flexarm_tools.view.plots import PlotColumn
 from flexarm_tools.view.run_files import run_robot, run_surroundings

@@ -22,7 +22,7 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState, BaseWrenchEstimate, BaseWrenchSample, JointReference
 from flexarm_sim.backends import make_backend
 from flexarm_sim.drives import DriveConfig
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
 

@@ -20,8 +20,8 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import BaseWrenchSample
-from flexarm_sim.friction import JointFriction
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.friction.friction import JointFriction
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 NO_CONTACT = ContactDetectionConfig(force=0.0, torque=0.0)
 

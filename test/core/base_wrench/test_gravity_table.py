@@ -12,7 +12,7 @@ from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_sim.mjcf import build_mjcf
+from flexarm_sim.mujoco.mjcf import build_mjcf
 
 ROBOTS = ("arm_7r", "panda", "vertical_3r", "slider")
 

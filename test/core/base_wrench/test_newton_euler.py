@@ -13,7 +13,7 @@ from flexarm_core.base_wrench.sensor_dynamics import JointTorques, SensorDynamic
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_sim.backends import make_backend
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 
 TILTED = {"xyz": "0.2 -0.1 0.3", "rpy": "0.4 -0.7 1.1", "stand": "0.05 0.08 -0.1", "lean": "-0.6 0.3 2.0"}
 STATES = 1000

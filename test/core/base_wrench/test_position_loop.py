@@ -11,7 +11,7 @@ from flexarm_core.base_wrench.position_loop import LONGEST_GAP, PositionLoop, Po
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 STEP = 2_000_000  # [ns]
 

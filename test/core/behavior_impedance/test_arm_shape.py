@@ -7,7 +7,7 @@ import pytest
 from collision import CoalArm
 from robots import NAMES, chain_or_skip, find
 
-from flexarm_core.behavior_impedance.arm_shape import ArmShape, build_arm_shape, place_capsules
+from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape, build_arm_shape, place_capsules
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain, build_chain

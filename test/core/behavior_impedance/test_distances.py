@@ -7,8 +7,8 @@ import pytest
 from collision import coal_distance
 from scipy.spatial.transform import Rotation
 
-from flexarm_core.behavior_impedance.distances import segment_distance
-from flexarm_core.behavior_impedance.obstacles import Obstacle, pack
+from flexarm_core.behavior_impedance.avoidance.distances import segment_distance
+from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle, pack
 
 KINDS = ("sphere", "box", "half_space")
 

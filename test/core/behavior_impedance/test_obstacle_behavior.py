@@ -9,8 +9,8 @@ from collision import CoalArm
 from robots import find
 from scipy.spatial.transform import Rotation
 
+from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
-from flexarm_core.behavior_impedance.obstacles import Obstacle
 from flexarm_core.errors import ConfigError
 
 DT = 2e-3

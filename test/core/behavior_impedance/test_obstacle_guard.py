@@ -8,9 +8,9 @@ from collision import CoalArm
 from robots import chain_or_skip, find
 from scipy.spatial.transform import Rotation
 
-from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
-from flexarm_core.behavior_impedance.obstacle_guard import ObstacleGuard
-from flexarm_core.behavior_impedance.obstacles import Obstacle
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from flexarm_core.behavior_impedance.obstacles import Obstacle, obstacles_from_lists, pack
+from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle, obstacles_from_lists, pack
 from flexarm_core.errors import ConfigError
 
 LISTS = {

@@ -8,11 +8,11 @@ from collision import CoalArm
 from robots import chain_or_skip, find
 from scipy.spatial.transform import Rotation
 
-from flexarm_core.behavior_impedance.arm_shape import ArmShape, build_arm_shape
-from flexarm_core.behavior_impedance.avoidance_force import avoidance_force
+from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape, build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.avoidance_force import avoidance_force
+from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle
+from flexarm_core.behavior_impedance.avoidance.proximity import Proximity
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
-from flexarm_core.behavior_impedance.obstacles import Obstacle
-from flexarm_core.behavior_impedance.proximity import Proximity
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description

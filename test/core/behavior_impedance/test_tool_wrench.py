@@ -9,7 +9,7 @@ import pinocchio
 import pytest
 import robots
 
-from flexarm_core.behavior_impedance.tool_wrench import ToolWrench, tool_sensors
+from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench, tool_sensors
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.robot.urdf_reader import parse_robot_description
 

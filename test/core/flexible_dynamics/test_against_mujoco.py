@@ -10,8 +10,8 @@ from flexarm_core.flexible_dynamics import integration
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_sim.beam_chain import make_chains
-from flexarm_sim.mjcf import build_mjcf
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
+from flexarm_sim.mujoco.mjcf import build_mjcf
 
 TICK, TICKS = 2e-3, 400
 

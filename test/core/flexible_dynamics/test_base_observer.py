@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.covariance import deviate, join, propagate, shrink
-from flexarm_core.flexible_dynamics.disturbances import Disturbances
-from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
-from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
-from flexarm_core.flexible_dynamics.measurements import MotionSensors
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.covariance import deviate, join, propagate, shrink
+from flexarm_core.flexible_dynamics.estimation.disturbances import Disturbances
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimation.measurements import MotionSensors
+from flexarm_core.flexible_dynamics.estimation.motion_readings import linearise_motion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.flexible_dynamics.motion_readings import linearise_motion
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array, FlexibleSample, FlexibleState
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexarm_core.flexible_dynamics.correction import Correction
-from flexarm_core.flexible_dynamics.covariance import join, propagate, show_disturbances
-from flexarm_core.flexible_dynamics.measurements import Channel
+from flexarm_core.flexible_dynamics.estimation.correction import Correction
+from flexarm_core.flexible_dynamics.estimation.covariance import join, propagate, show_disturbances
+from flexarm_core.flexible_dynamics.estimation.measurements import Channel
+from flexarm_core.flexible_dynamics.estimation.motion_readings import linearise_motion, read_motion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.flexible_dynamics.motion_readings import linearise_motion, read_motion
 from flexarm_core.robot.load import load_robot_description
 
 URDF = Path(__file__).resolve().parents[3] / "urdf"

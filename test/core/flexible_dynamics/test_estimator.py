@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
-from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import FlexibleSample, FlexibleState
 from flexarm_sim.backend import PlantState
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 URDF = Path(__file__).resolve().parents[3] / "urdf"
 GRAVITY = {"flexible_2r": (0.0, 0.0, 0.0), "flexible_3r": (0.0, 0.0, -9.81)}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
-from flexarm_core.flexible_dynamics.force_correction import correct_forces
-from flexarm_core.flexible_dynamics.gain_check import LoopConditions
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.control.force_correction import correct_forces
+from flexarm_core.flexible_dynamics.control.gain_check import LoopConditions
 from flexarm_core.flexible_dynamics.integration import runge_kutta
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import (

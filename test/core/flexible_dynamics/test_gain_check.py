@@ -11,11 +11,11 @@ from random_flexible_arms import flexible_arm
 from robots import URDF
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
-from flexarm_core.flexible_dynamics.estimator_config import EstimatorConfig
-from flexarm_core.flexible_dynamics.gain_check import GainCheck, LoopConditions, law_gains, workspace_postures
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.control.gain_check import GainCheck, LoopConditions, law_gains, workspace_postures
+from flexarm_core.flexible_dynamics.control.sampled_loop import Error, Estimate, richer_model, sampled_arm, sampled_loop
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.flexible_dynamics.sampled_loop import Error, Estimate, richer_model, sampled_arm, sampled_loop
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 from flexarm_core.pipeline.flexible_stages import FlexibleControlStage
 from flexarm_core.pipeline.tick import Tick

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from pipeline_run import drive, gate_stage
 
-from flexarm_core.behavior_impedance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
-from flexarm_core.behavior_impedance.external_wrench import ExternalWrench
+from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -22,8 +22,8 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import VibrationStage
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.types import FlexibleSample
 from flexarm_sim.backends import make_backend
 from flexarm_sim.plant import Plant, PlantConfig

@@ -15,8 +15,8 @@ from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.base_wrench.torque_loop import TorqueLoopConfig
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.controller import FlexibleController, FlexibleControllerConfig
-from flexarm_core.flexible_dynamics.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.ik_redundancy.chain import build_chain
@@ -31,12 +31,12 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.vibration_stage import VibrationStage
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.types import FlexibleSample
 from flexarm_sim.backends import make_backend
-from flexarm_sim.friction import JointFriction
+from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.plant import Plant, PlantConfig
 
 START = np.radians([60.0, -60.0, -60.0])

@@ -10,9 +10,9 @@ from pipeline_run import drive, gate_stage
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.reactionless_stage import ReactionlessStage, ReactionlessTask
-from flexarm_core.reaction_null_space.path_motion import PathMotionConfig
-from flexarm_core.reaction_null_space.trace import trace
-from flexarm_core.reaction_null_space.velocity_law import VelocityLawConfig
+from flexarm_core.reaction_null_space.reactionless.path_motion import PathMotionConfig
+from flexarm_core.reaction_null_space.reactionless.trace import trace
+from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description

@@ -7,8 +7,8 @@ import pytest
 import robots
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.base_modes import base_modes, soft_mode_count
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.coupling.base_modes import base_modes, soft_mode_count
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState

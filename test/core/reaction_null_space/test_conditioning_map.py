@@ -7,8 +7,12 @@ import pytest
 from planned_arms import boom_motions
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.conditioning_map import ConditioningMap, ConditioningMapConfig, map_conditioning
+from flexarm_core.reaction_null_space.reactionless.conditioning_map import (
+    ConditioningMap,
+    ConditioningMapConfig,
+    map_conditioning,
+)
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 
 FIRST, SECOND = 0.310 * 0.096 + 0.120 * 0.1, 0.120 * 0.090  # [kg*m] of TREP, tables I and II
 MASS, LENGTH = 10.0, 1.0  # [kg], [m] of each link of the planar arm, its centre of mass in the middle

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from planned_arms import boom_motions, planar_motions
 
-from flexarm_core.reaction_null_space.coupling_momentum import CouplingMomentum
-from flexarm_core.reaction_null_space.posture_pairs import pair_postures
-from flexarm_sim.mjcf import build_mjcf
+from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
+from flexarm_core.reaction_null_space.reactionless.posture_pairs import pair_postures
+from flexarm_sim.mujoco.mjcf import build_mjcf
 
 STEP = 1e-6
 

@@ -14,11 +14,11 @@ from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import CartesianReference, JointReference
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 PLANAR = np.array([True, True, False, False, False, False])
 # A servo's gain counts times H_m over what inertia a light base leaves: 50 and more on wheel_3r.

@@ -11,9 +11,9 @@ from rns_loop import close_loop
 
 from flexarm_core.errors import InputError
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.null_space import damped_inverse
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.types import JointReference
 
 CONFIG = VibrationControllerConfig(task="joint_path", position_gain=100.0, velocity_gain=20.0)

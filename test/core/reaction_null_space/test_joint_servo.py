@@ -11,13 +11,13 @@ import robots
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState, CartesianReference, JointReference
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 
 START = np.array([0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 0.716])
 POSITION = np.array([True, True, True, False, False, False])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.reaction_null_space.load_observer import LoadObserver, fastest
-from flexarm_core.reaction_null_space.sampling import Sampling
+from flexarm_core.reaction_null_space.vibration.load_observer import LoadObserver, fastest
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 
 NO_BOUND = np.full(2, np.inf)
 

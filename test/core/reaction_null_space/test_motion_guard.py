@@ -12,14 +12,14 @@ from rns_loop import measured
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.vibration_stage import INTERVALS, VibrationStage
-from flexarm_core.reaction_null_space.linear_law import ToolTask
-from flexarm_core.reaction_null_space.motion_bounds import acceleration_box, bound_motion
-from flexarm_core.reaction_null_space.path_clock import PathClock
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.motion_bounds import acceleration_box, bound_motion
+from flexarm_core.reaction_null_space.vibration.path_clock import PathClock
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.types import CartesianReference
-from flexarm_sim.mujoco_backend import MujocoBackend
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
 

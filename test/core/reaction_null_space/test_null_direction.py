@@ -7,7 +7,7 @@ import pytest
 from elastic_base_arms import elastic_base_model
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.null_direction import NullDirection
+from flexarm_core.reaction_null_space.coupling.null_direction import NullDirection
 
 FREE_BY_ONE = [
     (("x", "y", "rz"), 4, None),

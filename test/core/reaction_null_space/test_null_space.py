@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from flexarm_core.reaction_null_space.null_space import damped_inverse
-from flexarm_core.reaction_null_space.vibration_gain import vibration_gain
+from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
+from flexarm_core.reaction_null_space.vibration.gain import vibration_gain
 
 matrices = st.tuples(st.integers(1, 6), st.integers(1, 9)).flatmap(
     lambda shape: arrays(float, shape, elements=st.floats(-5.0, 5.0).map(lambda x: round(x, 3)))

@@ -7,8 +7,8 @@ import pytest
 from elastic_base_arms import elastic_base_model
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.path_file import load_path, save_path
-from flexarm_core.reaction_null_space.trace import trace
+from flexarm_core.reaction_null_space.reactionless.path_file import load_path, save_path
+from flexarm_core.reaction_null_space.reactionless.trace import trace
 from flexarm_core.robot.arm_model import ArmModel
 
 START = np.array([0.5 * np.pi, 0.0])

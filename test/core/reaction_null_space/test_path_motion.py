@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.path_motion import PathMotion, PathMotionConfig
-from flexarm_core.reaction_null_space.trace import trace
+from flexarm_core.reaction_null_space.reactionless.path_motion import PathMotion, PathMotionConfig
+from flexarm_core.reaction_null_space.reactionless.trace import trace
 from flexarm_core.robot.arm_model import ArmModel
 
 FIRST, SECOND = 0.310 * 0.096 + 0.120 * 0.1, 0.120 * 0.090  # [kg*m] of TREP, tables I and II

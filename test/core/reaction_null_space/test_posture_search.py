@@ -7,8 +7,8 @@ import pytest
 from planned_arms import boom_motions, planar_motions
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.posture_search import PostureSearchConfig, search_postures
-from flexarm_core.reaction_null_space.tool_postures import ToolPostures
+from flexarm_core.reaction_null_space.reactionless.posture_search import PostureSearchConfig, search_postures
+from flexarm_core.reaction_null_space.reactionless.tool_postures import ToolPostures
 
 PLACE = np.array([0.55, 0.1, 0.5])  # [m] in front of the arm
 QUICK = PostureSearchConfig(samples=40, refined=5)

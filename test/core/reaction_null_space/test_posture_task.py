@@ -10,9 +10,9 @@ from elastic_robots import WEIGHTLESS, on_elastic_base
 from robots import find
 from stability_cases import POSITION_AXES
 
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, CartesianReference, JointReference
 

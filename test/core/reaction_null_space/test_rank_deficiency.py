@@ -12,8 +12,8 @@ from rns_loop import close_loop
 from scipy.optimize import minimize
 
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.types import ArmState, JointReference
 
 # A servo's gain counts times H_m over what inertia a light base leaves: 50 and more on wheel_3r.

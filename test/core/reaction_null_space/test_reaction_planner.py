@@ -10,16 +10,16 @@ from ideal_joints import IdealJoints
 from planned_arms import boom_motions, planar_motions
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.base_response import peak_energy
-from flexarm_core.reaction_null_space.reaction_plan import plan_along
-from flexarm_core.reaction_null_space.reaction_plan_file import load_plan, save_plan
-from flexarm_core.reaction_null_space.reaction_planner import (
+from flexarm_core.reaction_null_space.coupling.base_response import peak_energy
+from flexarm_core.reaction_null_space.planning.plan import plan_along
+from flexarm_core.reaction_null_space.planning.plan_file import load_plan, save_plan
+from flexarm_core.reaction_null_space.planning.planner import (
     NoQuietMotionError,
     ReactionPlanner,
     ReactionPlannerConfig,
 )
-from flexarm_core.reaction_null_space.reactionless_path import JointMotion
-from flexarm_core.reaction_null_space.resolved_line import resolved_line
+from flexarm_core.reaction_null_space.reactionless.path import JointMotion
+from flexarm_core.reaction_null_space.reactionless.resolved_line import resolved_line
 
 START, GOAL = np.array([0.69, -0.14, 0.60]), np.array([0.68, 0.36, 0.57])  # [m], 0.5 m apart
 DURATION = 4.0  # [s]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.reactionless_map import draw, map_reactionless_paths, seed_grid
+from flexarm_core.reaction_null_space.reactionless.map import draw, map_reactionless_paths, seed_grid
 
 FIRST, SECOND = 0.310 * 0.096 + 0.120 * 0.1, 0.120 * 0.090  # [kg*m] of TREP, tables I and II
 

@@ -12,13 +12,13 @@ from robots import find
 from stability_cases import POSITION_AXES
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.linear_law import ToolTask, linear_law
-from flexarm_core.reaction_null_space.linear_plant import linear_plant
-from flexarm_core.reaction_null_space.sampled_model import DRIFT, SampledModel
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.vibration_config import LAWS, REALISATIONS, TASKS, VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.stability.linear_law import ToolTask, linear_law
+from flexarm_core.reaction_null_space.stability.linear_plant import linear_plant
+from flexarm_core.reaction_null_space.stability.sampled_model import DRIFT, SampledModel
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import LAWS, REALISATIONS, TASKS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, CartesianReference, JointReference
 from flexarm_sim.backends import make_backend

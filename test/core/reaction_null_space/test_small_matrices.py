@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.reaction_null_space.base_modes import base_modes
-from flexarm_core.reaction_null_space.small_matrices import (
+from flexarm_core.reaction_null_space.coupling.base_modes import base_modes
+from flexarm_core.reaction_null_space.coupling.small_matrices import (
     EPSILON,
     backward,
     cholesky,

@@ -13,12 +13,10 @@ from stability_cases import POSITION_AXES, StabilityCase, elastic_case, random_c
 from vibration_loop import control, make_plant
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.base_modes import base_modes
-from flexarm_core.reaction_null_space.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.linear_law import ToolTask
-from flexarm_core.reaction_null_space.sampled_model import SampledModel
-from flexarm_core.reaction_null_space.sampling import Sampling
-from flexarm_core.reaction_null_space.stability import (
+from flexarm_core.reaction_null_space.coupling.base_modes import base_modes
+from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
+from flexarm_core.reaction_null_space.stability.sampled_model import SampledModel
+from flexarm_core.reaction_null_space.stability.stability import (
     Margin,
     check_gains,
     largest_stable_damping_ratio,
@@ -26,7 +24,9 @@ from flexarm_core.reaction_null_space.stability import (
     postures_after_hits,
     stability_limit,
 )
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 

@@ -12,9 +12,9 @@ from rns_loop import close_loop
 from scipy.integrate import solve_ivp
 
 from flexarm_core.path.line import fifth_order
-from flexarm_core.reaction_null_space.torque_law import effective_inertia, torque_law_gain
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.torque_law import effective_inertia, torque_law_gain
 from flexarm_core.types import ArmState, CartesianReference, JointReference
 
 START = np.radians([60.0, -60.0, -60.0])

@@ -7,7 +7,7 @@ import pytest
 from elastic_base_arms import elastic_base_model
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.trace import trace
+from flexarm_core.reaction_null_space.reactionless.trace import trace
 
 FIRST, SECOND = 0.310 * 0.096 + 0.120 * 0.1, 0.120 * 0.090  # [kg*m] of TREP, tables I and II
 START = np.array([0.5 * np.pi, 0.0])

@@ -7,8 +7,8 @@ import pytest
 from elastic_base_arms import elastic_base_arm, elastic_base_model
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.trace import trace
-from flexarm_core.reaction_null_space.velocity_law import Along, VelocityLaw, VelocityLawConfig
+from flexarm_core.reaction_null_space.reactionless.trace import trace
+from flexarm_core.reaction_null_space.reactionless.velocity_law import Along, VelocityLaw, VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 

@@ -10,8 +10,8 @@ from elastic_base_arms import elastic_base_model
 from scipy.integrate import solve_ivp
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.velocity_law import VelocityLaw, VelocityLawConfig
-from flexarm_core.reaction_null_space.velocity_law_poles import largest_stable_gain, velocity_law_poles
+from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLaw, VelocityLawConfig
+from flexarm_core.reaction_null_space.stability.velocity_law_poles import largest_stable_gain, velocity_law_poles
 from flexarm_core.types import ArmState
 
 M, D, K = 1.225, 0.05, 77.9218  # of TREP

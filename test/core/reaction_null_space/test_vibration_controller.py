@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.reaction_null_space.vibration_config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration_controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, CartesianReference
 

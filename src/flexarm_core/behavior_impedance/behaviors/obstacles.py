@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.arm_shape import ArmShape
+from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape
+from flexarm_core.behavior_impedance.avoidance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.avoidance.obstacles import obstacles_from_lists
+from flexarm_core.behavior_impedance.avoidance.proximity import Proximity
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.obstacle_guard import ObstacleGuard
-from flexarm_core.behavior_impedance.obstacles import obstacles_from_lists
-from flexarm_core.behavior_impedance.proximity import Proximity
 from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array

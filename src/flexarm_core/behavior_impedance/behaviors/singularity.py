@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.avoidance_force import avoidance_force
+from flexarm_core.behavior_impedance.avoidance.avoidance_force import avoidance_force
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
 from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.compiled import kernel

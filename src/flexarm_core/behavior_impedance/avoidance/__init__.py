@@ -1,0 +1,1 @@
+"""Distances between the arm and obstacles, and what keeps them."""

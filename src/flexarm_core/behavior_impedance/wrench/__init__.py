@@ -1,0 +1,1 @@
+"""Measured and commanded wrenches of the tool."""

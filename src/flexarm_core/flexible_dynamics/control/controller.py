@@ -1,0 +1,307 @@
+"""FlexibleController: joint reference and estimated state -> efforts of an arm that bends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from flexarm_core.entrance import finite
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.flexible_dynamics.control.force_correction import INFLUENCES, correct_forces
+from flexarm_core.flexible_dynamics.control.gain_check import (
+    GainCheck,
+    LoopConditions,
+    effort_limits,
+    workspace_postures,
+)
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.vibration_damping import (
+    VibrationDampingConfig,
+    damping_gains,
+    flexible_reference,
+    servo_gains,
+    servo_inertia,
+)
+from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
+
+LAWS = ("vibration_damping", "accelerations", "joint_pd")
+FADE_IN = 0.1  # [s] in which the damping comes into force beside the servos: the estimate has to settle first
+NEAR = 0.02  # [rad | m] from where the gains have been looked at: they need not be looked at again
+ERROR_SHARE = 0.5  # of the effort limits, that position errors may ask for: the rest is left to brake with
+
+
+@dataclass(frozen=True, slots=True)
+class FlexibleControllerConfig:
+    """Settings of the controller.
+
+    Attributes:
+        law: ``vibration_damping``: the reference is followed and what swings is damped; ``accelerations``: the joint
+            accelerations of the reference, plus servo where it has positions, happen exactly; ``joint_pd``: a servo a
+            joint with the rigid arm's weight, for comparison.
+        motion: gains, and what the damping strives for.
+        influence: how forces are corrected, see ``force_correction``.
+        tolerance: of the corrected accelerations, relative.
+        iterations: largest number of corrections a tick.
+        conditions: that gains must hold for: control period, delay, margins.
+        check_gains: whether gains that do not hold are refused.
+    """
+
+    law: str = "vibration_damping"
+    motion: VibrationDampingConfig = field(default_factory=VibrationDampingConfig)
+    influence: str = "exact"
+    tolerance: float = 1e-9
+    iterations: int = 10
+    conditions: LoopConditions = field(default_factory=LoopConditions)
+    check_gains: bool = True
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        if self.law not in LAWS:
+            raise ConfigError(f"law '{self.law}' is unknown; valid: {', '.join(LAWS)}")
+        if self.influence not in INFLUENCES:
+            raise ConfigError(f"influence '{self.influence}' is unknown; valid: {', '.join(INFLUENCES)}")
+        if not (self.tolerance > 0.0 and self.iterations >= 1):
+            raise ConfigError("tolerance must be > 0, iterations at least 1")
+
+
+class FlexibleController:
+    """One sample: reference, joints, modes -> joint reference with efforts."""
+
+    def __init__(
+        self, model: FlexibleModel, config: FlexibleControllerConfig, estimator: EstimatorConfig | None = None
+    ) -> None:
+        """Bind the controller to an arm.
+
+        Args:
+            model: the arm.
+            config: what to do; gains of 0 are derived from the model.
+            estimator: that flexible states come from, for the check of the gains; None: with its defaults.
+
+        Raises:
+            ConfigError: the gains do not hold; the message names the largest that do.
+        """
+        self.model, self._estimator, self._limit = model, estimator, effort_limits(model)
+        self._postures, self._start = workspace_postures(model), np.zeros((0, len(model.actuated)))
+        self._asked: FlexibleControllerConfig | None = None
+        self.configure(config)
+        self.reset()
+
+    def configure(self, config: FlexibleControllerConfig) -> None:
+        """Take other settings from the next sample on; takes a second where gains are derived or checked.
+
+        Raises:
+            ConfigError: the gains do not hold; nothing has changed then.
+        """
+        if config != self._asked:
+            self._settle(config)
+
+    def prepare(self, position: Array) -> None:
+        """Look at the gains where the arm is, too; gains that are derived may become smaller.
+
+        Args:
+            position: (n,) of the joints [rad | m].
+
+        Raises:
+            ConfigError: gains that are given do not hold there; nothing has changed then.
+        """
+        start, asked, before = finite("position", position, len(self.model.actuated))[None], self._asked, self._start
+        if before.size and np.abs(start - before).max() <= NEAR:
+            return
+        self._start = start
+        if asked is None or not _looks(asked):
+            return
+        try:
+            GainCheck(self.model, asked.conditions, self._estimator, start).settled(asked.law, self.config.motion)
+        except ConfigError:
+            try:
+                self._settle(asked)
+            except ConfigError:
+                self._start = before
+                raise
+
+    def _settle(self, config: FlexibleControllerConfig) -> None:
+        motion = config.motion
+        if _looks(config):
+            check = GainCheck(self.model, config.conditions, self._estimator, np.vstack((self._start, self._postures)))
+            motion = check.settled(config.law, motion)
+        self.config, self._asked = replace(config, motion=motion), config
+        self._gains: Array | None = None
+
+    def reset(self) -> None:
+        """Forget earlier samples."""
+        self._references: list[Array] = []
+        self._stamp: int | None = None
+        self._begun = 0
+        self._gains = None
+        self._designed = 0
+        self.iterations, self.discrepancy = 0, 0.0
+        self.limited = 1.0  # part of the demand that the last sample was answered with
+
+    def update(self, joints: ArmState, flexible: FlexibleState | None, reference: JointReference) -> JointReference:
+        """Efforts that answer one sample.
+
+        Args:
+            joints: measured joints; deflections of the base come from ``flexible`` where that has them.
+            flexible: estimate with the same stamp; not needed by ``joint_pd``.
+            reference: with position, velocity and acceleration, or for the law ``accelerations`` at least the last.
+
+        Raises:
+            InputError: missing or wrong input; nothing has changed then.
+        """
+        x, v = self._state(joints, flexible)
+        z, zd, zdd = self._wanted(reference, joints)
+        law = {"vibration_damping": self._damp, "accelerations": self._accelerate, "joint_pd": self._servo}
+        if self._stamp is None:
+            self._begun = joints.stamp
+        effort = self._within_limits(joints, law[self.config.law](joints, x, v, z, zd, zdd))
+        self._stamp = joints.stamp
+        return JointReference(joints.stamp, z, zd, zdd, effort)
+
+    def _damp(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
+        model, config = self.model, self.config
+        nominal = config.conditions.period
+        period = nominal if self._stamp is None else (joints.stamp - self._stamp) * 1e-9
+        if self._stamp is not None and not 0.0 < period <= 10.0 * nominal:
+            self._references, self._gains = [], None  # differences over a gap mean nothing
+            period, self._begun = nominal, joints.stamp
+        newest = flexible_reference(model, z, zd, zdd)
+        self._references = [*(self._references or [newest, newest]), newest][-3:]
+        before, last, x_r = self._references
+        v_r, a_r = (x_r - last) / period, (x_r - 2.0 * last + before) / period**2
+        if self._gains is None or (joints.stamp - self._designed) * 1e-9 >= config.motion.gain_period:
+            self._gains, self._designed = self._design(x), joints.stamp
+        specified = model.inverse_dynamics(x_r, v_r, a_r)
+        dx, dv = x - x_r, v - v_r
+        dx[model.actuated] *= self._near(x, dx[model.actuated])
+        gains, force = self._gains, (joints.stamp - self._begun) * 1e-9 / FADE_IN
+        if force < 1.0:
+            servo = servo_gains(model, x, config.motion)
+            gains = servo + force * (gains - servo)
+        feedback = gains @ np.concatenate((dx, dv))
+        efforts = np.zeros(len(model.hinge_names))
+        efforts[model.actuated] = specified[model.actuated]
+        meant = model.forward_dynamics(x_r, v_r, efforts)[model.actuated]
+        model.articulate(x, v)
+        response = model.response(np.arange(model.size))[model.actuated]
+        restoring = model.stiffness_matrix() @ dx + model.damping_matrix() @ dv
+        restoring[model.actuated] += feedback
+        return self._correct(specified[model.actuated], meant - response @ restoring)
+
+    def _design(self, x: Array) -> Array:
+        """Gains for a posture; where there are none, the newest ones, or the servos alone."""
+        try:
+            return damping_gains(self.model, x, self.config.motion, self.config.conditions.period)
+        except ValueError:  # no solution, or none that can be computed
+            return servo_gains(self.model, x, self.config.motion) if self._gains is None else self._gains
+
+    def _near(self, x: Array, error: Array) -> float:
+        """Part of the joints' position errors (n,) that is looked at: efforts to brake with must be left."""
+        asked = np.abs(self.config.motion.position_gain * servo_inertia(self.model, x) * error)
+        return float(min(1.0, (ERROR_SHARE * self._limit / np.maximum(asked, 1e-12)).min()))
+
+    def _accelerate(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
+        wanted = zdd + self._servo_demand(joints, x, z, zd)
+        self.model.articulate(x, v, step=self.config.conditions.period)
+        return self._correct(np.zeros(len(wanted)), wanted)
+
+    def _servo(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
+        model, at = self.model, self._unbent(joints)
+        total: Array = self._weight(joints) + servo_inertia(model, at) * (zdd + self._servo_demand(joints, at, z, zd))
+        return total
+
+    def _servo_demand(self, joints: ArmState, x: Array, z: Array, zd: Array) -> Array:
+        motion, error = self.config.motion, z - joints.position
+        near = self._near(x, error)
+        demand: Array = np.asarray(motion.position_gain) * near * error + np.asarray(motion.velocity_gain) * (
+            zd - joints.velocity
+        )
+        return demand
+
+    def _unbent(self, joints: ArmState) -> Array:
+        at = np.zeros(self.model.size)
+        at[self.model.actuated] = joints.position
+        return at
+
+    def _weight(self, joints: ArmState) -> Array:
+        """Efforts (n,) that hold the arm's weight, unbent."""
+        model, still = self.model, np.zeros(self.model.size)
+        weight: Array = model.inverse_dynamics(self._unbent(joints), still, still)[model.actuated]
+        return weight
+
+    def _within_limits(self, joints: ArmState, effort: Array) -> Array:
+        """As much of the demand, all joints alike, as the effort limits bear beside the arm's weight.
+
+        Clipping single efforts would turn the demand's direction, and with it what the arm does.
+
+        Raises:
+            InputError: an effort is not finite.
+        """
+        if not np.isfinite(effort).all():
+            raise InputError(
+                "efforts are not finite: the flexible state or the reference is beyond what can be computed"
+            )
+        self.limited = 1.0
+        if (np.abs(effort) <= self._limit).all():
+            return effort
+        weight = np.clip(self._weight(joints), -self._limit, self._limit)
+        demand = effort - weight
+        room = np.where(demand > 0.0, self._limit - weight, self._limit + weight)
+        self.limited = float(min(1.0, (room / np.maximum(np.abs(demand), 1e-12)).min()))
+        return weight + self.limited * demand
+
+    def _correct(self, specified: Array, wanted: Array) -> Array:
+        config = self.config
+        result = correct_forces(
+            self.model,
+            specified,
+            wanted,
+            influence=config.influence,
+            tolerance=config.tolerance,
+            iterations=config.iterations,
+        )
+        self.iterations, self.discrepancy = result.iterations, result.discrepancy
+        return result.effort
+
+    def _state(self, joints: ArmState, flexible: FlexibleState | None) -> tuple[Array, Array]:
+        model = self.model
+        x, v = np.zeros(model.size), np.zeros(model.size)
+        x[model.actuated], v[model.actuated] = joints.position, joints.velocity
+        if flexible is None:
+            if self.config.law != "joint_pd":
+                raise InputError(f"law '{self.config.law}' needs the flexible state")
+        elif flexible.stamp != joints.stamp:
+            raise InputError("joints and flexible state are of different stamps")
+        else:
+            x[model.elastic], v[model.elastic] = flexible.deflection, flexible.deflection_rate
+            x[model.modal], v[model.modal] = flexible.modal_position, flexible.modal_rate
+        if not (np.isfinite(x).all() and np.isfinite(v).all()):
+            raise InputError("joint or flexible state is not finite")
+        return x, v
+
+    def _wanted(self, reference: JointReference, joints: ArmState) -> tuple[Array, Array, Array]:
+        n = len(self.model.actuated)
+        given = {"position": reference.position, "velocity": reference.velocity, "acceleration": reference.acceleration}
+        if self.config.law == "accelerations":  # what is not given is not held
+            given = {
+                "position": joints.position if reference.position is None else reference.position,
+                "velocity": joints.velocity if reference.velocity is None else reference.velocity,
+                "acceleration": reference.acceleration,
+            }
+        for name, value in given.items():
+            if value is None:
+                raise InputError(f"joint reference has no {name}, which law '{self.config.law}' needs")
+            if value.shape != (n,) or not np.isfinite(value).all():
+                raise InputError(f"joint reference: {name} is {value}, expected {n} finite numbers")
+        position, velocity, acceleration = given.values()
+        assert position is not None and velocity is not None and acceleration is not None
+        return position, velocity, acceleration
+
+
+def _looks(config: FlexibleControllerConfig) -> bool:
+    """Whether the gains are to be checked, or to be derived."""
+    motion = config.motion
+    given = np.any(motion.position_gain) or np.any(motion.velocity_gain)
+    whole = given and (motion.effort_weight > 0.0 or config.law != "vibration_damping")
+    return config.check_gains or not whole

@@ -1,0 +1,315 @@
+"""Gains of the controller of an arm that bends: derived from the model where none are given, and checked.
+
+Gains hold if, at every posture that is looked at, the sampled loop of arm, estimator and law is stable for the arm as
+it is told and for arms that differ by the margins, with more modes than the controller knows; see ``sampled_loop``. And
+they must be quiet: at rest, noise on the measured velocities asks for no more than ``QUIET`` of any effort limit.
+
+Postures: the arm stretched, where it starts, if that is known, some drawn within the joint limits, and of many more
+those where the servos are quickest: where ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
+
+Derived servos: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``, both
+smaller where that does not hold. ``D`` is what a joint moves at once, before the links have bent; ``D /
+H_d`` is small where a light hub carries a long link, and a
+damper of ``H_d k_d`` is unstable beyond ``2 D / t`` when sampled with a period ``t``, sooner with ``d`` periods of
+delay. Derived ``effort_weight``: the smallest, in steps of 3, that holds, times 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.control.sampled_loop import (
+    Error,
+    Estimate,
+    SampledArm,
+    richer_model,
+    sampled_arm,
+    sampled_loop,
+)
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.vibration_damping import (
+    VibrationDampingConfig,
+    damping_gains,
+    servo_gains,
+)
+from flexarm_core.types import Array
+
+STIFFEST = (400.0, 40.0)  # [1/s^2], [1/s] servo gains that are derived at most
+FEEDBACK = (0.3, 1.25)  # factors on the gains that must hold too: demand at its limit, efforts larger than told
+GROWTH = 1e-6  # of a spectral radius, that counts as none: states of rest are multiple eigenvalues 1
+QUIET = 0.01  # of an effort limit, root mean square: five standard deviations are 5 %
+POSTURES = 5  # drawn
+QUICKEST = 3  # of those that are drawn
+DRAWN = 200
+BENT = 1e-3  # strain at which the estimator is looked at beside that of the unbent arm
+STEP = 3.0  # between two effort weights that are tried
+WEIGHTS = (1e-3, 1e9)  # [s^2] effort weights that are tried
+DIGITS = 0.02  # relative, to which the largest gains are found
+LEAST = 1e-3  # part of the gains that are asked for, below which none are searched
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConditions:
+    """What gains must hold for.
+
+    Attributes:
+        period: of the samples [s].
+        delay: from the sensors to the motors, 0 only where a sample is answered within no time at all; rounded up to
+            whole periods [s].
+        stiffness_margin: by which links and base may be softer or stiffer than told, a ratio.
+        mass_margin: by which all masses may be smaller or larger than told, a ratio.
+        velocity_noise: standard deviation of a measured joint velocity [rad/s | m/s].
+    """
+
+    period: float = 0.001
+    delay: float = 0.0
+    stiffness_margin: float = 0.2
+    mass_margin: float = 0.1
+    velocity_noise: float = 1e-3
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        if not (np.isfinite(self.period) and self.period > 0.0):
+            raise ConfigError(f"period must be > 0, got {self.period}")
+        if not (np.isfinite(self.delay) and 0.0 <= self.delay <= 100.0 * self.period):
+            raise ConfigError(f"delay must lie in 0 to 100 periods, got {self.delay} s at {1.0 / self.period:g} Hz")
+        for name in ("stiffness_margin", "mass_margin"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ConfigError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
+        if not (np.isfinite(self.velocity_noise) and self.velocity_noise >= 0.0):
+            raise ConfigError(f"velocity_noise must be >= 0, got {self.velocity_noise}")
+
+    @property
+    def late(self) -> int:
+        """Delay in periods."""
+        return math.ceil(self.delay / self.period - 1e-6)
+
+    def errors(self) -> Iterator[Error]:
+        """The arms that could be there, the one that is told first."""
+        soft, stiff = 1.0 - self.stiffness_margin, 1.0 + self.stiffness_margin
+        light, heavy = 1.0 - self.mass_margin, 1.0 + self.mass_margin
+        corners = ((1.0, 1.0), (soft, 1.0), (stiff, 1.0), (soft, heavy), (stiff, light), (1.0, light), (1.0, heavy))
+        yield from (Error(stiffness, mass) for stiffness, mass in dict.fromkeys(corners))
+        yield from (Error(feedback=feedback) for feedback in FEEDBACK)
+
+    def __str__(self) -> str:
+        """For people: ``a delay of 2 ms at 500 Hz``."""
+        return f"a delay of {1e3 * self.delay:.3g} ms at {1.0 / self.period:.4g} Hz"
+
+
+class GainCheck:
+    """Looks at gains of one arm under one set of conditions."""
+
+    def __init__(
+        self,
+        model: FlexibleModel,
+        conditions: LoopConditions,
+        estimator: EstimatorConfig | None = None,
+        postures: Array | None = None,
+    ) -> None:
+        """Look at an arm.
+
+        Args:
+            model: that is told.
+            conditions: that gains must hold for.
+            estimator: that the laws rely on; None: with its defaults.
+            postures: (count, n) that are looked at; None: some all over the workspace.
+        """
+        self._told, self._true, self._conditions = model, richer_model(model), conditions
+        self._estimator = EstimatorConfig() if estimator is None else estimator
+        self._limit = effort_limits(model)
+        self._postures = workspace_postures(model) if postures is None else postures
+        self._arms: dict[tuple[int, float, float], SampledArm] = {}
+        self._estimates: dict[int, tuple[Estimate, ...]] = {}
+        self._designed: tuple[object, Array] = (None, np.zeros(0))  # the newest gains, and what they are of
+
+    def settled(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
+        """Gains of a law, derived where they are 0, that hold.
+
+        Raises:
+            ConfigError: gains that are given do not hold; the message names the largest that do.
+        """
+        servo_law = "joint_pd" if law == "vibration_damping" else law  # its servos must hold alone too
+        if np.any(motion.position_gain) or np.any(motion.velocity_gain):
+            if fault := self.fault(servo_law, motion):
+                raise ConfigError(self._refused_servos(servo_law, motion, fault))
+        else:
+            motion = self._derived_servos(servo_law, motion)
+        if law != "vibration_damping":
+            return motion
+        if motion.effort_weight == 0.0:
+            least = self._least_weight(replace(motion, effort_weight=WEIGHTS[0]), STEP)
+            return replace(motion, effort_weight=min(STEP * least, WEIGHTS[1]))
+        if fault := self.fault(law, motion):
+            least = self._least_weight(motion, 1.0 + DIGITS)
+            raise ConfigError(
+                f"effort_weight {motion.effort_weight:g} does not hold {fault}: the smallest that does is {least:.3g};"
+                " 0 chooses one"
+            )
+        return motion
+
+    def fault(self, law: str, motion: VibrationDampingConfig) -> str:
+        """Where gains do not hold, for people; empty: they hold everywhere."""
+        for number, posture in enumerate(self._postures):
+            for error in self._conditions.errors():
+                if fault := self._fault_at(law, motion, number, error):
+                    return f"{fault}, at joint positions {np.round(posture, 2).tolist()}"
+        return ""
+
+    def _fault_at(self, law: str, motion: VibrationDampingConfig, number: int, error: Error) -> str:
+        told, conditions = self._told, self._conditions
+        unstable = f"{error}, {conditions}"
+        x = np.zeros(told.size)
+        x[told.actuated] = self._postures[number]
+        if self._designed[0] != (law, motion, number):
+            try:
+                self._designed = ((law, motion, number), law_gains(told, x, law, motion, conditions.period))
+            except ValueError:  # no solution, or none that can be computed
+                return unstable
+        gains = self._designed[1]
+        key = (number, error.stiffness, error.mass)
+        if key not in self._arms:
+            self._arms[key] = sampled_arm(self._true, self._postures[number], conditions.period, error)
+        for estimate in self._estimates_at(law, number, x):
+            loop = sampled_loop(told, self._arms[key], gains, estimate, conditions.late, error.feedback)
+            if loop.spectral_radius > 1.0 + GROWTH:
+                return unstable
+            if error == Error() and conditions.velocity_noise > 0.0:
+                share = float((loop.rest_effort * conditions.velocity_noise / self._limit).max())
+                if share > QUIET:
+                    return (
+                        f"at rest, where noise of {conditions.velocity_noise:g} rad/s asks for {100.0 * share:.2g} % of"
+                        f" an effort limit (root mean square; {100.0 * QUIET:g} % is the most)"
+                    )
+        return ""
+
+    def _estimates_at(self, law: str, number: int, x: Array) -> tuple[Estimate | None, ...]:
+        if law == "joint_pd":
+            return (None,)
+        if number not in self._estimates:
+            told, config, period = self._told, self._estimator, self._conditions.period
+            self._estimates[number] = tuple(Estimate(told, x, config, period, bent) for bent in (0.0, BENT))
+        return self._estimates[number]
+
+    def _derived_servos(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
+        told, true, conditions = self._told, self._true, self._conditions
+        light = np.full(len(told.actuated), np.inf)
+        for posture in self._postures:
+            x, bent = np.zeros(told.size), np.zeros(true.size)
+            x[told.actuated], bent[true.actuated] = posture, posture
+            at_once = 1.0 / np.diag(np.linalg.inv(true.mass_matrix(bent)))[true.actuated]
+            light = np.minimum(light, at_once / np.diag(told.mass_matrix(x))[told.actuated])
+        damping = light / (conditions.period * (1.0 + 2.0 * conditions.late))
+        for _ in range(20):
+            k_d = np.minimum(STIFFEST[1], damping)
+            k_p = np.minimum(STIFFEST[0], 0.5 * k_d**2)
+            motion = replace(motion, position_gain=tuple(map(float, k_p)), velocity_gain=tuple(map(float, k_d)))
+            if not (fault := self.fault(law, motion)):
+                return motion
+            damping = k_d / 1.5
+        raise ConfigError(
+            f"law {law}: no gains hold {fault}; take another law, a shorter delay, a higher rate or smaller margins"
+        )
+
+    def _least_weight(self, motion: VibrationDampingConfig, step: float) -> float:
+        """Smallest effort weight, in steps from the one that is given, that holds at every posture.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        weight = motion.effort_weight
+        for number in range(len(self._postures)):
+            for error in self._conditions.errors():
+                below = weight
+                while self._fault_at("vibration_damping", replace(motion, effort_weight=weight), number, error):
+                    below, weight = weight, STEP * weight
+                    if weight > WEIGHTS[1]:
+                        raise ConfigError(f"no effort_weight holds {error}, {self._conditions}: give smaller margins")
+                while weight > step * below:
+                    middle = math.sqrt(below * weight)
+                    if self._fault_at("vibration_damping", replace(motion, effort_weight=middle), number, error):
+                        below = middle
+                    else:
+                        weight = middle
+        return weight
+
+    def _refused_servos(self, law: str, motion: VibrationDampingConfig, fault: str) -> str:
+        """Why gains that are given do not hold, with the largest in their proportion that do."""
+        good, bad = LEAST, 1.0
+        given = f"position_gain {_said(motion.position_gain)} and velocity_gain {_said(motion.velocity_gain)}"
+        asked = f"{given} do not hold {fault}"
+        if self.fault(law, _slower(motion, good)):
+            return f"law {law}: {asked}, nor do smaller ones; give smaller margins, or another law"
+        while bad > (1.0 + DIGITS) * good:
+            middle = math.sqrt(good * bad)
+            good, bad = (good, middle) if self.fault(law, _slower(motion, middle)) else (middle, bad)
+        most = _slower(motion, good)
+        named = f"{_said(most.position_gain)} and {_said(most.velocity_gain)}"
+        return f"{asked}: the largest that do are {named}; 0 and 0 choose some"
+
+
+def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDampingConfig, period: float) -> Array:
+    """Gains (n, 2 (h + K)) of a law on ``[dx; dxd]``, linear about a posture.
+
+    Raises:
+        ValueError: there are none that can be computed.
+    """
+    if law == "joint_pd":
+        return servo_gains(model, x, motion)
+    if law == "vibration_damping":
+        return damping_gains(model, x, motion, period)
+    K, C, joints, t = model.stiffness_matrix(), model.damping_matrix(), model.actuated, period
+    response = np.linalg.inv(model.mass_matrix(x) + 0.5 * t * C + 0.25 * t * t * K)[joints]
+    rows, wanted = np.arange(len(joints)), np.hstack((response @ K, response @ (0.5 * t * K + C)))
+    wanted[rows, joints] += motion.position_gain
+    wanted[rows, model.size + joints] += motion.velocity_gain
+    gains: Array = np.linalg.solve(response[:, joints], wanted)
+    return gains
+
+
+def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingConfig:
+    """Servos of the same damping ratio, with a bandwidth that is a factor lower; digits that are said must hold."""
+    position, velocity = (
+        tuple(float(f"{part * gain:.4g}") for gain in np.atleast_1d(gains))
+        for part, gains in ((factor**2, motion.position_gain), (factor, motion.velocity_gain))
+    )
+    return replace(motion, position_gain=position, velocity_gain=velocity)
+
+
+def _said(gains: float | tuple[float, ...]) -> str:
+    """For people: one number where all joints have the same."""
+    texts = list(dict.fromkeys(f"{gain:.4g}" for gain in np.atleast_1d(gains)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(f'{gain:.4g}' for gain in np.atleast_1d(gains))}]"
+
+
+def effort_limits(model: FlexibleModel) -> Array:
+    """(n,) of the actuated joints; inf where there is none."""
+    limits = [model.description.joints[name].effort_limit for name in model.description.actuated]
+    return np.array([limit if limit > 0.0 else np.inf for limit in limits])
+
+
+def workspace_postures(model: FlexibleModel) -> Array:
+    """(count, n) postures within the joint limits that stand for all of them, always the same."""
+    joints = [model.description.joints[name] for name in model.description.actuated]
+    lower, upper = (
+        np.clip(np.nan_to_num([getattr(joint, side) for joint in joints], posinf=np.pi, neginf=-np.pi), -np.pi, np.pi)
+        for side in ("lower", "upper")
+    )
+    drawn = np.random.default_rng(0).uniform(lower, upper, (DRAWN, len(joints)))
+    quickness = [_quickness(model, posture) for posture in drawn[POSTURES:]]
+    quickest = drawn[POSTURES:][np.argsort(quickness)[-QUICKEST:]]
+    return np.vstack((np.clip(0.0, lower, upper), drawn[:POSTURES], quickest))
+
+
+def _quickness(model: FlexibleModel, posture: Array) -> float:
+    """By how much the quickest combination of joints moves quicker than their servos count on."""
+    x, joints = np.zeros(model.size), model.actuated
+    x[joints] = posture
+    M = model.mass_matrix(x)
+    return float(np.abs(np.linalg.eigvals(np.linalg.inv(M)[np.ix_(joints, joints)] * np.diag(M)[joints])).max())

@@ -1,0 +1,1 @@
+"""The estimator of modes and base deflection, and its measurements."""

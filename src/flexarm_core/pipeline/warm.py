@@ -1,0 +1,201 @@
+"""Compiles the compiled functions into Numba's cache beside the sources: ``python -m flexarm_core.pipeline.warm``.
+
+Numba renews a cached function when its own file changes, not when a function that it calls does. Whatever is older than
+the newest of them is therefore removed first.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from flexarm_core.base_wrench.gravity_regressor import GravityRegressor
+from flexarm_core.base_wrench.gravity_table import GravityTable
+from flexarm_core.base_wrench.link_heights import LinkHeights
+from flexarm_core.base_wrench.motion_filter import MotionFilter
+from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
+from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
+from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.avoidance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.behavior import Arm
+from flexarm_core.behavior_impedance.warm_up import load_compiled
+from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench
+from flexarm_core.flexible_dynamics import integration, recursion
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.ik_redundancy.config import RedundancyConfig
+from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
+from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.ik_redundancy.solver import RedundancySolver
+from flexarm_core.ik_redundancy.step import RedundancyStep
+from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
+from flexarm_core.pipeline import whole_reference
+from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
+from flexarm_core.reaction_null_space.vibration.config import LAWS, REALISATIONS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.gain import vibration_gain
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import ArmState, CartesianReference
+
+TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base">
+    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <joint name="under" type="fixed"><parent link="world"/><child link="base"/></joint>
+  <joint name="first" type="continuous"><parent link="base"/><child link="inner"/><axis xyz="0 0 1"/></joint>
+  <link name="inner"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <joint name="second" type="continuous">
+    <parent link="inner"/><child link="outer"/><origin xyz="1 0 0"/><axis xyz="0 0 1"/>
+  </joint>
+  <link name="outer"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <ros2_control name="two_links" type="system">
+    <joint name="first"><command_interface name="effort"/></joint>
+    <joint name="second"><command_interface name="effort"/></joint>
+    <sensor name="tool_ft_sensor"><state_interface name="force.x"/><param name="frame_id">outer</param></sensor>
+    <sensor name="base_ft_sensor"><state_interface name="force.x"/><param name="frame_id">base</param></sensor>
+  </ros2_control>
+  <flexibility>
+    <flexible_link name="inner"><beam length="1" EIz="100" rho_A="1" modes_y="1"/></flexible_link>
+    <flexible_link name="outer"><beam length="1" EIz="100" rho_A="1" modes_y="1"/></flexible_link>
+  </flexibility>
+</robot>"""
+
+ON_A_SPRING = TWO_LINKS.replace(
+    'under" type="fixed"><parent link="world"/><child link="base"/>',
+    'under" type="prismatic"><parent link="world"/><child link="base"/><axis xyz="1 0 0"/>'
+    '<limit lower="-1" upper="1" effort="1" velocity="1"/>',
+).replace("<flexibility>", '<flexibility><elastic_joint name="under" stiffness="100" damping="1"/>')
+
+
+def remove_stale(*folders: Path) -> int:
+    """Remove cached functions older than the newest source that has some, in any folder; how many files went.
+
+    Args:
+        folders: whose functions call each other.
+    """
+    cached = [path for folder in folders for kind in ("nbi", "nbc") for path in folder.glob(f"__pycache__/*.{kind}")]
+    sources = {path.parents[1] / f"{path.name.split('.')[0]}.py" for path in cached}
+    newest = max((path.stat().st_mtime for path in sources if path.is_file()), default=0.0)
+    stale = [path for path in cached if path.stat().st_mtime < newest]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return len(stale)
+
+
+def compile_dynamics() -> None:
+    """Call every compiled function of the flexible dynamics once, with the types that the model gives it."""
+    model = FlexibleModel(TWO_LINKS)
+    x, v, effort = np.zeros(model.size), np.zeros(model.size), np.zeros(len(model.hinge_names))
+    acceleration = model.forward_dynamics(x, v, effort, {("outer", 1): np.zeros(6)})
+    model.response(model.actuated)
+    model.inverse_dynamics(x, v, acceleration)
+    model.mass_matrix(x)
+    model.energy(x, v)
+    model.frame_motion("outer", x, v, acceleration)
+    recursion.forward_dynamics(*model.arrays, x, v, effort, acceleration)
+    for steps in (integration.runge_kutta, integration.implicit_midpoint):
+        steps(*model.arrays, x, v, effort, 1e-4, 1, np.empty((6, model.size)))
+
+
+def compile_redundancy() -> None:
+    """Call every compiled function of the redundancy resolution once."""
+    chain = build_chain(parse_robot_description(TWO_LINKS))
+    n = chain.n
+    limits = MotionLimits(np.full(n, -1.0), np.full(n, 1.0), np.full(n, 1.0), np.full(n, 1.0))
+    p, R = chain.pose(np.full(n, 0.5))
+    for method in ("orthogonalisation", "damped_least_squares"):
+        solver = RedundancySolver(chain, limits, RedundancyConfig(method=method))
+        solver.begin(np.full(n, 0.5))
+        solver.update(p, R)
+    RedundancyStep(np.ones(n), [[0]]).solve(np.ones((6, n)), np.ones(6), np.ones(n))
+    plan, q = RedundancyConfig().plan(n), np.full(n, 0.4)
+    reach(chain.links, limits.table(), plan, p, R, q.copy(), 1.0, 1.0, np.ones((2, 6)), np.zeros(track_size(n)), q)
+    pose_errors(chain.links, q[None], p[None], R[None], np.empty((1, 6)))
+    InverseKinematics(chain, limits.lower, limits.upper).solve(p, R, q)
+
+
+def compile_impedance() -> None:
+    """Let every kind of behaviour make some samples, and a guard say what is near."""
+    description = parse_robot_description(TWO_LINKS)
+    chain = build_chain(description)
+    limits = MotionLimits(np.full(2, -9.0), np.full(2, 9.0), np.full(2, 1.0), np.full(2, 9.0))
+    shape = build_arm_shape(description, chain)
+    ObstacleGuard(shape, chain, limits).least_distance(np.zeros(2))
+    load_compiled(Arm(chain, shape, limits))
+
+
+def compile_base_wrench() -> None:
+    """Call every compiled function of the base wrench once."""
+    description, two = parse_robot_description(TWO_LINKS), np.zeros(2)
+    bodies = build_sensed_bodies(description)
+    LinkHeights(description, bodies, 0.0)
+    dynamics, gravity = SensorDynamics(bodies), (0.0, 0.0, -9.81)
+    GravityTable.from_model(dynamics).wrench(two)
+    GravityRegressor(bodies, gravity).matrices(np.zeros((1, 2)))
+    motion, loop = MotionFilter([True, True], 1.0, 1.0), TorqueLoop(np.ones(2), TorqueLoopConfig())
+    for stamp in (0, 1_000_000):
+        motion.update(stamp, two, two)
+        loop.update(two, 1e-3)
+
+
+def compile_pipeline() -> None:
+    """Build what calls its compiled functions then: gate, tool wrench, references of all joints."""
+    model = ArmModel(ON_A_SPRING)
+    one = np.ones(model.n)
+    HardwareGate(model, JointLimits(-one, one, one, one, one, one), HardwareGateConfig())
+    still, none = np.zeros(model.n), np.zeros(model.m)
+    model.wrench_on_base(ArmState(0, still, still, none, none), still, none)
+    ToolWrench(model.description, build_chain(model.description), "tool_ft_sensor")
+    whole_reference.load_compiled()
+
+
+def compile_reaction_null_space() -> None:
+    """Let every law make a sample, with and without joint servos, and trace a path."""
+    model = ArmModel(ON_A_SPRING, gravity=(0.0, 0.0, 0.0))
+    one, none = np.ones(model.m), np.zeros(model.m)
+    state = ArmState(0, np.full(model.n, 0.5), np.zeros(model.n), none, none)
+    tool = model.tool_kinematics(state, model.base_frame)
+    still = np.zeros(6)
+    reference = CartesianReference(0, model.base_frame, tool.position, tool.rotation, still, still, np.arange(6) < 1)
+    for chosen in (("all",), ("auto",)):
+        selection = BaseSelection(model, chosen)
+        for law in LAWS:
+            for realisation in REALISATIONS:
+                config = VibrationControllerConfig(law, realisation=realisation)
+                VibrationController(model, config, selection).update(state, reference)
+    vibration_gain(np.eye(1), np.eye(1), 0.5)
+    damped_inverse(np.eye(2)[:1], 1e-3, 1e-3)
+    servo_inertia(model.blocks(state), one[None])
+
+
+def main() -> None:
+    """Renew the cache and say how long it took."""
+    began = time.perf_counter()
+    # Not resolved: where sources are linked to, the cache lies beside the links.
+    here = Path(__file__).parent
+    kinematics = (
+        here / "ik_redundancy",
+        here / "behavior_impedance",
+        here / "behavior_impedance/behaviors",
+        here / "reaction_null_space",
+    )
+    removed = remove_stale(here / "flexible_dynamics") + remove_stale(*kinematics) + remove_stale(here / "base_wrench")
+    compile_dynamics()
+    compile_redundancy()
+    compile_impedance()
+    compile_base_wrench()
+    compile_pipeline()
+    compile_reaction_null_space()
+    print(f"compiled in {time.perf_counter() - began:.1f} s, {removed} stale files removed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Motions between two postures that leave the base quiet."""

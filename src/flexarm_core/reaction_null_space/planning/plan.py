@@ -1,0 +1,175 @@
+"""ReactionPlan: a motion of the joints from rest to rest, and what it does to the base."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from flexarm_core.path.joint_trajectory import JointTrajectory
+from flexarm_core.path.line import fifth_order
+from flexarm_core.reaction_null_space.coupling.base_response import base_response, peak_energy
+from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMotions
+from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
+from flexarm_core.types import ArmState, Array, JointReference
+
+INTERVAL = 0.01  # [s] at most, between two samples of a plan
+AFTER = 1.0  # [s] for which the base is watched when the joints are at rest again
+
+
+@dataclass(frozen=True, slots=True)
+class ReactionPlan:
+    """A motion of the joints, sampled at even times; between the samples quintics with continuous acceleration.
+
+    Reactions are those of the selected motions of the base, weighed so that one that were constant would store the
+    energy ``1/2 |r|^2``; see :class:`~flexarm_core.reaction_null_space.reactionless.motions.ReactionlessMotions`.
+
+    Attributes:
+        kind: ``line``: the tool moves straight, ``free``: it leaves the line between start and goal.
+        joint_names: (n,).
+        times: (t,) from 0 on [s].
+        positions, velocities, accelerations: (t, n) [rad | m] and their derivatives by time.
+        tool_positions: (t, 3) in the base link's frame [m].
+        reactions: (t, k) [sqrt(J)].
+        tool_sigma: (t,) smallest singular value of ``Jbar`` [m].
+        coupling_conditioning: (t,) smallest over largest singular value of the coupling.
+        peak_energy: largest elastic energy of the base during the motion and for 1 s after it, as predicted [J]; with
+            weight, of what the base deflects from where it hung at the start.
+        straight_energy: the same if the tool were led straight from the same posture by resolved acceleration [J].
+    """
+
+    kind: str
+    joint_names: tuple[str, ...]
+    times: Array
+    positions: Array
+    velocities: Array
+    accelerations: Array
+    tool_positions: Array
+    reactions: Array
+    tool_sigma: Array
+    coupling_conditioning: Array
+    peak_energy: float
+    straight_energy: float
+
+    @property
+    def duration(self) -> float:
+        """[s]."""
+        return float(self.times[-1])
+
+    @property
+    def peak_reaction(self) -> float:
+        """Largest norm of the reaction [sqrt(J)]."""
+        return float(np.linalg.norm(self.reactions, axis=1).max())
+
+    @property
+    def rms_reaction(self) -> float:
+        """Root of the mean square of the reaction over the motion [sqrt(J)]."""
+        return float(np.sqrt((self.reactions**2).sum(axis=1).mean()))
+
+    @property
+    def deflection_ratio(self) -> float:
+        """Root of the peak elastic energy relative to that of resolved acceleration, as predicted."""
+        return float(np.sqrt(self.peak_energy / self.straight_energy)) if self.straight_energy > 0.0 else np.inf
+
+    def trajectory(self) -> JointTrajectory:
+        """The motion as a function of time."""
+        return JointTrajectory(
+            self.positions[0], self.times.tolist(), self.positions, self.velocities, self.accelerations
+        )
+
+    def sample(self, stamp: int, time: float) -> JointReference:
+        """Joint reference at a time [s] since the start, with a stamp [ns]; at rest before and after.
+
+        Where many are needed, take :meth:`trajectory` once.
+        """
+        return self.trajectory().sample(stamp, time)
+
+
+@dataclass(frozen=True, slots=True)
+class MotionLoads:
+    """What a motion along a joint path asks of joints and base, at even times.
+
+    Attributes:
+        times: (t,) [s].
+        positions, velocities, accelerations: (t, n).
+        blocks: of the equation of motion, one a time.
+        loads: (t, m) reactions on the base ``-(H_bm qdd + dH_bm qd)``, and by how much weight loads it otherwise than
+            at the start [N | N*m].
+        peak_energy: largest elastic energy of the base during the motion and for 1 s after it [J].
+    """
+
+    times: Array
+    positions: Array
+    velocities: Array
+    accelerations: Array
+    blocks: list[DynamicsBlocks]
+    loads: Array
+    peak_energy: float
+
+
+def loads_along(model: ArmModel, path: BSpline, duration: float) -> MotionLoads:
+    """Move along a joint path by the fifth-order law, and predict how the base swings.
+
+    Args:
+        model: the arm.
+        path: joint positions by a coordinate from 0 to 1.
+        duration: of the motion [s].
+    """
+    none, (first, second) = np.zeros(model.m), (path.derivative(order) for order in (1, 2))
+    times = np.linspace(0.0, duration, int(np.ceil(duration / INTERVAL)) + 1)
+    law = np.array([fifth_order(time, duration) for time in times])
+    s, rate, second_rate = law[:, 0], law[:, 1:2], law[:, 2:3]
+    positions, along = path(s), first(s)
+    velocities, accelerations = along * rate, along * second_rate + second(s) * rate**2
+    blocks = [model.blocks(ArmState(0, q, qd, none, none)) for q, qd in zip(positions, velocities, strict=True)]
+    weight = blocks[0].c_b  # at rest
+    loads = np.array([weight - each.H_bm @ qdd - each.c_b for each, qdd in zip(blocks, accelerations, strict=True)])
+    inertias, interval = np.array([each.H_b for each in blocks]), float(times[1])
+    rest = int(np.ceil(AFTER / interval))
+    deflections = base_response(
+        model,
+        np.concatenate((inertias, np.repeat(inertias[-1:], rest, axis=0))),
+        np.concatenate((loads, np.zeros((rest, model.m)))),
+        interval,
+    )
+    energy = peak_energy(model, deflections)
+    return MotionLoads(times, positions, velocities, accelerations, blocks, loads, energy)
+
+
+def plan_along(
+    motions: ReactionlessMotions, kind: str, path: BSpline, duration: float, straight_energy: float
+) -> ReactionPlan:
+    """Move along a joint path by the fifth-order law, and judge what that does.
+
+    Args:
+        motions: of the arm.
+        kind: of the plan.
+        path: joint positions by a coordinate from 0 to 1.
+        duration: of the motion [s].
+        straight_energy: for comparison [J].
+    """
+    model, none = motions.model, np.zeros(motions.model.m)
+    moved = loads_along(model, path, duration)
+    tools, reactions, conditioning = [], [], []
+    for q, qd, blocks, load in zip(moved.positions, moved.velocities, moved.blocks, moved.loads, strict=True):
+        space = motions.at(q)
+        rows = motions.weighed_rows(motions.selection.at(blocks, 0.0, 1.0).rows)
+        reactions.append(rows @ load)
+        conditioning.append((space.tool_sigma[-1], space.coupling_conditioning))
+        tools.append(model.tool_kinematics(ArmState(0, q, qd, none, none), model.base_frame).position)
+    sigma, coupling_conditioning = np.array(conditioning).T
+    return ReactionPlan(
+        kind=kind,
+        joint_names=tuple(model.joint_names),
+        times=moved.times,
+        positions=moved.positions,
+        velocities=moved.velocities,
+        accelerations=moved.accelerations,
+        tool_positions=np.array(tools),
+        reactions=np.array(reactions),
+        tool_sigma=sigma,
+        coupling_conditioning=coupling_conditioning,
+        peak_energy=moved.peak_energy,
+        straight_energy=straight_energy,
+    )

@@ -1,0 +1,77 @@
+"""Plans on disk: ``.npz`` with the arrays of a :class:`ReactionPlan`, the robot and its joints."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.array_file import ArrayFile
+from flexarm_core.entrance import finite, number
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.reaction_null_space.planning.plan import ReactionPlan
+from flexarm_core.robot.arm_model import ArmModel
+
+NAMES = tuple(field.name for field in fields(ReactionPlan))
+NUMBERS = tuple(name for name in NAMES if name not in ("kind", "joint_names", "peak_energy", "straight_energy"))
+JOINT_ROWS = ("positions", "velocities", "accelerations")
+ROUNDING = 1e-6  # share by which a planned velocity may exceed a limit that the planner kept
+
+
+def save_plan(plan: ReactionPlan, file: str | Path, robot: str) -> None:
+    """Write a plan of a robot of this name."""
+    arrays: dict[str, Any] = {name: np.array(getattr(plan, name)) for name in NAMES}
+    with open(file, "wb") as stream:
+        np.savez(stream, robot=np.array(robot), **arrays)
+
+
+def load_plan(file: str | Path, model: ArmModel) -> ReactionPlan:
+    """Read a plan of this arm.
+
+    Raises:
+        ConfigError: no such file, not a plan, of another robot or other joints, beyond this arm's position or
+            velocity limits.
+    """
+    archive = ArrayFile(file, "plan")
+    missing = archive.lacking(("robot", *NAMES))
+    if missing:
+        raise ConfigError(f"plan '{file}' lacks {', '.join(missing)}")
+    arrays = archive.load()
+    try:
+        for name in NUMBERS:
+            arrays[name] = finite(name, arrays[name], *arrays[name].shape)
+        energies = {name: number(name, arrays[name]) for name in ("peak_energy", "straight_energy")}
+    except (InputError, TypeError) as error:
+        raise ConfigError(f"plan '{file}': {error}") from error
+    robot, joints = str(arrays["robot"]), tuple(str(name) for name in np.atleast_1d(arrays["joint_names"]))
+    for what, found, valid in (
+        ("robot", robot, model.description.name),
+        ("joints", joints, tuple(model.joint_names)),
+    ):
+        if found != valid:
+            raise ConfigError(f"plan '{file}' is of the {what} {found}, not of {valid}")
+    times = arrays["times"]
+    rows = {name: arrays[name] for name in JOINT_ROWS}
+    good = times.ndim == 1 and len(times) > 1 and all(row.shape == (len(times), model.n) for row in rows.values())
+    if not good or (np.diff(times) <= 0.0).any():
+        raise ConfigError(f"plan '{file}': times must rise, and {', '.join(JOINT_ROWS)} be ({len(times)}, {model.n})")
+    short = [name for name in NUMBERS if arrays[name].shape[:1] != times.shape]
+    if short:
+        raise ConfigError(f"plan '{file}': {', '.join(short)} must have {len(times)} rows, one a time")
+    beyond = ((rows["positions"] < model.lower) | (rows["positions"] > model.upper)).any(axis=0)
+    if beyond.any():
+        raise ConfigError(f"plan '{file}' leaves the limits of joint '{model.joint_names[int(beyond.argmax())]}'")
+    fast = (np.abs(rows["velocities"]) > model.velocity_limit * (1.0 + ROUNDING)).any(axis=0)
+    if fast.any():
+        joint = int(fast.argmax())
+        most, limit = np.abs(rows["velocities"][:, joint]).max(), model.velocity_limit[joint]
+        raise ConfigError(
+            f"plan '{file}' moves joint '{model.joint_names[joint]}' at {most:.4g}, its limit is {limit:.4g}"
+        )
+    values: dict[str, Any] = {name: arrays[name] for name in NAMES} | {
+        "kind": str(arrays["kind"]),
+        "joint_names": joints,
+    }
+    return ReactionPlan(**(values | energies))

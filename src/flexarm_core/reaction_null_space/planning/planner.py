@@ -1,0 +1,306 @@
+"""ReactionPlanner: joint motions between two tool positions that leave the base at rest, all its directions together.
+
+The tool is free between start and goal
+(:class:`~flexarm_core.reaction_null_space.reactionless.free_search.FreeSearch`), or is led along the straight line
+between them by the reactionless law (``qd = Jbar^+ v``), from the start posture that serves it best: the
+selected motions of the base are then at rest, and the momentum goes to the others.
+
+The arm moves from rest to rest in a given time. Where the arm has weight, the base begins in equilibrium under it, and
+what counts is by how much its load changes on the way; the straight line leaves it out of account until it is judged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from scipy.interpolate import BSpline, make_interp_spline
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
+from flexarm_core.reaction_null_space.planning.plan import ReactionPlan, loads_along, plan_along
+from flexarm_core.reaction_null_space.reactionless.free_search import FreeSearch
+from flexarm_core.reaction_null_space.reactionless.guided_motion import (
+    LineAttempt,
+    ToolLine,
+    follow_guides,
+    follow_line,
+)
+from flexarm_core.reaction_null_space.reactionless.line_search import FASTEST_RATE, LineSearch
+from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMotions
+from flexarm_core.reaction_null_space.reactionless.resolved_line import resolved_line
+from flexarm_core.reaction_null_space.reactionless.tool_postures import ToolPostures
+from flexarm_core.reaction_null_space.vibration.motion_limits import MotionBounds
+from flexarm_core.types import Array
+
+MARGIN = 0.02  # share of limits that the search keeps off velocity and acceleration, and misses conditioning by
+SLACK = 1e-6  # by which a finished path keeps off the position limits themselves [rad | m]
+WILDEST = 100.0  # [rad | m] of dq/ds: beyond it a path is not worth a look
+JUDGED = 3  # best paths within all limits, or best straight lines, of which the base's response is predicted
+BESIDE = 0.6  # [rad | m] about a given start posture in which postures of the goal are looked for
+
+
+class NoQuietMotionError(InputError):
+    """No motion that was found leaves the base quiet enough; what was asked for is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReactionPlannerConfig:
+    """Settings of the planner.
+
+    Attributes:
+        samples: random postures tried at each tool position.
+        pairs: of postures, one at either end, that are looked at for a free path.
+        starts: minimisations that begin at the best pairs.
+        bends: minimisations in each further round, from the best paths bent at random.
+        rounds: of these at most; more make better plans, and take longer.
+        least_conditioning: smallest over largest singular value of the selected motions' coupling that a free path is
+            to have where it starts: the larger, the better the arm can damp the base there; 0: any. A start posture
+            that is given is kept.
+        variations: of the best postures for a straight line, in each of five rounds.
+        least_sigma: smallest singular value of ``Jbar`` that a straight line may meet [m].
+        inset: by which motions keep off the position limits [rad | m].
+        acceleration_limit: of every joint [rad/s^2 | m/s^2].
+        largest_ratio: root of the predicted peak elastic energy, relative to resolved acceleration along the line, up
+            to which a plan is worth having.
+        good_ratio: at which nothing better is looked for.
+        tool_tolerance: by which the tool may miss start and goal [m].
+        seed: of the random numbers.
+    """
+
+    samples: int = 300
+    pairs: int = 4000
+    starts: int = 24
+    bends: int = 8
+    rounds: int = 3
+    least_conditioning: float = 0.0
+    variations: int = 60
+    least_sigma: float = 0.02
+    inset: float = 0.02
+    acceleration_limit: float = 10.0
+    largest_ratio: float = 0.05
+    good_ratio: float = 0.008
+    tool_tolerance: float = 1e-4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        counts = {"samples": 2, "pairs": 1, "starts": 1, "bends": 1, "rounds": 0, "variations": 0}
+        for name, least in counts.items():
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} is {getattr(self, name)}: give {least} or more")
+        for name in ("least_sigma", "acceleration_limit", "largest_ratio", "good_ratio", "tool_tolerance"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
+                raise ConfigError(f"{name} must be a number > 0, got {getattr(self, name)}")
+        for name in ("inset", "least_conditioning"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise ConfigError(f"{name} must be a number >= 0, got {getattr(self, name)}")
+
+
+class ReactionPlanner:
+    """Plans of one arm.
+
+    Attributes:
+        motions: reactionless motions of the arm.
+        config: settings.
+    """
+
+    def __init__(self, motions: ReactionlessMotions, config: ReactionPlannerConfig | None = None) -> None:
+        """Bind the planner to an arm."""
+        self.motions, self.config = motions, config or ReactionPlannerConfig()
+        self._momentum = CouplingMomentum(motions.model)
+        model, inset = motions.model, self.config.inset
+        share = 1.0 - MARGIN
+        acceleration = np.full(model.n, self.config.acceleration_limit)
+        self._bounds = MotionBounds(
+            model.lower + inset, model.upper - inset, share * model.velocity_limit, share * acceleration
+        )
+
+    def plan(
+        self, start: Array, goal: Array, duration: float, posture: Array | None = None, straight: bool = False
+    ) -> ReactionPlan:
+        """Plan a motion of least reaction.
+
+        Args:
+            start: (3,) tool position in the base link's frame [m].
+            goal: (3,) tool position [m].
+            duration: of the motion [s].
+            posture: (n,) joint positions at the start; None lets the planner choose.
+            straight: whether the tool is led along the straight line, or free between start and goal.
+
+        Raises:
+            InputError: a position is out of reach or not finite, or the posture does not fit it.
+            NoQuietMotionError: no motion leaves the base quiet enough; the message says what is in the way.
+        """
+        begin, end = self.motions.check_tool("start", start), self.motions.check_tool("goal", goal)
+        if not (np.isfinite(duration) and duration > 0.0):
+            raise InputError(f"duration is {duration}: give a number > 0 [s]")
+        if np.array_equal(begin, end):
+            raise InputError("start and goal are the same tool position: there is nothing to plan")
+        fixed = None if posture is None else self._check_posture(posture, begin)
+        plan = self._straight if straight else self._free
+        best, refusal = plan((begin, end), duration, fixed)
+        if best is not None and best.deflection_ratio <= self.config.largest_ratio:
+            return best
+        advice = "another start posture" if fixed is not None else "more samples"
+        raise NoQuietMotionError(
+            f"no motion between the tool positions leaves the base quiet: {refusal}. Try a longer duration, {advice},"
+            " or a goal that is nearer"
+        )
+
+    def _free(self, ends: tuple[Array, Array], duration: float, fixed: Array | None) -> tuple[ReactionPlan | None, str]:
+        """The best plan with a free tool, and what is in the way of a better one."""
+        config, generator = self.config, np.random.default_rng(self.config.seed)
+        search = FreeSearch(
+            config.pairs, config.starts, config.bends, config.rounds, config.good_ratio, config.least_conditioning
+        )
+        starts = self._postures(ends[0], generator, None) if fixed is None else fixed[None]
+        goals = self._postures(ends[1], generator, fixed)
+        found = search.run(self.motions, self._momentum, ends, (starts, goals), duration, self._bounds, generator)
+        if not found:
+            ways = (np.abs(goals[None] - starts[:, None]) / self._bounds.velocity).max(axis=(0, 1))
+            slowest = self.motions.model.joint_names[int(ways.argmax())]
+            return None, (
+                f"every pair of postures would need a joint faster than its limit in {duration:g} s, most '{slowest}'"
+            )
+        least = 0.0 if fixed is not None else (1.0 - MARGIN) * config.least_conditioning
+        good = [each for each in found if self.motions.at(each.path(0.0)).coupling_conditioning >= least]
+        if not good:
+            return None, f"no joint path of least reaction starts with a conditioning of {config.least_conditioning:g}"
+        plans = (self._judged("free", each.path, ends, duration) for each in good)
+        kept = list(islice((plan for plan in plans if plan is not None), JUDGED))
+        if not kept:
+            return None, self._beyond(good[0].path, duration)
+        # as the search does: what would be wild straight is no merit
+        typical = float(np.median([plan.straight_energy for plan in kept]))
+        best = min(kept, key=lambda plan: plan.peak_energy / min(plan.straight_energy, typical))
+        return best, self._too_much(best)
+
+    def _straight(
+        self, ends: tuple[Array, Array], duration: float, fixed: Array | None
+    ) -> tuple[ReactionPlan | None, str]:
+        """The best plan with the tool along the straight line, and what is in the way of a better one."""
+        config, bounds = self.config, self._bounds
+        if fixed is None:
+            search = LineSearch(config.samples, config.variations, config.least_sigma, config.inset)
+            attempts = search.run(self.motions, ends, duration, bounds, np.random.default_rng(config.seed))
+            if not attempts:
+                raise InputError(self._out_of_reach(ends))
+        else:
+            line, fastest = ToolLine(ends[0], ends[1] - ends[0]), bounds.velocity * duration / FASTEST_RATE
+            limits = (bounds.lower, bounds.upper)
+            attempts = [follow_line(self.motions, fixed, line, limits, fastest, config.least_sigma)]
+        done = [each for each in attempts if each.reason == "done"]
+        plans = [self._exact(each, duration) for each in done[:JUDGED]]
+        kept = [plan for plan in plans if plan is not None]
+        best = min(kept, key=lambda plan: plan.peak_energy) if kept else None
+        said = self._attempts_in_words(attempts, duration)
+        return best, said if best is None else f"{said}; {self._too_much(best)}"
+
+    def _postures(self, place: Array, generator: np.random.Generator, beside: Array | None) -> Array:
+        """(p, n) postures of a tool position; half of them near a given one."""
+        places, count = ToolPostures(self.motions, place, self.config.inset), self.config.samples
+        found = places.random(generator, count if beside is None else count // 2)
+        if beside is not None:
+            starts = beside + BESIDE * generator.standard_normal((count - count // 2, len(beside)))
+            found += [posture for start in starts if (posture := places.near(start)) is not None]
+        if not found:
+            raise InputError(self._out_of_reach((place,)))
+        return np.array(found)
+
+    def _exact(self, attempt: LineAttempt, duration: float) -> ReactionPlan | None:
+        """The straight line, exactly, near a coarse attempt."""
+        near, line = (
+            make_interp_spline(np.linspace(0.0, 1.0, len(attempt.positions)), attempt.positions, k=5),
+            attempt.path,
+        )
+        rate = near.derivative()
+        start = ToolPostures(self.motions, line.begin, self.config.inset).near(near(0.0))
+        if start is None:
+            return None
+        positions = follow_guides(self.motions, start, line.at, lambda s: (near(s), rate(s)))
+        path = make_interp_spline(np.linspace(0.0, 1.0, len(positions)), positions, k=5)
+        return self._judged("line", path, (line.begin, line.begin + line.line), duration)
+
+    def _judged(self, kind: str, path: BSpline, ends: tuple[Array, Array], duration: float) -> ReactionPlan | None:
+        """The plan along a joint path, None where it misses the tool positions or passes a limit."""
+        for s, wanted in zip((0.0, 1.0), ends, strict=True):
+            if np.linalg.norm(self.motions.tool(path(s))[0] - wanted) > self.config.tool_tolerance:
+                return None
+        coordinates = np.linspace(0.0, 1.0, 201)
+        positions, model = path(coordinates), self.motions.model
+        beyond = np.maximum(model.lower + SLACK - positions, positions - model.upper + SLACK)
+        if beyond.max() > 0.0 or np.abs(path(coordinates, 1)).max() > WILDEST:
+            return None
+        straight = loads_along(model, resolved_line(self.motions, path(0.0), ends[1] - ends[0]), duration)
+        plan = plan_along(self.motions, kind, path, duration, straight.peak_energy)
+        slow = (np.abs(plan.velocities) <= model.velocity_limit).all()
+        return plan if slow and np.abs(plan.accelerations).max() <= self.config.acceleration_limit else None
+
+    def _check_posture(self, posture: Array, begin: Array) -> Array:
+        model = self.motions.model
+        checked = np.array(posture, dtype=float)
+        if checked.shape != (model.n,) or not np.isfinite(checked).all():
+            raise InputError(f"start posture is {posture}, expected {model.n} finite numbers")
+        for joint, name in enumerate(model.joint_names):
+            low, high = self._bounds.lower[joint], self._bounds.upper[joint]
+            if not low <= checked[joint] <= high:
+                raise InputError(
+                    f"joint '{name}' of the start posture is at {checked[joint]:.4g}, beyond its limits less"
+                    f" {self.config.inset:g}: [{low:.4g}, {high:.4g}]"
+                )
+        miss = float(np.linalg.norm(self.motions.tool(checked)[0] - begin))
+        if miss > self.config.tool_tolerance:
+            raise InputError(f"the start posture has the tool {miss:.4g} m away from the start position")
+        return checked
+
+    def _out_of_reach(self, places: tuple[Array, ...]) -> str:
+        listed = " or ".join(str(np.round(place, 4)) for place in places)
+        return (
+            f"no posture within the joint limits reaches {listed} m from any of {self.config.samples} random ones: out"
+            " of reach, or nearly so"
+        )
+
+    def _beyond(self, path: BSpline, duration: float) -> str:
+        """Which limit a joint path passes."""
+        model, names = self.motions.model, self.motions.model.joint_names
+        moved = loads_along(model, path, duration)
+        speed = np.abs(moved.velocities).max(axis=0) / model.velocity_limit
+        hardest = np.abs(moved.accelerations).max(axis=0)
+        best = "the joint path of least reaction"
+        if speed.max() > 1.0:
+            return f"{best} would need joint '{names[int(speed.argmax())]}' faster than its limit in {duration:g} s"
+        if hardest.max() > self.config.acceleration_limit:
+            joint, size = names[int(hardest.argmax())], hardest.max()
+            return (
+                f"{best} would accelerate joint '{joint}' by {size:.3g}, allowed is {self.config.acceleration_limit:g}"
+            )
+        return f"{best} passes a joint's position limit or misses a tool position"
+
+    def _too_much(self, plan: ReactionPlan) -> str:
+        return (
+            f"the best one leaves {plan.deflection_ratio:.2g} of resolved acceleration's deflection, allowed is"
+            f" {self.config.largest_ratio:g}"
+        )
+
+    def _attempts_in_words(self, attempts: list[LineAttempt], duration: float) -> str:
+        """What came of straight lines."""
+        counts = Counter(each.reason for each in attempts)
+        names = self.motions.model.joint_names
+        joints = Counter(names[each.joint] for each in attempts if each.reason in ("limit", "fast"))
+        said = [
+            f"{counts[reason]} {text}"
+            for reason, text in (
+                ("singular", f"came to a singular posture (Jbar below {self.config.least_sigma:g} m)"),
+                ("limit", "came to a joint's position limit"),
+                ("fast", f"would need a joint faster than its limit in {duration:g} s"),
+                ("done", "were done, but not within all limits or not quietly enough"),
+            )
+            if counts[reason]
+        ]
+        often = f" (most often '{joints.most_common(1)[0][0]}')" if joints else ""
+        return (
+            f"of {len(attempts)} straight lines {'; '.join(said)}{often}; {attempts[0].fraction:.0%} was done at best"
+        )

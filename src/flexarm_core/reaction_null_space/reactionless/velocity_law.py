@@ -1,0 +1,218 @@
+"""VelocityLaw: base damping and reactionless motion for arms whose drives take joint velocities.
+
+Premultiplied by ``A = S H_bm`` the acceleration law (15) rules the coupling momentum ``L = A qd`` of the selected
+directions, ``x`` their deflection and ``H`` their inertia: ``dL/dt = H G_b xd - g_m L``. Integrated once over time, the
+inertia being slow against the vibration, and with the joints' offset ``e = q_r - q`` from a reference path in the null
+space in place of the integral of L (``A e = -int L dt`` there), it becomes ::
+
+    A qd = H G_b x + g_m A e                                                                  (row space of A)
+    qd   = A^+ H G_b x + [ g_m A^+ A + g_p (1 - A^+ A) ] e + (1 - A^+ A) qd_r + t_d qdd_r
+
+With one direction, ``g_p = g_m`` and without the two last terms (``feed_forward`` off) this is the paper's velocity law
+(30), in which the arm lags behind its reference by ``1 / g_m``. With them it does not: ``t_d`` is the time by which the
+drives lag, which the acceleration makes up for. What acts on the base follows from the first line,
+``L = s / (s + g_m) H G_b x``: the deflection must vibrate faster than ``g_m`` to be damped, hence the momentum's gain
+is apart from the one along the path here (see ``velocity_law_poles``).
+
+Only deflection is fed back, no rate: what gravity bends by the model, ``-K_b^-1 c_b`` at rest, is taken off.
+
+=================  ==================================================================
+symbol             meaning
+=================  ==================================================================
+G_b                gain of base feedback [1/s]
+g_m, g_p           momentum gain, path gain [1/s]
+q_r, qd_r, qdd_r   joint reference: a point that moves along a path, or a posture
+=================  ==================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.reaction_null_space.coupling.null_direction import ALL
+from flexarm_core.reaction_null_space.coupling.null_space import DampedInverse, damped_inverse
+from flexarm_core.reaction_null_space.reactionless.path import JointMotion, ReactionlessPath
+from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
+from flexarm_core.types import ArmState, Array, JointReference
+
+
+@dataclass(frozen=True, slots=True)
+class VelocityLawConfig:
+    """Settings of the law; every one but the selection may change between two samples.
+
+    Attributes:
+        vibration_gain: g_b, ``G_b = g_b 1`` [1/s]; 0: no base feedback.
+        momentum_gain: g_m, at which the arm gives back the momentum that it took from the base [1/s].
+        path_gain: g_p, at which it comes back along the null space [1/s].
+        feed_forward: whether the reference's velocity and acceleration are fed forward; the paper's (30) does not.
+        drive_lag: t_d by which joints follow velocity commands later than these are computed: 1 / bandwidth of a drive
+            of first order and half a sampling period [s]; 0: not known, nothing is made up for.
+        selection: elastic joints that are damped, or ``("all",)``; the others count as rigid.
+        coupling_threshold: singular value of A, relative to ``sqrt(tr H tr H_m)``, below which its inverse is damped.
+    """
+
+    vibration_gain: float = 24.0
+    momentum_gain: float = 5.0
+    path_gain: float = 50.0
+    feed_forward: bool = True
+    drive_lag: float = 0.0
+    selection: tuple[str, ...] = (ALL,)
+    coupling_threshold: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values that have no meaning."""
+        for name in ("vibration_gain", "momentum_gain", "path_gain", "drive_lag"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise ConfigError(f"{name} must be a number >= 0, got {getattr(self, name)}")
+        if not 0.0 < self.coupling_threshold < 1.0:
+            raise ConfigError(f"coupling_threshold must lie in (0, 1), got {self.coupling_threshold}")
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """Where on a path the reference is at one sample.
+
+    Attributes:
+        s: path coordinate [rad | m].
+        rate: ds/dt [rad/s | m/s].
+        acceleration: d2s/dt2 [rad/s^2 | m/s^2].
+    """
+
+    s: float
+    rate: float = 0.0
+    acceleration: float = 0.0
+
+
+class VelocityLaw:
+    """Joint velocities that damp the base and keep the arm on a reactionless path or at a posture.
+
+    Attributes:
+        coupling: rank, singular values and damping of A at the last sample, None before the first.
+    """
+
+    def __init__(self, model: ArmModel, config: VelocityLawConfig) -> None:
+        """Bind the law to an arm; it holds the first posture that it sees.
+
+        Raises:
+            ConfigError: no elastic joint, an unknown one, or more selected ones than joints.
+        """
+        chosen = model.elastic_joint_names if tuple(config.selection) == (ALL,) else config.selection
+        unknown = [name for name in chosen if name not in model.elastic_joint_names]
+        if unknown or not chosen or len(set(chosen)) != len(chosen) or len(chosen) > model.n:
+            raise ConfigError(
+                f"selection of elastic joints {tuple(chosen)}: name 1 to {model.n} different ones of:"
+                f" {', '.join(model.elastic_joint_names) or 'none'}"
+            )
+        self.model = model
+        self.config = config
+        self.coupling: DampedInverse | None = None
+        self._rows = np.array(sorted(model.elastic_joint_names.index(name) for name in chosen))
+        self._square = np.ix_(self._rows, self._rows)
+        self._sag = -np.linalg.inv(model.K_b)
+        endless = [model.description.joints[name].kind == "continuous" for name in model.joint_names]
+        self._endless = np.array(endless)
+        self._still, self._base_still = np.zeros(model.n), np.zeros(model.m)
+        self._path: ReactionlessPath | None = None
+        self._posture: Array | None = None
+
+    def reset(self) -> None:
+        """Forget path and posture: the next posture that is seen is held."""
+        self._path, self._posture, self.coupling = None, None, None
+
+    def follow(self, path: ReactionlessPath) -> None:
+        """Follow a path from the next sample on.
+
+        Raises:
+            ConfigError: the path is of another arm.
+        """
+        other = path.field.model
+        if (other.description.name, other.joint_names) != (self.model.description.name, self.model.joint_names):
+            raise ConfigError(
+                f"the path is of '{other.description.name}' {other.joint_names}, the law of"
+                f" '{self.model.description.name}' {self.model.joint_names}"
+            )
+        self._path, self._posture = path, None
+
+    def hold(self, position: Array) -> None:
+        """Hold a posture from the next sample on.
+
+        Args:
+            position: (n,) [rad | m].
+
+        Raises:
+            InputError: wrong length or not finite.
+        """
+        posture = np.array(position, dtype=float)
+        if posture.shape != (self.model.n,) or not np.isfinite(posture).all():
+            raise InputError(f"posture is {posture}, expected {self.model.n} finite numbers")
+        self._path, self._posture = None, posture
+
+    def update(self, state: ArmState, along: Along | None = None) -> JointReference:
+        """Compute one sample.
+
+        Args:
+            state: measured state; of base and arm only the positions are used.
+            along: where on the path the reference is; None where a posture is held.
+
+        Returns:
+            Joint velocity to command, and the reference position on the path or the held posture.
+
+        Raises:
+            InputError: wrong shapes, numbers that are not finite, ``along`` missing or out of place, s beyond the path.
+        """
+        self.model.check_state(state)
+        config, reference = self.config, self._reference(state, along)
+        # Velocities are left out: c_b is then what gravity loads the base with.
+        still = ArmState(state.stamp, state.position, self._still, state.deflection, self._base_still)
+        blocks = self.model.blocks(still)
+        H = blocks.H_b[self._square]
+        self.coupling = coupling = self._inverse(blocks)
+        vibration = (state.deflection - self._sag @ blocks.c_b)[self._rows]
+        error = reference.position - state.position
+        error = np.where(self._endless, error - 2.0 * np.pi * np.round(error / (2.0 * np.pi)), error)
+        free = config.path_gain * error
+        if config.feed_forward:
+            free = free + reference.velocity
+        bound = config.momentum_gain * error - free
+        velocity = free + coupling.row_space.T @ (coupling.row_space @ bound)
+        velocity += coupling.inverse @ (H @ (config.vibration_gain * vibration))
+        if config.feed_forward:
+            velocity += config.drive_lag * reference.acceleration
+        return JointReference(stamp=state.stamp, position=reference.position, velocity=velocity)
+
+    def feedback(self, blocks: DynamicsBlocks) -> tuple[Array, Array]:
+        """The law's linear part about a posture, for its analysis.
+
+        Args:
+            blocks: equation of motion there, at rest.
+
+        Returns:
+            What the commanded velocity takes of the base's deflection, (n, m), and of the joints' offset from the
+            posture, (n, n) [1/s].
+        """
+        coupling = self._inverse(blocks)
+        on_base = np.zeros((self.model.n, self.model.m))
+        on_base[:, self._rows] = coupling.inverse @ blocks.H_b[self._square] * self.config.vibration_gain
+        bound = coupling.row_space.T @ coupling.row_space
+        free = np.eye(self.model.n) - bound
+        return on_base, -self.config.momentum_gain * bound - self.config.path_gain * free
+
+    def _inverse(self, blocks: DynamicsBlocks) -> DampedInverse:
+        """Inverse of A, damped where it is singular."""
+        scale = float(np.sqrt(blocks.H_b[self._rows, self._rows].sum() * blocks.H_m.trace()))
+        threshold = self.config.coupling_threshold * scale
+        return damped_inverse(blocks.H_bm[self._rows], threshold, threshold)
+
+    def _reference(self, state: ArmState, along: Along | None) -> JointMotion:
+        if self._path is not None:
+            if along is None:
+                raise InputError("a path is followed: give where on it the reference is")
+            return self._path.read(along.s, along.rate, along.acceleration)
+        if along is not None:
+            raise InputError("a posture is held: there is no path to be along; call follow(path) first")
+        if self._posture is None:
+            self._posture = state.position.copy()
+        return JointMotion(self._posture, self._still, self._still)

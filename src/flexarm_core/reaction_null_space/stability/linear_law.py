@@ -1,0 +1,154 @@
+"""LinearLaw: one sample of the vibration controller about a posture at rest, as matrices.
+
+The laws' matrices multiply what is zero at rest, so only their values at the posture count, not their derivatives. What
+the law asks of the joints is, with the state ``s = [q; qd; x_b; xd_b]`` (changes from the posture at rest; joints are
+the reference's for ``joint_servo`` and the measured ones for ``computed_torque``),
+
+    qdd = (F + g G) s
+
+where ``g`` scales the base feedback ``G_b``: 1 is what the configuration says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
+from flexarm_core.reaction_null_space.stability.linear_plant import LinearPlant, gravity_stiffness
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.law import giving_way
+from flexarm_core.reaction_null_space.vibration.torque_law import torque_law_gain
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array
+
+ALL_AXES = (True,) * 6
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTask:
+    """How the tool's path is given.
+
+    Attributes:
+        frame: of the reference, ``world_frame`` or ``base_frame`` of the model; empty: the latter.
+        axes: (6,) tracked ones, ``[v; w]``.
+    """
+
+    frame: str = ""
+    axes: tuple[bool, ...] = ALL_AXES
+
+
+@dataclass(frozen=True, slots=True)
+class LinearLaw:
+    """Gains about a posture; columns are ``s = [q; qd; x_b; xd_b]``, of 2 n + 2 m.
+
+    Attributes:
+        acceleration: F (n, 2 n + 2 m), without base feedback.
+        acceleration_feedback: G (n, 2 n + 2 m), what the base feedback adds.
+        effort: (n, 2 n + 2 m) without base feedback, of that state.
+        effort_feedback: (n, 2 n + 2 m) what the base feedback adds.
+        servo: (n, 2 n) effort of measured joint positions and velocities in the joint servos; zero for
+            ``computed_torque``.
+        gives: (n, m) velocities of the joint reference that a base's rate brings about; zero but for ``torque`` with
+            ``joint_servo``.
+    """
+
+    acceleration: Array
+    acceleration_feedback: Array
+    effort: Array
+    effort_feedback: Array
+    servo: Array
+    gives: Array
+
+
+def linear_law(
+    model: ArmModel,
+    plant: LinearPlant,
+    config: VibrationControllerConfig,
+    selection: BaseSelection,
+    tool: ToolTask | None = None,
+) -> LinearLaw:
+    """Linearise a sample.
+
+    Args:
+        model: that the controller computes with.
+        plant: linearised about the posture.
+        config: of the controller.
+        selection: of the base's motions.
+        tool: for task ``tool_path``; None: all axes in the base link's frame.
+
+    Raises:
+        ConfigError: six axes were not given, or a frame that is none.
+    """
+    n, m = model.n, model.m
+    led = config.realisation == "joint_servo"
+    rest = np.zeros(m) if led else plant.rest  # the reference stands over an undeflected base
+    blocks = model.blocks(ArmState(0, plant.posture, np.zeros(n), rest, np.zeros(m)))
+    gravity = gravity_stiffness(model, plant.posture, rest)
+    if led:
+        gravity[:, :m] = 0.0
+    Q, V, X, R = np.vsplit(np.eye(2 * n + 2 * m), (n, 2 * n, 2 * n + m))
+    springs = model.D_b @ R + model.K_b @ X + gravity[:m, :m] @ X + gravity[:m, m:] @ Q
+    yielding, coupled = np.linalg.solve(blocks.H_b, springs), np.linalg.solve(blocks.H_b, blocks.H_bm)
+    moved = blocks.H_m - blocks.H_bm.T @ coupled  # inertia of the joints while the base gives way
+
+    selected = selection.at(blocks, config.damping_ratio, config.vibration_gain)
+    scale = float(np.sqrt(np.trace(selected.rows @ blocks.H_b @ selected.rows.T) * np.trace(blocks.H_m)))
+    coupling = damped_inverse(selected.coupling, config.coupling_threshold * scale, config.coupling_threshold * scale)
+    F: Array = -config.joint_damping * V
+    G: Array = np.zeros((n, 2 * n + 2 * m))
+    damped = config.vibration_damping
+    if config.law == "reactionless" and damped:
+        G = coupling.inverse @ selected.damping @ R
+    said, said_feedback = F, G  # accelerations of a rigid base
+    if config.law == "torque":
+        if damped:
+            design = (config.damping_ratio, config.vibration_gain)
+            said_feedback = coupling.inverse @ torque_law_gain(blocks, model.K_b, selected.rows, *design) @ R
+        F, G = said, said_feedback
+        if not led:
+            F = np.asarray(np.linalg.solve(moved, blocks.H_m @ said + blocks.H_bm.T @ yielding), dtype=np.float64)
+            G = np.asarray(np.linalg.solve(moved, blocks.H_m @ said_feedback), dtype=np.float64)
+    particular, particular_feedback = F, G
+
+    free = np.eye(n) if config.law == "resolved_acceleration" else coupling.null_projector()
+    back = -config.position_gain * Q - config.velocity_gain * V
+    if config.task == "hold":
+        F = F + coupling.null_projector() @ back
+    elif config.task == "joint_path":
+        F, G = F + free @ (back - F), G - free @ G
+    elif config.task == "tool_path":
+        task = ToolTask() if tool is None else tool
+        axes = np.array(task.axes, dtype=bool)
+        if axes.shape != (6,):
+            raise ConfigError(f"axes has {axes.size} values, expected 6")
+        swung = ArmState(0, plant.posture, np.zeros(n), plant.rest, np.zeros(m))
+        kinematics = model.tool_kinematics(swung, task.frame or model.base_frame)
+        J, J_b = kinematics.J_m, kinematics.J_b
+        threshold = config.tool_threshold * float(np.linalg.norm(J[axes]))
+        restricted = damped_inverse(J[axes] @ free, threshold, threshold)
+        inverse = restricted.inverse
+        carried = J - J_b @ coupled  # J_b is zero in the base link's frame
+        wanted = J_b @ yielding - config.velocity_gain * (J @ V + J_b @ R) - config.position_gain * (J @ Q + J_b @ X)
+        F, G = F + inverse @ (wanted - carried @ F)[axes], G - inverse @ (carried @ G)[axes]
+        if config.posture_gain > 0.0:
+            left, k = free @ restricted.null_projector(), config.posture_gain
+            F, G = F - left @ (k * Q + 2.0 * np.sqrt(k) * V + F), G - left @ G
+
+    friction = gravity[m:, :m] @ X + gravity[m:, m:] @ Q + model.D_m[:, None] * V
+    if led:
+        served = servo_inertia(blocks, selected.rows)
+        stiff, slow = config.servo_position_gain * served, config.servo_velocity_gain * served
+        effort = blocks.H_m @ F + friction + stiff @ Q + slow @ V
+        gives: Array = np.zeros((n, m))
+        if config.law == "torque":
+            gives = giving_way(blocks.H_bm, blocks.H_m, np.ascontiguousarray(selected.rows), model.K_b)
+        return LinearLaw(F, G, effort, blocks.H_m @ G, -np.hstack((stiff, slow)), gives)
+    unserved, gives = np.zeros((n, 2 * n)), np.zeros((n, m))
+    if config.law == "torque":
+        effort = blocks.H_m @ (said + F - particular) + friction
+        return LinearLaw(F, G, effort, blocks.H_m @ (said_feedback + G - particular_feedback), unserved, gives)
+    return LinearLaw(F, G, moved @ F - blocks.H_bm.T @ yielding + friction, moved @ G, unserved, gives)

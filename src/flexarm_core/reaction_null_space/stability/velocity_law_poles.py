@@ -1,0 +1,139 @@
+"""Poles of arm and base under the velocity law, with sampling, delay and the drives' lag, selected directions or not.
+
+About a posture at rest, ``q`` the joints' offset from it, ``x`` the whole base's deflection and ``w`` the drives'
+bandwidth::
+
+    H_b xdd + D_b xd + K_b x = -H_bm qdd,   qdd = w (v - qd)
+    v = A^+ S H_b S^T g_b S x - [ g_m A^+ A + g_p (1 - A^+ A) ] q,   A = S H_bm
+        held over each period, computed from what was measured `delay` periods before
+
+Exact in the linear sense: zero-order hold by the matrix exponential. Directions that are not selected swing too, so a
+law that excites them (spillover) is found out. Gravity's part in the stiffness is neglected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import expm
+
+from flexarm_core.entrance import number
+from flexarm_core.errors import ConfigError
+from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLaw, VelocityLawConfig
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array
+
+MOST_DELAY = 1000  # periods
+SMALLEST, LARGEST = 1e-2, 1e5  # [1/s] between which gains are searched
+ROUND_OFF = 1e-9  # by which the absolute value of a pole that stays may seem to exceed 1
+
+
+def velocity_law_poles(
+    model: ArmModel,
+    position: Array,
+    config: VelocityLawConfig,
+    *,
+    drive_bandwidth: float = 200.0,
+    period: float = 0.001,
+    delay: int = 0,
+) -> tuple[Array, Array]:
+    """Poles of the sampled closed loop about a posture that is held.
+
+    Args:
+        model: the arm.
+        position: (n,) the posture [rad | m].
+        config: of the law; its feed-forward plays no part.
+        drive_bandwidth: w of the drives' first-order lag [rad/s].
+        period: between two commands [s].
+        delay: of the measurements, in periods.
+
+    Returns:
+        Absolute values of all poles z, largest first: below 1 is stable; and the oscillations below half the sampling
+        frequency as rows ``(natural frequency [rad/s], damping ratio)``, least damped first.
+
+    Raises:
+        ConfigError: a period or bandwidth that is not positive, a negative delay, or a selection that does not fit.
+        InputError: a wrong posture.
+    """
+    _check(drive_bandwidth, period, delay)
+    z = np.linalg.eigvals(_Loop(model, position, config, drive_bandwidth, period, delay).at(config.vibration_gain))
+    s = np.log(z[np.abs(z) > 1e-12].astype(complex)) / period
+    waves = s[(s.imag > 1e-9) & (s.imag < 0.999 * np.pi / period)]
+    rows = np.column_stack((np.abs(waves), -waves.real / np.abs(waves))) if len(waves) else np.zeros((0, 2))
+    return np.sort(np.abs(z))[::-1], rows[np.argsort(rows[:, 1])]
+
+
+def largest_stable_gain(
+    model: ArmModel,
+    position: Array,
+    config: VelocityLawConfig,
+    *,
+    drive_bandwidth: float = 200.0,
+    period: float = 0.001,
+    delay: int = 0,
+) -> float:
+    """Largest vibration gain g_b up to which every gain is stable [1/s].
+
+    0 where even a gain of 0.01 1/s is not, inf where every gain up to 1e5 1/s is. Arguments and errors as of
+    :func:`velocity_law_poles`; the configuration's own vibration gain plays no part.
+    """
+    _check(drive_bandwidth, period, delay)
+
+    loop = _Loop(model, position, config, drive_bandwidth, period, delay)
+
+    def stable(gain: float) -> bool:
+        return bool(np.abs(np.linalg.eigvals(loop.at(gain))).max() <= 1.0 + ROUND_OFF)
+
+    good = 0.0
+    for gain in np.geomspace(SMALLEST, LARGEST, 100):
+        bad = float(gain)
+        if not stable(bad):
+            break
+        good = bad
+    else:
+        return float("inf")
+    while good > 0.0 and bad - good > 1e-6 * bad:
+        middle = 0.5 * (good + bad)
+        good, bad = (middle, bad) if stable(middle) else (good, middle)
+    return good
+
+
+def _check(drive_bandwidth: float, period: float, delay: int) -> None:
+    number("period", period), number("drive_bandwidth", drive_bandwidth), number("delay", delay, 0, MOST_DELAY)
+    if not (period > 0.0 and drive_bandwidth > 0.0 and delay >= 0):
+        raise ConfigError(f"period {period} and drive_bandwidth {drive_bandwidth} must be positive, delay {delay} >= 0")
+
+
+class _Loop:
+    """Transition matrix of ``[x, xd, q, qd, commands on their way]`` from sample to sample, for any vibration gain."""
+
+    def __init__(
+        self, model: ArmModel, position: Array, config: VelocityLawConfig, bandwidth: float, period: float, delay: int
+    ) -> None:
+        n, m, w = model.n, model.m, bandwidth
+        blocks = model.blocks(ArmState(0, np.asarray(position, dtype=float), np.zeros(n), np.zeros(m), np.zeros(m)))
+        inverse = np.linalg.inv(blocks.H_b)
+        size, x, xd, q, qd = 2 * (m + n), slice(0, m), slice(m, 2 * m), slice(2 * m, 2 * m + n), slice(2 * m + n, None)
+        dynamics = np.zeros((size + n, size + n))
+        states = dynamics[:size, :size]
+        states[x, xd], states[q, qd], states[qd, qd] = np.eye(m), np.eye(n), -w * np.eye(n)
+        states[xd, x], states[xd, xd] = -inverse @ model.K_b, -inverse @ model.D_b
+        states[xd, qd] = w * inverse @ blocks.H_bm
+        dynamics[xd, size:], dynamics[size - n : size, size:] = -w * inverse @ blocks.H_bm, w * np.eye(n)
+        self._step, self._n, self._delay = expm(dynamics * period)[:size], n, delay
+        self._on_base, self._on_joints = np.zeros((n, size)), np.zeros((n, size))
+        law = VelocityLaw(model, replace(config, vibration_gain=1.0))
+        self._on_base[:, x], self._on_joints[:, q] = law.feedback(blocks)  # the former is proportional to the gain
+
+    def at(self, vibration_gain: float) -> Array:
+        """With this gain [1/s]."""
+        step, n, delay, size = self._step, self._n, self._delay, len(self._step)
+        law = vibration_gain * self._on_base + self._on_joints
+        if delay == 0:
+            return np.asarray(step[:, :size] + step[:, size:] @ law)
+        loop = np.zeros((size + delay * n, size + delay * n))
+        loop[:size, :size], loop[:size, -n:] = step[:, :size], step[:, size:]
+        loop[size : size + n, :size] = law
+        loop[size + n :, size:-n] = np.eye((delay - 1) * n)
+        return loop

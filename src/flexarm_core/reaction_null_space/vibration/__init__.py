@@ -1,0 +1,1 @@
+"""The law that damps a swinging base while the arm moves."""

@@ -1,0 +1,1 @@
+"""Node base_wrench_torque_estimator."""

@@ -1,0 +1,269 @@
+"""The action calibrate of base_wrench_torque_estimator: one goal at a time, the arm led through static poses."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from rclpy.action import GoalResponse
+from rclpy.action.server import ServerGoalHandle
+
+from flexarm.action import CalibrateBaseWrench
+from flexarm_core.base_wrench.calibration import CalibrationResult
+from flexarm_core.base_wrench.calibration_run import CalibrationRun
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
+from flexarm_core.path.joint_stop import JointStop
+from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_nodes.base_wrench.plan import CalibrationPlan
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.goal_server import GoalServer
+
+Result = CalibrateBaseWrench.Result
+PREPARING, LEADING, STOPPING, SOLVING = "preparing", "leading", "stopping", "solving"
+NEAR = 1e-9  # [rad | m] from a pose at which the reference has arrived
+
+
+class CalibrationHost(Protocol):
+    """The node whose sensor is calibrated."""
+
+    def check_goal(self, goal: CalibrateBaseWrench.Goal) -> None:
+        """Raise FlexarmError where a goal is to be rejected."""
+
+    def goal_rejected(self, reason: str) -> None:
+        """Say why a goal was rejected."""
+
+    def plan(self, goal: CalibrateBaseWrench.Goal) -> CalibrationPlan:
+        """What is to be done for a goal; raise FlexarmError for one that is not usable."""
+
+    def take_parameters(self, parameters: dict[str, Any]) -> None:
+        """Take parameters that a calibration found; raise FlexarmError where they are refused."""
+
+
+class BaseWrenchCalibration:
+    """Takes goals; says at each sample where the joints should be; hands in what the poses tell.
+
+    What takes long, the choice of poses and the solution, is done in a thread: the arm is held meanwhile.
+    """
+
+    def __init__(self, node: ArmNode, host: CalibrationHost) -> None:
+        """Offer the action on a node."""
+        self._node, self._host = node, host
+        self._server = GoalServer(
+            node, CalibrateBaseWrench, topics.CALIBRATE_BASE_WRENCH, self._on_goal, self._on_accepted
+        )
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="calibration")
+        self.timeout = np.inf  # [s] without samples or without wrenches after which it ends
+        self._forget()
+
+    def _forget(self) -> None:
+        self._handle: ServerGoalHandle | None = None
+        self._plan: CalibrationPlan | None = None
+        self._phase = PREPARING
+        self._job: Future[Any] | None = None
+        self._run: CalibrationRun | None = None
+        self._stop: JointStop | None = None
+        self._reference: JointReference | None = None
+        self._ending = (Result.SUCCESSFUL, "")
+        self._arrived: int | None = None
+        self._fed: tuple[int, str] | None = None
+        self._stamp: int | None = None
+        self._wrench_came: int | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether a calibration leads the arm."""
+        return self._handle is not None
+
+    @property
+    def doing(self) -> str:
+        """What the calibration does, in words; empty: there is none."""
+        if self._handle is None:
+            return ""
+        if self._fed is None or self._phase != LEADING:
+            return f"calibrating: {self._phase}"
+        return f"calibrating: pose {self._fed[0]} of {len(self._goals)}, {self._fed[1]}"
+
+    # Goals ------------------------------------------------------------------------------------------------------------
+
+    def _on_goal(self, goal: CalibrateBaseWrench.Goal) -> GoalResponse:
+        try:
+            if self._handle is not None:
+                raise InputError("another calibration runs; cancel it first")
+            self._host.check_goal(goal)
+        except FlexarmError as error:
+            self._host.goal_rejected(str(error))
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _on_accepted(self, handle: ServerGoalHandle) -> None:
+        self._handle = handle
+        try:
+            self._plan = plan = self._host.plan(handle.request)
+        except FlexarmError as error:
+            self._finish(Result.INVALID_GOAL, str(error))
+            return
+        self._begin_job(plan.poses, self._on_poses)
+
+    def _begin_job(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Do work in the thread, and then something with its result in the executor's thread."""
+        job: Future[Any] = self._worker.submit(work)
+        self._job = job
+
+        def hand_over(done: Future[Any]) -> None:
+            executor = self._node.executor
+            if executor is not None:  # a node that ends has none
+                executor.create_task(self._on_job, done, then)
+
+        job.add_done_callback(hand_over)
+
+    def _on_job(self, job: Future[Any], then: Callable[[Any], None]) -> None:
+        if job is not self._job:
+            return  # the goal has ended meanwhile
+        self._job = None
+        try:
+            then(job.result())
+        except ConfigError as error:
+            self._finish(Result.INVALID_GOAL, str(error))
+        except InputError as error:
+            self._finish(Result.INVALID_GOAL if self._phase == PREPARING else Result.POOR_DATA, str(error))
+        except Exception as error:  # a defect of ours must not end the node
+            self._node.get_logger().error("".join(traceback.format_exception(error)))
+            self._finish(Result.INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}")
+
+    def _on_poses(self, poses: Array) -> None:
+        assert self._plan is not None
+        self._goals = poses
+        self._run, self._phase = CalibrationRun(poses, self._plan.run), LEADING
+
+    # Samples ----------------------------------------------------------------------------------------------------------
+
+    def update(self, state: ArmState, wrench: Array | None) -> JointReference | None:
+        """Where the joints should be at a sample; None where no calibration leads them.
+
+        Args:
+            state: measured.
+            wrench: (6,) of the robot on its base as the sensor reads it, bias and all; None: there is none [N, N*m].
+        """
+        stamp = state.stamp
+        if self._handle is None or self._plan is None:
+            return None
+        if self._stamp is not None and (stamp - self._stamp) * 1e-9 > self.timeout:
+            self.end(Result.STALE_STATE, f"no usable joint state for {(stamp - self._stamp) * 1e-9:.3f} s")
+            return None
+        self._stamp = stamp
+        if self._phase in (PREPARING, SOLVING) and self._handle.is_cancel_requested:
+            self._finish(Result.CANCELLED, "cancelled")
+            return None
+        if self._wrench_came is None or wrench is not None:
+            self._wrench_came = stamp
+        if self._reference is None:
+            still = np.zeros(len(state.position))
+            self._reference = JointReference(stamp, state.position, still, still)
+        if self._phase == LEADING:
+            self._watch(stamp)
+        reference = self._next(state, wrench)
+        if self._handle is not None:
+            self._reference = reference
+        return reference
+
+    def _next(self, state: ArmState, wrench: Array | None) -> JointReference:
+        stamp = state.stamp
+        held = self._reference
+        assert held is not None and held.position is not None
+        if self._stop is not None:
+            reference = self._stop.update(stamp)
+            if self._stop.done(stamp):
+                self._finish(*self._ending)
+            return reference
+        if self._run is None or self._phase == SOLVING:
+            return replace(held, stamp=stamp)
+        if not self._run.begun:
+            self._run.begin(stamp, held.position)
+        try:
+            reference = self._run.update(stamp, state.position, state.velocity, wrench, state.deflection)
+        except InputError as error:
+            return self._brake(Result.NOT_SETTLED, str(error)).update(stamp)
+        self._publish_feedback(stamp, reference)
+        if self._run.done:
+            self._phase, poses, plan = SOLVING, tuple(self._run.poses), self._plan
+            assert plan is not None
+            self._begin_job(lambda: plan.solve(poses), self._on_solved)
+        return reference
+
+    def _watch(self, stamp: int) -> None:
+        """Brake where that is asked for or the sensor is silent."""
+        assert self._handle is not None and self._wrench_came is not None
+        if self._handle.is_cancel_requested:
+            self._brake(Result.CANCELLED, "cancelled")
+        elif (stamp - self._wrench_came) * 1e-9 > self.timeout:
+            self._brake(Result.STALE_STATE, f"no usable wrench for {(stamp - self._wrench_came) * 1e-9:.3f} s")
+
+    def _brake(self, code: int, reason: str) -> JointStop:
+        assert self._plan is not None and self._reference is not None
+        self._phase, self._ending = STOPPING, (code, reason)
+        self._stop = JointStop(self._reference, np.array(self._plan.run.acceleration))
+        return self._stop
+
+    def end(self, code: int, reason: str) -> None:
+        """End the goal, if there is one, at once: nothing more is asked of the arm."""
+        if self._handle is not None:
+            self._finish(code, reason)
+
+    def _publish_feedback(self, stamp: int, reference: JointReference) -> None:
+        """Say what is done, where that has changed."""
+        assert self._handle is not None and self._run is not None and self._plan is not None
+        index, count = self._run.pose_index, len(self._goals)
+        phase = "moving" if index < count else "returning"
+        at = reference.position
+        if index < count and at is not None and np.abs(at - self._goals[index]).max() <= NEAR:
+            self._arrived = stamp if self._arrived is None else self._arrived
+            settled = (stamp - self._arrived) * 1e-9 >= self._plan.run.settle_time
+            phase = "measuring" if settled else "settling"
+        else:
+            self._arrived = None
+        if self._fed != (min(index + 1, count), phase):
+            self._fed = (min(index + 1, count), phase)
+            self._handle.publish_feedback(
+                CalibrateBaseWrench.Feedback(pose=self._fed[0], pose_count=count, phase=phase)
+            )
+
+    # Results ----------------------------------------------------------------------------------------------------------
+
+    def _on_solved(self, found: CalibrationResult) -> None:
+        assert self._plan is not None and self._handle is not None
+        plan, goal, parameters = self._plan, self._handle.request, self._plan.parameters(found)
+        result = Result(
+            **{name: value for name, value in parameters.items() if name.startswith(("wrench_", "gravity_"))},
+            pose_count=found.poses,
+            rank=found.rank,
+            condition_number=found.condition_number,
+            residual_force=found.residual_force,
+            residual_torque=found.residual_torque,
+            message=(
+                f"{found.poses} poses, residual {found.residual_force:.3g} N and {found.residual_torque:.3g} N*m,"
+                f" condition number {found.condition_number:.3g}"
+            ),
+        )
+        try:
+            if goal.output_file:
+                plan.write(found)
+                result.output_file = goal.output_file
+            if goal.apply:
+                self._host.take_parameters(parameters)
+        except FlexarmError as error:
+            self._finish(Result.INVALID_GOAL, str(error), result)
+        else:
+            self._finish(Result.SUCCESSFUL, result.message, result)
+
+    def _finish(self, code: int, message: str, result: Any = None) -> None:
+        handle = self._handle
+        assert handle is not None
+        self._forget()
+        result = Result() if result is None else result
+        result.error_code, result.message = code, message
+        self._server.finish(handle, result)

@@ -1,0 +1,239 @@
+"""Parameters of base_wrench_torque_estimator, and what is made of them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.base_wrench.bias_tracking import BiasTrackingConfig
+from flexarm_core.base_wrench.calibration_config import CalibrationConfig
+from flexarm_core.base_wrench.calibration_run import CalibrationRunConfig
+from flexarm_core.base_wrench.contact_detection import ContactDetectionConfig
+from flexarm_core.base_wrench.controller import BaseWrenchControllerConfig
+from flexarm_core.base_wrench.estimator import CONVENTIONS, JOINT_ACCELERATIONS, BaseWrenchEstimatorConfig
+from flexarm_core.base_wrench.gravity_table import GravityTable
+from flexarm_core.base_wrench.position_loop import PositionLoopConfig
+from flexarm_core.base_wrench.sensed_bodies import SensedBodies, build_sensed_bodies
+from flexarm_core.base_wrench.torque_loop import TorqueLoopConfig
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_nodes.base_wrench.inputs import BASE_MOTIONS, EFFORT_SOURCES
+from flexarm_nodes.node.parameters import Parameter
+
+ESTIMATOR, CONTACT, TRACKING = BaseWrenchEstimatorConfig(), ContactDetectionConfig(), BiasTrackingConfig()
+POSITION, TORQUE = PositionLoopConfig(), TorqueLoopConfig()
+SOLUTION, RUN = CalibrationConfig(), CalibrationRunConfig((0.5,), (1.0,))
+
+
+def _live(
+    name: str, kind: str, default: Any, description: str, unit: str = "", lower: float | None = None
+) -> Parameter:
+    return Parameter(name, kind, default, description, unit, lower, live=True)
+
+
+BASE_WRENCH_PARAMETERS = (
+    # the sensor and what it carries
+    Parameter("sensor", "string", "base_ft_sensor", "force/torque sensor of ros2_control under the arm's base"),
+    Parameter("wrench_convention", "string", ESTIMATOR.wrench_convention, "who pushes whom", choices=CONVENTIONS),
+    _live("wrench_bias", "double[]", list(ESTIMATOR.wrench_bias), "reading without any load, sensor's axes", "N, N*m"),
+    _live("gravity_links", "string[]", [], "links of the next two, as a calibration names them; empty: as described"),
+    _live("gravity_masses", "double[]", [], "of these links with all that is fixed to them", "kg"),
+    _live("gravity_first_moments", "double[]", [], "mass times centre in the frame of the link's joint", "kg*m"),
+    Parameter("gravity_table", "string", "", "file with gravity wrenches over joint positions; empty: from the model"),
+    Parameter("wrench_delay", "double", ESTIMATOR.wrench_delay, "age of the wrench in a reading", "s", 0.0),
+    Parameter("frozen_samples", "int", ESTIMATOR.frozen_samples, "equal readings that mean it is dead; 0: none", "", 0),
+    Parameter("sensor_wait", "double", 0.005, "longest wait for what has a joint state's stamp (wall time)", "s", 1e-4),
+    _live("reference_timeout", "double", 0.08, "age at which a desired joint reference is refused", "s", 1e-4),
+    # motion of joints and base
+    Parameter(
+        "joint_acceleration", "string", ESTIMATOR.joint_acceleration, "where it comes from", choices=JOINT_ACCELERATIONS
+    ),
+    Parameter(
+        "velocity_bandwidth",
+        "double",
+        ESTIMATOR.velocity_bandwidth,
+        "of velocities by differences of positions; 0: measured velocities",
+        "rad/s",
+        0.0,
+    ),
+    Parameter(
+        "acceleration_bandwidth",
+        "double",
+        ESTIMATOR.acceleration_bandwidth,
+        "of their derivatives",
+        "rad/s",
+        0.0,
+    ),
+    Parameter("base_motion", "string", BASE_MOTIONS[0], "where the base's motion comes from", choices=BASE_MOTIONS),
+    Parameter(
+        "effort_source",
+        "string",
+        EFFORT_SOURCES[0],
+        "motor efforts: measured, and commanded where there are none, or always commanded",
+        choices=EFFORT_SOURCES,
+    ),
+    # contact, bias
+    Parameter("contact.force", "double", CONTACT.force, "unexplained, that means a contact; 0: none", "N", 0.0),
+    Parameter("contact.torque", "double", CONTACT.torque, "likewise, about the sensor's origin; 0: none", "N*m", 0.0),
+    Parameter("contact.bandwidth", "double", CONTACT.bandwidth, "of its low-pass", "rad/s", 1e-6),
+    Parameter(
+        "bias_tracking.time_constant", "double", TRACKING.time_constant, "of the bias at rest; 0: it stays", "s", 0.0
+    ),
+    Parameter(
+        "bias_tracking.rest_velocity", "double", TRACKING.rest_velocity, "below which a joint rests", "rad/s | m/s", 0.0
+    ),
+    Parameter("bias_tracking.rest_time", "double", TRACKING.rest_time, "that the arm must have been at rest", "s", 0.0),
+    Parameter("bias_tracking.max_force", "double", TRACKING.max_force, "largest drift", "N", 0.0),
+    Parameter("bias_tracking.max_torque", "double", TRACKING.max_torque, "largest drift", "N*m", 0.0),
+    # control
+    Parameter("control", "bool", True, "answer desired_joint_reference with joint_reference; false: observe only"),
+    _live("position_gain", "double", POSITION.position_gain, "of the position loop", "1/s^2", 0.0),
+    _live("velocity_gain", "double", POSITION.velocity_gain, "of the position loop", "1/s", 0.0),
+    _live("integral_gain", "double", POSITION.integral_gain, "of the position loop", "1/s^3", 0.0),
+    _live("max_integral", "double", POSITION.max_integral, "of the integral's acceleration", "rad/s^2 | m/s^2", 0.0),
+    _live("torque_loop", "bool", TORQUE.enabled, "whether friction is made up for"),
+    _live("torque_bandwidth", "double", TORQUE.bandwidth, "of the torque loop; 0: by sensor and delay", "rad/s", 0.0),
+    _live("sensor_bandwidth", "double", TORQUE.sensor_bandwidth, "of the sensor; 0: far above it", "rad/s", 0.0),
+    _live("max_friction", "double", TORQUE.max_friction, "that is made up for, in effort limits", "", 0.0),
+    _live("fade_time", "double", TORQUE.fade_time, "in which the torque loop comes and goes", "s", 0.0),
+    Parameter("rate", "double", 500.0, "nominal rate of samples", "Hz", 1.0, 1e5),
+    # calibration
+    _live("calibration.velocity", "double[]", list(RUN.velocity), "one for all joints or one a joint", "rad/s | m/s"),
+    _live("calibration.acceleration", "double[]", list(RUN.acceleration), "likewise", "rad/s^2 | m/s^2"),
+    _live("calibration.settle_time", "double", RUN.settle_time, "rest before wrenches count", "s", 0.0),
+    _live("calibration.samples", "int", RUN.samples, "wrenches at a pose", "", 2),
+    _live("calibration.timeout", "double", RUN.timeout, "longest stay at a pose", "s", 1e-3),
+    _live("calibration.max_velocity", "double", RUN.max_velocity, "that counts as rest", "rad/s | m/s", 1e-9),
+    _live("calibration.max_position_error", "double", RUN.max_position_error, "of a joint at rest", "rad | m", 1e-9),
+    _live("calibration.margin", "double", 0.1, "of a joint's range, left free at both ends by chosen poses", "", 0.0),
+    _live("calibration.max_condition", "double", SOLUTION.max_condition, "largest condition number", "", 1.0),
+    _live("calibration.max_residual_force", "double", SOLUTION.max_residual_force, "that a pose may leave", "N", 1e-9),
+    _live("calibration.max_residual_torque", "double", SOLUTION.max_residual_torque, "likewise", "N*m", 1e-9),
+    _live("calibration.force_noise", "double", SOLUTION.force_noise, "of a sample", "N", 1e-9),
+    _live("calibration.torque_noise", "double", SOLUTION.torque_noise, "of a sample", "N*m", 1e-9),
+    Parameter("state_timeout", "double", 0.5, "without joint states or wrenches after which it ends", "s", 1e-3),
+    # what is shown
+    _live("marker_rate", "double", 10.0, "of the markers; 0: none", "Hz", 0.0),
+    _live("marker_scale", "double", 0.01, "length of an arrow", "m/N, 1/N", 1e-9),
+)
+
+
+def estimator_config(values: dict[str, Any]) -> BaseWrenchEstimatorConfig:
+    """Settings of the estimator.
+
+    Raises:
+        ConfigError: one has no meaning.
+    """
+    return BaseWrenchEstimatorConfig(
+        wrench_convention=values["wrench_convention"],
+        wrench_bias=tuple(values["wrench_bias"]),
+        wrench_delay=values["wrench_delay"],
+        joint_acceleration=values["joint_acceleration"],
+        velocity_bandwidth=values["velocity_bandwidth"],
+        acceleration_bandwidth=values["acceleration_bandwidth"],
+        frozen_samples=values["frozen_samples"],
+        contact=ContactDetectionConfig(**_below("contact", values)),
+        bias=BiasTrackingConfig(**_below("bias_tracking", values)),
+    )
+
+
+def controller_config(values: dict[str, Any]) -> BaseWrenchControllerConfig:
+    """Settings of position and torque loop.
+
+    Raises:
+        ConfigError: one has no meaning.
+    """
+    gains = ("position_gain", "velocity_gain", "integral_gain", "max_integral")
+    return BaseWrenchControllerConfig(
+        PositionLoopConfig(**{name: values[name] for name in gains}),
+        TorqueLoopConfig(
+            enabled=values["torque_loop"],
+            bandwidth=values["torque_bandwidth"],
+            sensor_bandwidth=values["sensor_bandwidth"],
+            wrench_delay=values["wrench_delay"],
+            period=1.0 / values["rate"],
+            max_friction=values["max_friction"],
+            fade_time=values["fade_time"],
+        ),
+    )
+
+
+def calibration_config(values: dict[str, Any], model: str) -> CalibrationConfig:
+    """Settings of a calibration that looks for ``bias`` or for ``bias_and_gravity``.
+
+    Raises:
+        ConfigError: one has no meaning.
+    """
+    names = [field.name for field in fields(CalibrationConfig) if f"calibration.{field.name}" in values]
+    return CalibrationConfig(model=model, **{name: values[f"calibration.{name}"] for name in names})
+
+
+def calibration_run_config(values: dict[str, Any], model: ArmModel) -> CalibrationRunConfig:
+    """Settings of the arm's motion while it is calibrated, velocities within the joints' limits.
+
+    Raises:
+        ConfigError: one has no meaning.
+    """
+    given = {}
+    for name in ("velocity", "acceleration"):
+        value = values[f"calibration.{name}"]
+        if len(value) not in (1, model.n):
+            raise ConfigError(f"calibration.{name} has {len(value)} values, expected one, or one a joint: {model.n}")
+        given[name] = np.array(value * model.n if len(value) == 1 else value)
+    given["velocity"] = np.minimum(given["velocity"], model.velocity_limit)
+    names = ("settle_time", "samples", "timeout", "max_velocity", "max_position_error")
+    return CalibrationRunConfig(
+        tuple(given["velocity"].tolist()),
+        tuple(given["acceleration"].tolist()),
+        **{name: values[f"calibration.{name}"] for name in names},
+    )
+
+
+def sensed_bodies(values: dict[str, Any], model: ArmModel) -> SensedBodies:
+    """Bodies above the sensor, with the calibrated gravity parameters where there are some.
+
+    Raises:
+        ConfigError: no such sensor, other links than it carries, or numbers that do not fit them.
+    """
+    bodies = build_sensed_bodies(model.description, values["sensor"])
+    masses, moments = values["gravity_masses"], values["gravity_first_moments"]
+    if not values["gravity_links"] and not masses and not moments:
+        return bodies
+    links = [bodies.names[k] for k in bodies.weighing]
+    if values["gravity_links"] != links:
+        raise ConfigError(
+            f"gravity_links are {', '.join(values['gravity_links']) or 'not given'}; sensor '{bodies.sensor}' carries,"
+            f" in this order: {', '.join(links)}"
+        )
+    if len(masses) != len(links) or len(moments) != 3 * len(links):
+        raise ConfigError(
+            f"{len(links)} gravity_links need {len(links)} gravity_masses and {3 * len(links)} gravity_first_moments;"
+            f" there are {len(masses)} and {len(moments)}"
+        )
+    return bodies.with_gravity_parameters(np.column_stack((masses, np.reshape(moments, (-1, 3)))))
+
+
+def gravity_table(values: dict[str, Any], model: ArmModel) -> GravityTable | None:
+    """Table that is looked up in, None where gravity comes from the model.
+
+    Raises:
+        ConfigError: there is no such file, or it is no table of this robot and sensor.
+    """
+    path = values["gravity_table"]
+    return GravityTable.load(path, model.joint_names, values["sensor"]) if path else None
+
+
+def check_base_motion(base_motion: str, model: ArmModel) -> None:
+    """Raise ConfigError where the base cannot move as it is said to."""
+    if base_motion != BASE_MOTIONS[0] and not model.m:
+        raise ConfigError(
+            f"base_motion is '{base_motion}', but robot '{model.description.name}' has no elastic joint under its base:"
+            f" it must be '{BASE_MOTIONS[0]}'"
+        )
+
+
+def _below(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    dotted = f"{prefix}."
+    return {name.removeprefix(dotted): value for name, value in values.items() if name.startswith(dotted)}

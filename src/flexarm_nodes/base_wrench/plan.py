@@ -1,0 +1,207 @@
+"""CalibrationPlan: what a goal of the action calibrate asks for, checked, and the work that takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flexarm.action import CalibrateBaseWrench
+from flexarm_core.base_wrench.calibration import CalibrationResult, calibrate, fewest_poses
+from flexarm_core.base_wrench.calibration_config import CalibrationConfig
+from flexarm_core.base_wrench.calibration_file import write_calibration
+from flexarm_core.base_wrench.calibration_poses import CalibrationPosesConfig, choose_calibration_poses
+from flexarm_core.base_wrench.calibration_run import CalibrationRunConfig
+from flexarm_core.base_wrench.gravity_parameters import IdentifiableGravity
+from flexarm_core.base_wrench.link_heights import LinkHeights
+from flexarm_core.base_wrench.sensed_bodies import SensedBodies, build_sensed_bodies
+from flexarm_core.base_wrench.static_pose import StaticPose
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array
+from flexarm_nodes.base_wrench.parameters import calibration_config, calibration_run_config, sensed_bodies
+
+SPARE = 2  # times the fewest poses are chosen where the goal does not say how many
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationPlan:
+    """One calibration of one arm; its methods read only what nobody changes, and may run in another thread.
+
+    Attributes:
+        goal: of the action.
+        model: of the arm.
+        bodies: above the sensor; as described where their masses are looked for.
+        start: (n,) where the arm rests [rad | m].
+        gravity: (3,) in axes of the root link [m/s^2].
+        sign: -1 where the sensor reads the wrench of the base on the robot, else 1.
+        node_name: under which parameters are written.
+        config: of the solution.
+        run: of the motion.
+        margin: share of each joint's range that chosen poses leave free at both ends.
+    """
+
+    goal: CalibrateBaseWrench.Goal
+    model: ArmModel
+    bodies: SensedBodies
+    start: Array
+    gravity: tuple[float, float, float]
+    sign: float
+    node_name: str
+    config: CalibrationConfig
+    run: CalibrationRunConfig
+    margin: float
+
+    def poses(self) -> Array:
+        """Poses (k, n) to be visited, as given or chosen [rad | m].
+
+        Raises:
+            InputError: they are not usable; the message says why.
+        """
+        identifiable = IdentifiableGravity(
+            self.bodies,
+            self.gravity,
+            lower=self.model.lower,
+            upper=self.model.upper,
+            noise=self.config.noise,
+            limit=self.config.max_condition,
+        )
+        if len(self.goal.poses):
+            poses = given_poses(self.goal, self.model)
+            self._check_information(poses, identifiable)
+            return poses
+        count = max(SPARE * fewest_poses(identifiable), self.config.min_poses)
+        chosen = CalibrationPosesConfig(
+            count=self.goal.pose_count or count,
+            margin=self.margin,
+            max_displacement=self.goal.max_displacement or np.inf,
+            max_condition=self.config.max_condition,
+        )
+        return choose_calibration_poses(
+            self.bodies,
+            self.start,
+            self.model.lower,
+            self.model.upper,
+            LinkHeights(self.model.description, self.bodies, self.goal.min_height),
+            chosen,
+            gravity=self.gravity,
+            noise=self.config.noise,
+        )
+
+    def _check_information(self, poses: Array, identifiable: IdentifiableGravity) -> None:
+        """Raise InputError where poses (k, n) tell too little: better said before the arm moves."""
+        solves = self.config.model == "bias_and_gravity"
+        needed = max(fewest_poses(identifiable) if solves else 1, self.config.min_poses)
+        if len(poses) < needed:
+            raise InputError(f"{len(poses)} poses are too few: model '{self.config.model}' needs at least {needed}")
+        still = np.zeros((len(poses), self.model.m))
+        found = identifiable.information(np.hstack((poses, still)))
+        if solves and found.condition_number > self.config.max_condition:
+            raise InputError(
+                f"the poses are too alike: condition number {found.condition_number:.3g}, allowed are"
+                f" {self.config.max_condition:g}; least of all they tell the {found.weakest}"
+            )
+
+    def solve(self, poses: Sequence[StaticPose]) -> CalibrationResult:
+        """What the measured poses tell.
+
+        Raises:
+            InputError: too little, or what does not fit the model.
+        """
+        return calibrate(
+            self.bodies,
+            poses,
+            self.config,
+            gravity=self.gravity,
+            lower=self.model.lower,
+            upper=self.model.upper,
+        )
+
+    def parameters(self, found: CalibrationResult) -> dict[str, Any]:
+        """Parameters of the node that take a result over."""
+        values: dict[str, Any] = {"wrench_bias": (self.sign * found.bias).tolist()}
+        if self.config.model == "bias_and_gravity":
+            values["gravity_links"] = [self.bodies.names[k] for k in self.bodies.weighing]
+            values["gravity_masses"] = found.gravity_parameters[:, 0].tolist()
+            values["gravity_first_moments"] = found.gravity_parameters[:, 1:].ravel().tolist()
+        return values
+
+    def write(self, found: CalibrationResult) -> None:
+        """Write a result into the goal's file, the bias in the sensor's own convention.
+
+        Raises:
+            ConfigError: it cannot be written.
+        """
+        described = build_sensed_bodies(self.model.description, self.bodies.sensor)
+        # masses that an earlier calibration found belong to the bias that was found with them
+        all_of_it = not np.array_equal(described.links, self.bodies.links)
+        write_calibration(
+            self.goal.output_file,
+            replace(found, bias=self.sign * found.bias, model="bias_and_gravity" if all_of_it else found.model),
+            self.bodies,
+            self.node_name,
+            robot=self.model.description.name,
+            date=datetime.now().astimezone().isoformat(timespec="seconds"),
+        )
+
+
+def build_plan(
+    goal: CalibrateBaseWrench.Goal, values: dict[str, Any], model: ArmModel, start: Array, node_name: str
+) -> CalibrationPlan:
+    """Plan of a goal under parameter values, from where the arm rests (n,) [rad | m].
+
+    Raises:
+        InputError: the goal holds something of no meaning.
+        ConfigError: a parameter or the folder of the file is not usable.
+    """
+    if goal.output_file and not Path(goal.output_file).parent.is_dir():
+        raise ConfigError(f"there is no folder '{Path(goal.output_file).parent}' for the output_file")
+    if not goal.max_displacement >= 0.0:
+        raise InputError(f"max_displacement must be >= 0 rad or m, got {goal.max_displacement}")
+    if np.isnan(goal.min_height):
+        raise InputError("min_height must be a number of metres, or -inf")
+    if len(goal.poses):
+        given_poses(goal, model)
+    config = calibration_config(values, goal.model or "bias_and_gravity")
+    described = config.model == "bias_and_gravity"
+    return CalibrationPlan(
+        goal=goal,
+        model=model,
+        bodies=build_sensed_bodies(model.description, values["sensor"]) if described else sensed_bodies(values, model),
+        start=start,
+        gravity=(values["gravity"][0], values["gravity"][1], values["gravity"][2]),
+        sign=1.0 if values["wrench_convention"] == "robot_on_base" else -1.0,
+        node_name=node_name,
+        config=config,
+        run=calibration_run_config(values, model),
+        margin=values["calibration.margin"],
+    )
+
+
+def given_poses(goal: CalibrateBaseWrench.Goal, model: ArmModel) -> Array:
+    """Poses (k, n) of a goal in the model's order of joints [rad | m].
+
+    Raises:
+        InputError: other joints, another number of positions, not finite, or outside the limits.
+    """
+    names, n = list(goal.names) or list(model.joint_names), model.n
+    if sorted(names) != sorted(model.joint_names):
+        raise InputError(f"names are {', '.join(names)}; expected {', '.join(model.joint_names)}")
+    flat = np.array(goal.poses)
+    if flat.size % n:
+        raise InputError(f"poses hold {flat.size} positions, which is no multiple of the {n} joints")
+    poses = flat.reshape(-1, n)[:, [names.index(name) for name in model.joint_names]]
+    if not np.isfinite(poses).all():
+        raise InputError("poses hold positions that are not finite")
+    outside = np.argwhere((poses < model.lower) | (poses > model.upper))
+    if len(outside):
+        pose, joint = outside[0]
+        raise InputError(
+            f"pose {pose + 1}: {model.joint_names[joint]} at {poses[pose, joint]:.6g} is outside its limits"
+            f" {model.lower[joint]:.6g} to {model.upper[joint]:.6g}"
+        )
+    return poses

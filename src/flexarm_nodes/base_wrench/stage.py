@@ -1,0 +1,128 @@
+"""BaseWrenchStage: the stage of one arm as parameters ask for it, for the node and for a control loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.base_wrench.controller import BaseWrenchController
+from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
+from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
+from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage as CoreStage
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference
+from flexarm_nodes.base_wrench.inputs import StampedSample
+from flexarm_nodes.base_wrench.parameters import (
+    calibration_config,
+    calibration_run_config,
+    controller_config,
+    estimator_config,
+    gravity_table,
+    sensed_bodies,
+)
+
+CALIBRATED = ("wrench_bias", "gravity_links", "gravity_masses", "gravity_first_moments")
+
+
+class BaseWrenchStage:
+    """One tick of the node without its messages.
+
+    Attributes:
+        model: of the arm.
+        controller: that answers references.
+        core: stage of a pipeline; its estimator is a new one when a calibration is taken.
+        table: that is looked up in; None: gravity comes from the model.
+    """
+
+    def __init__(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Build both; two dummy samples load the compiled code.
+
+        Raises:
+            FlexarmError: a parameter has no meaning for this arm.
+        """
+        self.model, self.table = model, gravity_table(values, model)
+        self.controller = BaseWrenchController(model, controller_config(values))
+        estimator = self._build_estimator(values)
+        self.core = CoreStage(
+            estimator,
+            self.controller,
+            estimator.bodies.sensor,
+            base_motion=values["base_motion"],
+            base_bandwidth=values["acceleration_bandwidth"],
+            measured_effort=values["effort_source"] == "joint_states",
+        )
+        self._values = values
+        self.change(values)
+        still, none = np.zeros(model.n), np.zeros(model.m)
+        for stamp in (0, 1_000_000):
+            self.update(StampedSample(BaseWrenchSample(stamp, still, still, still, np.zeros(6), none, none, none), ()))
+            self.control(JointReference(stamp, still))
+        self.reset()
+
+    def _build_estimator(self, values: dict[str, Any]) -> BaseWrenchEstimator:
+        gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
+        dynamics = SensorDynamics(sensed_bodies(values, self.model), gravity)
+        return BaseWrenchEstimator(self.model, dynamics, estimator_config(values), self.table)
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Take changed parameters, all or none; a new bias or other masses begin the estimator anew.
+
+        Raises:
+            FlexarmError: one has no meaning.
+        """
+        config = controller_config(values)
+        calibration_config(values, "bias")
+        calibration_run_config(values, self.model)
+        if any(values[name] != self._values[name] for name in CALIBRATED):
+            self.core.estimator = self._build_estimator(values)
+        self.controller.config, self._values = config, values
+
+    def reset(self) -> None:
+        """Forget earlier samples."""
+        self.core.reset()
+        self._wrench: Array | None = None
+
+    @property
+    def estimator(self) -> BaseWrenchEstimator:
+        """That is asked."""
+        return self.core.estimator
+
+    @property
+    def state(self) -> ArmState | None:
+        """(position, filtered velocity, base) of the newest estimate; None before any."""
+        return self.core.state
+
+    @property
+    def estimate(self) -> BaseWrenchEstimate | None:
+        """The newest; None before any."""
+        return self.core.newest
+
+    @property
+    def sign(self) -> float:
+        """1 where the sensor reads the wrench of the robot on its base, -1 for the base on the robot."""
+        return 1.0 if self._values["wrench_convention"] == "robot_on_base" else -1.0
+
+    @property
+    def raw_wrench(self) -> Array | None:
+        """Newest wrench (6,) of the robot on its base with the sensor's bias; None: there is none to believe."""
+        if self._wrench is None or self.estimate is None or not self.estimate.valid:
+            return None
+        return self.sign * self._wrench
+
+    def update(self, stamped: StampedSample) -> BaseWrenchEstimate:
+        """Estimate of a sample.
+
+        Raises:
+            InputError: it is not usable.
+        """
+        self._wrench = stamped.sample.wrench
+        return self.core.estimate(stamped.sample, stamped.left_out)
+
+    def control(self, reference: JointReference) -> JointReference:
+        """Motor efforts that answer a reference of the newest estimate's stamp.
+
+        Raises:
+            InputError: the reference is not usable.
+        """
+        return self.core.answer(reference)

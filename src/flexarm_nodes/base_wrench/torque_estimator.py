@@ -1,0 +1,279 @@
+"""Node base_wrench_torque_estimator: ACT stage, one sensor under the base -> torques of the joints, motor efforts.
+
+Each joint state gets one BaseWrenchEstimate with its stamp, each desired joint reference one joint reference with the
+motor efforts that make its effort arrive at the links (core: base_wrench). Its action calibrates the sensor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.parameter import Parameter as RosParameter
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from flexarm.action import CalibrateBaseWrench
+from flexarm.msg import FlexibleState, JointReference
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import BaseWrenchSample
+from flexarm_core.types import JointReference as JointReferenceRecord
+from flexarm_nodes.base_wrench.calibration import BaseWrenchCalibration
+from flexarm_nodes.base_wrench.inputs import BaseWrenchInputs
+from flexarm_nodes.base_wrench.output import BaseWrenchOutput
+from flexarm_nodes.base_wrench.parameters import BASE_WRENCH_PARAMETERS, check_base_motion
+from flexarm_nodes.base_wrench.plan import CalibrationPlan, build_plan
+from flexarm_nodes.base_wrench.stage import BaseWrenchStage
+from flexarm_nodes.base_wrench.zero import REST, BaseWrenchZero
+from flexarm_nodes.messages.conversions import joint_reference_from_message, stamp_to_nanoseconds
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.diagnostics import WARN
+
+WATCH_PERIOD = 0.05  # [s] between two looks at the age of the newest joint state
+Result = CalibrateBaseWrench.Result
+
+
+class BaseWrenchTorqueEstimator(ArmNode):
+    """Joint states, the base's wrench and joint references in, estimates and motor efforts out.
+
+    A joint state is answered when the wrench of its stamp has come (and the flexible state, where that says how the
+    base moves), when the next joint state comes, or after ``sensor_wait``, whichever is first.
+    """
+
+    PARAMETERS = BASE_WRENCH_PARAMETERS
+
+    def __init__(self) -> None:
+        """Create topics, action and service; topics of sensors depend on the parameters."""
+        super().__init__("base_wrench_torque_estimator")
+        self._output, self._zero = BaseWrenchOutput(self), BaseWrenchZero()
+        self._calibration = BaseWrenchCalibration(self, self)
+        self._stage: BaseWrenchStage | None = None
+        self._sensor_subscriptions: list[Any] = []
+        self._timer: Any = None
+        self._newest: int | None = None  # stamp of the newest joint state [ns]
+        for message_type, topic, callback in (
+            (JointState, topics.JOINT_STATES, self._on_joint_state),
+            (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
+        ):
+            self.hear(message_type, topic, callback)
+        self.create_service(Trigger, topics.ZERO_WRENCH, self._on_zero)
+        self.create_timer(WATCH_PERIOD, lambda: self.guarded(self._on_watch)(None))
+
+    # Life -------------------------------------------------------------------------------------------------------------
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> estimator and controller."""
+        check_base_motion(values["base_motion"], model)
+        self._stage = stage = BaseWrenchStage(values, model)
+        self._inputs = BaseWrenchInputs(model, stage.estimator.bodies, values)
+        self._output.bind(stage.controller, stage.estimator.bodies)
+        self._listen(values)
+        self.change(values)
+        self.start()
+
+    def _listen(self, values: dict[str, Any]) -> None:
+        """To the sensors' topics, and to the time that a joint state waits for them."""
+        for subscription in self._sensor_subscriptions:
+            self.destroy_subscription(subscription)
+        wanted: list[tuple[Any, str, Any]] = [
+            (WrenchStamped, topics.wrench_topic(values["sensor"]), self._inputs.take_wrench)
+        ]
+        if values["base_motion"] == "flexible_state":
+            wanted.append((FlexibleState, topics.FLEXIBLE_STATE, self._inputs.take_base))
+        self._sensor_subscriptions = [self.hear(kind, topic, self._on_reading(take)) for kind, topic, take in wanted]
+        if self._timer is not None:
+            self.destroy_timer(self._timer)
+        waited, steady = self.guarded(self._on_waited), Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(values["sensor_wait"], lambda: waited(None), clock=steady)
+        self._timer.cancel()
+
+    def start(self) -> None:
+        """Forget earlier samples."""
+        if self._stage is not None:
+            self._stage.reset()
+            self._inputs.reset()
+        self._output.reset()
+        self._zero.reset()
+        self._newest = None
+        self._pending: BaseWrenchSample | None = None
+        self._desired: JointReferenceRecord | None = None
+        self._served = -1  # stamp of the newest desired reference that was answered
+        self._heard = self.get_clock().now()
+
+    def stop(self) -> None:
+        """End a calibration; the gate stops the arm when references cease."""
+        self._pending = None
+        self._timer.cancel()
+        self._calibration.end(Result.DEACTIVATED, "the node was deactivated")
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Live parameters take effect with the next sample."""
+        assert self._stage is not None
+        before = self._stage.estimator
+        self._stage.change(values)
+        if self._stage.estimator is not before:
+            self._zero.reset()
+        self._calibration.timeout = values["state_timeout"]
+        self._output.change(values)
+        self._values = values
+
+    # Samples ----------------------------------------------------------------------------------------------------------
+
+    def _on_joint_state(self, message: JointState) -> None:
+        stamp = stamp_to_nanoseconds(message.header.stamp)
+        if self._newest is not None and stamp <= self._newest:
+            if self._newest - stamp > 1_000_000_000:
+                raise InputError("time went back: activate the node anew after a reset of the clock")
+            self._output.repeat(stamp)  # the plant repeats a state that nobody seems to have heard
+            return
+        self._update()
+        self._pending = self._inputs.joints(message, self._newest)
+        self._newest, self._heard = stamp, self.get_clock().now()
+        self._update_if_complete()
+        if self._pending is not None:
+            self._timer.reset()
+
+    def _on_reading(self, take: Any) -> Any:
+        """Callback of a sensor: a reading that is refused is waited for no longer."""
+
+        def on_reading(message: Any) -> None:
+            try:
+                take(message)
+            except InputError as error:
+                self._output.refuse(stamp_to_nanoseconds(message.header.stamp), str(error))
+            self._update_if_complete()
+
+        return on_reading
+
+    def _on_desired(self, message: JointReference) -> None:
+        assert self._stage is not None
+        if self._calibration.active:
+            reason = "desired_joint_reference is ignored while the sensor is calibrated"
+            self._output.refuse(self._newest or 0, reason, WARN)
+            return
+        try:
+            self._take_desired(joint_reference_from_message(message, self._stage.model.joint_names))
+        except InputError as error:
+            self._output.refuse(self._newest or 0, str(error))
+
+    def _take_desired(self, desired: JointReferenceRecord) -> None:
+        assert self._stage is not None
+        if desired.stamp == self._served:
+            self._output.repeat_reference(self._output.answered)
+            return
+        if desired.stamp < self._served:
+            raise InputError("stamps of desired joint references went back")
+        if self._pending is not None and desired.stamp > self._pending.stamp:
+            self._update()
+        state = self._stage.state
+        late = 0.0 if state is None else (state.stamp - desired.stamp) * 1e-9
+        if late > self._values["reference_timeout"]:
+            raise InputError(f"desired joint reference is {late:.6f} s older than the newest joint state")
+        self._desired = desired
+        self._control(late=late > 0.0)
+
+    def _on_waited(self, _: None) -> None:
+        self._update()
+
+    def _update_if_complete(self) -> None:
+        if self._pending is not None and self._inputs.complete(self._pending.stamp):
+            self._update()
+
+    def _update(self) -> None:
+        """Answer the joint state that waits, if one does, with what has come for its stamp."""
+        joints, self._pending = self._pending, None
+        self._timer.cancel()
+        if joints is None:
+            return
+        assert self._stage is not None
+        estimate = self._stage.update(self._inputs.complete_sample(joints))
+        self._zero.take(estimate, self._stage.estimator.velocity)
+        self._output.publish_estimate(estimate)
+        self._control()
+        self._output.report(estimate, self._calibration.doing)
+
+    def _control(self, late: bool = False) -> None:
+        """Answer a reference of the newest estimate's stamp, or what leads the arm in its place.
+
+        Args:
+            late: the reference has been overtaken by a joint state; it answers that one, better than none does.
+        """
+        stage, reference = self._stage, self._desired
+        if not self._values["control"] or stage is None or stage.state is None:
+            return
+        state = stage.state
+        if state.stamp <= self._output.answered:
+            return
+        if self._calibration.active:
+            reference = self._calibration.update(state, stage.raw_wrench)
+        if reference is None or not (late or reference.stamp == state.stamp):
+            return
+        try:
+            answer = stage.control(replace(reference, stamp=state.stamp))
+        except InputError as error:
+            self._output.refuse(state.stamp, str(error))
+            return
+        assert answer.effort is not None
+        self._served = reference.stamp
+        self._inputs.commanded(answer.stamp, answer.effort)
+        self._output.publish_reference(answer)
+
+    # Calibration ------------------------------------------------------------------------------------------------------
+
+    def _on_watch(self, _: None) -> None:
+        """A calibration must end where joint states have ceased."""
+        age = (self.get_clock().now() - self._heard).nanoseconds * 1e-9
+        if age > self._values["state_timeout"]:
+            self._calibration.end(Result.STALE_STATE, f"no usable joint state for {age:.3f} s")
+
+    def check_goal(self, goal: CalibrateBaseWrench.Goal) -> None:
+        """Raise FlexarmError where a goal is to be rejected."""
+        stage = self._stage
+        if not self.active or stage is None or stage.state is None:
+            raise InputError("no joint state has come yet" if self.active else "the node is not active")
+        if not self._values["control"]:
+            raise ConfigError("parameter control is false: the node does not lead the arm")
+        if stage.table is not None:
+            raise ConfigError("gravity_table is looked up in: calibrate without it, and make a table of the result")
+        speed = float(np.abs(stage.state.velocity).max())
+        if speed > REST:
+            raise InputError(f"the arm moves at {speed:.3f} rad/s or m/s; it must be at rest, below {REST}")
+
+    def goal_rejected(self, reason: str) -> None:
+        """Say why; a client is told no more than that it was."""
+        self._output.refuse(self._newest or 0, f"goal rejected: {reason}")
+
+    def plan(self, goal: CalibrateBaseWrench.Goal) -> CalibrationPlan:
+        """What is to be done for a goal; raise FlexarmError for one that is not usable."""
+        assert self._stage is not None and self._stage.state is not None
+        name = self.get_name() if self.get_namespace() == "/" else self.get_fully_qualified_name()
+        return build_plan(goal, self._values, self._stage.model, self._stage.state.position.copy(), name)
+
+    def take_parameters(self, parameters: dict[str, Any]) -> None:
+        """Set own parameters as if from outside; raise ConfigError where they are refused."""
+        answer = self.set_parameters_atomically([RosParameter(name, value=value) for name, value in parameters.items()])
+        if not answer.successful:
+            raise ConfigError(answer.reason)
+
+    def _on_zero(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            if not self.active or self._stage is None:
+                raise InputError("the node is not active")
+            if self._calibration.active:
+                raise InputError("the sensor is calibrated at this moment")
+            bias = (self._stage.estimator.bias + self._stage.sign * self._zero.residual()).tolist()
+            self.take_parameters({"wrench_bias": bias})
+            response.success, response.message = True, f"wrench_bias: {[round(part, 6) for part in bias]}"
+        except FlexarmError as error:
+            response.message = str(error)
+        return response
+
+
+def main() -> None:
+    """Entry point."""
+    run(BaseWrenchTorqueEstimator)

@@ -1,0 +1,1 @@
+"""Node behavior_impedance_controller."""

@@ -1,0 +1,1 @@
+"""Node control_loop: several stages in one process."""

@@ -1,0 +1,114 @@
+"""ControlLoopInputs: joint states and sensors' readings -> samples of one stamp each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import Imu, JointState
+
+from flexarm.msg import StrainState
+from flexarm_core.errors import InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import FlexibleSample
+from flexarm_nodes.messages.conversions import JointStateSelector, stamp_to_nanoseconds
+from flexarm_nodes.messages.flexible import imu_from_message, strain_from_message, wrench_from_message
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.companions import Companions
+
+KEPT = 8  # readings of a sensor: some may come before the joint state of their stamp
+READERS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[str], str]]] = {
+    "wrench": (WrenchStamped, wrench_from_message, topics.wrench_topic),
+    "imu": (Imu, imu_from_message, topics.imu_topic),
+    "strain": (StrainState, strain_from_message, lambda name: topics.STRAIN),
+}
+
+
+class ControlLoopInputs:
+    """Keeps the newest readings; one that was refused counts as come, and is not used."""
+
+    def __init__(self, model: ArmModel, sensors: Iterable[tuple[str, str]]) -> None:
+        """Read an arm and, by kind and name, these sensors."""
+        self.sensors = tuple(dict.fromkeys(sensors))
+        self._model, self._select = model, JointStateSelector(model.joint_names)
+        self._named: list[str] | None = None  # names of the newest joint state
+        description = model.description
+        self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
+        self._companions = Companions(lambda: tuple(topic for topic, *_ in self.subscriptions()))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what came."""
+        self._companions.reset()
+        self._readings: dict[tuple[str, str], dict[int, Any]] = {sensor: {} for sensor in self.sensors}
+
+    def subscriptions(self) -> Iterable[tuple[str, Any, tuple[str, str]]]:
+        """Topic, message type and sensor of each reading."""
+        for kind, name in self.sensors:
+            message_type, _, topic = READERS[kind]
+            yield topic(name), message_type, (kind, name)
+
+    def take(self, sensor: tuple[str, str], message: Any) -> None:
+        """Take a sensor's message.
+
+        Raises:
+            InputError: it is in another frame than the sensor's, or not usable.
+        """
+        kind, name = sensor
+        _, read, topic = READERS[kind]
+        stamp, frame = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id
+        self._companions.came(topic(name), stamp)
+        if kind == "wrench" and frame != self._frames[name]:
+            raise InputError(f"wrench is in frame '{frame}', sensor '{name}' measures in '{self._frames[name]}'")
+        kept = self._readings[sensor]
+        kept[stamp] = read(message)
+        while len(kept) > KEPT:
+            del kept[min(kept)]
+
+    def complete(self, stamp: int) -> bool:
+        """Whether nothing is to be waited for at a joint state of this stamp [ns]."""
+        return self._companions.complete(stamp)
+
+    def joints(self, message: JointState) -> FlexibleSample:
+        """A joint state as a sample without other sensors; an effort that is not reported is NaN.
+
+        Raises:
+            InputError: an actuated joint is missing, or its position or velocity is, or is not finite.
+        """
+        everywhere, rates = np.array(message.position), np.array(message.velocity)
+        position, velocity = self._select.select(message.name, everywhere, rates)
+        if message.name != self._named:
+            self._named = message.name
+            place = {name: i for i, name in enumerate(message.name)}
+            self._actuated = np.array([place[name] for name in self._model.joint_names])
+            elastic = self._model.elastic_joint_names
+            self._elastic = np.array([place.get(name, len(place)) for name in elastic])  # beyond them: not reported
+            self._deflects = any(name in place for name in elastic)
+        reported = len(message.effort) == len(message.name)
+        effort = np.array(message.effort)[self._actuated] if reported else np.full(self._model.n, np.nan)
+        deflection, rate = None, None
+        if self._deflects:
+            deflection, rate = (np.append(one, np.nan)[self._elastic] for one in (everywhere, rates))
+        return FlexibleSample(stamp_to_nanoseconds(message.header.stamp), position, velocity, effort, deflection, rate)
+
+    def sample(self, joints: FlexibleSample) -> FlexibleSample:
+        """The sample with what has come for its stamp; called once a joint state."""
+        stamp = joints.stamp
+        self._companions.answer(stamp)
+        there = {sensor: kept[stamp] for sensor, kept in self._readings.items() if stamp in kept}
+        by_kind = {
+            wanted: {name: reading for (kind, name), reading in there.items() if kind == wanted} for wanted in READERS
+        }
+        return FlexibleSample(
+            stamp,
+            joints.position,
+            joints.velocity,
+            joints.effort,
+            joints.deflection,
+            joints.deflection_rate,
+            by_kind["strain"].get("", {}),
+            by_kind["wrench"],
+            by_kind["imu"],
+        )

@@ -1,0 +1,293 @@
+"""Node control_loop: any stages of one arm in one process, in the order of a pipeline (core: pipeline).
+
+What the separate nodes would send goes out on the same topics, so that recorder and viewer work unchanged; parameters
+of a stage are those of its node, under its name: ``rns_vibration_controller.law``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from sensor_msgs.msg import JointState
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.hardware_gate.status import STOPPED
+from flexarm_core.pipeline.pipeline import Pipeline
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array, FlexibleSample
+from flexarm_nodes.control_loop.behaviors import ControlLoopBehaviors
+from flexarm_nodes.control_loop.inputs import ControlLoopInputs
+from flexarm_nodes.control_loop.output import ControlLoopOutput
+from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, BuiltStage, build_gate
+from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
+from flexarm_nodes.hardware_gate.output import GateOutput
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.diagnostics import ERROR, OK
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
+from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.tick_times import TickTimes
+
+GATE = "hardware_gate"
+USUAL = ["reference_generator", "rns_vibration_controller", GATE]
+ANSWER_ARRIVES = 0.1  # [s] in which a command has reached whoever waits for it, less than states are repeated after
+SAID_AFTER = 200  # ticks between two looks at how long they take
+SHARED = tuple(row.name for row in ARM_PARAMETERS)
+
+
+class ControlLoop(ArmNode):
+    """Joint states and sensors in, commands and what every stage made of them out.
+
+    A joint state is answered when every sensor has sent its reading of that stamp, when the next joint state comes, or
+    after ``sensor_wait``, whichever is first.
+    """
+
+    PARAMETERS = (
+        Parameter("stages", "string[]", USUAL, f"in order, {GATE} last; of: {', '.join([*BUILDERS, GATE])}"),
+        Parameter("sensor_wait", "double", 0.005, "longest wait for a sensor of the same stamp (wall time)", "s", 1e-4),
+    )
+
+    def __init__(self) -> None:
+        """Declare the parameters of every stage; topics depend on which take part."""
+        super().__init__("control_loop")
+        for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
+            live = name != GATE  # whose mode a loop cannot switch
+            self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
+        self._commands = GateOutput(self, lambda: self._report({}))
+        self._subscriptions_of_sensors: list[Any] = []
+        self._output: ControlLoopOutput | None = None
+        self._behaviors: ControlLoopBehaviors | None = None
+        self._timer: Any = None
+        self._times, self._times_said = TickTimes(), {"ticks": "0"}
+        watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
+        self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
+
+    # Life -------------------------------------------------------------------------------------------------------------
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> stages, each by the table of its node."""
+        names = values["stages"]
+        if not names or names[-1] != GATE or any(name not in BUILDERS for name in names[:-1]):
+            raise ConfigError(
+                f"stages are {', '.join(names) or 'none'}; expected {GATE} as the last, before it any of"
+                f" {', '.join(BUILDERS)}"
+            )
+        for name in names[:-1]:
+            if name in LATER_ROWS:
+                LATER_ROWS[name](StageTable(self.table, name), _of(name, values))
+        values = self.table.values()
+        self._built: dict[str, BuiltStage] = {}
+        for name in names[:-1]:
+            self._built[name] = BUILDERS[name][1](_of(name, values), model)
+        stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
+        gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
+        modes = FlexibleModel(model.description, model.tool_frame, gravity).mode_names
+        for part in (self._output, self._behaviors):
+            if part is not None:
+                part.close()
+        self._behaviors = next(
+            (
+                ControlLoopBehaviors(self, built.behaviors, _of(name, values), self._refuse, lambda: self._answered)
+                for name, built in self._built.items()
+                if built.behaviors is not None
+            ),
+            None,
+        )
+        self._output = output = ControlLoopOutput(self, model, modes, stages)
+        self._pipeline = Pipeline(stages, build_gate(gate_values, model), output.carry)
+        self._model = model
+        self._commands.open(self._pipeline.gate.gate, gate_values)
+        self._inputs = ControlLoopInputs(model, [sensor for built in self._built.values() for sensor in built.sensors])
+        self._lockstep = gate_values["lockstep"]
+        self._listen(values["sensor_wait"])
+        self._forget()
+
+    def _listen(self, wait: float) -> None:
+        for subscription in self._subscriptions_of_sensors:
+            self.destroy_subscription(subscription)
+        self._subscriptions_of_sensors = [
+            self.hear(kind, topic, self._on_reading(sensor)) for topic, kind, sensor in self._inputs.subscriptions()
+        ]
+        if self._timer is not None:
+            self.destroy_timer(self._timer)
+        waited = self.guarded(self._on_waited)
+        self._timer = self.create_timer(wait, lambda: waited(None), clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer.cancel()
+
+    def start(self) -> None:
+        """Forget earlier samples, and wait for the controller that takes commands."""
+        self._forget()
+        self._commands.start()
+
+    def _forget(self) -> None:
+        self._pipeline.reset()
+        self._inputs.reset()
+        assert self._output is not None
+        self._output.reset()
+        if self._behaviors is not None:
+            self._behaviors.reset()
+        self._times.reset()
+        self._rehearsed = False
+        self._sent = 0.0  # when the newest sample was answered [s]
+        self._came = 0.0  # when the joint state that waits came [s]
+        self._pending: FlexibleSample | None = None
+        self._answered: int | None = None  # stamp of the newest sample
+        self._command: Array | None = None  # that answered it
+        self._stamp = 0  # of the newest joint state
+        self._age: float | None = None  # of the joint state that waits, when it came [s]
+        self._ending = False
+
+    def brake(self) -> None:
+        """Brake the arm to rest, by the joint states that still come; no other stage sees them."""
+        self._update()
+        self._ending = True
+        self._commands.brake(lambda: self.take_waiting(topics.JOINT_STATES))
+
+    def stop(self) -> None:
+        """Send what holds the arm without control: gravity effort, or no velocity."""
+        self._pending = None
+        self._timer.cancel()
+        self._commands.stop()
+        self.get_logger().info(self._times.said())
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Live parameters take effect with the next sample, another command mode once its controller is active."""
+        self._commands.change_mode(values[f"{GATE}.command_mode"])
+        for name, built in self._built.items():
+            built.change(_of(name, values))
+            if built.behaviors is not None and self._behaviors is not None:
+                self._behaviors.change(_of(name, values))
+
+    # Samples ----------------------------------------------------------------------------------------------------------
+
+    def _on_joint_state(self, joints: JointState) -> None:
+        came = self.taken
+        stamp = stamp_to_nanoseconds(joints.header.stamp)
+        if stamp == self._answered:
+            # The plant repeats a state that nobody seems to have heard. Commands have no stamp: one that is sent again
+            # while the first is on its way would be taken for the answer to the next state.
+            if came - self._sent > ANSWER_ARRIVES:
+                self._send(self._command)
+                self._sent = came
+            return
+        if self._pending is not None and stamp == self._pending.stamp:
+            return  # likewise, but it still waits for its sensors
+        self._update()
+        if self._pipeline.gate.gate.is_overtaken(stamp):
+            return  # the newer one has been answered
+        if self._answered is not None and stamp < self._answered:  # time went back
+            self._pipeline.reset_stages()
+            self._inputs.reset()
+        self._stamp = stamp
+        age = None if self._lockstep else self.age_of(stamp)
+        try:
+            sample = self._inputs.joints(joints)
+            self._pipeline.gate.gate.check_age(age)
+        except InputError as error:
+            self._send(self._pipeline.refuse(stamp, str(error)))
+            self._report({})
+            return
+        if self._ending:
+            self._send(self._pipeline.brake(sample, age))
+            return
+        self._pending, self._came, self._age = sample, came, age
+        if self._inputs.complete(stamp):
+            self._update()
+        else:
+            self._timer.reset()
+
+    def _on_reading(self, sensor: tuple[str, str]) -> Any:
+        """Callback of a sensor: a reading that is refused is waited for no longer."""
+
+        def on_reading(message: Any) -> None:
+            try:
+                self._inputs.take(sensor, message)
+            except InputError as error:
+                self.diagnostics.report(ERROR, str(error), self._stamp)
+            if self._pending is not None and self._inputs.complete(self._pending.stamp):
+                self._update()
+
+        return on_reading
+
+    def _on_waited(self, _: None) -> None:
+        self._update()
+
+    def _update(self) -> None:
+        """Answer the joint state that waits, if one does, with what has come for its stamp."""
+        joints, self._pending = self._pending, None
+        self._timer.cancel()
+        if joints is None:
+            return
+        sample = self._inputs.sample(joints)
+        if not self._rehearsed and self._rehearse(sample):
+            return
+        tick: Tick = self._pipeline.tick(sample, self._age)
+        self._answered, self._command = tick.stamp, tick.command
+        self._send(tick.command)
+        self._sent = time.perf_counter()
+        self._times.add(time.perf_counter() - self._came)
+        assert self._output is not None
+        self._output.publish(tick)
+        left_out = [one.left_out for one in (tick.estimate, tick.flexible) if one is not None]
+        remarks = [f"left out: {', '.join(names)}" for names in left_out if names]
+        if tick.reaction is not None and tick.reaction.damping > 0.0:
+            remarks.append("near-singular: the inverse is damped")
+        remarks += [f"{name}: {said}" for name, said in tick.remarks.items()]
+        if self._behaviors is not None:
+            level, said = self._behaviors.publish()
+            remarks += [said] if level != OK else []
+        self._report(tick.refused, remarks)
+
+    def _rehearse(self, sample: FlexibleSample) -> bool:
+        """Go through a first tick that nobody hears of: gains are looked at, whatever is loaded late is loaded.
+
+        Returns:
+            Whether newer joint states have come meanwhile.
+        """
+        self._rehearsed = True
+        if any(built.behaviors is not None and built.behaviors.sets.waits for built in self._built.values()):
+            return False  # what was asked for before the first sample must not be forgotten with the rehearsal
+        self._pipeline.tick(sample)
+        self._pipeline.reset()
+        took = time.perf_counter() - self._came
+        self._came = time.perf_counter()
+        return not self._lockstep and took > self._pipeline.gate.gate.config.state_timeout
+
+    def _on_tick(self, _: None) -> None:
+        gate = self._pipeline.gate.gate
+        self._send(gate.on_tick())
+        if gate.status.state in STOPPED:  # no state may come any more to be answered with that
+            self._report({})
+
+    def _send(self, command: Array | None) -> None:
+        self._commands.send(command, self._stamp)
+
+    def _refuse(self, stamp: int, reason: str) -> None:
+        """Say why a message was refused."""
+        self.diagnostics.report(ERROR, reason, stamp)
+
+    def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
+        if self._times.count % SAID_AFTER == 0:
+            self._times_said = self._times.values()
+        said = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        self._commands.report(self._stamp, said, "; ".join(remarks), self._times_said)
+
+
+def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a stage as its node would have them."""
+    prefix = f"{stage}."
+    own = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+    return own | {name: values[name] for name in SHARED}
+
+
+def main() -> None:
+    """Entry point."""
+    run(ControlLoop)

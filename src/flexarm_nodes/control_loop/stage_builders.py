@@ -1,0 +1,174 @@
+"""Parameters of the nodes -> stages of a pipeline, each from the table of the node that does the same alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.ik_redundancy.solver import RedundancySolver
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.gate_stage import GateStage
+from flexarm_core.pipeline.redundancy_stage import RedundancyStage
+from flexarm_core.pipeline.reference_stage import ReferenceStage
+from flexarm_core.pipeline.stage import Stage
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import FlexibleSample
+from flexarm_nodes.base_wrench.parameters import check_base_motion
+from flexarm_nodes.base_wrench.stage import BaseWrenchStage as ConfiguredBaseWrench
+from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchTorqueEstimator
+from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS, declare_behaviors
+from flexarm_nodes.behavior_impedance.setup import BehaviorSetup
+from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
+from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
+from flexarm_nodes.flexible_dynamics.parameters import flexible_controller, flexible_controller_config
+from flexarm_nodes.hardware_gate.gate import HardwareGateNode
+from flexarm_nodes.hardware_gate.parameters import hardware_gate
+from flexarm_nodes.ik_redundancy.parameters import motion_limits, redundancy_config
+from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
+from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.reaction_null_space.reactionless_parameters import (
+    REACTIONLESS_PARAMETERS,
+    law_config,
+    reactionless_stage,
+)
+from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationController
+from flexarm_nodes.reaction_null_space.vibration_parameters import vibration_config, vibration_stage
+from flexarm_nodes.references.generator import ReferenceGenerator
+from flexarm_nodes.references.parameters import reference_motion
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltStage:
+    """A stage as parameters ask for it.
+
+    Attributes:
+        stage: of a pipeline.
+        change: takes changed live parameters, all or none; raises FlexarmError to refuse them.
+        sensors: topics' sensors that it waits for, by kind: ``wrench``, ``imu``, ``strain``.
+        behaviors: of a stage that has some.
+    """
+
+    stage: Stage
+    change: Callable[[Values], None]
+    sensors: tuple[tuple[str, str], ...] = ()
+    behaviors: BehaviorSetup | None = None
+
+
+def _stays(values: Values) -> None:
+    """Nothing of it may change while it runs."""
+
+
+def _reference(values: Values, model: ArmModel) -> BuiltStage:
+    return BuiltStage(ReferenceStage(model, reference_motion(values, model), values["base_state_source"]), _stays)
+
+
+def _vibration(values: Values, model: ArmModel) -> BuiltStage:
+    stage = vibration_stage(values, model)
+    return BuiltStage(stage, lambda changed: stage.change(vibration_config(changed)))
+
+
+def _flexible_model(values: Values, model: ArmModel) -> FlexibleModel:
+    gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
+    return FlexibleModel(model.description, model.tool_frame, gravity)
+
+
+def _flexible_estimator(values: Values, model: ArmModel) -> BuiltStage:
+    robot = model.description
+    config = EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
+    sensors = FlexibleSensors(
+        strain=config.correct and config.use_strain and bool(robot.strain_gauges),
+        wrenches=config.wrench_sensors(robot.force_torque_sensors),
+        imus=tuple(robot.imus) if config.correct and config.use_imu else (),
+    )
+    estimator, still = FlexibleEstimator(_flexible_model(values, model), config), np.zeros(model.n)
+    wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (sensors.wrenches, sensors.imus))
+    for stamp in (0, 1_000_000):  # loads the compiled code
+        estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
+    awaited = [
+        *(("wrench", name) for name in sensors.wrenches),
+        *(("imu", name) for name in sensors.imus),
+        *([("strain", "")] if sensors.strain else []),
+    ]
+    stage = FlexibleEstimatorStage(estimator, sensors, subtract_friction=values["subtract_friction"])
+    return BuiltStage(stage, _stays, tuple(awaited))
+
+
+def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
+    if values["reference"] != "desired_joint_reference":
+        raise ConfigError("in a control_loop flexible_dynamics_controller.reference must be desired_joint_reference")
+    stage = FlexibleControlStage(flexible_controller(values, model))
+    return BuiltStage(stage, lambda changed: stage.change(flexible_controller_config(changed)))
+
+
+def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
+    check_base_motion(values["base_motion"], model)
+    setup = ConfiguredBaseWrench(dict(values), model)
+    if not values["control"]:
+        setup.core.controller = None  # references pass by it
+    return BuiltStage(setup.core, lambda changed: setup.change(dict(changed)), (("wrench", setup.core.sensor),))
+
+
+def _behaviors(values: Values, model: ArmModel) -> BuiltStage:
+    setup = BehaviorSetup(dict(values), model)
+    sensor = setup.wrenches.sensor
+    return BuiltStage(
+        setup.stage, lambda changed: setup.change(dict(changed)), (("wrench", sensor),) if sensor else (), setup
+    )
+
+
+def _reactionless(values: Values, model: ArmModel) -> BuiltStage:
+    stage = reactionless_stage(dict(values), model)
+    return BuiltStage(stage, lambda changed: stage.change(law_config(dict(changed))))
+
+
+def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
+    if values["source"] != "stream" or values["output"] != "reference":
+        raise ConfigError("in a control_loop ik_redundancy_solver.source must be stream, and its output reference")
+    values = dict(values)
+    chain = build_chain(model.description, model.tool_frame)
+    solver = RedundancySolver(chain, motion_limits(values, chain), redundancy_config(values))
+    bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
+    middle = 0.5 * (np.where(bounded, chain.lower, 0.0) + np.where(bounded, chain.upper, 0.0))
+    solver.begin(middle)
+    solver.update(*chain.pose(middle))  # loads the compiled code
+
+    def change(changed: Values) -> None:
+        changed = dict(changed)
+        config, limits = redundancy_config(changed), motion_limits(changed, chain)
+        solver.set_config(config)
+        solver.set_limits(limits)
+
+    return BuiltStage(RedundancyStage(model, solver, state_timeout=values["state_timeout"]), change)
+
+
+def build_gate(values: Values, model: ArmModel) -> GateStage:
+    """The last step before the hardware."""
+    return GateStage(hardware_gate(values, model), values["base_state_source"])
+
+
+BUILDERS: dict[str, tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], BuiltStage]]] = {
+    "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, _flexible_estimator),
+    "reference_generator": (ReferenceGenerator.PARAMETERS, _reference),
+    "behavior_impedance_controller": (BEHAVIOR_PARAMETERS, _behaviors),
+    "ik_redundancy_solver": (IkRedundancySolver.PARAMETERS, _redundancy),
+    "reactionless_path_controller": (REACTIONLESS_PARAMETERS, _reactionless),
+    "rns_vibration_controller": (RnsVibrationController.PARAMETERS, _vibration),
+    "flexible_dynamics_controller": (FlexibleDynamicsController.PARAMETERS, _flexible_controller),
+    "base_wrench_torque_estimator": (BaseWrenchTorqueEstimator.PARAMETERS, _base_wrench),
+}
+GATE_PARAMETERS = HardwareGateNode.PARAMETERS
+# of stages whose parameters depend on parameters: what declares the further ones, from the values of the others
+LATER_ROWS: dict[str, Callable[[StageTable, dict[str, Any]], None]] = {
+    "behavior_impedance_controller": declare_behaviors,
+}

@@ -1,0 +1,1 @@
+"""Writes docs/messages.md and docs/parameters.md."""

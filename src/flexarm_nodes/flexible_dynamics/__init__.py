@@ -1,0 +1,1 @@
+"""Nodes flexible_dynamics_controller and flexible_dynamics_estimator."""

@@ -1,0 +1,226 @@
+"""Node flexible_dynamics_estimator: estimated state of springs and modes for each joint state (core: estimator)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.clock import Clock, ClockType
+from sensor_msgs.msg import Imu, JointState
+
+from flexarm.msg import FlexibleState, JointReference, StrainState
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array, FlexibleSample
+from flexarm_nodes.messages.conversions import joint_reference_from_message, stamp_to_nanoseconds
+from flexarm_nodes.messages.flexible import (
+    FlexibleSampleReader,
+    flexible_state_to_message,
+    imu_from_message,
+    strain_from_message,
+    wrench_from_message,
+)
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.parameters import Parameter
+
+KEPT = 4  # joint references, and readings of a sensor: some may come before the joint state of their stamp
+LOST_AFTER = 10  # joint states in a row without a sensor after which none waits for it
+
+
+class FlexibleDynamicsEstimator(ArmNode):
+    """Joint states, strain, wrenches and IMU readings in, one FlexibleState for each joint state out.
+
+    A joint state is answered when every sensor has sent its reading of that stamp, when the next joint state comes, or
+    after ``sensor_wait``, whichever is first: the order of messages on different topics is not guaranteed.
+    """
+
+    PARAMETERS = (
+        Parameter("correct", "bool", True, "correct by measurements; false: open loop"),
+        Parameter("use_strain", "bool", True, "correct by the strain gauges"),
+        Parameter("use_deflection", "bool", True, "correct by elastic joints of the base in the joint states"),
+        Parameter("use_wrench", "bool", False, "correct by force/torque sensors"),
+        Parameter("use_imu", "bool", False, "correct by IMUs"),
+        Parameter("contact_sensor", "string", "", "force/torque sensor behind the tool that says what touches it"),
+        Parameter("subtract_friction", "bool", False, "efforts less the friction that the last joint reference names"),
+        Parameter("effort_noise", "double", 0.1, "density of unknown joint efforts", "N*m/sqrt(Hz)", 0.0),
+        Parameter("modal_noise", "double", 0.6, "density of modal accelerations", "sqrt(kg)*m/s^2/sqrt(Hz)", 0.0),
+        Parameter("base_noise", "double", 0.003, "density of elastic joint accelerations", "rad/s^2/sqrt(Hz)", 0.0),
+        Parameter("push_force", "double", 100.0, "deviation of a push on the base; 0 and 0: not looked for", "N", 0.0),
+        Parameter("push_torque", "double", 30.0, "deviation of its torque", "N*m", 0.0),
+        Parameter("push_gate", "double", 5.0, "deviations at which a sensor of the base shows a push", "", 1.0),
+        Parameter("strain_noise", "double", 6e-5, "deviation of a strain gauge", "", 1e-12),
+        Parameter("strain_error", "double", 0.03, "its relative one: calibration, modes left out", "", 0.0),
+        Parameter("deflection_noise", "double", 1e-5, "deviation of a measured deflection", "rad | m", 1e-12),
+        Parameter("deflection_rate_noise", "double", 1e-3, "deviation of its rate", "rad/s | m/s", 1e-12),
+        Parameter("force_noise", "double", 2.0, "deviation of a measured force", "N", 1e-12),
+        Parameter("torque_noise", "double", 1.0, "deviation of a measured torque", "N*m", 1e-12),
+        Parameter("acceleration_noise", "double", 0.5, "deviation of a specific force", "m/s^2", 1e-12),
+        Parameter("gyro_noise", "double", 0.03, "deviation of an angular velocity", "rad/s", 1e-12),
+        Parameter("initial_energy", "double", 0.0, "energy of a coordinate at first; 0: by the arm", "J", 0.0),
+        Parameter("gate", "double", 6.0, "deviations at which a reading is left out", "", 1.0),
+        Parameter("gate_patience", "int", 50, "outliers in a row after which a sensor is believed again", "", 1),
+        Parameter("frozen_samples", "int", 20, "equal readings in a row after which a gauge may be frozen", "", 1),
+        Parameter("max_gap", "double", 0.1, "gap between samples at which the covariance starts over", "s", 1e-4),
+        Parameter("sensor_wait", "double", 0.005, "longest wait for a sensor of the same stamp (wall time)", "s", 1e-4),
+    )
+
+    def __init__(self) -> None:
+        """Create the node's topics; those of wrenches and IMUs depend on the robot."""
+        super().__init__("flexible_dynamics_estimator")
+        self._flexible_state = self.create_publisher(FlexibleState, topics.FLEXIBLE_STATE, topics.EVERY_SAMPLE)
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
+        self._sensor_subscriptions: list[Any] = []
+        self._timer: Any = None
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> estimator; its compiled dynamics are called once, so that the first tick is not late."""
+        robot = model.description
+        flexible = FlexibleModel(robot, values["tool_frame"], tuple(values["gravity"]))
+        config = EstimatorConfig(**{f.name: values[f.name] for f in fields(EstimatorConfig)})
+        self._estimator = FlexibleEstimator(flexible, config)
+        self._names = (tuple(joint.name for joint in robot.elastic), flexible.mode_names)
+        self._reader = FlexibleSampleReader(robot.actuated, self._names[0])
+        self._subscribe(robot.force_torque_sensors, robot.imus, bool(robot.strain_gauges), config)
+        if values["subtract_friction"]:
+            heard = self.hear(JointReference, topics.JOINT_REFERENCE, self._on_joint_reference)
+            self._sensor_subscriptions.append(heard)
+        self._actuated = robot.actuated
+        still = np.zeros(model.n)
+        wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (self._wrenches, self._imus))
+        for stamp in (0, 1_000_000):
+            self._estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
+        if self._timer is not None:
+            self.destroy_timer(self._timer)
+        self._timer = self.create_timer(
+            values["sensor_wait"],
+            lambda: self.guarded(self._on_waited)(None),
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
+        self._timer.cancel()
+        self.start()
+
+    def start(self) -> None:
+        """Forget earlier samples."""
+        self._estimator.reset()
+        self._pending: FlexibleSample | None = None
+        self._answer: FlexibleState | None = None
+        self._frictions: deque[tuple[int, Array]] = deque(maxlen=KEPT)  # with the stamps of their references
+        self._answered: int | None = None  # stamp of the newest sample
+        self._unreferred = LOST_AFTER  # samples in a row without one: none is waited for before the first has come
+        self._readings: dict[str, dict[int, Any]] = {name: {} for name in self._expected}
+        self._missed = dict.fromkeys(self._expected, 0)
+
+    def _subscribe(self, wrenches: Any, imus: Any, gauges: bool, config: EstimatorConfig) -> None:
+        """Listen to the sensors that correct."""
+        for subscription in self._sensor_subscriptions:
+            self.destroy_subscription(subscription)
+        self._sensor_subscriptions = []
+        self._wrenches = config.wrench_sensors(wrenches)
+        self._imus = tuple(imus) if config.use_imu and config.correct else ()
+        wanted: list[tuple[str, str, Any, Callable[[Any], Any]]] = [
+            *((name, topics.wrench_topic(name), WrenchStamped, wrench_from_message) for name in self._wrenches),
+            *((name, topics.imu_topic(name), Imu, imu_from_message) for name in self._imus),
+        ]
+        if config.use_strain and config.correct and gauges:
+            wanted.append((topics.STRAIN, topics.STRAIN, StrainState, strain_from_message))
+        self._expected = tuple(name for name, *_ in wanted)
+        for name, topic, message_type, read in wanted:
+            heard = self.hear(message_type, topic, partial(self._on_reading, name, read))
+            self._sensor_subscriptions.append(heard)
+
+    def _on_joint_state(self, message: JointState) -> None:
+        stamp = stamp_to_nanoseconds(message.header.stamp)
+        if self._answer is not None and message.header.stamp == self._answer.header.stamp:
+            self._flexible_state.publish(self._answer)  # the plant repeats a state that nobody seems to have heard
+            return
+        sample = self._reader(message)
+        if self._pending is not None and self._pending.stamp != stamp:
+            self._update()
+        self._pending = sample
+        self._update_if_complete()
+        if self._pending is not None:
+            self._timer.reset()
+
+    def _on_reading(self, name: str, read: Callable[[Any], Any], message: Any) -> None:
+        kept = self._readings[name]
+        kept[stamp_to_nanoseconds(message.header.stamp)] = read(message)
+        while len(kept) > KEPT:
+            del kept[min(kept)]
+        self._missed[name] = 0
+        self._update_if_complete()
+
+    def _on_joint_reference(self, message: JointReference) -> None:
+        """What friction takes of the efforts from its sample on: it does not reach what the model is of."""
+        reference = joint_reference_from_message(message, self._actuated)
+        still = np.zeros(len(self._actuated))
+        self._frictions.append((reference.stamp, still if reference.friction is None else reference.friction))
+        self._unreferred = 0
+        self._update_if_complete()
+
+    def _on_waited(self, _: None) -> None:
+        self._timer.cancel()
+        if self._pending is not None:
+            self._update()
+
+    def _update_if_complete(self) -> None:
+        if self._pending is None or not (self._is_referred or self._unreferred >= LOST_AFTER):
+            return
+        present = self._present(self._pending.stamp)
+        if all(name in present or self._missed[name] >= LOST_AFTER for name in self._expected):
+            self._update()
+
+    @property
+    def _is_referred(self) -> bool:
+        """Whether the joint reference of the sample before has come, whose efforts act until this one."""
+        return self._answered is None or any(stamp >= self._answered for stamp, _ in self._frictions)
+
+    def _friction(self, stamp: int) -> Array:
+        """What friction took (n,) until a stamp: by the newest reference before it."""
+        before = [friction for referred, friction in self._frictions if referred < stamp]
+        return before[-1] if before else np.zeros(len(self._actuated))
+
+    def _present(self, stamp: int) -> dict[str, Any]:
+        """Readings of a stamp, by sensor."""
+        return {name: kept[stamp] for name, kept in self._readings.items() if stamp in kept}
+
+    def _update(self) -> None:
+        """Answer the joint state that waits, with what has come for its stamp."""
+        sample, self._pending = self._pending, None
+        self._timer.cancel()
+        if sample is None:
+            return
+        present = self._present(sample.stamp)
+        if not self._is_referred:
+            self._unreferred += 1
+        self._answered = sample.stamp
+        for name in self._expected:
+            self._missed[name] = 0 if name in present else self._missed[name] + 1
+        state = self._estimator.update(
+            replace(
+                sample,
+                effort=sample.effort - self._friction(sample.stamp),
+                strain=present.get(topics.STRAIN, {}),
+                wrenches={name: present[name] for name in self._wrenches if name in present},
+                imus={name: present[name] for name in self._imus if name in present},
+            )
+        )
+        self._answer = flexible_state_to_message(state, *self._names)
+        self._flexible_state.publish(self._answer)
+        if state.left_out:
+            self.diagnostics.report(WARN, f"left out: {', '.join(state.left_out)}", state.stamp)
+        else:
+            self.diagnostics.report(OK, "estimating", state.stamp)
+
+
+def main() -> None:
+    """Entry point."""
+    run(FlexibleDynamicsEstimator)

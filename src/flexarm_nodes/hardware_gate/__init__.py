@@ -1,0 +1,1 @@
+"""Node hardware_gate."""

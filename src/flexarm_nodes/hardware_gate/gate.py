@@ -1,0 +1,194 @@
+"""Node hardware_gate: the only writer to ros2_control's command topics (core: hardware_gate)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from sensor_msgs.msg import JointState
+
+from flexarm.msg import FlexibleState, JointReference
+from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.config import COMMAND_MODES
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array
+from flexarm_nodes.hardware_gate.output import GateOutput
+from flexarm_nodes.hardware_gate.parameters import hardware_gate
+from flexarm_nodes.messages.conversions import joint_reference_from_message, stamp_to_nanoseconds
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
+from flexarm_nodes.node.parameters import Parameter
+
+WATCH_PERIOD = 0.01  # [s] of a steady clock between two looks at the time-outs
+
+
+class HardwareGateNode(ArmNode):
+    """Joint references and measured states in, commands within every limit out."""
+
+    PARAMETERS = (
+        Parameter(
+            "command_mode",
+            "string",
+            "effort",
+            "interface that is commanded; live only with a controller_manager",
+            choices=COMMAND_MODES,
+            live=True,
+        ),
+        Parameter(
+            "controller_manager",
+            "string",
+            "",
+            "name of the controller manager that is to have the command controller active; empty: not asked",
+        ),
+        Parameter("joints", "string[]", [""], "order of the command controller's joints; empty: as described"),
+        Parameter("rate", "double", 1000.0, "nominal rate of commands", "Hz", 1.0, 1e5),
+        Parameter("lockstep", "bool", False, "each state is answered by exactly one command"),
+        Parameter("reference_timeout", "double", 0.08, "age of the joint reference at which a stop begins", "s", 1e-4),
+        Parameter("state_timeout", "double", 0.08, "age of the joint state at which a stop begins", "s", 1e-4),
+        Parameter(
+            "max_state_age",
+            "double",
+            0.0,
+            "age of joint states, and delay of commands, at which effort mode stops; 0: 0.02 s, over an elastic base"
+            " 0.01 s",
+            "s",
+            0.0,
+        ),
+        Parameter(
+            "blind_time",
+            "double",
+            0.3,
+            "time without a usable joint state for which effort mode brakes by its model, before it falls back",
+            "s",
+            1e-3,
+        ),
+        Parameter("recovery_samples", "int", 5, "good references in a row that end a stop", "", 1),
+        Parameter("hold_frequency", "double", 20.0, "bandwidth of braking and holding in a stop", "rad/s", 0.1),
+        Parameter(
+            "max_acceleration",
+            "double[]",
+            [0.0],
+            "acceleration limit and deceleration of a stop, one for all or one a joint,"
+            " 0 = 10 times the velocity limit in a second, at most 20",
+            "rad/s^2 | m/s^2",
+        ),
+        Parameter("max_effort_rate", "double[]", [0.0], "one for all or one a joint, 0 = no limit", "N*m/s | N/s"),
+        Parameter(
+            "max_friction",
+            "double[]",
+            [0.0],
+            "largest friction compensation accepted in a reference, one for all or one a joint,"
+            " 0 = 1.5 times the friction of the robot description",
+            "N*m | N",
+        ),
+        Parameter(
+            "max_following_error",
+            "double[]",
+            [0.0],
+            "distance of the measured from the commanded position at which a stop begins, position and velocity mode,"
+            " one for all or one a joint, 0 = what 0.15 s at the velocity limit gives",
+            "rad | m",
+        ),
+        Parameter("allow_unlimited", "bool", False, "accept joints without a velocity or effort limit"),
+        Parameter("max_saturation_time", "double", 0.5, "efforts at their limits that trip the gate", "s", 1e-3),
+        Parameter(
+            "max_tracking_time",
+            "double",
+            0.5,
+            "distance from the reference that trips the gate, as a time at the velocity limit, effort mode",
+            "s",
+            1e-3,
+        ),
+        Parameter("max_stops", "int", 5, "controlled stops within stop_window that trip the gate", "", 2),
+        Parameter("stop_window", "double", 10.0, "see max_stops", "s", 0.1),
+        Parameter(
+            "fallback_controller",
+            "string",
+            "",
+            "controller of the controller manager that gets the drives when the gate cannot brake the arm; empty: none",
+        ),
+        Parameter(
+            "base_state_source",
+            "string",
+            "joint_states",
+            "where x_b comes from; none: efforts are judged as over a base at rest",
+            choices=(*BASE_STATE_SOURCES, NO_BASE_STATE),
+        ),
+    )
+
+    def __init__(self) -> None:
+        """Create the node's inputs; where commands go depends on the mode."""
+        super().__init__("hardware_gate")
+        for message_type, topic, callback in (
+            (JointState, topics.JOINT_STATES, self._on_joint_state),
+            (JointReference, topics.JOINT_REFERENCE, self._on_joint_reference),
+        ):
+            self.hear(message_type, topic, callback)
+        self._output = GateOutput(self, self._report)
+        watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
+        self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> gate."""
+        self._model = model
+        self._reader = ArmStateReader(model, values["base_state_source"])
+        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
+        self._gate = hardware_gate(values, model)
+        self._output.open(self._gate, values)
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Command by another mode, once its controller is active."""
+        self._output.change_mode(values["command_mode"])
+
+    def start(self) -> None:
+        """Wait for the first reference, and for the controller that takes commands."""
+        self._gate.reset()
+        self._stamp = 0
+        self._output.start()
+
+    def brake(self) -> None:
+        """Brake the arm to rest, by the joint states that still come."""
+        self._output.brake(lambda: self.take_waiting(topics.JOINT_STATES))
+
+    def stop(self) -> None:
+        """Send what holds the arm without control: gravity effort, or no velocity."""
+        self._output.stop()
+
+    def _on_joint_state(self, message: JointState) -> None:
+        self._take(self._reader.joint_state, message)
+
+    def _on_flexible_state(self, message: FlexibleState) -> None:
+        self._take(self._reader.flexible_state, message)
+
+    def _take(self, read: Any, message: JointState | FlexibleState) -> None:
+        self._stamp = stamp = stamp_to_nanoseconds(message.header.stamp)
+        try:
+            state: ArmState | None = read(message)
+            if state is not None:
+                self._publish(self._gate.on_state(state, None if self._gate.config.lockstep else self.age_of(stamp)))
+        except InputError as error:
+            self._publish(self._gate.on_unusable_state(stamp, str(error)))
+        self._report()
+
+    def _on_joint_reference(self, message: JointReference) -> None:
+        try:
+            self._publish(self._gate.on_reference(joint_reference_from_message(message, self._model.joint_names)))
+        except InputError as error:
+            self._publish(self._gate.on_unusable_reference(str(error)))
+        self._report()
+
+    def _on_tick(self, _: None) -> None:
+        self._publish(self._gate.on_tick())
+        self._report()
+
+    def _publish(self, command: Array | None) -> None:
+        self._output.send(command, self._stamp)
+
+    def _report(self) -> None:
+        self._output.report(self._stamp)
+
+
+def main() -> None:
+    """Entry point."""
+    run(HardwareGateNode)

@@ -1,0 +1,249 @@
+"""GateOutput: the way of a gate's commands to ros2_control, and what the gate is told of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+
+from flexarm.msg import JointReference
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.types import Array
+from flexarm_core.types import JointReference as JointReferenceRecord
+from flexarm_nodes.hardware_gate.controller_switch import AVAILABLE, CommandController, ControllerSwitch
+from flexarm_nodes.hardware_gate.parameters import commanded_order
+from flexarm_nodes.messages.conversions import doubles, joint_reference_to_message
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+
+GRAPH_PERIOD = 0.25  # [s] between two looks at who else writes, and who listens
+BRAKING_PERIOD = 0.001  # [s] between two looks for joint states while control ends
+LONGEST_BRAKING = 5.0  # [s] that the end of control waits for the arm to rest
+
+
+class GateOutput:
+    """Publishes commands to the controller that takes them; the gate keeps silent while none does.
+
+    Without a controller manager commands go to the usual controller's topic, whoever listens.
+    """
+
+    def __init__(self, node: ArmNode, on_change: Callable[[], None]) -> None:
+        """Serve a node.
+
+        Args:
+            node: that publishes.
+            on_change: called when the controller took up its work or left it, for the node's report.
+        """
+        self._node, self._on_change = node, on_change
+        self._commanded = node.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
+        self._publishers: dict[str, Any] = {}
+        self._switch: ControllerSwitch | None = None
+        self._running = self._taken = False
+        self._alone, self._fell_back = False, False
+        self._others = ""  # who else writes what only one may write
+        self._told: tuple[GateState, bool] | None = None  # of what others act on
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._graph = node.create_timer(GRAPH_PERIOD, self._look_at_graph, clock=steady)
+        self._reset = node.create_service(Trigger, topics.RESET_GATE, self._on_reset)
+
+    def open(self, gate: HardwareGate, values: Mapping[str, Any]) -> None:
+        """Take the commands of a gate.
+
+        Args:
+            gate: that is told whether its commands arrive.
+            values: parameters of the gate: ``command_mode``, ``joints``, ``controller_manager``.
+
+        Raises:
+            ConfigError: ``joints`` is no order of the arm's.
+        """
+        self._gate, self._names = gate, gate.model.joint_names
+        self._mode, self._stamp = values["command_mode"], 0
+        self._order = commanded_order(values, gate.model)
+        self.close()
+        self._commands = self._publisher(topics.command_topic(self._mode))
+        self._lockstep, self._fallback = values["lockstep"], values["fallback_controller"]
+        manager = values["controller_manager"]
+        if self._fallback and not (manager and AVAILABLE):
+            raise ConfigError("fallback_controller needs a controller_manager, and controller_manager_msgs installed")
+        if manager and not AVAILABLE:
+            self._node.get_logger().warning(
+                "controller_manager_msgs is not installed: whether a controller takes the commands is not known"
+            )
+        elif manager:
+            self._namespace = "".join(manager.rpartition("/")[:2])
+            self._switch = ControllerSwitch(self._node, manager, self._names, self._on_controller)
+
+    def close(self) -> None:
+        """Take publishers and questions away."""
+        if self._switch is not None:
+            self._switch.close()
+        for publisher in self._publishers.values():
+            self._node.destroy_publisher(publisher)
+        self._switch, self._publishers = None, {}
+
+    def start(self) -> None:
+        """Begin a run; where there is a controller manager, commands begin when it has the controller active."""
+        self._running, self._taken, self._stamp = True, False, 0
+        self._alone, self._fell_back, self._others, self._told = False, False, "", None
+        if self._switch is not None:
+            self._gate.interrupt("no command controller is active", silent=True)
+            self._switch.begin(self._mode)
+
+    def brake(self, feed: Callable[[], None]) -> None:
+        """Bring the arm to rest before a run ends; in lockstep nothing moves without an answer.
+
+        Args:
+            feed: hands the joint states that have come to the gate.
+        """
+        self._gate.end("control ends")
+        deadline = time.monotonic() + LONGEST_BRAKING
+        while not (self._lockstep or self._gate.at_rest) and time.monotonic() < deadline:
+            feed()
+            self.send(self._gate.on_tick(), self._stamp)
+            time.sleep(BRAKING_PERIOD)
+
+    def stop(self) -> None:
+        """End a run: send what holds the arm without control; the controller stays active."""
+        self._running = False
+        self.send(self._gate.rest_command(), self._stamp)
+        if self._switch is not None:
+            self._switch.end()
+
+    def change_mode(self, mode: str) -> None:
+        """Command by another mode: the arm is braked and held as before until the controller of that mode is active.
+
+        Raises:
+            ConfigError: nobody can make that controller active.
+        """
+        if mode == self._mode:
+            return
+        if self._switch is None or not self._running:
+            raise ConfigError(
+                "command_mode changes only while the node is not configured, or is active and has a controller_manager"
+            )
+        self._mode, self._taken = mode, False
+        self._gate.interrupt(f"command mode changes to {mode}", silent=False)
+        self._switch.begin(mode)
+
+    def send(self, command: Array | None, stamp: int) -> None:
+        """Publish a command (n,), if there is one, which answers a state of this stamp [ns]."""
+        self._stamp = stamp
+        if self._gate.status.fallback and self._fallback and not self._fell_back and self._switch is not None:
+            self._fell_back = True
+            self._switch.fall_back(self._fallback)
+            self._gate.interrupt(f"the drives are given to {self._fallback}", silent=False)
+        if command is None:
+            return
+        self._commands.publish(Float64MultiArray(data=doubles(command[self._order])))
+        if self._commanded.get_subscription_count() > 0:
+            sent = JointReferenceRecord(stamp, **{self._gate.config.command_mode: command})
+            self._commanded.publish(joint_reference_to_message(sent, self._names))
+
+    def report(
+        self, stamp: int, error: str = "", warning: str = "", more: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Say on /diagnostics what the gate does.
+
+        Args:
+            stamp: of the newest state [ns].
+            error: what is wrong beside a stop, empty for nothing.
+            warning: what is not as it should be, likewise.
+            more: values that the node adds.
+        """
+        status = self._gate.status
+        told, self._told = self._told, (status.state, status.fallback)
+        say = partial(self._node.diagnostics.report, at_once=told != self._told)
+        values = {"state": status.state.value, "stops": str(status.stops), "command_mode": self._mode, **more}
+        trouble = ""
+        if self._switch is not None:
+            found, trouble = self._switch.controller, self._switch.trouble
+            values["controller"] = f"{found.name}: {'active' if found.active else 'inactive'}" if found else "none"
+        limited = f"limited {', '.join(status.limited)}" if status.limited else ""
+        values |= {"trips": str(status.trips), "blind": _said(status.blind), "fallback": _said(status.fallback)}
+        if status.state is GateState.TRIPPED:
+            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
+            service = self._node.resolve_service_name(topics.RESET_GATE)
+            say(ERROR, f"tripped: {why}; call {service} to go on", stamp, values)
+        elif status.state is GateState.STOPPING:
+            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
+            say(ERROR, f"controlled stop: {why}", stamp, values)
+        elif error or self._others:
+            say(ERROR, error or self._others, stamp, values)
+        elif trouble or limited or warning:
+            say(WARN, trouble or limited or warning, stamp, values)
+        else:
+            say(OK, status.state.value, stamp, values)
+
+    def _look_at_graph(self) -> None:
+        """Find other writers, and whether anybody listens, where no controller manager says so."""
+        if not self._running:
+            return
+        others, node = [], self._node
+        for topic, own in ((self._commands.topic_name, 1), *((name, 0) for name in topics.GATE_INPUTS)):
+            count = node.count_publishers(topic) - own
+            if count > 1 - own:
+                others.append(f"{count} {'other ' if own else ''}publishers on {node.resolve_topic_name(topic)}")
+        if ", ".join(others) != self._others:
+            self._others = ", ".join(others)
+            self._on_change()
+        if self._switch is not None or self._lockstep:
+            return
+        alone = self._commands.get_subscription_count() == 0
+        if alone and not self._alone:
+            self._gate.interrupt(f"nobody listens to {self._commands.topic_name}", silent=True)
+        elif self._alone and not alone:
+            self.send(self._gate.resume(self._mode), self._stamp)
+        if alone != self._alone:
+            self._alone = alone
+            self._on_change()
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        """Go on after a trip; where the drives were given to the fallback controller, ask for them again.
+
+        Not where no usable joint state comes: the arm would have to be given back at once, held by nobody meanwhile.
+        """
+        if not self._running:
+            response.success, response.message = False, "the node is not active"
+            return response
+        try:
+            self._gate.acknowledge()
+        except InputError as error:
+            response.success, response.message = False, str(error)
+            return response
+        if self._fell_back and self._switch is not None:
+            self._fell_back = self._taken = False
+            self._gate.interrupt("no command controller is active", silent=True)
+            self._switch.begin(self._mode)
+        response.success, response.message = True, "good references end the stop"
+        self._on_change()
+        return response
+
+    def _on_controller(self, found: CommandController) -> None:
+        """The controller is found, became active, or is active no more."""
+        publisher = self._publisher(f"{self._namespace}{found.name}/commands")  # before it listens to it
+        if found.active:
+            self._commands, self._order = publisher, [self._names.index(name) for name in found.joints]
+            self.send(self._gate.resume(self._mode), self._stamp)
+        elif self._taken:
+            self._gate.interrupt(f"{found.name} was deactivated", silent=True)
+        self._taken = found.active
+        self._on_change()
+
+    def _publisher(self, topic: str) -> Any:
+        name = self._node.resolve_topic_name(topic)
+        if name not in self._publishers:
+            self._publishers[name] = self._node.create_publisher(Float64MultiArray, topic, topics.CONTROL)
+        return self._publishers[name]
+
+
+def _said(yes: bool) -> str:
+    return "yes" if yes else "no"

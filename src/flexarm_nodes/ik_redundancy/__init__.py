@@ -1,0 +1,1 @@
+"""Node ik_redundancy_solver."""

@@ -1,0 +1,66 @@
+"""Service solve_ik: pose of the tool -> joints (core: ik_redundancy.inverse_kinematics)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm.srv import SolveIk
+from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.ik_redundancy.chain import Chain
+from flexarm_core.ik_redundancy.inverse_kinematics import IkConfig, InverseKinematics
+from flexarm_core.robot.base_link import BaseLink
+from flexarm_core.types import Array
+from flexarm_nodes.messages.conversions import doubles
+from flexarm_nodes.messages.path import pose_from_message
+
+USUAL = IkConfig()
+
+
+def answer_solve_ik(
+    request: SolveIk.Request, chain: Chain, base: BaseLink, present: Array | None, restarts: int
+) -> SolveIk.Response:
+    """Answer of the service; a request that cannot be used is answered with the reason.
+
+    Args:
+        request: to answer.
+        chain: of the arm.
+        base: of the arm.
+        present: (n,) joint positions, or None where there are none yet [rad | m].
+        restarts: unless the request says how many.
+    """
+    response = SolveIk.Response(names=list(chain.joint_names))
+    try:
+        start = _start(request, chain, present)
+        position, rotation = base.pose(request.pose.header.frame_id, *pose_from_message(request.pose.pose))
+        config = IkConfig(
+            position_tolerance=request.position_tolerance or USUAL.position_tolerance,
+            rotation_tolerance=request.orientation_tolerance or USUAL.rotation_tolerance,
+            restarts=request.restarts if request.restarts >= 0 else restarts,
+            nearest_restarts=0,
+        )
+        solver = InverseKinematics(chain, chain.lower, chain.upper, config)
+        solution = solver.solve(position, rotation, start, np.array(request.axes, dtype=bool))
+    except FlexarmError as error:
+        response.message = str(error)
+        return response
+    response.success, response.message = bool(solution.success), solution.reason
+    response.position, response.restarts = doubles(solution.position), int(solution.restarts)
+    response.position_error, response.orientation_error = solution.position_error, solution.rotation_error
+    return response
+
+
+def _start(request: SolveIk.Request, chain: Chain, present: Array | None) -> Array:
+    """Where the search starts (n,)."""
+    names, given = list(request.names), list(request.position)
+    unknown = [name for name in names if name not in chain.joint_names]
+    if unknown or len(set(names)) < len(names) or len(names) != len(given):
+        raise InputError(
+            f"names and position must give joints of {', '.join(chain.joint_names)}, each once at most;"
+            f" got {len(given)} positions of {', '.join(names) or 'no joint'}"
+        )
+    if present is None and len(names) < chain.n:
+        raise InputError("no joint state has come yet: give the position of every joint to start from")
+    start = np.zeros(chain.n) if present is None else present.copy()
+    for name, value in zip(names, given, strict=True):
+        start[chain.joint_names.index(name)] = value
+    return start

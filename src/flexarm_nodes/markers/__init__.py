@@ -1,0 +1,1 @@
+"""Node state_markers: what RViz shows."""

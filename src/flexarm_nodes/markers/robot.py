@@ -1,0 +1,150 @@
+"""RobotMarkers: the visual geometry of an arm where exaggerated deflection and bending take it, for RViz."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import numpy as np
+from geometry_msgs.msg import Point, Pose, Vector3
+from std_msgs.msg import ColorRGBA, Header
+from visualization_msgs.msg import Marker
+
+from flexarm_core.flexible_dynamics.arm_sample import ArmSample
+from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
+from flexarm_core.robot.description import Shape
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.types import Array
+from flexarm_nodes.messages.conversions import rotation_to_quaternion
+
+PIECES = 12  # stiff ones, of a shape that lies along a flexible link
+OVERLAP = 1.05  # of pieces, so that no gap is seen where they meet at an angle
+SKELETON, GREY = 0.01, (0.6, 0.6, 0.65, 1.0)  # [m] width of the line for links that have no geometry
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A marker that stands still in a link, or in a section of a flexible one."""
+
+    link: str
+    pose: Array  # (4, 4) in the link, undeformed
+    marker: Marker
+    alpha: float
+
+
+class RobotMarkers:
+    """One marker a visual shape or mesh, a row of them for a shape that bends; lines for links without geometry.
+
+    A mesh on a flexible link moves with the link's section at the mesh's origin and keeps its form.
+
+    Attributes:
+        opacity: of everything, over what the description says; 0 to 1.
+    """
+
+    def __init__(self, arm: DeflectedArm) -> None:
+        """Draw this arm."""
+        self._arm, self.opacity = arm, 1.0
+        self._pieces: list[_Piece] = []
+        for name, link in arm.description.links.items():
+            for shape in link.shapes:
+                self._add_shape(name, shape)
+        self._add_meshes(ElementTree.fromstring(arm.description.text))
+        drawn = {piece.link for piece in self._pieces}
+        joints = arm.description.joints.values()
+        self._bones = [(joint.parent, joint.child) for joint in joints if joint.parent not in drawn]
+
+    def markers(self, header: Header, sample: ArmSample, placed: dict[str, Array], factor: float) -> list[Marker]:
+        """Markers of a sample; valid until the next call.
+
+        Args:
+            header: with the root link's frame.
+            sample: the instant.
+            placed: poses (4, 4) of the links in the root link, with the same exaggeration.
+            factor: exaggeration of everything that bends.
+        """
+        bends = set(self._arm.flexible_links)
+        found = []
+        for piece in self._pieces:
+            local = piece.pose
+            if piece.link in bends:
+                local = self._arm.bend_pose(piece.link, local, sample, factor)
+            piece.marker.header, piece.marker.pose = header, _pose(placed[piece.link] @ local)
+            piece.marker.color.a = self.opacity * piece.alpha
+            found.append(piece.marker)
+        if self._bones:
+            found.append(self._skeleton(header, placed))
+        return found
+
+    def _add(self, link: str, pose: Array, kind: int, size: tuple[float, ...], rgba: tuple[float, ...]) -> Marker:
+        marker = Marker(ns=f"robot/{link}", id=len(self._pieces), type=kind, action=Marker.ADD)
+        marker.scale = Vector3(x=float(size[0]), y=float(size[1]), z=float(size[2]))
+        marker.color = ColorRGBA(r=rgba[0], g=rgba[1], b=rgba[2], a=rgba[3])
+        self._pieces.append(_Piece(link, pose, marker, rgba[3]))
+        return marker
+
+    def _add_shape(self, link: str, shape: Shape) -> None:
+        kind, size = _marker_shape(shape)
+        axis = 2 if shape.kind == "cylinder" else int(np.argmax(size))
+        rotation = shape.transform_shape_to_link[:3, :3]
+        bends = link in self._arm.flexible_links and shape.kind != "sphere"
+        lies_along = bends and int(np.argmax(np.abs(rotation.T @ self._arm.along(link)))) == axis
+        count = PIECES if lies_along else 1
+        for i in range(count):
+            pose, part = shape.transform_shape_to_link.copy(), list(size)
+            pose[:3, 3] += size[axis] * ((i + 0.5) / count - 0.5) * rotation[:, axis]
+            part[axis] = size[axis] / count * (OVERLAP if count > 1 else 1.0)
+            self._add(link, pose, kind, tuple(part), shape.rgba)
+
+    def _add_meshes(self, robot: ElementTree.Element) -> None:
+        for link in robot.findall("link"):
+            for visual in link.findall("visual"):
+                mesh = visual.find("geometry/mesh")
+                if mesh is None:
+                    continue
+                color = visual.find("material/color")
+                rgba = _numbers(color.get("rgba") if color is not None else None, GREY)
+                scale = _numbers(mesh.get("scale"), (1.0, 1.0, 1.0))
+                marker = self._add(link.get("name", ""), _origin(visual), Marker.MESH_RESOURCE, scale, rgba)
+                marker.mesh_resource = mesh.get("filename", "")
+
+    def _skeleton(self, header: Header, placed: dict[str, Array]) -> Marker:
+        marker = Marker(header=header, ns="skeleton", type=Marker.LINE_LIST, action=Marker.ADD)
+        marker.scale.x, marker.pose.orientation.w = SKELETON, 1.0
+        r, g, b, a = GREY
+        marker.color = ColorRGBA(r=r, g=g, b=b, a=a * self.opacity)
+        marker.points = [point_of(placed[link][:3, 3]) for bone in self._bones for link in bone]
+        return marker
+
+
+def point_of(values: Array) -> Point:
+    """Point of (3,)."""
+    x, y, z = (float(value) for value in values)
+    return Point(x=x, y=y, z=z)
+
+
+def _marker_shape(shape: Shape) -> tuple[int, tuple[float, float, float]]:
+    """Kind and size of the marker for a shape."""
+    if shape.kind == "box":
+        x, y, z = shape.size
+        return Marker.CUBE, (x, y, z)
+    wide = 2.0 * shape.size[0]
+    if shape.kind == "cylinder":
+        return Marker.CYLINDER, (wide, wide, shape.size[1])
+    return Marker.SPHERE, (wide, wide, wide)
+
+
+def _pose(transform: Array) -> Pose:
+    return Pose(position=point_of(transform[:3, 3]), orientation=rotation_to_quaternion(transform[:3, :3]))
+
+
+def _origin(element: ElementTree.Element) -> Array:
+    """Pose (4, 4) that the ``<origin>`` of an element says."""
+    origin, transform = element.find("origin"), np.eye(4)
+    if origin is not None:
+        transform[:3, :3] = roll_pitch_yaw_to_rotation(*_numbers(origin.get("rpy"), (0.0, 0.0, 0.0)))
+        transform[:3, 3] = _numbers(origin.get("xyz"), (0.0, 0.0, 0.0))
+    return transform
+
+
+def _numbers(text: str | None, default: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(float(word) for word in text.split()) if text else default

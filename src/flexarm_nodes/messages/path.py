@@ -1,0 +1,170 @@
+"""Messages of tool paths and of redundancy resolution to core records and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Pose, Vector3
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from flexarm.action import FollowCartesianPath
+from flexarm.msg import PathSegment, RedundancyState
+from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
+from flexarm_core.ik_redundancy.planned_path import PlannedPath
+from flexarm_core.ik_redundancy.solver import RedundancyStatus
+from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.pose_path import PosePath
+from flexarm_core.path.waypoint_file import load_waypoint_file
+from flexarm_core.robot.base_link import BaseLink
+from flexarm_core.types import Array
+from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp, quaternion_to_rotation
+
+KINDS = {PathSegment.LINE: "LINE", PathSegment.ARC: "ARC", PathSegment.SPLINE: "SPLINE"}
+POSES = {PathSegment.LINE: 1, PathSegment.ARC: 2}
+LIMITS = ("linear_velocity", "linear_acceleration", "angular_velocity", "angular_acceleration")
+TOLERANCES = ("position_tolerance", "orientation_tolerance")
+
+
+def pose_from_message(pose: Pose) -> tuple[Array, Array]:
+    """Position (3,) and rotation (3, 3) of a pose.
+
+    Raises:
+        InputError: a number is not finite, the orientation is no unit quaternion.
+    """
+    return position_from_message(pose), quaternion_to_rotation(pose.orientation)
+
+
+def position_from_message(pose: Pose) -> Array:
+    """Position (3,) of a pose whose orientation does not count.
+
+    Raises:
+        InputError: a number is not finite.
+    """
+    position = np.array([pose.position.x, pose.position.y, pose.position.z])
+    if not np.isfinite(position).all():
+        raise InputError(f"position {position} is not finite")
+    return position
+
+
+def check_goal(goal: FollowCartesianPath.Goal, base: BaseLink) -> None:
+    """Raise InputError for a goal that has no meaning, whatever the arm can do."""
+    base.is_base(goal.header.frame_id)
+    if bool(goal.segments) == bool(goal.waypoint_file):
+        raise InputError("a goal needs either segments or a waypoint_file")
+    for number, segment in enumerate(goal.segments, 1):
+        if segment.kind not in KINDS:
+            raise InputError(f"segment {number}: kind {segment.kind} is unknown; valid: 0 LINE, 1 ARC, 2 SPLINE")
+        given, wanted = len(segment.poses), POSES.get(segment.kind)
+        if given != wanted if wanted else not given:
+            raise InputError(f"segment {number}: {KINDS[segment.kind]} needs {wanted or 'some'} poses, got {given}")
+        for place, pose in enumerate(segment.poses):
+            try:
+                via = segment.kind == PathSegment.ARC and place == 0
+                (position_from_message if via else pose_from_message)(pose)
+            except InputError as error:
+                raise InputError(f"segment {number}: {error}") from error
+    for name in (*(f"max_{limit}" for limit in LIMITS), *TOLERANCES):
+        if not 0.0 <= getattr(goal, name) < np.inf:
+            raise InputError(f"{name} must be finite and >= 0, got {getattr(goal, name)}")
+    if not any(goal.axes):
+        raise InputError("axes: at least one must be tracked")
+
+
+def path_from_goal(goal: FollowCartesianPath.Goal, base: BaseLink, position: Array, rotation: Array) -> PosePath:
+    """Path of a checked goal, base link's frame.
+
+    Args:
+        goal: whose header or waypoint file names the frame.
+        base: of the arm.
+        position: (3,) of the tool at the begin, base link's frame [m].
+        rotation: (3, 3) of the tool at the begin.
+
+    Raises:
+        FlexarmError: the waypoint file is none, or no path can be made of the goal.
+    """
+    frame = goal.header.frame_id
+    if goal.waypoint_file:
+        spec = load_waypoint_file(resolve_uri(goal.waypoint_file))
+        if frame and spec.frame and frame != spec.frame:
+            raise InputError(f"header.frame_id is '{frame}', the waypoint file says '{spec.frame}': leave one empty")
+        frame = spec.frame or frame
+        return base.path(frame, spec.build(*base.pose_in(frame, position, rotation)))
+    path = PosePath(*base.pose_in(frame, position, rotation))
+    for segment in goal.segments:
+        end = pose_from_message(segment.poses[-1])
+        if segment.kind == PathSegment.LINE:
+            path = path.line(*end)
+        elif segment.kind == PathSegment.ARC:
+            path = path.arc(position_from_message(segment.poses[0]), *end)
+        else:
+            positions, rotations = zip(*map(pose_from_message, segment.poses), strict=True)
+            path = path.spline(np.array(positions), np.array(rotations))
+    return base.path(frame, path)
+
+
+def path_limits(goal: FollowCartesianPath.Goal, values: dict[str, Any]) -> PathLimits:
+    """Limits of the tool along the path: the goal's where it has one, else the parameters'."""
+    return PathLimits(**{limit: getattr(goal, f"max_{limit}") or values[f"max_{limit}"] for limit in LIMITS})
+
+
+def tolerances(goal: FollowCartesianPath.Goal, values: dict[str, Any]) -> tuple[float, float]:
+    """Position [m] and orientation [rad] tolerance: the goal's where it has one, else the parameters'."""
+    position, orientation = (getattr(goal, name) or values[name] for name in TOLERANCES)
+    return position, orientation
+
+
+def redundancy_state_to_message(
+    stamp: int, frame: str, activity: int, fraction: float, status: RedundancyStatus | None
+) -> RedundancyState:
+    """RedundancyState of a sample.
+
+    Args:
+        stamp: of the sample [ns].
+        frame: base link.
+        activity: of the node, a constant of RedundancyState.
+        fraction: of a path that lies behind.
+        status: what the resolution says, or None where no pose is wanted.
+    """
+    message = RedundancyState(activity=activity, fraction=fraction)
+    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
+    if status is not None:
+        x, y, z = status.position_error.tolist()
+        message.position_error = Vector3(x=x, y=y, z=z)
+        x, y, z = status.rotation_error.tolist()
+        message.orientation_error = Vector3(x=x, y=y, z=z)
+        message.condition_number = 0.0 if np.isnan(status.condition_number) else float(status.condition_number)
+        fill_rows(message, status)
+    return message
+
+
+def fill_rows(message: RedundancyState | FollowCartesianPath.Feedback, status: RedundancyStatus) -> None:
+    """Enter rows and joints that do not get what is asked of them into a message."""
+    message.dropped_rows, message.damped_rows = list(status.dropped), list(status.damped)
+    message.cut_rows, message.limited_joints = list(status.cut), list(status.limited)
+
+
+def joint_trajectory_to_message(
+    path: PlannedPath, names: Sequence[str], begun: int, rate: float, start: float = 0.0
+) -> JointTrajectory:
+    """A planned path from a time on as points for a joint trajectory controller.
+
+    Args:
+        path: of the joints.
+        names: (n) of them.
+        begun: stamp at which the path begins [ns].
+        rate: of points [Hz].
+        start: time of the first point [s].
+    """
+    message = JointTrajectory(joint_names=list(names))
+    message.header.stamp = nanoseconds_to_stamp(begun)
+    count = max(int(np.ceil((path.duration - start) * rate - 1e-6)), 0)
+    for time in (*(start + np.arange(count) / rate), max(path.duration, start)):
+        position, velocity, acceleration = (doubles(part) for part in path.sample(float(time)))
+        point = JointTrajectoryPoint(positions=position, velocities=velocity, accelerations=acceleration)
+        seconds, rest = divmod(round(time * 1e9), 1_000_000_000)
+        point.time_from_start.sec, point.time_from_start.nanosec = seconds, rest
+        message.points.append(point)
+    return message

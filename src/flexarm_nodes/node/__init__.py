@@ -1,0 +1,1 @@
+"""What every node has: parameters, time, topics, diagnostics, inputs."""

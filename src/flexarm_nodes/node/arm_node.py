@@ -1,0 +1,299 @@
+"""The shape that every node of the suite shares: parameters, robot description, lifecycle, diagnostics, main."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import time
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import rclpy
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.duration import Duration
+from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
+from rclpy.experimental import EventsExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+from rclpy.task import Future
+from std_msgs.msg import String
+
+from flexarm.msg import FlexibleState, JointReference
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_nodes.messages.cdr import message_reader
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
+from flexarm_nodes.node.real_time import ask_for_priority
+
+PILE = 0.1  # [s] of waiting work at which joint states are passed over
+SPIN = 0.2  # [s] between two looks at whether the node is to end
+LAST_WORDS = 1.0  # [s] that a node waits at its end for its last messages to arrive
+
+
+class ArmNode(LifecycleNode):
+    """A lifecycle node that knows the robot.
+
+    A child gives its parameter table and overrides :meth:`build` (parameters -> core object) and, where it needs to,
+    :meth:`start`, :meth:`stop` and :meth:`change`. Its inputs go through :meth:`guarded`, so that no message ends the
+    process.
+
+    Attributes:
+        table: of its parameters.
+        diagnostics: where it says how it is.
+        active: whether it answers messages.
+        exit_code: of the process; one that is not 0 ends it.
+        taken: when the newest message was taken, by the clock of ``time.perf_counter`` [s].
+    """
+
+    PARAMETERS: tuple[Parameter, ...] = ()
+    MASSLESS = False  # whether a robot without masses will do: kinematics need none
+
+    def __init__(self, name: str) -> None:
+        """Declare the parameters and wait for the robot description."""
+        super().__init__(name)
+        self.table = ParameterTable(self, (*ARM_PARAMETERS, *self.PARAMETERS))
+        self.diagnostics = Diagnostics(self)
+        self.active = False
+        self.exit_code = 0
+        self.taken = 0.0
+        # before the clock's own callback, which would follow
+        self.add_on_set_parameters_callback(self._refuse_other_clock)
+        self._described = ""
+        self._base_state: Subscription | None = None
+        self._sent_along: float | None = None  # when the task was that measures how much has piled up [s]
+        self._came_through = 0.0  # when the last one was handled
+        self._description_subscription = self.create_subscription(
+            String, topics.ROBOT_DESCRIPTION, self._on_robot_description, topics.LATCHED
+        )
+
+    # What a child overrides -------------------------------------------------------------------------------------------
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Make the core object from parameter values; raise FlexarmError to refuse the configuration."""
+        raise TypeError(f"{type(self).__name__} does not override build()")
+
+    def start(self) -> None:
+        """Begin a run: forget what was carried from earlier samples."""
+
+    def brake(self) -> None:
+        """Bring the arm to rest before a run ends."""
+
+    def stop(self) -> None:
+        """End a run: leave the arm safe."""
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Take changed live parameters while configured; raise FlexarmError to refuse them."""
+
+    # Lifecycle --------------------------------------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read parameters and robot description, build the core object."""
+        try:
+            values = self.table.values()
+            text = values["robot_description"] or self._described
+            if not text:
+                raise ConfigError(
+                    "no robot description: set the robot_description parameter, or publish the robot_description topic"
+                    " (robot_state_publisher does) before configuring"
+                )
+            if len(values["gravity"]) != 3:
+                raise ConfigError(f"gravity must be three numbers [m/s^2], got {values['gravity']}")
+            description = parse_robot_description(text, massless=self.MASSLESS)
+            model = ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
+            self.build(values, model)
+        except FlexarmError as error:
+            self.diagnostics.announce(ERROR, f"cannot configure: {error}")
+            return TransitionCallbackReturn.FAILURE
+        self.table.on_change(self.change)
+        self.diagnostics.announce(OK, "configured")
+        return super().on_configure(state)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Begin to answer messages."""
+        self.start()
+        self.get_logger().info("active")  # the first line takes rclpy long: it looks for its caller in every module
+        gc.collect()
+        gc.freeze()  # what lives since start-up need not be walked again: shorter pauses in the tick
+        refused = ask_for_priority(self.table.values()["thread_priority"])
+        self.active = True
+        self.diagnostics.announce(WARN if refused else OK, refused or "active")
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop answering messages, leave the arm safe."""
+        self.leave()
+        self.diagnostics.announce(OK, "inactive")
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the configuration."""
+        self.table.on_change(None)
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Leave the arm safe if it was moving."""
+        self.leave()
+        return super().on_shutdown(state)
+
+    def spin_some(self, executor: EventsExecutor) -> None:
+        """Handle what comes, for a while: to begin anew for each message would cost as much as a small message does."""
+        executor.spin_until_future_complete(Future(), timeout_sec=SPIN)
+
+    def leave(self) -> None:
+        """Leave the arm safe, whatever the state."""
+        if self.active:
+            try:
+                self.brake()
+            finally:
+                self.active = False
+                self.stop()
+
+    def flush(self) -> None:
+        """Wait until what was sent last has arrived, or for LAST_WORDS: a message dies with its publisher.
+
+        What the node said of itself is not waited for: nobody is led by it.
+        """
+        deadline = time.monotonic() + LAST_WORDS
+        for publisher in self.publishers:
+            if publisher.topic_name == topics.DIAGNOSTICS:
+                continue
+            left = max(deadline - time.monotonic(), 0.0)
+            publisher.wait_for_all_acked(Duration(seconds=left))
+
+    def guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Wrap a message callback: silent while inactive; an error is reported and never ends the process."""
+
+        def call(message: Any) -> None:
+            if not self.active:
+                return
+            try:
+                callback(message)
+            except FlexarmError as error:
+                self.diagnostics.report(ERROR, str(error), 0)
+            except Exception as error:  # a defect of ours must not let the arm fall
+                self.diagnostics.report(ERROR, f"internal error: {type(error).__name__}: {error}", 0)
+                self.get_logger().error(traceback.format_exc())
+
+        return call
+
+    def hear(
+        self,
+        kind: Any,
+        topic: str,
+        callback: Callable[[Any], None],
+        quality: QoSProfile = topics.NEWEST,
+        lost: Callable[[int], None] | None = None,
+    ) -> Subscription:
+        """Subscribe: messages go through :meth:`guarded`, and are not even read while the node is inactive.
+
+        Joint states that come faster than they can be answered are passed over where work has piled up. ``lost`` is
+        told how many messages have been lost since the node began, whenever some are.
+        """
+        read, sheds = message_reader(kind), topic == topics.JOINT_STATES
+
+        def take(raw: bytes) -> None:
+            self.taken = time.perf_counter()
+            if not (sheds and self._piled_up()):
+                callback(read(raw))
+
+        def tell(info: QoSMessageLostInfo) -> None:
+            if lost is not None and info.total_count_change > 0:
+                lost(info.total_count)
+
+        events = SubscriptionEventCallbacks(message_lost=None if lost is None else self.guarded(tell))
+        return self.create_subscription(kind, topic, self.guarded(take), quality, event_callbacks=events, raw=True)
+
+    def take_waiting(self, topic: str) -> None:
+        """Answer the messages of a topic that have come while the executor cannot run, as in a transition."""
+        self._come_through()  # nothing waits in the executor before what is taken here
+        name = self.resolve_topic_name(topic)
+        for subscription in self.subscriptions:
+            if subscription.topic_name != name:
+                continue
+            with subscription.handle:
+                while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+                    subscription.callback(taken[0])
+
+    def age_of(self, stamp: int) -> float:
+        """Age of a stamp [ns] in the node's clock [s]: simulation time where use_sim_time is set."""
+        return (self.get_clock().now().nanoseconds - stamp) * 1e-9
+
+    def _refuse_other_clock(self, parameters: list[Any]) -> SetParametersResult:
+        """A running node keeps its clock: its stamps would be of another."""
+        other = any(one.name == "use_sim_time" for one in parameters) and self.active
+        reason = "use_sim_time cannot change while the node is active: deactivate it first" if other else ""
+        return SetParametersResult(successful=not other, reason=reason)
+
+    def _piled_up(self) -> bool:
+        """Whether what is asked of the executor now would wait longer than PILE.
+
+        It has an event for each message that ever came, though the newest alone is kept: where a message comes during
+        the answer to each, events pile up before services and timers without end. So a task is sent along with them.
+        """
+        now, executor = time.monotonic(), self.executor
+        if self._sent_along is not None:
+            return now - self._sent_along > PILE
+        if executor is not None and now - self._came_through > PILE:
+            self._sent_along = now
+            executor.create_task(self._come_through)
+        return False
+
+    def _come_through(self) -> None:
+        self._sent_along, self._came_through = None, time.monotonic()
+
+    def lead(self, publisher: Any, leads: bool) -> Any:
+        """The publisher of joint references where the node leads the joints, else None: a gate counts its writers."""
+        if leads and publisher is None:
+            return self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        if not leads and publisher is not None:
+            self.destroy_publisher(publisher)
+            return None
+        return publisher
+
+    def hear_base_state(self, source: str, callback: Callable[[FlexibleState], None]) -> None:
+        """Subscribe to the estimated state of the base where that is its source, else to nothing."""
+        if self._base_state is not None:
+            self.destroy_subscription(self._base_state)
+        wanted = source == topics.FLEXIBLE_STATE
+        self._base_state = self.hear(FlexibleState, topics.FLEXIBLE_STATE, callback) if wanted else None
+
+    def _on_robot_description(self, message: String) -> None:
+        self._described = message.data
+
+
+def run(node_class: Callable[[], ArmNode]) -> int:
+    """Run one node until SIGINT, SIGTERM or an exit code, then leave the arm safe while it can still publish.
+
+    The events executor is the fastest here, but delivers nothing without a time-out (rclpy 7.1).
+    """
+    ending = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal ending
+        ending = True
+
+    rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+    node = node_class()
+    executor = EventsExecutor()
+    executor.add_node(node)
+    while rclpy.ok() and not ending and not node.exit_code:
+        try:
+            node.spin_some(executor)
+        except (
+            Exception
+        ):  # rclpy raises on a lifecycle transition that is not possible now; no message may end the node
+            node.get_logger().error(traceback.format_exc())
+    node.leave()
+    node.flush()
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.try_shutdown()
+    return node.exit_code

@@ -1,0 +1,1 @@
+"""Node simulated_plant."""

@@ -1,0 +1,323 @@
+"""Parameters of the simulated plant, and the PlantConfig they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_nodes.node.parameters import Parameter
+from flexarm_sim.backends import BACKENDS
+from flexarm_sim.drives import MODES, DriveConfig
+from flexarm_sim.friction.friction import JointFriction
+from flexarm_sim.measurement import JointListFault
+from flexarm_sim.plant import PlantConfig
+from flexarm_sim.pushes import Push
+from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
+from flexarm_sim.strain import FAULTS, StrainFault
+from flexarm_sim.surfaces import KINDS, Surface
+
+SIGNALS = (
+    ("joint_position", "encoders", "rad | m"),
+    ("joint_velocity", "joint velocity signals", "rad/s | m/s"),
+    ("joint_effort", "motor effort signals", "N*m | N"),
+    ("deflection", "base deflection sensor", "m | rad"),
+    ("deflection_rate", "base deflection rate signal", "m/s | rad/s"),
+    ("wrench", "force/torque sensors", "N, N*m"),
+    ("strain", "strain gauges", ""),
+    ("imu", "inertial measurement units", "m/s^2, rad/s"),
+)
+COMMANDS, JOINT_COMMANDS = "commands", "joint_commands"  # sources of commands
+INITIAL = tuple(
+    f"initial_{name}"
+    for name in ("position", "velocity", "deflection", "deflection_rate", "modal_position", "modal_rate")
+)
+
+
+def _sensor_parameters() -> tuple[Parameter, ...]:
+    rows = []
+    for signal, what, unit in SIGNALS:
+        prefix = f"sensors.{signal}"
+        rows += [
+            Parameter(f"{prefix}.noise", "double[]", [0.0], f"{what}: white noise, one for all or one a channel", unit),
+            Parameter(f"{prefix}.resolution", "double", 0.0, f"{what}: quantisation step, 0 = none", unit, 0.0),
+            Parameter(f"{prefix}.delay", "double", 0.0, f"{what}: delay, whole ticks", "s", 0.0),
+            Parameter(f"{prefix}.dropout", "double", 0.0, f"{what}: probability that a sample is lost", "", 0.0, 1.0),
+        ]
+        for fault in ("dropout_intervals", "frozen_intervals", "nan_intervals"):
+            meaning = fault.removesuffix("_intervals")
+            rows.append(
+                Parameter(f"{prefix}.{fault}", "double[]", [], f"{what}: {meaning} from, to, from, to ...", "s")
+            )
+    return tuple(rows)
+
+
+def _friction_parameters() -> tuple[Parameter, ...]:
+    """Rows in the order and under the names of ``JointFriction``."""
+    rows = (
+        ("coulomb", "Coulomb level, one for all joints or one a joint; empty: none", "N*m | N", 0.0),
+        ("stiction", "break-away level, at least the Coulomb level; empty: equal to it", "N*m | N", 0.0),
+        ("viscous", "effort per speed; empty: none", "N*m*s/rad | N*s/m", 0.0),
+        ("stribeck_velocity", "speed over which stiction falls to the Coulomb level", "rad/s | m/s", 0.0),
+        ("position_amplitude", "of the level's sinusoid over the joint position; empty: none", "N*m | N", None),
+        ("position_period", "of that sinusoid; empty: 2 pi", "rad | m", 0.0),
+        ("position_phase", "of that sinusoid at position 0; empty: 0", "rad", None),
+    )
+    return tuple(
+        Parameter(f"friction.{name}", "double[]", [], f"joint friction: {what}", unit, least, live=True)
+        for name, what, unit, least in rows
+    )
+
+
+PLANT_PARAMETERS = (
+    Parameter("backend", "string", "mujoco", "physics engine", choices=BACKENDS),
+    Parameter("plant_description", "string", "", "URDF text of the robot that is simulated; empty: robot_description"),
+    Parameter("rate", "double", 1000.0, "control rate", "Hz", 1.0, 1e5),
+    Parameter("lockstep", "bool", True, "wait for the command that answers each state; false: wall clock"),
+    Parameter(
+        "lockstep_timeout",
+        "double",
+        0.0,
+        "wall time after which the plant goes on without an answer; 0: it waits for one, or to be told",
+        "s",
+        0.0,
+    ),
+    Parameter("clock_rate", "double", 100.0, "rate of /clock in simulation time", "Hz", 1.0),
+    Parameter("max_step", "double", 0.00025, "longest integration step", "s", 1e-6, 0.1),
+    Parameter("hard_stops", "bool", False, "joints stop at their position limits (mujoco)"),
+    Parameter("segments", "int", 20, "rigid segments of each flexible link (mujoco); bound max_step", "", 2, 200),
+    Parameter("command_mode", "string", "effort", "what the drives take", choices=MODES),
+    Parameter(
+        "command_source",
+        "string",
+        COMMANDS,
+        "commands: of the command controller; joint_commands: of joint_state_topic_hardware_interface",
+        choices=(COMMANDS, JOINT_COMMANDS),
+    ),
+    Parameter("run_until", "double", 0.0, "time to which it runs when it is activated; further on demand", "s", 0.0),
+    Parameter("drive_bandwidth", "double", 200.0, "of the drives' servo in velocity and position mode", "rad/s", 1e-3),
+    Parameter("clip_effort", "bool", True, "drives keep the effort and velocity limits of the robot description"),
+    Parameter(
+        "command_timeout",
+        "double",
+        0.1,
+        "simulation time without a command after which the drives brake and hold, until the next one; 0: never",
+        "s",
+        0.0,
+    ),
+    Parameter("initial_position", "double[]", [], "actuated joints; empty: zero", "rad | m"),
+    Parameter("initial_velocity", "double[]", [], "actuated joints; empty: zero", "rad/s | m/s"),
+    Parameter("initial_deflection", "double[]", [], "elastic joints; empty: see start_in_equilibrium", "m | rad"),
+    Parameter("initial_deflection_rate", "double[]", [], "elastic joints; empty: zero", "m/s | rad/s"),
+    Parameter(
+        "initial_modal_position",
+        "double[]",
+        [],
+        "modes of flexible links; empty: see start_in_equilibrium",
+        "sqrt(kg)*m",
+    ),
+    Parameter("initial_modal_rate", "double[]", [], "modes of flexible links; empty: zero", "sqrt(kg)*m/s"),
+    Parameter(
+        "start_in_equilibrium",
+        "bool",
+        True,
+        "elastic joints and flexible links start where they rest under gravity, joints held; false: undeflected",
+    ),
+    Parameter("seed", "int", 0, "of every random number", "", 0),
+    *_sensor_parameters(),
+    Parameter("pushes.links", "string[]", [], "external pushes: link each acts on"),
+    Parameter("pushes.starts", "double[]", [], "external pushes: when each begins", "s"),
+    Parameter("pushes.durations", "double[]", [], "external pushes: how long each lasts", "s"),
+    Parameter("pushes.forces", "double[]", [], "external pushes: x y z of each, root axes", "N"),
+    Parameter("pushes.torques", "double[]", [], "external pushes: x y z of each, root axes", "N*m"),
+    Parameter("pushes.shapes", "string[]", [], "external pushes: rectangle or half_sine"),
+    Parameter("surfaces.names", "string[]", [], "surfaces that the tool's tip can touch (mujoco)"),
+    Parameter("surfaces.kinds", "string[]", [], "surfaces: plane or box", choices=KINDS),
+    Parameter(
+        "surfaces.positions", "double[]", [], "surfaces: x y z of each, a point of the plane or the box's centre", "m"
+    ),
+    Parameter("surfaces.rpys", "double[]", [], "surfaces: roll pitch yaw of each; z is a plane's normal", "rad"),
+    Parameter(
+        "surfaces.half_extents", "double[]", [], "surfaces: x y z of each, zeros for a plane; empty: all are", "m"
+    ),
+    Parameter("surfaces.stiffnesses", "double[]", [], "surfaces: force per penetration of each", "N/m", 0.0, live=True),
+    Parameter(
+        "surfaces.dampings", "double[]", [], "surfaces: force per speed of penetration of each", "N*s/m", 0.0, live=True
+    ),
+    Parameter("surfaces.frictions", "double[]", [], "surfaces: Coulomb's coefficient of each", "", 0.0, live=True),
+    *_friction_parameters(),
+    Parameter("tip_radius", "double", 0.015, "of the tool's tip, a sphere about the tool frame's origin", "m", 1e-6),
+    Parameter(
+        "joint_list_fault.names", "string[]", [], "joints that /joint_states lists during the fault, in this order"
+    ),
+    Parameter("joint_list_fault.interval", "double[]", [0.0, 1e9], "from, to of that fault", "s"),
+    Parameter("strain_fault.names", "string[]", [], "strain gauges that fail alone"),
+    Parameter("strain_fault.kind", "string", "frozen", "how they fail; missing: not in the message", choices=FAULTS),
+    Parameter("strain_fault.interval", "double[]", [0.0, 1e9], "from, to of that fault", "s"),
+)
+
+
+def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotDescription:
+    """The robot that is simulated, which may weigh and bend otherwise than the one that the controllers know.
+
+    Args:
+        values: parameter values.
+        known: the controllers' robot.
+
+    Raises:
+        ConfigError: its joints are not those of the controllers' robot.
+        RobotDescriptionError: ``plant_description`` is no usable robot description.
+    """
+    if not values["plant_description"]:
+        return known
+    description = parse_robot_description(values["plant_description"])
+    for what, given, wanted in (
+        ("actuated joints", description.actuated, known.actuated),
+        ("elastic joints", *(tuple(joint.name for joint in robot.elastic) for robot in (description, known))),
+    ):
+        if given != wanted:
+            raise ConfigError(
+                f"plant_description has the {what} {', '.join(given) or 'none'}, robot_description has"
+                f" {', '.join(wanted) or 'none'}: they must be the same, in the same order"
+            )
+    return description
+
+
+def plant_config(values: dict[str, Any], description: RobotDescription) -> PlantConfig:
+    """PlantConfig from parameter values.
+
+    Raises:
+        ConfigError: values that do not fit each other.
+    """
+    period = 1e9 / values["rate"]
+    if abs(period - round(period)) > 1e-3:
+        raise ConfigError(f"rate {values['rate']} Hz has no whole number of nanoseconds a period")
+    sensors = {signal: _sensor(values, signal) for signal, _, _ in SIGNALS}
+    names, gauges = tuple(values["joint_list_fault.names"]), tuple(values["strain_fault.names"])
+    initial: dict[str, Any] = {name: tuple(values[name]) or None for name in INITIAL}
+    return PlantConfig(
+        period_ns=round(period),
+        drive=DriveConfig(
+            values["command_mode"],
+            values["drive_bandwidth"],
+            values["clip_effort"],
+            command_timeout=values["command_timeout"],
+        ),
+        sensors=SensorSuiteConfig(
+            joint_position=sensors["joint_position"],
+            joint_velocity=sensors["joint_velocity"],
+            joint_effort=sensors["joint_effort"],
+            deflection=sensors["deflection"],
+            deflection_rate=sensors["deflection_rate"],
+            wrenches=dict.fromkeys(description.force_torque_sensors, sensors["wrench"]),
+            strain=sensors["strain"],
+            imus=dict.fromkeys(description.imus, sensors["imu"]),
+        ),
+        pushes=_pushes(values),
+        joint_list_faults=(JointListFault(names, *_interval(values, "joint_list_fault")),) if names else (),
+        strain_faults=(
+            (StrainFault(gauges, values["strain_fault.kind"], *_interval(values, "strain_fault")),) if gauges else ()
+        ),
+        seed=values["seed"],
+        start_in_equilibrium=values["start_in_equilibrium"],
+        **initial,
+    )
+
+
+def _sensor(values: dict[str, Any], signal: str) -> SensorConfig:
+    given = {name: values[f"sensors.{signal}.{name}"] for name in ("resolution", "delay", "dropout")}
+    noise = values[f"sensors.{signal}.noise"]
+    for name in ("dropout_intervals", "frozen_intervals", "nan_intervals"):
+        given[name] = _intervals(f"sensors.{signal}.{name}", values[f"sensors.{signal}.{name}"])
+    return SensorConfig(noise=noise[0] if len(noise) == 1 else tuple(noise), **given)
+
+
+def _interval(values: dict[str, Any], fault: str) -> tuple[float, float]:
+    pair = values[f"{fault}.interval"]
+    if len(pair) != 2:
+        raise ConfigError(f"{fault}.interval needs two times [s], got {pair}")
+    return pair[0], pair[1]
+
+
+def _intervals(name: str, flat: list[float]) -> tuple[tuple[float, float], ...]:
+    if len(flat) % 2:
+        raise ConfigError(f"{name} needs pairs of times [s], got {len(flat)} numbers")
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+def plant_surfaces(values: dict[str, Any]) -> tuple[Surface, ...]:
+    """Surfaces from parameter values.
+
+    Raises:
+        ConfigError: lists that do not fit each other, or values that no surface has.
+    """
+    names, lists = values["surfaces.names"], (("kinds", 1), ("stiffnesses", 1), ("dampings", 1), ("frictions", 1))
+    if not values["surfaces.half_extents"]:
+        values = values | {"surfaces.half_extents": [0.0] * (3 * len(names))}
+    _check_lists(values, "surfaces", "names", (*lists, ("positions", 3), ("rpys", 3), ("half_extents", 3)))
+    given = {name: values[f"surfaces.{name}"] for name, _ in lists}
+    places = {
+        name: [tuple(triple) for triple in np.reshape(values[f"surfaces.{name}"], (-1, 3)).tolist()]
+        for name in ("positions", "rpys", "half_extents")
+    }
+    return tuple(
+        Surface(
+            name,
+            given["kinds"][i],
+            places["positions"][i],
+            places["rpys"][i],
+            given["stiffnesses"][i],
+            given["dampings"][i],
+            given["frictions"][i],
+            places["half_extents"][i],
+        )
+        for i, name in enumerate(names)
+    )
+
+
+def plant_friction(values: dict[str, Any], joints: int) -> JointFriction | None:
+    """Friction in the joints from parameter values, None where none is given.
+
+    Args:
+        values: parameter values.
+        joints: number of actuated joints.
+
+    Raises:
+        ConfigError: values that do not fit the joints or each other.
+    """
+    given = {field.name: tuple(values[f"friction.{field.name}"]) for field in fields(JointFriction)}
+    if not any(given.values()):
+        return None
+    friction = JointFriction(**given)
+    friction.table(joints)
+    return friction
+
+
+def _check_lists(values: dict[str, Any], group: str, key: str, widths: Iterable[tuple[str, int]]) -> None:
+    count = len(values[f"{group}.{key}"])
+    for name, width in widths:
+        if len(values[f"{group}.{name}"]) != width * count:
+            raise ConfigError(f"{group}.{name} needs {width * count} values for {count} {key}")
+
+
+def _pushes(values: dict[str, Any]) -> tuple[Push, ...]:
+    links = values["pushes.links"]
+    widths = (("starts", 1), ("durations", 1), ("forces", 3), ("torques", 3), ("shapes", 1))
+    _check_lists(values, "pushes", "links", widths)
+    forces, torques = (np.reshape(values[f"pushes.{name}"], (-1, 3)) for name in ("forces", "torques"))
+    return tuple(
+        Push(
+            link,
+            values["pushes.starts"][i],
+            values["pushes.durations"][i],
+            tuple(forces[i]),
+            tuple(torques[i]),
+            values["pushes.shapes"][i],
+        )
+        for i, link in enumerate(links)
+    )

@@ -1,0 +1,351 @@
+"""Node simulated_plant: a simulated arm behind the topics that ros2_control would offer (sim: Plant)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rclpy.experimental import EventsExecutor
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+
+from flexarm.msg import SimulationStatus, StrainState
+from flexarm.srv import AdvanceSimulation, ApplyPush
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array
+from flexarm_nodes.messages.conversions import nanoseconds_to_stamp, new_wrench, write_joint_readings, write_wrench
+from flexarm_nodes.messages.flexible import new_imu, write_imu, write_strain
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.joint_commands import JointCommandReader
+from flexarm_nodes.node.sample_publisher import SamplePublisher
+from flexarm_nodes.plant.ground_truth import GroundTruthOutput
+from flexarm_nodes.plant.parameters import (
+    JOINT_COMMANDS,
+    PLANT_PARAMETERS,
+    plant_config,
+    plant_description,
+    plant_friction,
+    plant_surfaces,
+)
+from flexarm_sim.backend import PlantDivergedError
+from flexarm_sim.backends import make_backend
+from flexarm_sim.measurement import Measurement
+from flexarm_sim.plant import Plant
+from flexarm_sim.pushes import Push
+
+QUIET_TIME = 0.05  # [s] wall time without a command after which no late one is expected
+SAY_AFTER = 2.0  # [s] wall time without a command after which the node says that it waits for one
+LEAST_SPIN = 1e-4  # [s] in which it hears in every tick, even when the machine is too slow for real time
+REPEAT_STATE_AFTER = 0.25  # [s] wall time: a peer that was discovered late gets state and sensors again
+
+
+class SimulatedPlant(ArmNode):
+    """Commands in, what the sensors say out; ground truth on topics of its own, for evaluation only."""
+
+    PARAMETERS = PLANT_PARAMETERS
+
+    def __init__(self) -> None:
+        """Create what does not depend on the robot."""
+        super().__init__("simulated_plant")
+        self._time_publisher = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
+        message = JointState()
+        self._joint_states = SamplePublisher(self, message, topics.JOINT_STATES, topics.CONTROL, write_joint_readings)
+        self._status = SamplePublisher(
+            self, SimulationStatus(), topics.SIMULATION_STATUS, topics.EVERY_SAMPLE, self._write_status
+        )
+        self._truth = GroundTruthOutput(self)
+        self.create_service(AdvanceSimulation, topics.ADVANCE_SIMULATION, self._on_advance)
+        self.create_service(Trigger, topics.GO_ON, self._on_go_on)
+        self.create_service(ApplyPush, topics.APPLY_PUSH, self._on_push)
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> plant; only the model's description is used: plant and controller are different engines."""
+        description = plant_description(values, model.description)
+        surfaces = plant_surfaces(values)
+        friction = plant_friction(values, len(description.actuated))
+        backend = make_backend(
+            values["backend"],
+            description,
+            tool_frame=values["tool_frame"],
+            gravity=values["gravity"],
+            max_step=values["max_step"],
+            hard_stops=values["hard_stops"],
+            segments=values["segments"],
+            surfaces=surfaces,
+            tip_radius=values["tip_radius"],
+            friction=friction,
+        )
+        config = plant_config(values, description)
+        self._plant = Plant(description, backend, config)
+        self._period = config.period_ns
+        self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"] or math.inf
+        self._command_timeout = values["command_timeout"]
+        self._run_until = round(values["run_until"] * 1e9)
+        self._clock_period = round(1e9 / values["clock_rate"])
+        self._wrenches = {
+            name: self._create_sensor(new_wrench(sensor.frame), topics.wrench_topic(name), write_wrench)
+            for name, sensor in description.force_torque_sensors.items()
+        }
+        self._imus = {
+            name: self._create_sensor(new_imu(sensor.frame), topics.imu_topic(name), write_imu)
+            for name, sensor in description.imus.items()
+        }
+        self._bends = bool(self._plant.modes)
+        if backend.strain_gauges:
+            self._strain = self._create_sensor(StrainState(), topics.STRAIN, write_strain)
+        self._rubs = friction is not None
+        frames = (model.world_frame, model.base_frame)
+        self._truth.open(self._plant, frames, touches=bool(surfaces), rubs=self._rubs)
+        self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
+
+    def _create_sensor(self, message: Any, topic: str, write: Callable[..., None]) -> SamplePublisher:
+        return SamplePublisher(self, message, topic, topics.EVERY_SAMPLE, write)
+
+    def _listen(self, mode: str, by_joint_commands: bool) -> None:
+        """Take commands where a command controller sends them, or where ros2_control's hardware interface does."""
+        self._by_joint_commands = by_joint_commands
+        if by_joint_commands and self._lockstep:
+            raise ConfigError("lockstep is not possible with joint_commands: who sends them does not wait for a state")
+        self._read_command = JointCommandReader(self._plant.joint_names, mode)
+        if by_joint_commands:
+            self.hear(JointState, topics.JOINT_COMMANDS, self._on_joint_commands)
+        else:
+            self.hear(Float64MultiArray, topics.command_topic(mode), self._on_command)
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Surfaces get softer, harder, rougher or smoother and joints rub otherwise from this stamp on."""
+        friction = plant_friction(values, len(self._plant.joint_names))
+        if self._rubs != (friction is not None):
+            raise ConfigError("joint friction comes and goes only while the node is not configured: begin with zeros")
+        self._plant.change_surfaces(plant_surfaces(values))
+        if friction:
+            self._plant.change_friction(friction)
+
+    @property
+    def _now(self) -> int:
+        """Simulation time [ns]: of what moved, and before that of what waited for the first joint command."""
+        return self._waited + self._plant.stamp
+
+    def start(self) -> None:
+        """Back to time 0, paused unless it is to run by itself."""
+        self._plant.reset()
+        self._waits, self._waited = self._by_joint_commands, 0
+        self._until = self._run_until
+        self._tick = 0
+        self._next_clock = 0
+        self._command: Array | None = None
+        self._alone = self._answered = self._waiting = False
+        self._deadline = 0.0
+        self._timeouts = self._missed = self._refused = self._braked = 0
+        self._diverged = False
+
+    def spin_some(self, executor: EventsExecutor) -> None:
+        """One tick while there is simulation time to run, else wait for a request."""
+        if not self.active or self._now >= self._until:
+            self._deadline = 0.0
+            super().spin_some(executor)
+            return
+        try:
+            self._run_tick(executor)
+        except PlantDivergedError as error:
+            self._give_up(error)
+        except FlexarmError as error:
+            self._until = 0
+            self.diagnostics.report(ERROR, f"simulation stopped: {error}", self._now)
+
+    def _give_up(self, error: PlantDivergedError) -> None:
+        """What a plant that diverged would say next is worthless: end the process, and with it the run."""
+        self._until, self._diverged = 0, True
+        self._status.publish(self._now)
+        self.diagnostics.announce(ERROR, f"{error}. The simulation ends here, with exit code 1")
+        self.exit_code = 1
+
+    def _run_tick(self, executor: EventsExecutor) -> None:
+        measurement = replace(self._plant.measure(), stamp=self._now)
+        self._command = None
+        published = time.perf_counter()
+        expected = self._publish(measurement)
+        if self._lockstep and expected and not self._alone:
+            self._wait_for_answer(executor, measurement, published)
+        else:
+            self._wait_for_the_clock(executor, published)
+        if not self.active:
+            return
+        self._waits = self._waits and self._command is None
+        self._missed += self._command is None and not self._waits
+        if self._status.heard:
+            self._status.publish(measurement.stamp)
+        if self._waits:
+            self._waited += self._period
+        else:
+            self._plant.advance(self._command)
+            self._tell_of_brakes()
+        self._tick += 1
+
+    def _tell_of_brakes(self) -> None:
+        """Say it when commands stay away, and when they are back."""
+        count, said = self._plant.command_timeouts, self._braked
+        self._braked = count if self._plant.braking else 0
+        if bool(said) == bool(self._braked):
+            return
+        if self._braked:
+            text = f"no command for {self._command_timeout} s: the drives brake and hold"
+            self.diagnostics.report(WARN, text, self._now)
+        elif not self._alone:
+            self.diagnostics.report(OK, "commands are back", self._now)
+
+    def _wait_for_answer(self, executor: EventsExecutor, measurement: Measurement, published: float) -> None:
+        """Lockstep: nothing moves until the command has come, or somebody knows that none will."""
+        deadline, repeated, said = published + self._timeout, False, False
+        # who has answered once hears every state; a second answer to one would be taken for that to the next
+        repeat = math.inf if self._answered else published + REPEAT_STATE_AFTER
+        self._waiting = True
+        while self._command is None and self.active:
+            now = time.perf_counter()
+            text = f"no command has answered the state at {measurement.stamp * 1e-9:.3f} s"
+            if now >= deadline or not self._waiting:
+                self._timeouts += 1
+                self._alone = True
+                self.diagnostics.report(WARN, f"{text}: the plant goes on by the wall clock", measurement.stamp)
+                break
+            if now >= published + SAY_AFTER and not said:
+                said = True
+                self.diagnostics.report(WARN, f"{text} yet", measurement.stamp)
+            if now >= repeat:
+                repeat, repeated = now + REPEAT_STATE_AFTER, True
+                self._publish_sensors(measurement)  # who has heard the joint state may wait for one of them
+                self._joint_states.publish(measurement.stamp, measurement)
+            executor.spin_once(timeout_sec=max(0.0, min(deadline, repeat, now + REPEAT_STATE_AFTER) - now))
+        self._waiting = False
+        if self._alone:
+            return
+        if said:
+            self.diagnostics.report(OK, "commands are back", measurement.stamp)
+        if repeated:
+            self._let_answers_run_out(executor)
+        self._answered = True
+
+    def _wait_for_the_clock(self, executor: EventsExecutor, published: float) -> None:
+        """Real time, or lockstep while nobody answers: one period of wall time."""
+        period = self._period * 1e-9
+        late = published - self._deadline
+        self._deadline = published + period if late > 10 * period else self._deadline + period
+        left = max(self._deadline - time.perf_counter(), LEAST_SPIN)
+        while self.active and left > 0.0:
+            executor.spin_once(timeout_sec=left)
+            left = self._deadline - time.perf_counter()
+            if self._command is not None and self._alone:
+                self._resume_lockstep(executor)
+                break
+
+    def _resume_lockstep(self, executor: EventsExecutor) -> None:
+        """Somebody answers again: wait for every answer again."""
+        self._let_answers_run_out(executor)
+        self._alone = False
+        self.diagnostics.report(OK, "commands are back", self._now)
+
+    def _let_answers_run_out(self, executor: EventsExecutor) -> None:
+        """Wait until no more commands come: commands have no stamp that says which state they answer."""
+        command = None
+        while command is not self._command:
+            command = self._command
+            quiet = time.perf_counter() + QUIET_TIME
+            while command is self._command and (left := quiet - time.perf_counter()) > 0.0:
+                executor.spin_once(timeout_sec=left)
+
+    def _publish(self, measurement: Measurement) -> bool:
+        """Publish what the sensors say, then the truth; return whether a joint state went out.
+
+        The joint state goes first: while the controllers work on it, the rest goes out. Where links bend, it goes after
+        the other sensors: who answers it needs their readings of the same stamp.
+        """
+        stamp = measurement.stamp
+        if self._bends:
+            self._publish_sensors(measurement)
+        reported = measurement.joints is not None or measurement.elastic is not None
+        if reported:
+            self._joint_states.publish(stamp, measurement)
+        if stamp >= self._next_clock:
+            self._time_publisher.publish(Clock(clock=nanoseconds_to_stamp(stamp)))
+            self._next_clock = stamp + self._clock_period
+        if not self._bends:
+            self._publish_sensors(measurement)
+        self._truth.publish(stamp)
+        return reported
+
+    def _publish_sensors(self, measurement: Measurement) -> None:
+        """All but the joint state."""
+        stamp = measurement.stamp
+        for senders, readings in ((self._wrenches, measurement.wrenches), (self._imus, measurement.imus)):
+            for name, reading in readings.items():
+                if reading is not None and senders[name].heard:
+                    senders[name].publish(stamp, reading)
+        if measurement.strain is not None and self._strain.heard:
+            self._strain.publish(stamp, measurement.strain)
+
+    def _write_status(self, status: SimulationStatus) -> None:
+        status.tick, status.until, status.lockstep = self._tick, self._until * 1e-9, self._lockstep
+        status.lockstep_timeouts, status.missed_commands = self._timeouts, self._missed
+        status.refused_commands, status.command_timeouts = self._refused, self._plant.command_timeouts
+        status.diverged = self._diverged
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        command = np.array(message.data)
+        if command.shape != (len(self._plant.joint_names),) or not np.isfinite(command).all():
+            self._refused += 1
+            raise InputError(f"command refused: {command}; expected {len(self._plant.joint_names)} finite numbers")
+        self._command = command
+
+    def _on_joint_commands(self, message: JointState) -> None:
+        try:
+            command = self._read_command(message)
+        except InputError as error:
+            self._refused += 1
+            raise InputError(f"command refused: {error}") from error
+        if command is not None:
+            self._command = command
+
+    def _on_advance(
+        self, request: AdvanceSimulation.Request, response: AdvanceSimulation.Response
+    ) -> AdvanceSimulation.Response:
+        if not self.active:
+            response.message = "the plant is not active"
+        elif not np.isfinite(request.until) or request.until * 1e9 < self._now - 0.5:
+            response.message = f"until {request.until} s lies before the present {self._now * 1e-9} s"
+        else:
+            self._until = round(request.until * 1e9)
+            response.success = True
+        return response
+
+    def _on_go_on(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Somebody knows that no command will answer this state."""
+        response.success, self._waiting = self._waiting, False
+        response.message = "" if response.success else "the plant waits for no command"
+        return response
+
+    def _on_push(self, request: ApplyPush.Request, response: ApplyPush.Response) -> ApplyPush.Response:
+        if not self.active:
+            response.message = "the plant is not active"
+            return response
+        start = self._plant.stamp * 1e-9
+        try:
+            force, torque = ((v.x, v.y, v.z) for v in (request.force, request.torque))
+            self._plant.push(Push(request.link, start, request.duration, force, torque, request.shape or "half_sine"))
+            response.success, response.start = True, self._now * 1e-9
+        except FlexarmError as error:
+            response.message = str(error)
+        return response
+
+
+def main() -> int:
+    """Entry point; 1 after a simulation that diverged."""
+    return run(SimulatedPlant)

@@ -1,0 +1,1 @@
+"""Nodes rns_vibration_controller and reactionless_path_controller."""

@@ -1,0 +1,254 @@
+"""Node rns_vibration_controller: ACT stage that leaves the base quiet, or damps it (core: reaction_null_space).
+
+Task ``tool_path`` answers references on ``cartesian_reference``, with ``posture: desired_joint_reference`` each with
+the joint reference of its stamp; task ``joint_path`` answers those on ``desired_joint_reference``; the others answer
+every state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
+
+from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
+from flexarm_core.errors import InputError
+from flexarm_core.pipeline.vibration_stage import POSTURES
+from flexarm_core.reaction_null_space.reactionless.conditioning_map import ConditioningMapConfig, map_conditioning
+from flexarm_core.reaction_null_space.vibration.config import LAWS, REALISATIONS, TASKS
+from flexarm_core.reaction_null_space.vibration.sampling import DRIVES
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+from flexarm_core.types import CartesianReference as CartesianReferenceRecord
+from flexarm_core.types import JointReference as JointReferenceRecord
+from flexarm_nodes.messages.conversions import (
+    base_reaction_to_message,
+    cartesian_reference_from_message,
+    joint_reference_from_message,
+    joint_reference_to_message,
+)
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import run
+from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.gain_checking_node import GainCheckingNode
+from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.reaction_null_space.reactionless_markers import map_markers
+from flexarm_nodes.reaction_null_space.vibration_parameters import vibration_config, vibration_stage
+
+MAP_ROOM = 1.5  # by which postures of the map are better conditioned than where damping begins
+
+
+class RnsVibrationController(GainCheckingNode):
+    """Measured state and tool reference in, joint reference (acceleration, effort) and base reaction out."""
+
+    PARAMETERS = (
+        Parameter("law", "string", "reactionless", "acceleration or torque law", choices=LAWS, live=True),
+        Parameter("task", "string", "tool_path", "what the arm does beside", choices=TASKS, live=True),
+        Parameter(
+            "realisation", "string", "computed_torque", "how accelerations are made to happen", choices=REALISATIONS
+        ),
+        Parameter(
+            "selection", "string[]", ["all"], "what is kept quiet: all, auto (soft modes), or names of elastic joints"
+        ),
+        Parameter("position_gain", "double", 400.0, "gain G_p of tool or joints", "1/s^2", 0.0, live=True),
+        Parameter("velocity_gain", "double", 200.0, "gain G_d of tool or joints", "1/s", 0.0, live=True),
+        Parameter(
+            "posture_gain",
+            "double",
+            0.0,
+            "tool_path: of the joints to a posture, along what base and tool leave free",
+            "1/s^2",
+            0.0,
+            live=True,
+        ),
+        Parameter("posture", "string", "first", "posture_gain: the first posture, or a stream", choices=POSTURES),
+        Parameter("servo_position_gain", "double", 900.0, "joint_servo: of each joint", "1/s^2", 0.0, live=True),
+        Parameter("servo_velocity_gain", "double", 60.0, "joint_servo: of each joint", "1/s", 0.0, live=True),
+        Parameter("vibration_damping", "bool", True, "base feedback G_b in force", live=True),
+        Parameter(
+            "damping_ratio", "double", 0.7, "damping ratio of the base from which G_b is chosen", "", 0.0, live=True
+        ),
+        Parameter("vibration_gain", "double", 0.0, "literal g_b; 0 = by damping_ratio", "1/s", 0.0, live=True),
+        Parameter("joint_damping", "double", 1.0, "joint damping G_m", "1/s", 0.0, live=True),
+        Parameter(
+            "coupling_threshold",
+            "double",
+            0.01,
+            "sigma(H_bm) / sqrt(tr H_b tr H_m) below which it is damped",
+            "",
+            1e-6,
+            0.999,
+            live=True,
+        ),
+        Parameter(
+            "tool_threshold", "double", 0.02, "sigma(Jbar) / |J| below which it is damped", "", 1e-6, 0.999, live=True
+        ),
+        Parameter(
+            "base_state_source",
+            "string",
+            "joint_states",
+            "where x_b comes from; none: the base counts as still",
+            choices=(*BASE_STATE_SOURCES, NO_BASE_STATE),
+        ),
+        Parameter(
+            "load_bandwidth",
+            "double",
+            0.0,
+            "at which an unknown constant load is found and carried, so that the tool does not sag; 0: it does",
+            "rad/s",
+            0.0,
+            100.0,
+            live=True,
+        ),
+        Parameter(
+            "longest_wait", "double", 2.0, "by which the path may be late before the law gives up", "s", 0.0, live=True
+        ),
+        Parameter(
+            "largest_error",
+            "double",
+            0.2,
+            "of the tool, at which the law gives up; 3 rad count as 1 m",
+            "m",
+            1e-6,
+            live=True,
+        ),
+        Parameter("check_gains", "bool", True, "refuse gains that are unstable where the arm starts"),
+        Parameter(
+            "start_position",
+            "double[]",
+            [],
+            "check_gains: joints at which gains are looked at when configured; empty: where the arm is at activation",
+            "rad | m",
+        ),
+        Parameter(
+            "axes", "bool[]", [], "tool_path: axes x y z rx ry rz that references track; empty: as the first one says"
+        ),
+        Parameter("frame", "string", "", "tool_path: frame of the references, root link or base link (empty)"),
+        Parameter("rate", "double", 1000.0, "check_gains: nominal rate of samples", "Hz", 10.0, 1e5),
+        Parameter("delay", "double", 0.0, "check_gains: from the sensors to the motors", "s", 0.0, 1.0),
+        Parameter("drive", "string", "effort", "check_gains: what the motors take", choices=DRIVES),
+        Parameter("drive_bandwidth", "double", 200.0, "check_gains: of velocity and position drives", "rad/s", 1e-3),
+        Parameter("reference_timeout", "double", 0.08, "age at which a reference is refused", "s", 1e-4, live=True),
+        Parameter(
+            "map_postures",
+            "int",
+            0,
+            "postures tried for the map of the workspace on ~/markers when configured (some 0.1 ms each); 0: none",
+            "",
+            0,
+            20_000,
+        ),
+    )
+
+    def __init__(self) -> None:
+        """Create the node's topics."""
+        super().__init__("rns_vibration_controller")
+        self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        self._base_reaction = self.create_publisher(BaseReaction, topics.BASE_REACTION, topics.EVERY_SAMPLE)
+        self._markers = self.create_publisher(MarkerArray, topics.MARKERS, topics.LATCHED)
+        for message_type, topic, callback in (
+            (JointState, topics.JOINT_STATES, self._on_joint_state),
+            (CartesianReference, topics.CARTESIAN_REFERENCE, self._on_cartesian_reference),
+            (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
+        ):
+            self.hear(message_type, topic, callback)
+
+    def look_at_gains(self, message: JointState) -> None:
+        """Where the arm is, once the state of its base is known too."""
+        seen = self._reader.joint_state(message)
+        if seen is not None:
+            self._stage.prepare(seen.position)
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> controller."""
+        self._model = model
+        self._stage = vibration_stage(values, model)
+        self._reader = ArmStateReader(model, values["base_state_source"])
+        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
+        self._timeout = values["reference_timeout"]
+        self._show(values["map_postures"], values["coupling_threshold"])
+        self.start()
+
+    def _show(self, postures: int, threshold: float) -> None:
+        """Publish where the tool can move without shaking the base."""
+        found = None
+        if postures:
+            config = ConditioningMapConfig(postures, least_conditioning=MAP_ROOM * threshold)
+            found = map_conditioning(self._model, self._stage.controller.selection, config)
+        self._markers.publish(map_markers(found, self._model.base_frame))
+
+    def start(self) -> None:
+        """Forget earlier samples."""
+        self._stage.reset()
+        self._state: ArmState | None = None
+        self._tool: CartesianReferenceRecord | None = None
+        self._joints: JointReferenceRecord | None = None
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Live parameters take effect with the next sample; unstable gains are refused."""
+        self._stage.change(vibration_config(values))
+        self._timeout = values["reference_timeout"]
+
+    def _on_joint_state(self, message: JointState) -> None:
+        self._take(self._reader.joint_state(message))
+
+    def _on_flexible_state(self, message: FlexibleState) -> None:
+        self._take(self._reader.flexible_state(message))
+
+    def _on_cartesian_reference(self, message: CartesianReference) -> None:
+        if self._stage.needs[0]:
+            self._tool = cartesian_reference_from_message(message, self._model.tool_frame)
+            self._take_reference(self._tool.stamp)
+
+    def _on_desired(self, message: JointReference) -> None:
+        if self._stage.needs[1]:
+            self._joints = joint_reference_from_message(message, self._model.joint_names)
+            self._take_reference(self._joints.stamp)
+
+    def _needed(self) -> list[CartesianReferenceRecord | JointReferenceRecord | None]:
+        """The references that the task needs; one that it does not, of an earlier task, is none."""
+        return [newest for needs, newest in zip(self._stage.needs, (self._tool, self._joints), strict=True) if needs]
+
+    def _take_reference(self, stamp: int) -> None:
+        state, needed = self._state, self._needed()
+        if state is None or stamp > state.stamp or any(one is None for one in needed):
+            return
+        # a late one is answered alone; of two of one stamp the second
+        if all(one is not None and one.stamp >= stamp for one in needed):
+            self._answer(state)
+
+    def _take(self, state: ArmState | None) -> None:
+        if state is None:
+            return
+        self._state = state
+        if all(one is not None and one.stamp >= state.stamp for one in self._needed()):
+            self._answer(state)
+
+    def _answer(self, state: ArmState) -> None:
+        """One sample: state and references -> joint reference."""
+        oldest = min((one.stamp for one in self._needed() if one is not None), default=state.stamp)
+        if (state.stamp - oldest) * 1e-9 > self._timeout:
+            age = (state.stamp - oldest) * 1e-9
+            raise InputError(f"reference is {age:.3f} s old, at most {self._timeout} s are accepted")
+        needs_tool, needs_joints = self._stage.needs
+        tool, wanted = self._tool if needs_tool else None, self._joints if needs_joints else None
+        joints, reaction = self._stage.answer(state, tool, wanted)
+        self._joint_reference.publish(joint_reference_to_message(joints, self._model.joint_names))
+        if self._base_reaction.get_subscription_count():
+            frame, elastic = self._model.base_frame, self._model.elastic_joint_names
+            self._base_reaction.publish(base_reaction_to_message(reaction, frame, elastic))
+        if self._stage.gave_up:
+            self.diagnostics.report(ERROR, self._stage.remark, state.stamp)
+        elif self._stage.remark:
+            self.diagnostics.report(WARN, self._stage.remark, state.stamp)
+        elif reaction.damping > 0.0:
+            self.diagnostics.report(WARN, "near-singular: the inverse is damped", state.stamp)
+        else:
+            self.diagnostics.report(OK, "controlling", state.stamp)
+
+
+def main() -> None:
+    """Entry point."""
+    run(RnsVibrationController)

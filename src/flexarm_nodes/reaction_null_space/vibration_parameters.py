@@ -1,0 +1,56 @@
+"""What parameters of the vibration controller describe: from values to its stage, for its node and for control_loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.pipeline.vibration_stage import VibrationStage
+from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.motion_guard import joint_limits
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
+from flexarm_core.robot.arm_model import ArmModel
+
+Values = Mapping[str, Any]
+
+
+def vibration_config(values: Values) -> VibrationControllerConfig:
+    """Settings of the vibration controller.
+
+    Raises:
+        ConfigError: one has no meaning.
+    """
+    return VibrationControllerConfig(**{f.name: values[f.name] for f in fields(VibrationControllerConfig)})
+
+
+def vibration_stage(values: Values, model: ArmModel) -> VibrationStage:
+    """Vibration controller of an arm, kept within its limits, which looks at its gains if it is to.
+
+    Raises:
+        ConfigError: values that do not fit the arm, or gains that do not hold where it starts.
+    """
+    selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
+    sampling = Sampling(
+        1.0 / values["rate"], values["delay"], drive=values["drive"], drive_bandwidth=values["drive_bandwidth"]
+    )
+    limits = joint_limits(model.lower, model.upper, model.velocity_limit, model.effort_limit)
+    axes, start = tuple(values["axes"]), np.array(values["start_position"], dtype=float)
+    if axes and len(axes) != 6:
+        raise ConfigError(f"axes must be six booleans (x y z rx ry rz), got {len(axes)}")
+    if start.size and not (start.shape == (model.n,) and np.isfinite(start).all()):
+        raise ConfigError(f"start_position must be {model.n} finite numbers, got {values['start_position']}")
+    return VibrationStage(
+        VibrationController(model, vibration_config(values), selection, limits),
+        sampling if values["check_gains"] else None,
+        values["base_state_source"],
+        values["posture"],
+        ToolTask(values["frame"], axes) if axes else None,
+        start if start.size else None,
+    )

@@ -1,0 +1,1 @@
+"""Node reference_generator, and the action that follows a path."""

@@ -1,0 +1,139 @@
+"""Node reference_generator: DECIDE stage, answers every joint state with a tool or joint reference (core: path)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sensor_msgs.msg import JointState
+
+from flexarm.msg import CartesianReference, FlexibleState, JointReference
+from flexarm_core.path.input_shaping import SHAPERS
+from flexarm_core.path.joint_move import TIME_LAWS
+from flexarm_core.pipeline.reference_stage import JointMotion, ToolMotion
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+from flexarm_nodes.messages.conversions import (
+    JointStateSelector,
+    cartesian_reference_to_message,
+    joint_reference_to_message,
+    stamp_to_nanoseconds,
+)
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, ArmStateReader
+from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.references.parameters import reference_motion
+
+SPACES = ("tool", "joints", "path", "plan")
+
+
+class ReferenceGenerator(ArmNode):
+    """Measured state in, reference with the same stamp out; the path begins at the first measured pose or position."""
+
+    PARAMETERS = (
+        Parameter(
+            "space",
+            "string",
+            "tool",
+            "tool along a line, joints, tool along a waypoint file, or joints along a stored plan",
+            choices=SPACES,
+        ),
+        Parameter("frame", "string", "", "tool, path: frame of the reference, root link or base link (empty)"),
+        Parameter("displacement", "double[]", [0.0, 0.0, 0.0], "tool: of the line, in that frame", "m"),
+        Parameter("start", "double", 0.0, "time after the first sample at which the motion begins", "s", 0.0),
+        Parameter("duration", "double", 4.0, "tool, joints: of the motion, shaper included", "s", 1e-3),
+        Parameter("returns", "bool", False, "go back and forth without end, each way in the same time"),
+        Parameter(
+            "repetitions", "int", 0, "joints, with returns: times there and back, then rest; 0: without end", "", 0
+        ),
+        Parameter("axes", "bool[]", [True, True, True, True, True, True], "tool, path: tracked axes x y z rx ry rz"),
+        Parameter(
+            "base_state_source",
+            "string",
+            "joint_states",
+            "tool, path: where x_b comes from",
+            choices=BASE_STATE_SOURCES,
+        ),
+        Parameter("waypoint_file", "string", "", "path: package:// or file:// URI, or absolute path"),
+        Parameter("plan_file", "string", "", "plan: package:// or file:// URI, or absolute path"),
+        Parameter(
+            "start_tolerance", "double", 0.05, "plan: largest distance of a joint from its begin", "rad | m", 1e-9
+        ),
+        Parameter("max_linear_velocity", "double", 0.25, "path: of the tool", "m/s", 1e-6),
+        Parameter("max_linear_acceleration", "double", 1.0, "path: of the tool", "m/s^2", 1e-6),
+        Parameter("max_angular_velocity", "double", 1.0, "path: of the tool", "rad/s", 1e-6),
+        Parameter("max_angular_acceleration", "double", 4.0, "path: of the tool", "rad/s^2", 1e-6),
+        Parameter("joint_displacement", "double[]", [], "joints: of each actuated joint", "rad | m"),
+        Parameter("time_law", "string", "fifth_order", "joints: smoothness of the motion", choices=TIME_LAWS),
+        Parameter("blend_time", "double", 0.1, "joints, constant_speed: in which the speed comes and goes", "s", 0.0),
+        Parameter("shaper", "string", "none", "tool, joints: input shaper of the time law", choices=SHAPERS),
+        Parameter(
+            "shaper_frequency", "double[]", [], "tool, joints: of each mode that is to be left at rest", "Hz", 0.0
+        ),
+        Parameter(
+            "shaper_damping_ratio", "double[]", [0.0], "tool, joints: one for all modes or one a mode", "", 0.0, 0.99
+        ),
+    )
+
+    def __init__(self) -> None:
+        """Create the node's topics."""
+        super().__init__("reference_generator")
+        self._reference = self.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.EVERY_SAMPLE)
+        self._desired = self.create_publisher(JointReference, topics.DESIRED_JOINT_REFERENCE, topics.EVERY_SAMPLE)
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Parameters -> line or path of the tool, or move or plan of the joints."""
+        self._model = model
+        self._reader = ArmStateReader(model, values["base_state_source"])
+        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
+        self._select = JointStateSelector(model.joint_names)
+        self._path: ToolMotion | None = None
+        self._move: JointMotion | None = None
+        motion = reference_motion(values, model)
+        if isinstance(motion, JointMotion):
+            self._move = motion
+        else:
+            self._path = motion
+
+    def start(self) -> None:
+        """The motion begins anew."""
+        for motion in (self._path, self._move):
+            if motion is not None:
+                motion.reset()
+
+    def _on_joint_state(self, message: JointState) -> None:
+        if self._move is not None:
+            self._answer_with_joints(self._move, message)
+        elif self._path is not None:
+            self._answer_with_tool(self._path, self._reader.joint_state(message))
+
+    def _on_flexible_state(self, message: FlexibleState) -> None:
+        if self._path is not None:
+            self._answer_with_tool(self._path, self._reader.flexible_state(message))
+
+    def _answer_with_tool(self, path: ToolMotion, state: ArmState | None) -> None:
+        """One sample: state -> tool reference."""
+        if state is None:
+            return
+        if not path.begun:
+            tool = self._model.tool_kinematics(state, path.config.frame)
+            path.begin(state.stamp, tool.position, tool.rotation)
+        reference = path.update(state.stamp)
+        self._reference.publish(cartesian_reference_to_message(reference, self._model.tool_frame))
+        self.diagnostics.report(OK, "generating", state.stamp)
+
+    def _answer_with_joints(self, move: JointMotion, message: JointState) -> None:
+        """One sample: joint state -> joint reference; what bends is not needed for it."""
+        position, _ = self._select(message)
+        stamp = stamp_to_nanoseconds(message.header.stamp)
+        if not move.begun:
+            move.begin(stamp, position)
+        self._desired.publish(joint_reference_to_message(move.update(stamp), self._model.joint_names))
+        self.diagnostics.report(OK, "generating", stamp)
+
+
+def main() -> None:
+    """Entry point."""
+    run(ReferenceGenerator)

@@ -1,0 +1,116 @@
+"""What parameters of the reference generator describe: from values to a motion, for its node and for control_loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
+from flexarm_core.path.input_shaping import InputShaper, make_shaper
+from flexarm_core.path.joint_move import JointMove, JointMoveConfig
+from flexarm_core.path.line import LinePath, LinePathConfig
+from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.path_timing import load_solver
+from flexarm_core.path.trajectory_motion import TrajectoryMotion, TrajectoryMotionConfig
+from flexarm_core.path.waypoint_file import load_waypoint_file
+from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
+from flexarm_core.pipeline.reference_stage import JointMotion, ToolMotion
+from flexarm_core.reaction_null_space.planning.plan_file import load_plan
+from flexarm_core.robot.arm_model import ArmModel
+
+Values = Mapping[str, Any]
+
+
+def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotion:
+    """Motion of the tool or of the joints that a reference generator leads along.
+
+    Raises:
+        ConfigError: values that do not fit the arm, or a file that cannot be used.
+    """
+    if values["space"] == "joints":
+        return _joint_move(values, model)
+    if values["space"] == "plan":
+        return _planned_motion(values, model)
+    return _waypoints(values, model) if values["space"] == "path" else _line(values, model)
+
+
+def _frame(name: str, model: ArmModel) -> str:
+    frame = name or model.base_frame
+    if frame not in (model.world_frame, model.base_frame):
+        raise ConfigError(f"frame '{frame}' is not usable; valid: '{model.world_frame}', '{model.base_frame}'")
+    return frame
+
+
+def _waypoints(values: Values, model: ArmModel) -> WaypointMotion:
+    if not values["waypoint_file"]:
+        raise ConfigError("space 'path' needs a waypoint_file: a package:// or file:// URI, or an absolute path")
+    spec = load_waypoint_file(resolve_uri(values["waypoint_file"]))
+    if values["frame"] and spec.frame and values["frame"] != spec.frame:
+        raise ConfigError(
+            f"frame is '{values['frame']}', the waypoint file says '{spec.frame}': leave one of them empty"
+        )
+    load_solver()  # here, since the first tick has no time for it
+    return WaypointMotion(
+        WaypointMotionConfig(
+            spec=spec,
+            frame=_frame(values["frame"] or spec.frame, model),
+            limits=PathLimits(
+                linear_velocity=values["max_linear_velocity"],
+                linear_acceleration=values["max_linear_acceleration"],
+                angular_velocity=values["max_angular_velocity"],
+                angular_acceleration=values["max_angular_acceleration"],
+            ),
+            start=values["start"],
+            axes=tuple(values["axes"]),
+            returns=values["returns"],
+        )
+    )
+
+
+def _line(values: Values, model: ArmModel) -> LinePath:
+    return LinePath(
+        LinePathConfig(
+            frame=_frame(values["frame"], model),
+            displacement=tuple(values["displacement"]),
+            start=values["start"],
+            duration=values["duration"],
+            axes=tuple(values["axes"]),
+            returns=values["returns"],
+            shaper=_shaper(values),
+        )
+    )
+
+
+def _shaper(values: Values) -> InputShaper:
+    return make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"])
+
+
+def _joint_move(values: Values, model: ArmModel) -> JointMove:
+    displacement = tuple(values["joint_displacement"])
+    if len(displacement) != model.n:
+        names = ", ".join(model.joint_names)
+        raise ConfigError(f"joint_displacement needs {model.n} numbers, for {names}; got {list(displacement)}")
+    return JointMove(
+        JointMoveConfig(
+            displacement=displacement,
+            start=values["start"],
+            duration=values["duration"],
+            returns=values["returns"],
+            repetitions=values["repetitions"],
+            shaper=_shaper(values),
+            time_law=values["time_law"],
+            blend_time=values["blend_time"],
+        )
+    )
+
+
+def _planned_motion(values: Values, model: ArmModel) -> TrajectoryMotion:
+    if not values["plan_file"]:
+        raise ConfigError("space 'plan' needs a plan_file: a package:// or file:// URI, or an absolute path")
+    plan = load_plan(resolve_uri(values["plan_file"]), model)
+    return TrajectoryMotion(
+        plan.trajectory(),
+        plan.joint_names,
+        TrajectoryMotionConfig(values["start"], values["start_tolerance"], values["returns"]),
+    )

@@ -1,0 +1,1 @@
+"""Joint friction of the plant."""

@@ -1,0 +1,1 @@
+"""The plant in MuJoCo."""

@@ -1,0 +1,336 @@
+"""Backend on MuJoCo: rigid bodies, springs as passive joint forces, beams as chains, classical Runge-Kutta steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.static_equilibrium import settle
+from flexarm_core.types import Array
+from flexarm_sim.backend import PlantState, SensedState
+from flexarm_sim.beam_chain import make_chains
+from flexarm_sim.chain_reader import ChainReaders, check_step
+from flexarm_sim.contacts import Contacts
+from flexarm_sim.friction.friction import JointFriction
+from flexarm_sim.friction.state import FrictionState
+from flexarm_sim.mujoco.mjcf import TOOL_SITE, build_mjcf, link_body, wrench_body
+from flexarm_sim.mujoco.steps import MujocoSteps, set_callbacks
+from flexarm_sim.surfaces import Surface
+from flexarm_sim.validation import checked_vector, is_number
+
+SITE = int(mujoco.mjtObj.mjOBJ_SITE)
+
+
+class MujocoBackend:
+    """Simulated robot on MuJoCo (implements ``flexarm_sim.backend.Backend``).
+
+    Integrated by RK4 in equal steps ``h`` of at most ``max_step``: MuJoCo's other integrators are of first order. An
+    oscillation of ``w`` rad/s is stable while ``w h < 2.8``; each step delays it by ``(w h)^5 / 120`` rad and takes
+    ``(w h)^6 / 144`` of its amplitude. A flexible link is a chain of rigid segments (see ``beam_chain``), whose highest
+    frequency grows with the square of their number and bounds ``max_step``.
+    """
+
+    def __init__(
+        self,
+        description: RobotDescription,
+        *,
+        tool_frame: str = "",
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        max_step: float = 0.00025,
+        hard_stops: bool = False,
+        segments: int = 20,
+        surfaces: Sequence[Surface] = (),
+        tip_radius: float = 0.015,
+        friction: JointFriction | None = None,
+    ) -> None:
+        """Build the model and put the robot at zero.
+
+        Args:
+            description: the robot.
+            tool_frame: link of the tool, empty for ``tool0`` or the only tip.
+            gravity: (3,) in axes of the root link [m/s^2].
+            max_step: longest integration step [s].
+            hard_stops: whether joints stop at the position limits of the description.
+            segments: into how many rigid segments each flexible link is cut.
+            surfaces: what the tool's tip can touch; the rest of the robot passes through them.
+            tip_radius: of the sphere about the tool frame's origin that touches them [m].
+            friction: of the actuated joints, beside the description's; None for none.
+
+        Raises:
+            ConfigError: gravity, max_step, segments or tip_radius out of bounds, two surfaces of one name, friction
+                that does not fit, or max_step too long for the chains or a surface.
+            RobotDescriptionError: the robot cannot be simulated, or a flexible link is no beam; the message says which.
+        """
+        if not (is_number(max_step) and max_step > 0.0):
+            raise ConfigError(f"max_step is {max_step}, expected a positive number [s]")
+        set_callbacks()
+        chains = make_chains(description, segments)
+        text = build_mjcf(
+            description,
+            tool_frame=tool_frame,
+            gravity=gravity,
+            timestep=max_step,
+            hard_stops=hard_stops,
+            chains=chains,
+            surfaces=surfaces,
+            tip_radius=tip_radius,
+        )
+        try:
+            self._model = mujoco.MjModel.from_xml_string(text)
+        except ValueError as error:
+            raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
+        if chains:
+            check_step(self._model, max_step, segments)
+        self._contacts = Contacts(surfaces, description, self._model, max_step)
+        self._data = mujoco.MjData(self._model)
+        self._max_step = max_step
+        self._joint_names = description.actuated
+        self._elastic_joint_names = tuple(joint.name for joint in description.elastic)
+        self._arm = self._indices(self._joint_names)
+        self._elastic = self._indices(self._elastic_joint_names)
+        self._friction = FrictionState(friction, self._arm) if friction else None
+        self._steps = MujocoSteps(self._model, self._data, self._arm, self._friction, max_step)
+        self._wrench_rows = {link: self._body(wrench_body(description, link)) for link in description.links}
+        self._tool = self._site(TOOL_SITE)
+        self._base = self._body(link_body(description, description.base_frame))
+        self._chains = ChainReaders(chains, tuple(description.strain_gauges), self._model)
+        self._sensor_slices = self._find_sensors("force", description.force_torque_sensors)
+        self._imu_slices = self._find_sensors("accelerometer", description.imus)
+        self._twist, self._jacobian = np.zeros(6), np.zeros((3, self._model.nv))
+        self._sensed: SensedState | None = None
+        self._state: PlantState | None = None
+        self._fresh = False  # whether accelerations and sensors are those of the present
+        self.reset()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """(n) actuated joints, in the order of every (n,) array."""
+        return self._joint_names
+
+    @property
+    def elastic_joint_names(self) -> tuple[str, ...]:
+        """(m) elastic joints, in the order of every (m,) array."""
+        return self._elastic_joint_names
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """(k) deformation modes ``LINK/MODE``, in the order of every (k,) array."""
+        return self._chains.modes
+
+    @property
+    def strain_gauges(self) -> tuple[str, ...]:
+        """(g) strain gauges, in the order of every (g,) array."""
+        return self._chains.strain_gauges
+
+    def reset(
+        self,
+        position: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        deflection: ArrayLike | None = None,
+        deflection_rate: ArrayLike | None = None,
+        effort: ArrayLike | None = None,
+        modal_position: ArrayLike | None = None,
+        modal_rate: ArrayLike | None = None,
+        at_rest: bool = False,
+    ) -> None:
+        """Set the state, the time to 0 and every external wrench to zero; see ``Backend.reset``."""
+        n, m, k = len(self._joint_names), len(self._elastic_joint_names), len(self.modes)
+        values = (
+            checked_vector("position", position, n),
+            checked_vector("velocity", velocity, n),
+            checked_vector("deflection", deflection, m),
+            checked_vector("deflection_rate", deflection_rate, m),
+            checked_vector("effort", effort, n),
+            checked_vector("modal_position", modal_position, k),
+            checked_vector("modal_rate", modal_rate, k),
+        )
+        data = self._data
+        mujoco.mj_resetData(self._model, data)
+        self._model.opt.timestep = self._max_step  # friction and stops depend on it: leave no trace of the past
+        data.qpos[self._arm], data.qvel[self._arm] = values[0], values[1]
+        data.qpos[self._elastic], data.qvel[self._elastic] = values[2], values[3]
+        data.ctrl[:] = values[4]
+        self._chains.set_modes(data, values[5], values[6])
+        if at_rest:
+            self._settle(deflection is None, modal_position is None)
+        if self._friction:
+            self._friction.reset()
+        self._steps.forget()
+        self._changed()
+
+    def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
+        """Let a wrench act on a link from now on; see ``Backend.set_external_wrench``."""
+        if link not in self._wrench_rows:
+            raise InputError(f"external wrench: link '{link}' does not exist; links: {', '.join(self._wrench_rows)}")
+        wrench = checked_vector(f"external wrench on '{link}'", wrench_in_world, 6)
+        self._data.xfrc_applied[self._wrench_rows[link]] = wrench
+        self._changed()
+
+    def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
+        """Take the stiffness, damping and friction of all surfaces; see ``Backend.change_surfaces``."""
+        self._contacts.change(surfaces)
+        self._steps.forget()
+
+    def change_friction(self, friction: JointFriction) -> None:
+        """Take other friction of the joints; see ``Backend.change_friction``."""
+        if not self._friction:
+            raise ConfigError("the plant was made without friction in the joints: begin with zeros to change it later")
+        self._friction.change(friction)
+        self._changed()
+
+    def step(self, effort: ArrayLike, duration: float) -> None:
+        """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
+        applied = checked_vector("effort", effort, len(self._joint_names))
+        if not (is_number(duration) and duration > 0.0):
+            raise InputError(f"duration is {duration}, expected a positive time [s]")
+        steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # a round-off must not add a step
+        self._data.ctrl[:] = applied
+        self._changed()
+        self._steps.advance(steps, duration / steps)
+
+    def state(self) -> PlantState:
+        """Ground truth now; see ``Backend.state``."""
+        if self._state is None:
+            self._state = self._read_state()
+        return self._state
+
+    def sensed(self) -> SensedState:
+        """What sensors feel now; see ``Backend.sensed``."""
+        if self._sensed is None:
+            self._sensed = self._read_sensed()
+        return self._sensed
+
+    def joint_dynamics(self) -> tuple[Array, Array]:
+        """Inertia and bias of the actuated joints on the free elastic base; see ``Backend.joint_dynamics``.
+
+        The actuated block of ``H^-1`` is ``Lambda^-1``, so one solve with MuJoCo's factors gives both.
+        """
+        self._refresh()
+        data, arm = self._data, self._arm
+        rows = np.zeros((len(arm) + 1, self._model.nv))
+        rows[np.arange(len(arm)), arm] = 1.0
+        rows[-1] = data.qfrc_bias - data.qfrc_passive
+        solved = np.empty_like(rows)
+        mujoco.mj_solveM(self._model, data, solved, rows)
+        inertia = np.linalg.inv(solved[:-1, arm])
+        return inertia, inertia @ solved[-1, arm]
+
+    def gravity_effort(self) -> Array:
+        """Efforts that hold the weight; see ``Backend.gravity_effort``: its power is that of the center of mass."""
+        self._refresh()
+        return self._weight(self._arm)
+
+    def base_frequency(self) -> float:
+        """Fastest swing of the elastic base while the joints give way; see ``Backend.base_frequency``."""
+        self._refresh()
+        elastic = self._elastic
+        rows = np.zeros((len(elastic), self._model.nv))
+        rows[np.arange(len(elastic)), elastic] = 1.0
+        solved = np.empty_like(rows)
+        if len(elastic):
+            mujoco.mj_solveM(self._model, self._data, solved, rows)
+        squares = np.linalg.eigvals(solved[:, elastic] * self._model.jnt_stiffness[elastic]).real
+        return math.sqrt(squares.max(initial=0.0))
+
+    def _weight(self, coordinates: NDArray[np.intp]) -> Array:
+        mujoco.mj_jacSubtreeCom(self._model, self._data, self._jacobian, 0)
+        mass = float(self._model.body_subtreemass[0])
+        weight: Array = -mass * (self._model.opt.gravity @ self._jacobian[:, coordinates])
+        return weight
+
+    def _settle(self, base: bool, links: bool) -> None:
+        """Put the elastic joints, the chains, or both, where gravity and springs balance."""
+        model, data = self._model, self._data
+        places = np.concatenate(
+            (self._elastic[: None if base else 0], self._chains.coordinates[: None if links else 0])
+        )
+        if not (len(places) and model.opt.gravity.any()):
+            return
+
+        def weight(x: Array) -> Array:
+            data.qpos[places] = x
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_comPos(model, data)
+            return self._weight(places)
+
+        names = [model.joint(int(place)).name for place in places]
+        data.qpos[places] = settle(np.diag(model.jnt_stiffness[places]), weight, names)
+
+    def _changed(self) -> None:
+        """What was read belongs to the past."""
+        self._sensed, self._state, self._fresh = None, None, False
+
+    def _refresh(self) -> None:
+        """Bring accelerations and sensors up to the present state and effort: a step leaves those of its beginning."""
+        if not self._fresh:
+            self._steps.look()
+            self._fresh = True
+
+    def _read_sensed(self) -> SensedState:
+        self._refresh()
+        data, arm, elastic = self._data, self._arm, self._elastic
+        position, velocity, sensors = data.qpos, data.qvel, data.sensordata
+        return SensedState(
+            position=position[arm],
+            velocity=velocity[arm],
+            effort=data.ctrl.copy(),
+            deflection=position[elastic],
+            deflection_rate=velocity[elastic],
+            # compared with Newton-Euler: MuJoCo's pair is what the parent exerts on the child, hence the minus
+            wrenches={name: -sensors[part] for name, part in self._sensor_slices.items()},
+            strain=self._chains.strain(data),
+            imus={name: sensors[part].copy() for name, part in self._imu_slices.items()},
+        )
+
+    def _read_state(self) -> PlantState:
+        sensed, data, arm = self.sensed(), self._data, self._arm
+        position, rotation = data.site_xpos[self._tool].copy(), data.site_xmat[self._tool].reshape(3, 3).copy()
+        rotation_base = data.xmat[self._base].reshape(3, 3)
+        modal_position, modal_rate = self._chains.read(data)
+        mujoco.mj_objectVelocity(self._model, data, SITE, self._tool, self._twist, 0)
+        return PlantState(
+            time=float(data.time),
+            position=sensed.position,
+            velocity=sensed.velocity,
+            acceleration=data.qacc[arm],
+            effort=sensed.effort,
+            deflection=sensed.deflection,
+            deflection_rate=sensed.deflection_rate,
+            deflection_acceleration=data.qacc[self._elastic],
+            wrenches=sensed.wrenches,
+            tool_position_in_world=position,
+            tool_rotation_in_world=rotation,
+            tool_position_in_base=rotation_base.T @ (position - data.xpos[self._base]),
+            tool_rotation_in_base=rotation_base.T @ rotation,
+            tool_twist_in_world=self._twist[[3, 4, 5, 0, 1, 2]],  # MuJoCo puts the angular part first
+            modal_position=modal_position,
+            modal_rate=modal_rate,
+            strain=sensed.strain,
+            imus=sensed.imus,
+            contacts=self._contacts.read(data),
+            friction=-data.qfrc_applied[arm],
+        )
+
+    def _indices(self, names: tuple[str, ...]) -> NDArray[np.intp]:
+        """Coordinates of joints; every joint has one, so positions and velocities are numbered alike."""
+        return np.array([self._model.joint(name).dofadr[0] for name in names], dtype=np.intp)
+
+    def _body(self, name: str) -> int:
+        return int(self._model.body(name).id)
+
+    def _site(self, name: str) -> int:
+        return int(self._model.site(name).id)
+
+    def _find_sensors(self, first: str, names: Iterable[str]) -> dict[str, slice]:
+        """Where the six numbers of each sensor lie: its second three were written right after its first."""
+        slices = {}
+        for name in names:
+            start = int(self._model.sensor(f"{first}/{name}").adr[0])
+            slices[name] = slice(start, start + 6)
+        return slices

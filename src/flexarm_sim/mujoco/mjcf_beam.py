@@ -1,0 +1,117 @@
+"""BeamChain -> MJCF: the pieces of a flexible link as nested bodies, its hinges as joints, its dampers as tendons.
+
+All pieces keep the axes of the link, so that what is mounted on one only changes its offset.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+
+import numpy as np
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.description import Link
+from flexarm_core.types import Array
+from flexarm_sim.beam_chain import BeamChain, Direction, Piece
+from flexarm_sim.mujoco.mjcf_text import add_inertial, number_text
+
+NEGLIGIBLE = 1e-6  # part of a link's mass beyond its beam that counts as none
+
+
+def piece_body(chain: BeamChain, piece: int) -> str:
+    """Name of the body of a piece; the first is the link's own."""
+    return f"link/{chain.link}" if piece == 0 else f"beam/{chain.link}/{piece}"
+
+
+def hinge_joint(chain: BeamChain, direction: Direction, hinge: int) -> str:
+    """Name of the joint of a hinge, counted from 0."""
+    return f"beam/{chain.link}/{direction.name}/{hinge + 1}"
+
+
+def add_chain(chain: BeamChain, link: Link, body: ElementTree.Element) -> list[ElementTree.Element]:
+    """Add the pieces of a beam to the body of its link, which becomes the first piece.
+
+    Args:
+        chain: the beam.
+        link: its link, whose ``<inertial>`` may have more than the beam; the rest is fixed to the first piece.
+        body: MJCF body of the link, without ``inertial``.
+
+    Returns:
+        Body of each piece.
+
+    Raises:
+        RobotDescriptionError: what is left of the link's inertia no body can have.
+    """
+    _add_first_inertial(chain, link, body)
+    bodies = [body]
+    for i, piece in enumerate(chain.pieces[1:]):
+        step = chain.start_of(i + 1) - chain.start_of(i)
+        bodies.append(ElementTree.SubElement(bodies[-1], "body", name=piece_body(chain, i + 1), pos=number_text(*step)))
+        mass, center, inertia = _rod(chain, piece)
+        add_inertial(bodies[-1], link.name, mass, center - chain.start_of(i + 1), inertia)
+        for direction in chain.directions:
+            ElementTree.SubElement(
+                bodies[-1],
+                "joint",
+                name=hinge_joint(chain, direction, i),
+                type="slide" if direction.name == "axial" else "hinge",
+                axis=number_text(*direction.axis),
+                stiffness=number_text(direction.stiffness),
+                springref="0",
+            )
+    return bodies
+
+
+def add_dampers(chains: Mapping[str, BeamChain], model: ElementTree.Element) -> None:
+    """Add the dampers of all beams: a fixed tendon is a combination of joints and may have damping."""
+    tendons = [
+        (chain, direction, i)
+        for chain in chains.values()
+        for direction in chain.directions
+        for i in range(len(direction.damping))
+        if direction.damping[i] > 0.0
+    ]
+    if not tendons:
+        return
+    group = ElementTree.SubElement(model, "tendon")
+    for chain, direction, i in tendons:
+        fixed = ElementTree.SubElement(group, "fixed", damping=number_text(direction.damping[i]))
+        for hinge, factor in enumerate(direction.dampers[i]):
+            ElementTree.SubElement(fixed, "joint", joint=hinge_joint(chain, direction, hinge), coef=number_text(factor))
+
+
+def _rod(chain: BeamChain, piece: Piece) -> tuple[float, Array, Array]:
+    """Mass, centre (3,) in the link's frame and inertia (3, 3) about it, axes of the link."""
+    moments = np.diag([piece.polar, piece.lateral, piece.lateral])
+    center: Array = chain.turn[:, 0] * (piece.start + 0.5 * piece.length)
+    return piece.mass, center, chain.turn @ moments @ chain.turn.T
+
+
+def _add_first_inertial(chain: BeamChain, link: Link, body: ElementTree.Element) -> None:
+    """Inertia of the first piece and of all that the link has beyond its beam."""
+    rods = [_rod(chain, piece) for piece in chain.pieces]
+    rest = link.mass - sum(mass for mass, _, _ in rods)
+    if rest < NEGLIGIBLE * link.mass:
+        add_inertial(body, link.name, *rods[0])
+        return
+    # everything about the link's origin: the link without the pieces that move
+    mass, moment = link.mass, link.mass * link.center_of_mass
+    inertia = link.inertia + _shift(link.mass, link.center_of_mass)
+    for rod_mass, center, rod_inertia in rods[1:]:
+        mass, moment = mass - rod_mass, moment - rod_mass * center
+        inertia = inertia - rod_inertia - _shift(rod_mass, center)
+    center = moment / mass
+    central = inertia - _shift(mass, center)
+    if np.linalg.eigvalsh(central)[0] < 0.0:
+        raise RobotDescriptionError(
+            f"link '{link.name}': its <inertial> has {rest:.6g} kg beyond its beam, but less inertia than the beam"
+            " alone: <inertial> is that of the whole undeformed link, correct <inertia>"
+        )
+    add_inertial(body, link.name, mass, center, central)
+
+
+def _shift(mass: float, center: Array) -> Array:
+    """What the inertia of a mass grows by from its centre to the origin (parallel axes)."""
+    grown: Array = mass * (center @ center * np.eye(3) - np.outer(center, center))
+    return grown

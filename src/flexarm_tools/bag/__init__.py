@@ -1,0 +1,1 @@
+"""MCAP files: recorded, replayed, read."""

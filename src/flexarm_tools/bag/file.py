@@ -1,0 +1,130 @@
+"""McapFile: an MCAP file of ROS 2 messages, opened for reading, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from mcap.reader import make_reader
+from mcap.records import Channel, Schema
+from mcap.well_known import MessageEncoding, Profile, SchemaEncoding
+from mcap.writer import MCAP0_MAGIC
+from rclpy.qos import QoSProfile
+
+from flexarm_core.errors import InputError
+from flexarm_tools.graph.message_definition import MessageDefinition
+from flexarm_tools.graph.offered_qos import read_offered_qos
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTopic:
+    """A topic of a file.
+
+    Attributes:
+        type_name: of its messages, ``PACKAGE/msg/NAME``.
+        definition: of its messages; None where the file does not give it as ``ros2msg``.
+        offered: what its publishers offered; empty where the file does not tell.
+        count: number of messages.
+    """
+
+    type_name: str
+    definition: MessageDefinition | None
+    offered: tuple[QoSProfile, ...]
+    count: int
+
+
+class McapFile:
+    """Topics and messages of a file."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file and read its index.
+
+        Raises:
+            InputError: there is no such file, or it is not a complete MCAP file of ROS 2 messages.
+        """
+        self.path = path
+        if path.is_dir():
+            inside = ", ".join(sorted(each.name for each in path.glob("*.mcap")))
+            raise InputError(f"'{path}' is a folder: name the .mcap file in it ({inside or 'there is none'})")
+        try:
+            self._stream = path.open("rb")
+        except OSError as error:
+            raise InputError(f"'{path}' cannot be read: {error.strerror}") from error
+        try:
+            self._read_index()
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def __enter__(self) -> McapFile:
+        """Use it in a ``with`` statement."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    def messages(self, topics: Collection[str]) -> Iterator[tuple[int, str, bytes]]:
+        """Messages of these topics in the order of their arrival: (arrival [ns], topic, serialised message).
+
+        Raises:
+            InputError: the file is damaged; the message says after which arrival.
+        """
+        messages, last = self._reader.iter_messages(topics=set(topics)), self.began
+        while True:
+            try:
+                _, channel, message = next(messages)
+            except StopIteration:
+                return
+            except Exception as error:  # of the compression, the check sums, the records: each library has its own
+                where = f"after {(last - self.began) * 1e-9:.3f} s"
+                raise InputError(f"'{self.path}' is damaged {where}: {type(error).__name__}: {error}") from error
+            last = message.log_time
+            yield message.log_time, channel.topic, message.data
+
+    def _read_index(self) -> None:
+        begin = self._stream.read(len(MCAP0_MAGIC))
+        if begin != MCAP0_MAGIC:
+            raise InputError(f"'{self.path}' is not an MCAP file")
+        self._stream.seek(-len(MCAP0_MAGIC), 2)
+        if self._stream.tell() < len(MCAP0_MAGIC) or self._stream.read() != MCAP0_MAGIC:
+            raise InputError(
+                f"'{self.path}' has no end: its recorder was killed, or it was copied in part; `mcap recover` of the"
+                " mcap command line tool saves what is there"
+            )
+        self._stream.seek(0)
+        try:
+            self._reader = make_reader(self._stream, validate_crcs=True)
+            profile, summary = self._reader.get_header().profile, self._reader.get_summary()
+        except Exception as error:  # whatever a damaged record makes of the library
+            raise InputError(f"index of '{self.path}' is damaged: {type(error).__name__}: {error}") from error
+        if profile != Profile.ROS2:
+            raise InputError(f"'{self.path}' is of the profile '{profile}': only files of 'ros2' can be used")
+        if summary is None or summary.statistics is None:
+            raise InputError(f"'{self.path}' has no index: `mcap recover` of the mcap command line tool makes one")
+        statistics = summary.statistics
+        self.began, self.ended = statistics.message_start_time, statistics.message_end_time
+        self.topics: dict[str, RecordedTopic] = {}
+        for channel in summary.channels.values():
+            count = statistics.channel_message_counts.get(channel.id, 0)
+            self._add(channel, summary.schemas.get(channel.schema_id), count)
+
+    def _add(self, channel: Channel, schema: Schema | None, count: int) -> None:
+        name, encoding = channel.topic, channel.message_encoding
+        if schema is None or encoding != MessageEncoding.CDR:
+            raise InputError(
+                f"topic '{name}' of '{self.path}' has messages of encoding '{encoding}', not CDR of a type"
+            )
+        offered = read_offered_qos(channel.metadata.get("offered_qos_profiles", ""))
+        known = self.topics.get(name)  # a second channel of the same topic: a recording that was merged or split
+        if known is not None:
+            if known.type_name != schema.name:
+                raise InputError(f"topic '{name}' of '{self.path}' has two types: {known.type_name}, {schema.name}")
+            offered, count = known.offered + offered, known.count + count
+        given = schema.encoding == SchemaEncoding.ROS2
+        definition = MessageDefinition(schema.name, schema.data.decode()) if given else None
+        self.topics[name] = RecordedTopic(schema.name, definition, offered, count)

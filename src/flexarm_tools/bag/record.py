@@ -1,0 +1,83 @@
+"""`flexarm record`: everything that is said on the live graph, into an MCAP file."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import datetime
+from pathlib import Path
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.bag.recorder import McapRecorder
+from flexarm_tools.graph.quiet_node import quiet_node
+from flexarm_tools.graph.topic_choice import TopicChoice
+from flexarm_tools.process.end_request import EndRequest
+
+TAKE_PERIOD = 0.01  # [s]
+DISCOVERY_PERIOD = 0.1  # [s]
+
+
+def record(path: Path | None, choice: TopicChoice, duration: float = 0.0, domain: int | None = None) -> int:
+    """Record until the duration is over, or Ctrl-C or SIGTERM comes, and say what was recorded.
+
+    Args:
+        path: file that is written; None: named after the time, in the current folder.
+        choice: topics.
+        duration: [s] from the start; 0: until asked to end.
+        domain: ROS domain; None: ROS_DOMAIN_ID.
+
+    Returns:
+        Number of messages; without any, no file is left.
+
+    Raises:
+        ConfigError: the duration is negative, or the file is there already or cannot be written.
+    """
+    if not duration >= 0.0:
+        raise ConfigError(f"duration must be a number >= 0 [s], got {duration}")
+    path = path or Path(f"flexarm_{datetime.now():%Y_%m_%d-%H_%M_%S}.mcap")
+    said = f"ROS domain {os.environ.get('ROS_DOMAIN_ID', '0') if domain is None else domain}"
+    with EndRequest() as end, quiet_node("flexarm_recorder", domain) as node:
+        recorder = McapRecorder(node, path, choice)
+        print(f"recording {said} to {path}; Ctrl-C ends it", flush=True)
+        try:
+            try:
+                _follow(recorder, end, duration)
+            finally:
+                recorder.finish()
+        except OSError as error:
+            raise ConfigError(f"'{path}' cannot be written any further: {error.strerror}") from error
+    if not recorder.count:
+        path.unlink()
+    print(_account(recorder, path, said), flush=True)
+    return recorder.count
+
+
+def _follow(recorder: McapRecorder, end: EndRequest, duration: float) -> None:
+    deadline = time.monotonic() + duration if duration else float("inf")
+    discovery, refused = 0.0, 0
+    while not end.made and (now := time.monotonic()) < deadline:
+        if now >= discovery:
+            recorder.discover()
+            discovery = now + DISCOVERY_PERIOD
+            for topic, reason in list(recorder.refused.items())[refused:]:
+                print(f"  not recorded: {topic}: {reason}", flush=True)
+            refused = len(recorder.refused)
+        recorder.take()
+        time.sleep(TAKE_PERIOD)
+
+
+def _account(recorder: McapRecorder, path: Path, said: str) -> str:
+    if not recorder.count:
+        return f"nothing was said on the chosen topics of {said}: no file is left"
+    span = (recorder.ended - recorder.began) * 1e-9
+    spoken = [topic for topic in recorder.topics.values() if topic.count]
+    width = max(len(topic.name) for topic in spoken)
+    kinds = max(len(topic.type_name) for topic in spoken)
+    lines = []
+    for topic in sorted(spoken, key=lambda topic: topic.name):
+        rate = f"{topic.count / span:9.1f} Hz" if topic.count > 1 and span > 0.0 else ""
+        lost = f"  {topic.lost} lost" if topic.lost else ""
+        lines.append(f"  {topic.name:<{width}}  {topic.type_name:<{kinds}}  {topic.count:>8}  {rate}{lost}".rstrip())
+    size = path.stat().st_size / 1e6
+    lines.append(f"{recorder.count} messages of {len(spoken)} topics in {span:.1f} s, {size:.1f} MB: {path}")
+    return "\n".join(lines)

@@ -1,0 +1,124 @@
+"""McapRecorder: writes what is said on a live graph into an MCAP file that Foxglove and `ros2 bag` read.
+
+Messages stay serialised, from the wire to the file. The middleware notes when each arrived, so that topics can be
+emptied now and then instead of waking this process at every message: on a loaded machine that leaves the cores to the
+control.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from operator import itemgetter
+from pathlib import Path
+
+from mcap.well_known import MessageEncoding, Profile, SchemaEncoding
+from mcap.writer import CompressionType, Writer
+from rclpy.node import Node
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.graph.heard_topic import HeardTopic
+from flexarm_tools.graph.message_definition import MessageDefinition
+from flexarm_tools.graph.offered_qos import write_offered_qos
+from flexarm_tools.graph.packages import AmentPackages
+from flexarm_tools.graph.tapped_topic import HeardMessage
+from flexarm_tools.graph.topic_choice import TopicChoice
+
+CHUNK_SIZE = 256 * 1024  # [bytes] what is lost if this process is killed, and what a reader unpacks at a time
+
+
+class McapRecorder:
+    """Call :meth:`discover` and :meth:`take` again and again, and :meth:`finish` in any case: it writes the index."""
+
+    def __init__(self, node: Node, path: Path, choice: TopicChoice) -> None:
+        """Begin a file.
+
+        Args:
+            node: gets the subscriptions; it need not be spun.
+            path: of the file.
+            choice: what is recorded.
+
+        Raises:
+            ConfigError: the file is there already, or cannot be written.
+        """
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = path.open("xb")
+        except FileExistsError as error:
+            raise ConfigError(f"'{path}' is there already: nothing is overwritten, name another file") from error
+        except OSError as error:
+            raise ConfigError(f"'{path}' cannot be written: {error.strerror}") from error
+        self._node, self._choice, self._packages = node, choice, AmentPackages()
+        self._writer = Writer(self._stream, chunk_size=CHUNK_SIZE, compression=CompressionType.ZSTD)
+        self._writer.start(profile=Profile.ROS2)
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[str, int] = {}
+        self.topics: dict[str, HeardTopic] = {}
+        self.refused: dict[str, str] = {}  # topic -> reason
+        self.began, self.ended = 0, 0  # [ns since 1970] arrival of the first and of the last message
+
+    @property
+    def count(self) -> int:
+        """Number of messages so far."""
+        return sum(topic.count for topic in self.topics.values())
+
+    def discover(self) -> None:
+        """Listen to topics that have got a publisher; ``refused`` names those that cannot be recorded, and why."""
+        for name, types in self._node.get_topic_names_and_types():
+            publishers = self._node.count_publishers(name)
+            if not publishers or name in self.refused or not self._choice.takes(name):
+                continue
+            topic = self.topics.get(name)
+            if topic is None:
+                try:
+                    self.topics[name] = self._listen(name, types)
+                except ConfigError as error:
+                    self.refused[name] = str(error)
+            elif publishers != len(topic.publishers):
+                self._write((name, message) for message in topic.follow())
+
+    def take(self) -> None:
+        """Write what has come since."""
+        now = time.time_ns()
+        self._write((name, message) for name, topic in self.topics.items() for message in topic.take(now))
+
+    def finish(self) -> None:
+        """Write what is left and the index, and close the file."""
+        try:
+            self.take()
+            self._writer.finish()
+        finally:
+            for topic in self.topics.values():
+                topic.close()
+            self._stream.close()
+
+    def _listen(self, name: str, types: list[str]) -> HeardTopic:
+        if len(types) != 1:
+            raise ConfigError(f"its publishers and subscriptions are of several types: {', '.join(types)}")
+        kind = types[0]
+        if kind not in self._schemas:
+            definition = MessageDefinition.find(kind, self._packages)
+            self._schemas[kind] = self._writer.register_schema(kind, SchemaEncoding.ROS2, definition.text.encode())
+        return HeardTopic(self._node, name, kind)
+
+    def _write(self, messages: Iterable[tuple[str, HeardMessage]]) -> None:
+        """Write messages in the order of arrival, which is that of a file read from end to end."""
+        for arrived, name, message in sorted(
+            ((message.arrived, name, message) for name, message in messages), key=itemgetter(0)
+        ):
+            if name not in self._channels:
+                self._channels[name] = self._register(self.topics[name])
+            self.began = min(self.began or arrived, arrived)
+            self.ended = max(self.ended, arrived)
+            self._writer.add_message(
+                self._channels[name], arrived, message.data, message.sent, message.sequence % 2**32
+            )
+
+    def _register(self, topic: HeardTopic) -> int:
+        hashes = {str(publisher.topic_type_hash) for publisher in topic.publishers}
+        metadata = {
+            "offered_qos_profiles": write_offered_qos(publisher.qos_profile for publisher in topic.publishers),
+            "topic_type_hash": hashes.pop() if len(hashes) == 1 else "",
+        }
+        schema = self._schemas[topic.type_name]
+        return self._writer.register_channel(topic.name, MessageEncoding.CDR, schema, metadata)

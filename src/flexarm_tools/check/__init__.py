@@ -1,0 +1,1 @@
+"""`flexarm check`: whether flexarm can run a robot, and a first run of it."""

@@ -1,0 +1,113 @@
+"""`flexarm check`: what a robot description or a modal data file holds, and what is missing for which ability."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.check.description import description_steps
+from flexarm_tools.check.extensions import extension_steps
+from flexarm_tools.check.stages import stage_step
+from flexarm_tools.check.start import propose, start_steps
+from flexarm_tools.metrics.modal_frequencies import modal_frequencies
+
+
+def check_robot(
+    path: Path,
+    tool_frame: str = "",
+    arguments: dict[str, str] | None = None,
+    write: Path | None = None,
+    first_run: bool = True,
+) -> tuple[str, bool]:
+    """Read a description as every part of the suite would, and lead through the ten steps of docs/own_robot.md.
+
+    Args:
+        path: ``.urdf`` or ``.xacro`` file.
+        tool_frame: link used as tool, empty for the default.
+        arguments: xacro arguments.
+        write: scenario file that is written where a first run was found.
+        first_run: whether a first run is looked for, steps 9 and 10, which takes dry runs.
+
+    Returns:
+        A text for people, and whether the description can be used, and the scenario was written if one is wanted.
+
+    Raises:
+        ConfigError: the scenario file cannot be written, or is there already.
+    """
+    if write is not None and write.exists():
+        raise ConfigError(f"'{write}' exists and stays as it is: choose another name, or remove it")
+    try:
+        description = parse_robot_description(load_robot_description(path, arguments), massless=True)
+        flexible = load_flexible_links(description)
+    except FlexarmError as error:
+        return f"{path.name}: cannot be used\n  error: {error}", False
+    try:
+        model = ArmModel(description, tool_frame)
+    except FlexarmError as error:
+        tip = description.tip_links()[0]
+        return (
+            f"{path.name}: cannot be used\n  error: {error}\n"
+            f"  for example: flexarm check {path.name} --tool-frame {tip}; in a scenario robot: {{tool_frame: {tip}}}"
+        ), False
+    stages, simulated = stage_step(model)
+    usable = simulated
+    steps = [*description_steps(model), *extension_steps(model, flexible), stages]
+    if simulated and first_run:
+        proposal = propose(model, flexible)
+        steps += start_steps(proposal, path, arguments or {}, write)
+        if write is not None:
+            usable = proposal.run is not None
+            if usable:
+                _write(write, proposal.scenario(path, write.parent, arguments or {}))
+    lines = [f"{path.name}: robot '{description.name}'" + ("" if simulated else ": cannot be used for dynamics yet")]
+    for number, step in enumerate(steps, start=1):
+        lines += step.text(number)
+    return "\n".join(lines), usable
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"'{path}' cannot be written: {error.strerror}") from error
+
+
+def check_modal_data(path: Path) -> tuple[str, bool]:
+    """Read a modal data file as the dynamics would.
+
+    Args:
+        path: ``.npz`` file.
+
+    Returns:
+        A text for people, and whether the file can be used.
+    """
+    try:
+        data = load_modal_data(path)
+    except FlexarmError as error:
+        return f"{path.name}: cannot be used\n  error: {error}", False
+    reach = np.linalg.norm(data.position, axis=1).max()
+    lines = [f"{path.name}: modal data of a flexible link"]
+    lines += [f"  nodes        {len(data.mass)}, the farthest {reach:.6g} m from the clamped one"]
+    lines += [f"  total mass   {data.mass.sum():.6g} kg", *_mode_lines(data)]
+    lines.append(f"  strain gauges: {', '.join(data.strain) or 'none'}")
+    if not data.damping.any():
+        lines.append("  warning: the modes have no damping: they swing for ever")
+    return "\n".join(lines), True
+
+
+def _mode_lines(data: ModalData) -> list[str]:
+    frequencies, paired = modal_frequencies(data)
+    if paired:
+        return ["  modes", *(f"    {mode:<16} {f:.4g} Hz" for mode, f in zip(data.modes, frequencies, strict=True))]
+    return [
+        f"  modes        {', '.join(data.modes)} (not mass-normalised on the link alone)",
+        f"  frequencies  {', '.join(f'{f:.4g}' for f in frequencies)} Hz, clamped, without what hangs outboard",
+    ]

@@ -1,0 +1,299 @@
+"""First run: a small motion that `flexarm check` proposes of an arm it has never seen, and has tried in a dry run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.flexible_dynamics.modal_data import ModalData
+from flexarm_core.reaction_null_space.stability.stability import largest_stable_damping_ratio
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.static_equilibrium import static_equilibrium
+from flexarm_core.types import ArmState, Array
+from flexarm_tools.check.description import random_postures, state_at
+from flexarm_tools.check.stages import soft_selection
+from flexarm_tools.metrics.modal_frequencies import modal_frequencies
+
+Gravity = tuple[float, float, float]
+
+RATES = (250.0, 500.0, 1000.0)  # [Hz]
+SAMPLES_PER_PERIOD = 40  # of what the arm shall damp
+LARGEST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] to begin with
+POSTURES = 100  # at random, of which the run starts in the best
+DAMPING_RATIO = 0.3  # of the base, to begin with
+TRAVEL = 0.06  # of the tool, as a part of its distance from the base
+TURN, SLIDE = 0.2, 0.05  # [rad], [m] of a joint that moves by itself
+EFFORT_SHARE = 0.7  # of a joint's effort that the arm's weight may take at first
+ROOM = 0.9  # share of the range of a joint, about its middle, in which the run starts
+SPEED_SHARE = 0.4  # of the limits of joints that a motion uses
+SHORTEST, LONGEST = 1.0, 8.0  # [s] of a motion
+RANK = 1e-3  # singular value below which the tool cannot move that way, as a part of the largest
+PEAK_SPEED, PEAK_ACCELERATION = 1.875, 5.774  # of the fifth-order time law, over distance and time
+SIZES = (1.0, 0.5, 0.25, 0.1)  # of the motion, tried in this order
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """A motion, and what leads the arm along it.
+
+    Attributes:
+        stages: ``flexible``, ``null_space``, ``ik`` or ``joints``: what is between reference and gate.
+        gravity: (3,) in axes of the root link [m/s^2].
+        rate: [Hz].
+        max_acceleration: of every joint [rad/s^2 | m/s^2].
+        posture: (n,) in which the arm starts [rad | m].
+        displacement: (3,) of the tool in the base link's frame [m], or (n,) of the joints [rad | m].
+        axes: (6,) of the tool that are led; empty where joints move.
+        time: of the motion [s].
+        rest: after it [s].
+        auto: whether soft modes of the base are selected.
+        realisation: of the accelerations, where a base is kept quiet.
+        damping_ratio: of the base; 0 where nothing is damped.
+    """
+
+    stages: str
+    gravity: Gravity
+    rate: float
+    max_acceleration: float
+    posture: Array
+    displacement: Array
+    axes: tuple[bool, ...]
+    time: float
+    rest: float
+    auto: bool = False
+    realisation: str = "computed_torque"
+    damping_ratio: float = 0.0
+
+    @property
+    def command_mode(self) -> str:
+        """How the gate commands the drives."""
+        return "effort" if self.stages in ("flexible", "null_space") else "position"
+
+    @property
+    def tolerance(self) -> float:
+        """Largest error of tool or joints that passes, a twentieth of the way [m | rad]."""
+        return rounded_down(0.05 * float(np.abs(self.displacement).max()))
+
+    @property
+    def duration(self) -> float:
+        """Of the whole run [s]."""
+        return math.ceil(2.0 * (0.2 + self.time + self.rest)) / 2.0
+
+
+def first_runs(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData]) -> Iterator[FirstRun]:
+    """Proposals, what shows most first: then smaller and slower motions, other stages, at last joints by themselves.
+
+    Args:
+        model: of a robot that can be simulated, under this gravity.
+        gravity: (3,) in axes of the root link [m/s^2].
+        flexible: modes of its flexible links.
+    """
+    selection = soft_selection(model)
+    ways: list[BaseSelection | None] = [] if flexible else [None] if selection is None else [selection, None]
+    for kept in ways:
+        usual = _tool_run(model, gravity, kept)
+        if usual is not None:
+            yield from (_smaller(usual, size) for size in SIZES)
+    if flexible:
+        usual = _joint_run(model, gravity, flexible, "flexible")
+        yield from (_smaller(usual, size) for size in SIZES)
+    usual = _joint_run(model, gravity, flexible, "joints")
+    yield from (_smaller(usual, size) for size in SIZES)
+
+
+def rounded_down(value: float) -> float:
+    """Two significant digits, downwards."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.floor(value / unit) * unit:.2g}")
+
+
+def resting_state(model: ArmModel, position: Array) -> ArmState:
+    """The arm at rest in a posture (n,), its base where the weight bends it.
+
+    Raises:
+        RobotDescriptionError: the springs of the base cannot carry the arm.
+    """
+    return replace(state_at(model, position), deflection=static_equilibrium(model, position))
+
+
+def _smaller(run: FirstRun, size: float) -> FirstRun:
+    """A part of the way, in the more time the shorter it is."""
+    whole = float(np.abs(run.displacement).max())
+    way = np.where(np.abs(run.displacement) > 1e-6 * whole, size * run.displacement, 0.0)
+    moved = np.array([float(f"{value:.2g}") for value in way])
+    return replace(run, displacement=moved, time=run.time * (1.0 if size == 1.0 else 1.5))
+
+
+def _resting_postures(model: ArmModel) -> list[ArmState]:
+    """Random postures away from the joints' limits; where there are some, those that motors and base springs bear."""
+    middle = _middle(model)
+    postures = np.round(middle + ROOM * (random_postures(model, POSTURES) - middle), 3)
+    states = []
+    for q in postures:
+        with suppress(RobotDescriptionError):  # too soft a base for this posture
+            states.append(resting_state(model, q))
+    if not states:
+        raise RobotDescriptionError("the springs of the base cannot carry the arm in any posture that was tried")
+    lower, upper = (
+        np.array([getattr(model.description.joints[name], side) for name in model.elastic_joint_names])
+        for side in ("lower", "upper")
+    )
+
+    def borne(state: ArmState) -> bool:
+        x = state.deflection
+        inside = bool(np.all(x >= ROOM * lower) and np.all(x <= ROOM * upper)) if model.m else True
+        weight = np.abs(model.gravity_effort(state))
+        return inside and bool(np.all(weight <= EFFORT_SHARE * model.effort_limit))
+
+    return [state for state in states if borne(state)] or states
+
+
+def _middle(model: ArmModel) -> Array:
+    """Middle (n,) of the joints' ranges, of endless ones within half a turn."""
+    middle: Array = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
+    return middle
+
+
+def _max_acceleration(model: ArmModel, states: list[ArmState]) -> float:
+    """What every joint can do beside the arm's weight, in all of these postures."""
+    room = LARGEST_ACCELERATION
+    for state in states:
+        blocks = model.blocks(state)
+        room = min(room, float(((model.effort_limit - np.abs(blocks.c_m)) / np.diag(blocks.H_m)).min()))
+    return rounded_down(max(room, 0.1))
+
+
+def _rate(frequencies: list[float]) -> float:
+    wanted = SAMPLES_PER_PERIOD * max(frequencies, default=0.0)
+    return next((rate for rate in RATES if rate >= wanted), RATES[-1])
+
+
+def _rest(model: ArmModel, state: ArmState) -> float:
+    """Two periods of the base, for which the arm is watched after its motion [s]."""
+    slowest = model.natural_frequencies(state).min() / (2.0 * np.pi) if model.m else np.inf
+    return min(max(0.5, 2.0 / slowest), 4.0)
+
+
+def _tool_run(model: ArmModel, gravity: Gravity, selection: BaseSelection | None) -> FirstRun | None:
+    """The tool along an axis along which it moves well; None where it can move nowhere."""
+    states = _resting_postures(model)
+    jacobians = [_tool_motions(model, selection, state) for state in states]
+    singular = [np.linalg.svd(J[:3], compute_uv=False) for J in jacobians]
+    rank = max(int((s > RANK * max(s[0], 1e-12)).sum()) if s.size else 0 for s in singular)
+    if rank == 0 or max(s[0] for s in singular) < 1e-6:
+        return None
+    whole = selection is None and model.n >= 6 and max(np.linalg.matrix_rank(J, tol=RANK) for J in jacobians) == 6
+
+    def quality(i: int) -> float:
+        if whole:  # turning counts by the tool's distance
+            return float(np.linalg.svd(_scaled(model, states[i], jacobians[i]), compute_uv=False)[5])
+        return float(singular[i][rank - 1]) * (1.0 if _above(model, states[i]) else 0.3)
+
+    best = max(range(len(states)), key=quality)
+    state, J = states[best], jacobians[best] if whole else jacobians[best][:3]
+    turns, _, _ = np.linalg.svd(J[:3])
+    plane = turns[:, :rank]  # in which the tool moves
+    led = tuple(bool(np.linalg.norm(plane[i]) > 1.0 - 1e-6) for i in range(3))
+    back = np.linalg.pinv(J, rcond=RANK)[:, :3]
+    ways = [np.eye(3)[i] for i in range(3) if led[i]] or [plane[:, 0]]
+    way = max((sign * w for w in ways for sign in (1.0, -1.0)), key=lambda w: _room(model, state, back @ w))
+    reaches = [float(np.linalg.norm(model.tool_kinematics(s, model.base_frame).position)) for s in states]
+    travel = min(TRAVEL * max(reaches[best], 0.3 * max(reaches)), 0.3 * _room(model, state, back @ way))
+    acceleration = _max_acceleration(model, states)
+    frequencies = []
+    if selection is not None:
+        frequencies = [float(np.sort(model.natural_frequencies(state))[selection.count - 1] / (2.0 * np.pi))]
+    run = FirstRun(
+        stages="ik" if selection is None else "null_space",
+        gravity=gravity,
+        rate=_rate(frequencies),
+        max_acceleration=acceleration,
+        posture=state.position,
+        displacement=travel * way,
+        axes=(*(led if any(led) else (True, True, True)), *(3 * (whole,))),
+        time=_time(model, travel * (back @ way), acceleration),
+        rest=_rest(model, state),
+        auto=selection is not None and selection.count < model.m,
+    )
+    return run if selection is None else _with_damping(model, run, selection)
+
+
+def _joint_run(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData], stages: str) -> FirstRun:
+    """Every joint a little, towards the middle of its range."""
+    states = _resting_postures(model)
+    state = states[0]
+    kinds = [model.description.joints[name].kind for name in model.joint_names]
+    usual = np.array([SLIDE if kind == "prismatic" else TURN for kind in kinds])
+    room = 0.2 * (model.upper - model.lower)
+    middle = _middle(model)
+    step = np.where(state.position > middle, -1.0, 1.0) * np.minimum(usual, room)
+    acceleration = _max_acceleration(model, states)
+    rest = _rest(model, state)
+    return FirstRun(
+        stages=stages,
+        gravity=gravity,
+        rate=_rate([float(f) for data in flexible.values() for f in modal_frequencies(data)[0][:1]]),
+        max_acceleration=acceleration,
+        posture=state.position,
+        displacement=step,
+        axes=(),
+        time=min(max(_time(model, step, acceleration), 2.0, rest if model.m else 0.0), LONGEST),
+        rest=rest,
+    )
+
+
+def _tool_motions(model: ArmModel, selection: BaseSelection | None, state: ArmState) -> Array:
+    """Jacobian (6, n) of the tool in the base link's frame, of what leaves the selected base motions quiet."""
+    J = model.tool_kinematics(state, model.base_frame).J_m
+    if selection is None:
+        return J
+    A = selection.at(model.blocks(state), DAMPING_RATIO, 0.0).coupling
+    restricted: Array = J @ (np.eye(model.n) - np.linalg.pinv(A) @ A)
+    return restricted
+
+
+def _scaled(model: ArmModel, state: ArmState, J: Array) -> Array:
+    return np.vstack((J[:3], J[3:] * np.linalg.norm(model.tool_kinematics(state, model.base_frame).position)))
+
+
+def _above(model: ArmModel, state: ArmState) -> bool:
+    """Whether the tool is not below the base link."""
+    return bool(model.tool_kinematics(state, model.base_frame).position[2] >= -1e-6)
+
+
+def _room(model: ArmModel, state: ArmState, rate: Array) -> float:
+    """How far joints can go along a direction (n,) until one meets its limit, at most a radian or metre of any."""
+    ahead = np.where(rate > 0.0, model.upper - state.position, state.position - model.lower)
+    share = np.minimum(ahead, 1.0) / np.maximum(np.abs(rate), 1e-9)
+    return float(share.min())
+
+
+def _time(model: ArmModel, step: Array, acceleration: float) -> float:
+    """Time in which joints go a way (n,) at a share of their limits [s]."""
+    size = np.abs(step)
+    by_speed = PEAK_SPEED * float((size / model.velocity_limit).max()) / SPEED_SHARE
+    by_acceleration = math.sqrt(PEAK_ACCELERATION * float(size.max()) / (SPEED_SHARE * acceleration))
+    return min(max(SHORTEST, math.ceil(10.0 * max(by_speed, by_acceleration)) / 10.0), LONGEST)
+
+
+def _with_damping(model: ArmModel, run: FirstRun, selection: BaseSelection) -> FirstRun:
+    """The realisation and the damping ratio that the check of the gains accepts, half of what it would at most."""
+    sampling = Sampling(period=1.0 / run.rate, delay=1.0 / run.rate)
+    ways = ("computed_torque", "joint_servo") if selection.count == model.m else ("joint_servo",)
+    for realisation in ways:
+        config = VibrationControllerConfig(
+            task="hold", realisation=realisation, position_gain=100.0, velocity_gain=20.0, damping_ratio=DAMPING_RATIO
+        )
+        largest = largest_stable_damping_ratio(model, run.posture, config, selection, sampling)
+        if largest > 0.0:
+            ratio = rounded_down(min(DAMPING_RATIO, 0.5 * largest))
+            return replace(run, realisation=realisation, damping_ratio=ratio)
+    return replace(run, realisation=ways[-1])

@@ -1,0 +1,242 @@
+"""Steps 9 and 10 of `flexarm check`: a first run that a dry run has done, with the rate and gains of that run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.flexible_dynamics.modal_data import ModalData
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_sim.backends import make_backend
+from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.check.first_run import LARGEST_ACCELERATION, SAMPLES_PER_PERIOD, FirstRun, first_runs
+from flexarm_tools.check.step import CheckStep, Finding
+from flexarm_tools.graph.packages import Packages
+from flexarm_tools.scenario.file import STANDARD_GRAVITY, load_scenario
+
+WEIGHTLESS = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A scenario that a dry run has done.
+
+    Attributes:
+        run: that the arm can do; None where none was found.
+        model: of the arm, with the gravity of the run.
+        refused: why others, tried before, were not proposed, newest last.
+    """
+
+    run: FirstRun | None
+    model: ArmModel
+    refused: tuple[str, ...]
+
+    def scenario(self, description: Path, folder: Path, arguments: dict[str, str]) -> str:
+        """Text of the scenario as a file in a folder.
+
+        Args:
+            description: file of the robot.
+            folder: of the scenario file.
+            arguments: xacro arguments of the description.
+
+        Raises:
+            ConfigError: there is no run.
+        """
+        if self.run is None:
+            raise ConfigError("there is no first run to write; step 10 says what was tried")
+        path = os.path.relpath(description.resolve(), folder.resolve())
+        return scenario_text(self.model, self.run, path, arguments)
+
+
+def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages | None = None) -> Proposal:
+    """Try first runs until a dry run does one.
+
+    Args:
+        model: of a robot that can be simulated.
+        flexible: modes of its flexible links.
+        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+    """
+    refused: list[str] = []
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "robot.urdf").write_text(model.description.text, encoding="utf-8")
+        for gravity in (STANDARD_GRAVITY, WEIGHTLESS):
+            weighed = ArmModel(model.description, model.tool_frame, gravity)
+            for run in first_runs(weighed, gravity, flexible):
+                path = Path(folder) / "first_run.yaml"
+                path.write_text(scenario_text(weighed, run, "robot.urdf", {}), encoding="utf-8")
+                try:
+                    failure = dry_run(load_scenario(path, packages)).failure
+                except FlexarmError as error:
+                    failure = str(error)
+                if not failure:
+                    return Proposal(run, weighed, tuple(refused))
+                refused.append(f"{what_moves(run)}: {failure}")
+    return Proposal(None, model, tuple(refused))
+
+
+def start_steps(proposal: Proposal, path: Path, arguments: dict[str, str], write: Path | None) -> list[CheckStep]:
+    """Rate and gains, and a scenario.
+
+    Args:
+        proposal: of a first run.
+        path: of its description.
+        arguments: xacro arguments.
+        write: scenario file that is written; None: it is printed.
+    """
+    run = proposal.run
+    if run is None:
+        return [CheckStep("Rate and gains", state="to do"), _no_run(proposal)]
+    findings = []
+    lines = [
+        f"rate: {run.rate:g} Hz or more, {SAMPLES_PER_PERIOD} samples a period of the softest",
+        f"max_acceleration: [{run.max_acceleration:g}], what every joint can do beside its weight, at most"
+        f" {LARGEST_ACCELERATION:g}",
+    ]
+    if run.damping_ratio:
+        lines.append(
+            f"damping_ratio: {run.damping_ratio:g}, with realisation: {run.realisation}; stable with 1 sample of delay"
+        )
+        lines.append(
+            "on a real arm: the node looks at its gains with your rate, delay and drive, and refuses unstable ones"
+        )
+    elif run.stages == "null_space":
+        findings.append(
+            Finding("warning: no base feedback is stable with these; raise the rate, or leave vibration_damping off")
+        )
+    remarks = [f"a dry run of {run.duration:g} s has done it: {what_moves(run)}"]
+    remarks += [f"  instead of {reason}" for reason in proposal.refused[-1:]]
+    warnings = []
+    if run.gravity == WEIGHTLESS:
+        warnings.append(Finding("warning: without gravity, since no run under gravity was found: see above"))
+    if write is not None:
+        scenario = Finding(f"written to {write}: to run it, `flexarm run {write}`")
+    else:
+        name = f"{path.name.split('.')[0]}_study.yaml"
+        scenario = Finding(
+            f"to write this scenario: `flexarm check {path.name} --write {name}`; to run it: `flexarm run {name}`",
+            tuple(proposal.scenario(path, path.parent, arguments).splitlines()),
+        )
+    return [
+        CheckStep("Rate and gains", tuple(lines), tuple(findings)),
+        CheckStep("Run", tuple(remarks), (*warnings, scenario), state="ready"),
+    ]
+
+
+def _no_run(proposal: Proposal) -> CheckStep:
+    tried = f"missing: a first run: {len(proposal.refused)} were tried in dry runs, none reached its end"
+    return CheckStep("Run", (), (Finding(tried), *(Finding(f"tried: {reason}") for reason in proposal.refused)))
+
+
+def what_moves(run: FirstRun) -> str:
+    """What a first run does, in words."""
+    way = ", ".join(f"{value + 0.0:g}" for value in run.displacement)
+    what = "the tool" if run.axes else "the joints"
+    with_what = {
+        "null_space": "inside the reaction null space",
+        "ik": "by redundancy resolution",
+        "flexible": "by the control of flexible links",
+        "joints": "by the drives alone",
+    }[run.stages]
+    where = "" if any(run.gravity) else " without gravity"
+    return f"{what} by [{way}] in {run.time:g} s{where}, {with_what}"
+
+
+def scenario_text(model: ArmModel, run: FirstRun, description: str, arguments: dict[str, str]) -> str:
+    """Text of a scenario file.
+
+    Args:
+        model: of the robot.
+        run: what the scenario does.
+        description: path of the robot's description from the file's folder.
+        arguments: xacro arguments of the description.
+    """
+    pairs = ", ".join(f"{key}: {_quoted(value)}" for key, value in arguments.items())
+    robot = f"description: {_quoted(description)}, tool_frame: {_quoted(model.tool_frame)}"
+    robot += f", arguments: {{{pairs}}}" if pairs else ""
+    bends = bool(model.description.flexible_links)
+    goal = f"<= {run.tolerance:g}"
+    lines = [
+        f"title: First steps of {model.description.name}",
+        f"robot: {{{robot}}}",
+        *([] if any(run.gravity) else ["gravity: [0.0, 0.0, 0.0]  # [m/s^2]"]),
+        f"rate: {run.rate}  # [Hz]",
+        f"duration: {run.duration}  # [s]",
+        "plant:",
+        f"  initial_position: {_listed(run.posture)}  # [rad | m]",
+        *(["  start_in_equilibrium: true  # where the weight bends it"] if model.m or bends else []),
+        *(_bending_plant(model) if bends else []),
+        f"  command_mode: {run.command_mode}",
+        "nodes:",
+        *_node_lines(run),
+        "  - executable: hardware_gate",
+        f"    parameters: {{command_mode: {run.command_mode}, max_acceleration: [{run.max_acceleration}]}}",
+        "figures:",
+    ]
+    if model.m:
+        lines.append("  peak_base_energy_root: {metric: peak_base_energy_root}")
+    metric = "tracking_error" if run.axes else "joint_tracking_error"
+    lines.append(f'  tracking_error: {{metric: {metric}, goal: "{goal}"}}')
+    return "\n".join([*lines, '  watchdog_stops: {metric: watchdog_stops, goal: "== 0"}', ""])
+
+
+def _bending_plant(model: ArmModel) -> list[str]:
+    step = 0.00025
+    while step > 1e-6:
+        try:
+            make_backend("flexible_dynamics", model.description, tool_frame=model.tool_frame, max_step=step)
+        except ConfigError:
+            step /= 2.0
+        else:
+            break
+    return ["  backend: flexible_dynamics", f"  max_step: {step:.3g}  # [s] what the stiffest mode allows"]
+
+
+def _node_lines(run: FirstRun) -> list[str]:
+    reference = "  - executable: reference_generator"
+    if not run.axes:
+        lines = [
+            reference,
+            f"    parameters: {{space: joints, joint_displacement: {_listed(run.displacement)}, start: 0.2,"
+            f" duration: {run.time:g}}}",
+        ]
+        if run.stages == "joints":
+            return lines
+        return [
+            *lines,
+            "  - executable: flexible_dynamics_estimator",
+            "  - executable: flexible_dynamics_controller",
+            f"    parameters: {{rate: {run.rate}}}",
+        ]
+    lines = [
+        reference,
+        f"    parameters: {{displacement: {_listed(run.displacement)}, start: 0.2, duration: {run.time:g},",
+        f"      axes: [{', '.join(str(axis).lower() for axis in run.axes)}]}}",
+    ]
+    if run.stages == "ik":
+        return [
+            *lines,
+            "  - executable: ik_redundancy_solver",
+            f"    parameters: {{source: stream, max_acceleration: [{run.max_acceleration}]}}",
+        ]
+    chosen = "selection: [auto], " if run.auto else ""
+    damping = f"damping_ratio: {run.damping_ratio:g}" if run.damping_ratio else "vibration_damping: false"
+    return [
+        *lines,
+        "  - executable: rns_vibration_controller",
+        f"    parameters: {{law: reactionless, {chosen}realisation: {run.realisation}, position_gain: 100.0,",
+        f"      velocity_gain: 20.0, {damping}, rate: {run.rate}}}",
+    ]
+
+
+def _listed(values: np.typing.NDArray[np.float64]) -> str:
+    return f"[{', '.join(repr(float(f'{value:.6g}') + 0.0) for value in values)}]"
+
+
+def _quoted(text: str) -> str:
+    """Text as YAML takes it in braces."""
+    return text if all(c.isalnum() or c in "_-./" for c in text) else "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,1 @@
+"""A live ROS graph: its nodes, topics and packages."""

@@ -1,0 +1,108 @@
+"""MessageDefinition: the text of a message type with the texts of all types inside it, as recordings carry it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.graph.packages import Packages
+
+SEPARATOR = "=" * 80
+TYPE_NAME = re.compile(r"(?P<package>\w+)/(msg/)?(?P<name>\w+)")
+FIELD = re.compile(
+    r"^[ \t]*(?P<type>[\w/]+)(?P<bound><=\d+)?(?P<array>\[[^\]]*\])?[ \t]+(?P<name>\w+)[ \t]*(?P<constant>=)?", re.M
+)
+PRIMITIVES = frozenset(
+    ("bool", "byte", "char", "float32", "float64", "string", "wstring")
+    + tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+)
+
+Fields = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDefinition:
+    """A message type in the ``ros2msg`` form of MCAP files, laid out as rosbag2 does.
+
+    The type's own text comes first. Each type inside it follows once, after a line of 80 ``=`` and one
+    ``MSG: PACKAGE/NAME``.
+
+    Attributes:
+        type_name: ``PACKAGE/msg/NAME``.
+        text: of the type and of all types inside it.
+    """
+
+    type_name: str
+    text: str
+
+    @classmethod
+    def find(cls, type_name: str, packages: Packages) -> MessageDefinition:
+        """Read the definition from the installed ``share/PACKAGE/msg/NAME.msg``, and those inside it.
+
+        Raises:
+            ConfigError: one of them is not installed, or the name is not one of a message.
+        """
+        seen: set[str] = set()
+
+        def collect(name: str) -> Iterator[str]:
+            text = _installed(name, packages)
+            yield text
+            for inner in sorted(_inner_types(text, name)):
+                if inner not in seen:
+                    seen.add(inner)
+                    yield f"\n{SEPARATOR}\nMSG: {inner}\n"
+                    yield from collect(inner)
+
+        return cls(type_name, "".join(collect(type_name)))
+
+    def layout(self) -> dict[str, Fields]:
+        """(type, name) of every field of every type in it, in order: two definitions of equal layout read each other.
+
+        Comments, constants, default values and the order of the types do not matter.
+        """
+        first, *others = re.split(rf"^{SEPARATOR}$\n", self.text, flags=re.M)
+        layout = {_short(self.type_name): _fields(first, self.type_name)}
+        for other in others:
+            heading, _, text = other.partition("\n")
+            name = _short(heading.removeprefix("MSG:").strip())
+            layout[name] = _fields(text, name)
+        return layout
+
+
+def _installed(type_name: str, packages: Packages) -> str:
+    found = TYPE_NAME.fullmatch(type_name)
+    if found is None:
+        raise ConfigError(f"'{type_name}' is not of the form PACKAGE/msg/NAME")
+    share = packages.share(found["package"])
+    path = share / "msg" / f"{found['name']}.msg" if share else None
+    if path is None or not path.is_file():
+        raise ConfigError(
+            f"definition of '{type_name}' is not installed: source the workspace that holds package"
+            f" '{found['package']}'"
+        )
+    return path.read_text(encoding="utf-8")
+
+
+def _short(type_name: str) -> str:
+    return type_name.replace("/msg/", "/")
+
+
+def _full(field_type: str, owner: str) -> str:
+    """Type of a field with its package; a type without one is of its owner's package."""
+    if field_type in PRIMITIVES:
+        return field_type
+    return _short(field_type) if "/" in field_type else f"{owner.partition('/')[0]}/{field_type}"
+
+
+def _inner_types(text: str, owner: str) -> set[str]:
+    return {_full(field["type"], owner) for field in FIELD.finditer(text) if field["type"] not in PRIMITIVES}
+
+
+def _fields(text: str, owner: str) -> Fields:
+    return tuple(
+        (_full(field["type"], owner) + (field["bound"] or "") + (field["array"] or ""), field["name"])
+        for field in FIELD.finditer(text)
+        if not field["constant"]
+    )

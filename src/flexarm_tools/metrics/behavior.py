@@ -1,0 +1,30 @@
+"""Metrics of behaviours: distances that they kept, samples at which they were held, steps that their changes made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_tools.metrics.registry import WINDOW, Measurement, MetricOptions, metric, peak, window
+from flexarm_tools.recording.recording import Recording
+
+
+@metric("m", *WINDOW)
+def min_obstacle_distance(recording: Recording, options: MetricOptions) -> Measurement:
+    """Least distance of the commanded arm from an obstacle, as behaviours of kind `obstacles` reported it."""
+    values = recording.obstacle_distance[window(recording, options)]
+    return Measurement(float(np.nanmin(values)) if np.isfinite(values).any() else np.nan)
+
+
+@metric("1", *WINDOW)
+def behavior_holds(recording: Recording, options: MetricOptions) -> Measurement:
+    """Ticks at which the arm was brought to rest instead of following its behaviours."""
+    held = recording.behaviors_held[window(recording, options)]
+    known = np.isfinite(held)
+    return Measurement(float(np.sum(held[known])) if known.any() else np.nan)
+
+
+@metric("m/s^2", *WINDOW)
+def tool_acceleration_step(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest step of the tool reference's acceleration from one tick to the next, `max ‖a(t) - a(t - dt)‖`."""
+    acceleration = recording.reference_acceleration[window(recording, options) & recording.has_reference]
+    return peak(np.linalg.norm(np.diff(acceleration, axis=0), axis=1))

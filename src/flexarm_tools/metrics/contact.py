@@ -1,0 +1,90 @@
+"""Metrics of contact: how well a wanted force is kept, and the path across it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.types import Array
+from flexarm_tools.metrics.registry import DIRECTION, WANTED, WINDOW, Measurement, MetricOptions, metric, peak, window
+from flexarm_tools.recording.recording import Recording
+
+
+def _unit(direction: tuple[float, float, float]) -> Array:
+    """(3,) of length 1; NaN where there is no direction."""
+    with np.errstate(invalid="ignore"):
+        unit: Array = np.array(direction) / np.linalg.norm(direction)
+    return unit
+
+
+def _known(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
+    """(T,) ticks of the window in which the contact is known."""
+    known: NDArray[np.bool_] = window(recording, options) & np.isfinite(recording.contact_wrench).all(axis=1)
+    return known
+
+
+def _force_along(recording: Recording, options: MetricOptions) -> Array:
+    """Force of the surfaces on the tool along the direction, at each tick that counts [N]."""
+    force: Array = recording.contact_wrench[_known(recording, options), :3] @ _unit(options.direction)
+    return force
+
+
+@metric("1", *WINDOW, DIRECTION, WANTED)
+def contact_force_error(recording: Recording, options: MetricOptions) -> Measurement:
+    """Mean size of the error of the force along the direction, as part of the wanted one, contact or not.
+
+    ::
+
+        value = mean |f(t) . d - wanted| / wanted
+
+    ``f`` is what the surfaces exert on the tool: it points out of them. NaN where there are no surfaces.
+    """
+    force = _force_along(recording, options)
+    if options.wanted is None or not force.size:
+        return Measurement(np.nan)
+    return Measurement(float(np.mean(np.abs(force - options.wanted))) / options.wanted)
+
+
+@metric("N", *WINDOW, DIRECTION)
+def mean_contact_force(recording: Recording, options: MetricOptions) -> Measurement:
+    """Mean force of the surfaces on the tool along the direction."""
+    force = _force_along(recording, options)
+    return Measurement(float(np.mean(force)) if force.size else np.nan)
+
+
+@metric("N", *WINDOW)
+def peak_contact_force(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest force of the surfaces on the tool, `max ‖f(t)‖`, friction included."""
+    return peak(np.linalg.norm(recording.contact_wrench[_known(recording, options), :3], axis=1))
+
+
+@metric("1", *WINDOW)
+def contact_losses(recording: Recording, options: MetricOptions) -> Measurement:
+    """Times that the tool, having touched a surface, touches none at the next tick.
+
+    NaN where it never touches one: what was not there was not kept either.
+    """
+    force = recording.contact_wrench[_known(recording, options), :3]
+    touches: NDArray[np.bool_] = np.any(force != 0.0, axis=1)
+    if not touches.any():
+        return Measurement(np.nan)
+    return Measurement(float(np.sum(touches[:-1] & ~touches[1:])))
+
+
+@metric("m", *WINDOW, DIRECTION)
+def path_error_free(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest distance of tool and path across the direction, the part along it left out.
+
+    ::
+
+        value = max |(1 - d d^T) (p(t) - p_path(t))|
+
+    The path is that of topic ``set_point`` where it was recorded, else the tool reference; the direction is in the
+    axes of its frame.
+    """
+    apart = np.isfinite(recording.path_position).any()
+    path = recording.path_position if apart else recording.reference_position
+    tool = recording.tool_position_in(recording.path_frame if apart else recording.reference_frame)
+    counted = window(recording, options) & np.isfinite(path).all(axis=1)
+    error, along = (tool - path)[counted], _unit(options.direction)
+    return peak(np.linalg.norm(error - np.outer(error @ along, along), axis=1))

@@ -1,0 +1,207 @@
+"""Figures: measured numbers with their goals, in the one JSON format of every run and benchmark."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.metrics.all import METRICS, MetricOptions
+from flexarm_tools.recording.recording import Recording
+
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "==": operator.eq,
+}
+_GOAL = re.compile(r"(<=|>=|==|<|>)\s*(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a figure should be.
+
+    Attributes:
+        comparison: one of ``<= < >= > ==``.
+        bound: number on its right, in the figure's unit.
+        text: both, as written.
+    """
+
+    comparison: str
+    bound: float
+    text: str
+
+    def holds(self, value: float, at_least: bool = False, at_most: bool = False) -> bool:
+        """Whether a value meets the goal; one that is not finite never does.
+
+        Args:
+            value: measured.
+            at_least: the value is a lower bound of the true one, which then can only be seen to exceed something.
+            at_most: the value is an upper bound of the true one, which then can only be seen to stay below something.
+        """
+        if not math.isfinite(value):
+            return False
+        if (at_least and not self.comparison.startswith(">")) or (at_most and not self.comparison.startswith("<")):
+            return False
+        return bool(OPERATORS[self.comparison](value, self.bound))
+
+
+def parse_goal(text: str) -> Goal:
+    """Read a goal such as ``<= 1e-5``.
+
+    Raises:
+        ConfigError: not a comparison and a finite number.
+    """
+    match = _GOAL.fullmatch(text.strip())
+    try:
+        bound = float(match[2]) if match else math.nan
+    except ValueError:
+        bound = math.nan
+    if match is None or not math.isfinite(bound):
+        raise ConfigError(f"goal '{text}' is not a comparison and a number, such as '<= 1e-5'; {', '.join(OPERATORS)}")
+    return Goal(match[1], bound, text.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSpec:
+    """A figure that a scenario asks for.
+
+    Attributes:
+        name: under which it is written.
+        metric: name of a registered metric.
+        options: of the metric.
+        goal: None where it is only reported.
+    """
+
+    name: str
+    metric: str
+    options: MetricOptions
+    goal: Goal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measured number.
+
+    Attributes:
+        name: unique in its file.
+        value: measured, NaN where it could not be.
+        unit: SI unit, ``1`` where it has none.
+        goal: None where it is only reported.
+        meaning: one sentence for the report.
+        at_least: the value is a lower bound.
+        at_most: the value is an upper bound.
+        details: further facts, written beside the value.
+    """
+
+    name: str
+    value: float
+    unit: str
+    goal: Goal | None = None
+    meaning: str = ""
+    at_least: bool = False
+    at_most: bool = False
+    details: dict[str, bool | float | str] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the goal is met; without a goal, whether there is a value at all."""
+        if self.goal is None:
+            return math.isfinite(self.value)
+        return self.goal.holds(self.value, self.at_least, self.at_most)
+
+    @property
+    def bound(self) -> str:
+        """``at_least`` or ``at_most`` where the value is only a bound, else empty."""
+        return "at_least" if self.at_least else "at_most" if self.at_most else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Entry of the JSON file; null stands for a number that is not finite."""
+        entry = {
+            "value": _finite(self.value),
+            "unit": self.unit,
+            "goal": self.goal.text if self.goal else None,
+            "holds": self.holds,
+        }
+        details = {key: _finite(value) for key, value in self.details.items()}
+        return entry | ({"bound": self.bound} if self.bound else {}) | details
+
+
+def _finite(value: bool | float | str) -> bool | float | str | None:
+    """What JSON can hold of a value."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def compute_figures(specs: Iterable[FigureSpec], recording: Recording) -> tuple[Figure, ...]:
+    """Measure a recording."""
+    figures = []
+    for spec in specs:
+        metric = METRICS[spec.metric]
+        result = metric.measure(recording, spec.options)
+        unit = metric.unit_for(recording, spec.options)
+        meaning = ", ".join([metric.meaning, *_options(spec)])
+        figures.append(
+            Figure(spec.name, float(result.value), unit, spec.goal, meaning, result.at_least, details=result.details)
+        )
+    return tuple(figures)
+
+
+def _options(spec: FigureSpec) -> list[str]:
+    """Options in words: ``since 3 s``."""
+    known = {key.name: key for key in METRICS[spec.metric].options}
+    given = {name: getattr(spec.options, name) for name in known}
+    default = MetricOptions()
+    words = []
+    for name, value in given.items():
+        if value != getattr(default, name):
+            items = value if isinstance(value, tuple) else (value,)
+            text = ", ".join(item if isinstance(item, str) else f"{item:g}" for item in items)
+            unit = known[name].unit.removeprefix("1")
+            words.append(f"{name} {text} {unit}".strip())
+    return words
+
+
+def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None = None) -> Figure:
+    """One figure over another.
+
+    A bound of one of them bounds the ratio: it is a lower bound where the numerator is one or the denominator an upper
+    bound, and the other way round. NaN where the denominator is zero, where two bounds work against each other, and
+    where a value is negative beside a bound, which would turn it round.
+    """
+    at_least, at_most = numerator.at_least or denominator.at_most, numerator.at_most or denominator.at_least
+    turned = (at_least or at_most) and min(numerator.value, denominator.value) < 0.0
+    usable = denominator.value != 0.0 and not (at_least and at_most) and not turned
+    value = numerator.value / denominator.value if usable else math.nan
+    unit = "1" if numerator.unit == denominator.unit else f"({numerator.unit})/({denominator.unit})"
+    meaning = f"{numerator.name} / {denominator.name}"
+    return Figure(name, value, unit, goal, meaning, usable and at_least, usable and at_most)
+
+
+def write_figures(path: Path, figures: Iterable[Figure], unexpected: Iterable[str] = ()) -> bool:
+    """Write figures as JSON; the answer, for the exit status, is whether all of them hold.
+
+    Args:
+        path: of the file.
+        figures: that were measured.
+        unexpected: what happened that makes them void, in words.
+
+    Raises:
+        ConfigError: two figures of one name.
+    """
+    figures = list(figures)
+    entries = {figure.name: figure.to_json() for figure in figures}
+    if len(entries) < len(figures):
+        names = [figure.name for figure in figures]
+        raise ConfigError(f"figure names must be unique: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content: dict[str, Any] = {"figures": entries} | ({"unexpected": said} if (said := list(unexpected)) else {})
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    return all(figure.holds for figure in figures)

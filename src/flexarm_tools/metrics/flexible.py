@@ -1,0 +1,122 @@
+"""Metrics of arms that bend: what is left of a vibration at the tool, and how well it is known."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.types import Array
+from flexarm_tools.metrics.registry import (
+    LAST,
+    SINCE,
+    THRESHOLD,
+    WINDOW,
+    Measurement,
+    MetricOptions,
+    final,
+    metric,
+    peak,
+    window,
+)
+from flexarm_tools.recording.recording import Recording
+
+
+def distance_from_mean(position: Array, counted: NDArray[np.bool_]) -> Array:
+    """Distance (T,) of a point (T, 3) from its mean over the ticks that are counted (T,) bool; NaN where none is."""
+    if not counted.any():
+        return np.full(len(position), np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that diverged
+        distance: Array = np.linalg.norm(position - position[counted].mean(axis=0), axis=1)
+    return distance
+
+
+@metric("m", *WINDOW)
+def tool_vibration(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest distance of the tool from its mean position in the window: what is left of a vibration after a slew.
+
+    ::
+
+        value = max |p(t) - mean p|,  p = true tool position in the root link, both over after <= t <= before
+    """
+    counted = window(recording, options)
+    return peak(distance_from_mean(recording.tool_position, counted)[counted])
+
+
+@metric("s", SINCE, THRESHOLD, LAST)
+def tool_settling_time(recording: Recording, options: MetricOptions) -> Measurement:
+    """Time from `since` until the tool stays within `threshold` (5 %) of its largest distance from its place of rest.
+
+    ::
+
+        d(t) = |p(t) - mean p over the final window|,  p = true tool position in the root link
+        A = max d(t), t >= since                value = max(0, t_s - since)
+        t_s = first tick after the last one with d(t) >= threshold * A
+
+    Made for the response to a push: ``since`` is when it ends, and ``A`` the swing that it causes. The tool must stay
+    within for the whole final window, over which the place of rest is taken. Otherwise the value is the time recorded
+    since ``since``, a lower bound: ``settled`` is then false and a goal with ``<=`` does not hold. NaN where the tool
+    did not move.
+    """
+    time, counted = recording.time, final(recording, options)
+    distance = distance_from_mean(recording.tool_position, counted)
+    if not np.isfinite(distance).all():
+        return Measurement(np.nan, details={"settled": False})
+    since = float(time[np.argmax(distance)]) if options.since is None else options.since
+    largest = float(np.max(distance[time >= since], initial=0.0))
+    if not largest > 0.0:
+        return Measurement(np.nan, details={"settled": False})
+    outside = np.flatnonzero((distance >= options.threshold * largest) & (time >= since))
+    first = int(outside[-1]) + 1
+    if first >= len(time) or first > int(np.argmax(counted)):
+        return Measurement(max(0.0, float(time[-1]) - since), at_least=True, details={"settled": False})
+    return Measurement(max(0.0, float(time[first]) - since), details={"settled": True})
+
+
+@metric("1", *WINDOW)
+def modal_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
+    """Error of the estimated modal positions over their true size, `sqrt(mean ‖η_est - η‖²) / sqrt(mean ‖η‖²)`.
+
+    The norm is Euclidean over the modes that are estimated, each mass-normalised; ticks with an estimate count. NaN
+    where nothing is estimated or nothing swings.
+    """
+    true, estimate = recording.modal_position, recording.estimated_modal_position
+    known = np.isfinite(estimate).any(axis=0)
+    ticks = window(recording, options) & np.isfinite(estimate[:, known]).all(axis=1)
+    if not known.any() or not ticks.any():
+        return Measurement(np.nan)
+    true, estimate = true[ticks][:, known], estimate[ticks][:, known]
+    size = float(np.linalg.norm(true))
+    return Measurement(float(np.linalg.norm(estimate - true)) / size if size > 0.0 else np.nan)
+
+
+@metric("1", *WINDOW)
+def base_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
+    """Error of the estimated base deflection over its true size, as roots of elastic energy of all directions.
+
+    ::
+
+        value = sqrt(mean e^T K e) / sqrt(mean x^T K x),  e = x_est - x,  K = stiffness of the elastic joints
+
+    Ticks with an estimate count. NaN where nothing is estimated or nothing is deflected.
+    """
+    ticks = window(recording, options) & np.isfinite(recording.estimated_deflection).all(axis=1)
+    if not ticks.any() or not recording.elastic_names:
+        return Measurement(np.nan)
+    weight = np.sqrt(recording.elastic_stiffness)
+    with np.errstate(over="ignore"):  # a run that diverged
+        error = np.linalg.norm((recording.estimated_deflection - recording.deflection)[ticks] * weight)
+        size = np.linalg.norm(recording.deflection[ticks] * weight)
+    return Measurement(float(error / size) if size > 0.0 else np.nan)
+
+
+@metric("m*sqrt(kg)", *WINDOW)
+def peak_modal_position(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest size of any mode's true position, mass-normalised."""
+    return peak(np.abs(recording.modal_position[window(recording, options)]))
+
+
+@metric("joint", *WINDOW)
+def joint_tracking_error(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest distance of any joint from its desired position, joint by joint."""
+    counted = window(recording, options) & recording.has_desired
+    return peak(np.abs(recording.position - recording.desired_position)[counted])

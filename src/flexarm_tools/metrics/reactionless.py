@@ -1,0 +1,85 @@
+"""Metrics of a base that swings freely: how fast its vibration dies out; and of what the arm takes from it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.types import Array
+from flexarm_tools.metrics.registry import (
+    JOINTS,
+    THRESHOLD,
+    WINDOW,
+    Measurement,
+    MetricOptions,
+    metric,
+    peak,
+    window,
+)
+from flexarm_tools.recording.recording import Recording
+
+FEWEST = 3  # extremes from which a decay is fitted
+
+
+def decay(time: Array, deflection: Array, threshold: float) -> tuple[float, float]:
+    """Rate and frequency of a damped oscillation about 0, by the logarithmic decrement of its extremes.
+
+    ::
+
+        |x(t_i)| = C exp(-rate t_i)   by least squares of the logarithms,   frequency = pi (N - 1) / (t_N - t_1)
+
+    Each extreme is that of the parabola through three samples.
+
+    Args:
+        time: (T,) [s].
+        deflection: (T,) [m | rad].
+        threshold: part of the largest extreme below which one, and all after it, do not count.
+
+    Returns:
+        Decay rate [1/s] and damped frequency [rad/s]; NaN where there are fewer than three extremes. The damping ratio
+        is ``rate / hypot(rate, frequency)``.
+    """
+    size = np.abs(deflection)
+    inner = np.flatnonzero((size[1:-1] >= size[:-2]) & (size[1:-1] > size[2:])) + 1
+    a, b, c = size[inner - 1], size[inner], size[inner + 1]
+    shift = 0.5 * (a - c) / (a - 2.0 * b + c)
+    moments = time[inner] + shift * (time[inner + 1] - time[inner])
+    peaks = b - 0.25 * (a - c) * shift
+    small = np.flatnonzero(peaks < threshold * np.max(peaks, initial=0.0))
+    count = int(small[0]) if small.size else len(peaks)
+    if count < FEWEST:
+        return float("nan"), float("nan")
+    moments, peaks = moments[:count], peaks[:count]
+    slope = float(np.polyfit(moments, np.log(peaks), 1)[0])
+    return -slope, float(np.pi * (count - 1) / (moments[-1] - moments[0]))
+
+
+def _vibration(recording: Recording, options: MetricOptions) -> tuple[float, float]:
+    """Decay rate and frequency of the chosen elastic joints along the line on which they move most."""
+    chosen = np.array([not options.joints or name in options.joints for name in recording.elastic_names], dtype=bool)
+    counted = window(recording, options)
+    away = (recording.deflection - recording.deflection[0])[np.ix_(counted, chosen)]
+    if not (away.size and np.isfinite(away).all() and away.any()):
+        return float("nan"), float("nan")
+    line = np.linalg.svd(away, full_matrices=False)[2][0]
+    return decay(recording.time[counted], away @ line, options.threshold)
+
+
+@metric("1/s", *WINDOW, THRESHOLD, JOINTS)
+def base_decay_rate(recording: Recording, options: MetricOptions) -> Measurement:
+    """Rate at which the base's vibration dies out, from its extremes above `threshold` (5 %) of the largest."""
+    rate, frequency = _vibration(recording, options)
+    return Measurement(rate, details={"frequency_rad_s": frequency} if np.isfinite(frequency) else {})
+
+
+@metric("1", *WINDOW, THRESHOLD, JOINTS)
+def base_damping_ratio(recording: Recording, options: MetricOptions) -> Measurement:
+    """Damping ratio of the base's vibration, from its extremes above `threshold` (5 %) of the largest."""
+    rate, frequency = _vibration(recording, options)
+    return Measurement(rate / float(np.hypot(rate, frequency)))
+
+
+@metric("momentum", *WINDOW)
+def peak_coupling_momentum(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest coupling momentum `max ‖H_bm q̇‖`: what the arm has taken from its base."""
+    size = np.linalg.norm(recording.coupling_momentum[window(recording, options)], axis=1)
+    return peak(size[np.isfinite(size)])

@@ -1,0 +1,80 @@
+"""Metrics of the redundancy resolution: what singularities and limits cost the tool, and ask of the joints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_tools.metrics.registry import (
+    JOINT,
+    LAST,
+    POSITION,
+    WINDOW,
+    Measurement,
+    MetricOptions,
+    final,
+    metric,
+    peak,
+    window,
+)
+from flexarm_tools.recording.recording import Recording
+
+STANDS = 1e-4  # [rad/s | m/s] of the fastest joint
+MOVES = 5e-3  # [m/s] of the tool reference
+
+
+@metric("m", *WINDOW)
+def resolution_position_error(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest distance of the wanted tool position from that of the joint reference."""
+    return peak(recording.resolution_position_error[window(recording, options) & recording.has_reference])
+
+
+@metric("rad", *WINDOW)
+def resolution_orientation_error(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest angle between the wanted tool orientation and that of the joint reference."""
+    return peak(recording.resolution_orientation_error[window(recording, options) & recording.has_reference])
+
+
+@metric("1", *WINDOW)
+def largest_condition_number(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest condition number of the tool's Jacobian, rotations scaled to lengths."""
+    values = recording.condition_number[window(recording, options)]
+    return peak(values[~np.isnan(values)])
+
+
+@metric("1", *WINDOW)
+def standstill(recording: Recording, options: MetricOptions) -> Measurement:
+    """Ticks at which every joint reference stands, below 1e-4 rad/s, while the tool's moves, above 5 mm/s."""
+    counted = window(recording, options) & recording.has_reference
+    with np.errstate(invalid="ignore"):
+        speed = np.linalg.norm(np.gradient(recording.reference_position, recording.time, axis=0), axis=1)
+        stands = np.max(np.abs(recording.reference_velocity), axis=1) < STANDS
+        return Measurement(float(np.sum(counted & stands & (speed > MOVES))))
+
+
+@metric("joint/s", *WINDOW)
+def peak_reference_velocity(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest velocity of any joint reference."""
+    return peak(np.abs(recording.reference_velocity[window(recording, options)]))
+
+
+@metric("joint/s^2", *WINDOW)
+def peak_reference_acceleration(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest acceleration of any joint reference, from its velocities."""
+    counted = window(recording, options)[1:]
+    steps = np.diff(recording.reference_velocity, axis=0) / np.diff(recording.time)[:, None]
+    return peak(np.abs(steps[counted]))
+
+
+@metric("joint", LAST)
+def joint_return(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest distance of any joint in the final window from where it was at the begin."""
+    return peak(np.abs(recording.position[final(recording, options)] - recording.position[0]))
+
+
+@metric("joint", JOINT, POSITION, LAST)
+def joint_distance(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest distance of a joint in the final window from where it should be."""
+    if options.joint not in recording.joint_names:
+        return Measurement(np.nan)
+    moved = recording.position[:, recording.joint_names.index(options.joint)]
+    return peak(np.abs(moved[final(recording, options)] - options.position))

@@ -1,0 +1,181 @@
+"""What a metric is: a function of a recording, registered under its name with its unit and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.types import Array
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.yaml_file.schema import Key, Kind
+
+AFTER = Key("after", Kind.NUMBER, "first time that counts", "s", "the begin", minimum=0.0)
+BEFORE = Key("before", Kind.NUMBER, "last time that counts", "s", "the end", above=0.0)
+LAST = Key("last", Kind.NUMBER, "length of the final window", "s", "one natural period of the base", above=0.0)
+SINCE = Key("since", Kind.NUMBER, "when the clock starts", "s", "the time of the largest value", minimum=0.0)
+THRESHOLD = Key("threshold", Kind.NUMBER, "settled below this part of the peak", "1", "0.05", above=0.0, below=1.0)
+JOINTS = Key("joints", Kind.TEXTS, "elastic joints that count; all of one unit", default="all")
+DIRECTION = Key("direction", Kind.VECTOR, "what counts or is left out, in axes of the root link", "1", "[0, 0, 1]")
+WANTED = Key("wanted", Kind.NUMBER, "force that should act", "N", above=0.0)
+RESOLUTION = Key("resolution", Kind.NUMBER, "step of the joints' encoders", "rad or m", above=0.0)
+JOINT = Key("joint", Kind.TEXT, "actuated joint that counts")
+POSITION = Key("position", Kind.NUMBER, "where it should be", "rad or m", "0")
+OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED, RESOLUTION, JOINT, POSITION)
+WINDOW = (AFTER, BEFORE)
+MOMENTA = {"m": "kg*m/s", "rad": "kg*m^2/s"}  # units of momentum by that of the elastic joint
+
+
+@dataclass(frozen=True, slots=True)
+class MetricOptions:
+    """Options of a metric; each metric uses those it is registered with.
+
+    Attributes:
+        after: first time that counts [s].
+        before: last time that counts [s].
+        last: length of the final window [s], None = one natural period.
+        since: when the clock starts [s], None = at the largest value.
+        threshold: settled below this part of the peak.
+        joints: elastic joints that count, empty = all.
+        direction: (3,) along which a force counts, or a distance does not; of any length but zero.
+        wanted: force that should act [N], None = not given.
+        resolution: step of the joints' encoders [rad | m], None = not given.
+        joint: actuated joint that counts, empty = not given.
+        position: where it should be [rad | m].
+    """
+
+    after: float = 0.0
+    before: float = np.inf
+    last: float | None = None
+    since: float | None = None
+    threshold: float = 0.05
+    joints: tuple[str, ...] = ()
+    direction: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    wanted: float | None = None
+    resolution: float | None = None
+    joint: str = ""
+    position: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Result of a metric.
+
+    Attributes:
+        value: NaN where it cannot be measured.
+        at_least: the value is only a lower bound: what was waited for did not happen within the record.
+        details: further facts for the figure, by name.
+    """
+
+    value: float
+    at_least: bool = False
+    details: dict[str, bool | float | str] = field(default_factory=dict)
+
+
+Function = Callable[[Recording, MetricOptions], Measurement]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A registered metric.
+
+    Attributes:
+        name: as written in scenario files.
+        unit: SI unit, ``1`` where it has none; ``deflection`` stands for the unit of the elastic joints, ``joint`` for
+            that of the actuated ones (``joint/s``, ``joint/s^2`` likewise), ``effort`` for that of their efforts,
+            ``momentum`` for that of coupling momentum.
+        options: its options.
+        function: measures a recording.
+    """
+
+    name: str
+    unit: str
+    options: tuple[Key, ...]
+    function: Function
+
+    @property
+    def meaning(self) -> str:
+        """First sentence of the function's docstring."""
+        return (self.function.__doc__ or "").split("\n\n")[0].replace("\n    ", " ").strip().rstrip(".")
+
+    def measure(self, recording: Recording, options: MetricOptions) -> Measurement:
+        """Measure a recording."""
+        return self.function(recording, options)
+
+    def unit_for(self, recording: Recording, options: MetricOptions) -> str:
+        """Unit of the value for this robot."""
+        if self.unit == "deflection":
+            return deflection_unit(recording.elastic_names, recording.elastic_units, options.joints)
+        if self.unit == "momentum":
+            return " or ".join(sorted({MOMENTA[unit] for unit in recording.elastic_units})) or MOMENTA["m"]
+        if self.unit == "effort":
+            return " or ".join(sorted({"rad": "N*m", "m": "N"}[unit] for unit in set(recording.joint_units)))
+        if self.unit.startswith("joint"):
+            suffix = self.unit.removeprefix("joint")
+            return " or ".join(f"{unit}{suffix}" for unit in sorted(set(recording.joint_units), reverse=True))
+        return self.unit
+
+
+METRICS: dict[str, Metric] = {}
+
+
+def metric(unit: str, *options: Key) -> Callable[[Function], Function]:
+    """Register a function under its own name."""
+
+    def register(function: Function) -> Function:
+        METRICS[function.__name__] = Metric(function.__name__, unit, options, function)
+        return function
+
+    return register
+
+
+def deflection_unit(names: tuple[str, ...], units: tuple[str, ...], joints: tuple[str, ...]) -> str:
+    """Common unit of elastic joints.
+
+    Raises:
+        ConfigError: a joint that does not exist, or metres and radians together.
+    """
+    for name in joints:
+        if name not in names:
+            raise ConfigError(f"elastic joint '{name}' does not exist; elastic joints: {', '.join(names) or 'none'}")
+    chosen = {unit for name, unit in zip(names, units, strict=True) if not joints or name in joints}
+    if len(chosen) > 1:
+        raise ConfigError("some elastic joints deflect in m, others in rad: choose those of one unit with 'joints'")
+    return chosen.pop() if chosen else "m"
+
+
+def window(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
+    """(T,) ticks between ``after`` and ``before``."""
+    mask: NDArray[np.bool_] = (recording.time >= options.after) & (recording.time <= options.before)
+    return mask
+
+
+def final(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
+    """(T,) ticks of the final window; none where its length is not known."""
+    last = recording.natural_period if options.last is None else options.last
+    mask: NDArray[np.bool_] = recording.time >= recording.time[-1] - last  # all false where the period is NaN
+    return mask
+
+
+def peak(values: Array) -> Measurement:
+    """Largest value; NaN where there is none."""
+    return Measurement(float(np.max(values)) if values.size else np.nan)
+
+
+def rms(values: Array) -> Measurement:
+    """Root mean square; NaN where there is no value."""
+    return Measurement(float(np.sqrt(np.mean(values**2))) if values.size else np.nan)
+
+
+def markdown_metrics() -> str:
+    """Table of metrics as it stands in docs/scenario.md."""
+    rows = ["| metric | unit | options | what it is |", "|---|---|---|---|"]
+    words = {"deflection": "m or rad", "joint": "rad or m", "effort": "N*m or N"}
+    words |= {"momentum": " or ".join(MOMENTA.values()), "joint/s": "rad/s or m/s", "joint/s^2": "rad/s^2 or m/s^2"}
+    for name, entry in METRICS.items():
+        options = ", ".join(f"`{option.name}`" for option in entry.options) or "none"
+        rows.append(f"| `{name}` | {words.get(entry.unit, entry.unit)} | {options} | {entry.meaning} |")
+    return "\n".join(rows)

@@ -1,0 +1,62 @@
+"""Metrics of the run itself: latencies, and what went wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_tools.metrics.registry import WINDOW, Measurement, MetricOptions, metric, window
+from flexarm_tools.recording.recording import Recording
+
+
+def _latency(recording: Recording, options: MetricOptions, percent: float) -> Measurement:
+    values = recording.tick_latency[window(recording, options)]
+    values = values[np.isfinite(values)]
+    return Measurement(float(np.percentile(values, percent)) if values.size else np.nan)
+
+
+@metric("s", *WINDOW)
+def tick_latency_p50(recording: Recording, options: MetricOptions) -> Measurement:
+    """Median wall time from `/joint_states` to the command that answers it."""
+    return _latency(recording, options, 50.0)
+
+
+@metric("s", *WINDOW)
+def tick_latency_p99(recording: Recording, options: MetricOptions) -> Measurement:
+    """99th percentile of the wall time from `/joint_states` to the command that answers it."""
+    return _latency(recording, options, 99.0)
+
+
+@metric("s", *WINDOW)
+def tick_latency_max(recording: Recording, options: MetricOptions) -> Measurement:
+    """Longest wall time from `/joint_states` to the command that answers it."""
+    return _latency(recording, options, 100.0)
+
+
+@metric("1")
+def watchdog_stops(recording: Recording, options: MetricOptions) -> Measurement:
+    """Times that the hardware gate stopped the arm for want of good input."""
+    return Measurement(float(recording.watchdog_stops))
+
+
+@metric("1")
+def gate_trips(recording: Recording, options: MetricOptions) -> Measurement:
+    """Times that the hardware gate tripped and stayed stopped."""
+    return Measurement(float(recording.trips))
+
+
+@metric("1")
+def lockstep_timeouts(recording: Recording, options: MetricOptions) -> Measurement:
+    """Times that no command answered a state in lockstep."""
+    return Measurement(float(recording.lockstep_timeouts))
+
+
+@metric("1")
+def lost_samples(recording: Recording, options: MetricOptions) -> Measurement:
+    """Samples that were sent and not recorded."""
+    return Measurement(float(recording.lost_samples))
+
+
+@metric("1")
+def node_deaths(recording: Recording, options: MetricOptions) -> Measurement:
+    """Nodes that ended without being asked to."""
+    return Measurement(float(len(recording.node_deaths)))

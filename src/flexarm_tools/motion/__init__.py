@@ -1,0 +1,1 @@
+"""`flexarm plan`, `flexarm map` and `flexarm calibrate`."""

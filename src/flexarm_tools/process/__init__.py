@@ -1,0 +1,1 @@
+"""Processes: how they start, report progress and end."""

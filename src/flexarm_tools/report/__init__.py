@@ -1,0 +1,1 @@
+"""report.html: figures, plots, animation."""

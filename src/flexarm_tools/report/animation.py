@@ -1,0 +1,248 @@
+"""Data of the report's animation: the robot as a tree of frames with shapes, and its motion in frames of 16 bits."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.robot.description import Joint, RobotDescription
+from flexarm_core.types import Array
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.plots import dominant_mode
+from flexarm_tools.report.svg_plot import decimate, within_reason
+from flexarm_tools.scenario.scenario import Scenario
+
+FRAME_RATE = 60.0  # [Hz] most frames a second
+MAX_FRAMES = 2400
+HOLE = 65535  # 16-bit code of a value that is not known
+TIMELINE_COLUMNS = 700
+SIGHTED_FRAMES = 80  # of each run, by which the view is chosen
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a robot is looked at, from far away.
+
+    Attributes:
+        azimuth: turn of the picture's horizontal about the root link's z axis [rad].
+        elevation: of the eye above the root link's x-y plane [rad].
+        center: (3,) middle of everything that is drawn [m].
+        size: (2,) width and height of everything that is drawn, seen from there [m].
+        radius: of a sphere around everything [m].
+        floor: lowest z of everything [m].
+    """
+
+    azimuth: float
+    elevation: float
+    center: Array
+    size: Array
+    radius: float
+    floor: float
+
+    @property
+    def axes(self) -> Array:
+        """(3, 3) columns: right, up, towards the eye, in axes of the root link."""
+        ca, sa, ce, se = np.cos(self.azimuth), np.sin(self.azimuth), np.cos(self.elevation), np.sin(self.elevation)
+        return np.array([[ca, -sa * se, sa * ce], [sa, ca * se, -ca * ce], [0.0, ce, se]])
+
+
+def link_transforms(description: RobotDescription, positions: dict[str, float]) -> dict[str, Array]:
+    """Pose (4, 4) of every link in the root link.
+
+    Args:
+        description: the robot.
+        positions: of movable joints by name, zero where not given [rad | m].
+    """
+    transforms = {description.root: np.eye(4)}
+    for joint in description.joints.values():  # parents before children
+        motion = _joint_motion(joint, positions.get(joint.name, 0.0))
+        transforms[joint.child] = transforms[joint.parent] @ joint.transform_child_to_parent @ motion
+    return transforms
+
+
+def _joint_motion(joint: Joint, position: float) -> Array:
+    """Transform (4, 4) of a joint: translation along its axis, or rotation about it (Rodrigues)."""
+    motion = np.eye(4)
+    if joint.kind == "prismatic":
+        motion[:3, 3] = position * joint.axis
+    elif joint.kind != "fixed":
+        x, y, z = joint.axis
+        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        motion[:3, :3] += np.sin(position) * cross + (1.0 - np.cos(position)) * cross @ cross
+    return motion
+
+
+def robot_data(description: RobotDescription, tool_frame: str) -> dict[str, Any]:
+    """The robot's tree for JSON: links by number, joints with parents before children, shapes."""
+    number = {name: i for i, name in enumerate(description.links)}
+    elastic = tuple(joint.name for joint in description.elastic)
+    variables = {name: i for i, name in enumerate((*description.actuated, *elastic))}
+    return {
+        "links": len(number),
+        "root": number[description.root],
+        "base": number[description.base_frame],
+        "tool": number[tool_frame],
+        "joints": [
+            {
+                "parent": number[joint.parent],
+                "child": number[joint.child],
+                "origin": _rounded(joint.transform_child_to_parent[:3]),
+                "axis": _rounded(joint.axis),
+                "slides": joint.kind == "prismatic",
+                "variable": variables.get(joint.name, -1),
+                "elastic": joint.name in elastic,
+            }
+            for joint in description.joints.values()
+        ],
+        "shapes": [
+            {
+                "link": number[link.name],
+                "kind": shape.kind,
+                "size": _rounded(np.array(shape.size)),
+                "origin": _rounded(shape.transform_shape_to_link[:3]),
+                "color": [round(channel * 255) for channel in shape.rgba[:3]],
+            }
+            for link in description.links.values()
+            for shape in link.shapes
+        ],
+    }
+
+
+def push_data(scenario: Scenario) -> list[dict[str, Any]]:
+    """A run's pushes for JSON: number of the link, begin and end [s], force [N]."""
+    number = {name: i for i, name in enumerate(scenario.true_robot.description.links)}
+    return [
+        {"link": number[push.link], "begin": push.start, "end": push.start + push.duration, "force": push.force}
+        for push in scenario.pushes
+    ]
+
+
+def motion_data(recording: Recording) -> dict[str, Any]:
+    """A run's motion for JSON: channels of 16 bits, frame by frame, and a curve for the timeline.
+
+    Channels: actuated joints, elastic joints, x y z of the reference, tracking error.
+    """
+    frames = frame_indices(recording.time)
+    error = np.where(recording.has_reference, recording.tracking_error, np.nan)
+    known = np.where(recording.has_reference[:, None], recording.reference_position, np.nan)
+    channels = within_reason(np.column_stack((recording.position, recording.deflection, known, error)))[frames]
+    codes, low, step = quantise(channels)
+    label, unit, curve = _timeline(recording)
+    time, shown = decimate(recording.time, within_reason(curve), TIMELINE_COLUMNS)
+    return {
+        "begin": float(recording.time[0]),
+        "end": float(recording.time[-1]),
+        "joints": len(recording.joint_names),
+        "elastic": len(recording.elastic_names),
+        "low": low.tolist(),
+        "step": step.tolist(),
+        "frames": base64.b64encode(codes.astype("<u2").tobytes()).decode("ascii"),
+        "in_root": recording.reference_frame == recording.root_frame,
+        "units": list(recording.elastic_units),
+        "timeline_of": label,
+        "timeline_unit": unit,
+        "timeline": [
+            [round(float(t), 4) for t in time],
+            [float(f"{value:.5g}") for value in np.nan_to_num(shown)],
+        ],
+    }
+
+
+def _timeline(recording: Recording) -> tuple[str, str, Array]:
+    """What the timeline shows: how far the base is out, by lengths where it also turns.
+
+    Where the base is rigid: the largest mode, or the fastest joint.
+    """
+    if not recording.elastic_names and np.isfinite(recording.modal_position).any():
+        mode = dominant_mode([recording])
+        return f"Mode {mode}", "m·√kg", recording.modal_position[:, recording.modes.index(mode)]
+    if not recording.elastic_names and np.isfinite(recording.reference_velocity).any():
+        units = " and ".join(f"{unit}/s" for unit in dict.fromkeys(recording.joint_units))
+        return "Fastest joint", units, np.max(np.abs(recording.reference_velocity), axis=1)
+    unit = "m" if "m" in recording.elastic_units or not recording.elastic_units else recording.elastic_units[0]
+    those = recording.deflection[:, [each == unit for each in recording.elastic_units]]
+    with np.errstate(over="ignore"):  # a run that diverged
+        curve = those[:, 0] if those.shape[1] == 1 else np.linalg.norm(those, axis=1)
+    return "Base deflection", unit, curve
+
+
+def frame_indices(time: Array) -> NDArray[np.intp]:
+    """Ticks (F,) that become frames: evenly spaced in time, at most FRAME_RATE a second and MAX_FRAMES in all."""
+    length = float(time[-1] - time[0])
+    count = max(2, min(len(time), MAX_FRAMES, int(length * FRAME_RATE) + 1))
+    wanted = np.linspace(float(time[0]), float(time[-1]), count)
+    right = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
+    nearer_left = wanted - time[right - 1] < time[right] - wanted
+    indices: NDArray[np.intp] = np.where(nearer_left, right - 1, right)
+    return indices
+
+
+def quantise(channels: Array) -> tuple[NDArray[np.uint16], Array, Array]:
+    """Channels (F, C) as codes of 16 bits, each channel over its own range.
+
+    Returns:
+        codes (F, C), HOLE where a value is not finite, and low (C,) and step (C,): ``value = low + step * code``.
+    """
+    finite = np.isfinite(channels)
+    low = np.where(finite, channels, np.inf).min(axis=0)
+    high = np.where(finite, channels, -np.inf).max(axis=0)
+    empty = ~finite.any(axis=0)
+    low, high = np.where(empty, 0.0, low), np.where(empty, 0.0, high)
+    step = (high - low) / (HOLE - 1)
+    scaled = (np.where(finite, channels, low) - low) / np.where(step > 0.0, step, 1.0)
+    codes: NDArray[np.uint16] = np.where(finite, np.rint(scaled), HOLE).astype(np.uint16)
+    return codes, low, step
+
+
+def choose_view(description: RobotDescription, recordings: Sequence[Recording]) -> View:
+    """A slanted view of a robot, not far from square onto the plane in which it moves, and how much room it needs."""
+    corners, origins = _drawn_points(description, recordings)
+    travel = np.ptp(origins, axis=0).max(axis=0)
+    azimuth, elevation = 0.6, 0.5
+    if travel.min() < 0.02 * travel.max():
+        across = int(np.argmin(travel))
+        azimuth, elevation = ((np.pi / 2 + 0.3, 0.3), (0.3, 0.3), (-0.3, 0.95))[across]
+    view = View(azimuth, elevation, np.zeros(3), np.zeros(2), 0.0, float(corners[:, 2].min()))
+    seen = corners @ view.axes
+    middle = view.axes @ (seen.min(axis=0) + seen.max(axis=0)) / 2
+    radius = float(np.linalg.norm(corners - middle, axis=1).max())
+    return replace(view, center=middle, size=np.ptp(seen[:, :2], axis=0), radius=radius)
+
+
+def _drawn_points(description: RobotDescription, recordings: Sequence[Recording]) -> tuple[Array, Array]:
+    """Corners of every shape (N, 3) over some frames, and origins of every link (frames, links, 3)."""
+    corners, origins = [], []
+    for recording in recordings:
+        for tick in np.unique(np.linspace(0, recording.ticks - 1, SIGHTED_FRAMES).astype(int)):
+            names = (*recording.joint_names, *recording.elastic_names)
+            measured = np.concatenate((recording.position[tick], recording.deflection[tick]))
+            values = np.nan_to_num(within_reason(measured))
+            transforms = link_transforms(description, dict(zip(names, values.tolist(), strict=True)))
+            origins.append([transform[:3, 3] for transform in transforms.values()])
+            corners += [transform[:3, 3] for transform in transforms.values()]
+            for link in description.links.values():
+                for shape in link.shapes:
+                    pose = transforms[link.name] @ shape.transform_shape_to_link
+                    corners += list(_box_corners(shape.kind, shape.size) @ pose[:3, :3].T + pose[:3, 3])
+    return np.array(corners), np.array(origins)
+
+
+def _box_corners(kind: str, size: tuple[float, ...]) -> Array:
+    """Corners (8, 3) of the box around a shape."""
+    half = {
+        "box": lambda: (size[0] / 2, size[1] / 2, size[2] / 2),
+        "cylinder": lambda: (size[0], size[0], size[1] / 2),
+        "sphere": lambda: (size[0], size[0], size[0]),
+    }[kind]()
+    signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 8).T
+    corners: Array = signs * np.array(half)
+    return corners
+
+
+def _rounded(array: Array) -> list[float]:
+    return [round(float(value), 7) + 0.0 for value in np.ravel(array)]

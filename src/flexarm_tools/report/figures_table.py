@@ -1,0 +1,99 @@
+"""Figures as the report shows them: a table with goals, and a badge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from flexarm_tools.metrics.figures import Figure
+from flexarm_tools.report.svg_plot import engineering, superscript
+
+UNFOLDED = 8  # figures without a goal that are shown at once
+
+
+def verdict(figures: Sequence[Figure], unexpected: int = 0) -> str:
+    """How many goals hold, as a badge, and of how many things that happened they are void; else nothing."""
+    if unexpected:
+        things = "1 thing was" if unexpected == 1 else f"{unexpected} things were"
+        return f'<span class="verdict bad">void: {things} not expected</span>'
+    goals = [figure for figure in figures if _judged(figure)]
+    failed = sum(not figure.holds for figure in goals)
+    if not goals:
+        return ""
+    if failed:
+        word = "fails" if failed == 1 else "fail"
+        return f'<span class="verdict bad">{failed} of {len(goals)} goals {word}</span>'
+    text = "the goal holds" if len(goals) == 1 else f"all {len(goals)} goals hold"
+    return f'<span class="verdict good">{text}</span>'
+
+
+def figures_section(figures: Sequence[Figure]) -> list[str]:
+    """Heading and table of figures; nothing where there are none."""
+    return ['<h2 id="figures">Figures</h2>', figures_table(figures)] if figures else []
+
+
+def figures_table(figures: Sequence[Figure]) -> str:
+    """Figures with their goals and whether they hold, then those without a goal: folded where they are many."""
+    if not figures:
+        return ""
+    goals = [figure for figure in figures if _judged(figure)]
+    others = [figure for figure in figures if not _judged(figure)]
+    if not goals or len(others) <= UNFOLDED:
+        return f'<div class="card figures">{_table((*goals, *others))}</div>'
+    folded = f"<summary>{len(others)} more figures, measured without a goal</summary>{_table(others)}"
+    return f'<div class="card figures">{_table(goals)}<details class="more">{folded}</details></div>'
+
+
+def _judged(figure: Figure) -> bool:
+    return figure.goal is not None or not figure.holds
+
+
+def _table(figures: Sequence[Figure]) -> str:
+    rows = []
+    for figure in figures:
+        mark = '<span class="none">measured</span>'
+        if _judged(figure):
+            word, kind = ("holds", "good") if figure.holds else ("fails", "bad")
+            mark = f'<span class="mark {kind}">{word}</span>'
+        what = f'<span class="name">{escape(figure.name)}</span><span class="meaning">{_inline(figure.meaning)}</span>'
+        rows.append(
+            f'<tr><td class="what">{what}</td><td class="value">{_value(figure)}</td>'
+            f'<td class="goal">{_goal(figure)}</td><td class="holds">{mark}</td></tr>'
+        )
+    head = "<thead><tr><th>Figure</th><th>Measured</th><th>Goal</th><th></th></tr></thead>"
+    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+
+
+def _value(figure: Figure) -> str:
+    if not np.isfinite(figure.value):
+        return "not measured"
+    bound = f"{figure.bound.replace('_', ' ')} " if figure.bound else ""
+    note = ' <span class="none">not settled</span>' if figure.details.get("settled") is False else ""
+    return f"{bound}{format_number(figure.value, figure.unit)}{note}"
+
+
+def _goal(figure: Figure) -> str:
+    if figure.goal is None:
+        return ""
+    sign = {"<=": "≤", ">=": "≥", "==": "=", "<": "&lt;", ">": "&gt;"}[figure.goal.comparison]
+    return f"{sign} {format_number(figure.goal.bound, figure.unit)}"
+
+
+def format_number(value: float, unit: str) -> str:
+    """Three digits with an SI prefix, or a power of ten where there is no unit: ``4.29 µm``, ``9.25·10⁻⁵``."""
+    factor, shown = engineering(abs(value), unit)
+    scaled = value * factor
+    digits = f"{scaled:.2e}" if unit == "1" and 0.0 < abs(scaled) < 0.01 else f"{scaled:.3g}"
+    if "e" in digits:
+        mantissa, exponent = digits.split("e")
+        power = f"10{superscript(int(exponent))}"
+        digits = power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
+    return f"{digits.replace('-', '−')} {escape(shown)}".strip()
+
+
+def _inline(text: str) -> str:
+    """Text with `code` in backquotes."""
+    parts = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -1,0 +1,94 @@
+"""Plots of slow motion against joint friction: of one run, and of several over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexarm_tools.metrics.friction import reference_moves, reference_speed, stick_slips
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.overlay_plots import linear_and_logarithmic, overlay
+from flexarm_tools.report.time_plots import Marker, Plot, known_curves, time_plot
+
+
+def rubs(recording: Recording) -> bool:
+    """Whether a run is one of joints that rub and have positions to follow."""
+    return bool(np.isfinite(recording.true_friction).any() and recording.has_desired.any())
+
+
+def run_friction_plots(
+    recording: Recording, unit: str, effort: str, markers: Sequence[Marker]
+) -> tuple[Plot | None, ...]:
+    """Errors of the joints, their friction and the torque loop of one run; None for what it does not have.
+
+    Args:
+        recording: of the run.
+        unit: of joint positions.
+        effort: unit of joint efforts.
+        markers: of the run.
+    """
+    joints, time = recording.joint_names, recording.time
+    true, estimate = (
+        dict(zip(joints, values.T, strict=True)) for values in (recording.true_friction, recording.estimated_friction)
+    )
+    title = "Joint friction (dashed: estimated)" if known_curves(estimate) else "Joint friction"
+    loop = {"of the correction that acts": recording.correction_weight, "wrench usable": recording.estimate_valid}
+    forces = dict(zip("xyz", recording.residual_wrench[:, :3].T, strict=True))
+    error = dict(zip(joints, (recording.desired_position - recording.position).T, strict=True))
+    return (
+        time_plot("Joint errors", time, error, unit, markers) if rubs(recording) else None,
+        time_plot(title, time, true, effort, markers, estimate),
+        time_plot("Torque loop, share", time, loop, "1", markers),
+        time_plot("Force on the base that the model does not explain", time, forces, "N", markers),
+    )
+
+
+def friction_comparison(names: Sequence[str], recordings: Sequence[Recording], colors: Sequence[int]) -> list[Plot]:
+    """Errors of all joints together, then one joint closely: way, velocity, motor effort, friction.
+
+    Args:
+        names: of the runs.
+        recordings: of the runs, of one robot, with friction and desired positions.
+        colors: number of each run's colour, from 0.
+    """
+    joint = _slow_joint(recordings)
+    name, unit = recordings[0].joint_names[joint], recordings[0].joint_units[joint]
+    force = {"rad": "N*m", "m": "N"}[unit]
+    errors = [np.max(np.abs(r.desired_position - r.position), axis=1) for r in recordings]
+    ways = [r.position[:, joint] - r.position[0, joint] for r in recordings]
+    wanted = [r.desired_position[:, joint] - r.position[0, joint] for r in recordings]
+    rates = [r.velocity[:, joint] for r in recordings]
+    wanted_rates = [reference_speed(r)[:, joint] for r in recordings]
+    shown = _motion(recordings, joint)
+    common = " or ".join(dict.fromkeys(recordings[0].joint_units))
+    plots = linear_and_logarithmic("Joint error", common, names, recordings, colors, errors, errors)
+    for title, label, of, curves, dashed in (
+        (f"Slow motion of {name} (dashed: desired)", "way", unit, ways, wanted),
+        (f"Velocity of {name} (dashed: desired)", "velocity", f"{unit}/s", rates, wanted_rates),
+        (f"Motor effort of {name}", "effort", force, [r.effort[:, joint] for r in recordings], []),
+        (
+            f"Friction of {name} (dashed: estimated)",
+            "friction",
+            force,
+            [r.true_friction[:, joint] for r in recordings],
+            [r.estimated_friction[:, joint] for r in recordings],
+        ),
+    ):
+        plots.append(overlay(title, label, of, names, recordings, colors, curves, dashed, shown))
+    return plots
+
+
+def _motion(recordings: Sequence[Recording], joint: int) -> tuple[float, float]:
+    """From the first to the last motion of a joint's references: what comes after takes the room [s]."""
+    times: list[float] = []
+    for recording in recordings:
+        moves = np.flatnonzero(reference_moves(recording)[:, joint])
+        times += recording.time[moves[[0, -1]]].tolist() if moves.size else []
+    return (min(times), max(times)) if times else (float(recordings[0].time[0]), float(recordings[0].time[-1]))
+
+
+def _slow_joint(recordings: Sequence[Recording]) -> int:
+    """The joint to look at closely: of all runs together the one that sticks most, of equal ones the first."""
+    counts = [stick_slips(recording, np.ones(recording.ticks, dtype=bool)) for recording in recordings]
+    return int(np.argmax(np.sum(counts, axis=0)))

@@ -1,0 +1,100 @@
+"""Runs drawn over each other: what comparisons are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexarm_core.types import Array
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.svg_plot import SERIES, SvgPlot, axis_scale, series_color, within_reason
+from flexarm_tools.report.time_plots import TIME, Plot
+
+
+def linear_and_logarithmic(
+    title: str,
+    unit: str,
+    names: Sequence[str],
+    recordings: Sequence[Recording],
+    colors: Sequence[int],
+    curves: Sequence[Array],
+    sizes: Sequence[Array],
+    decades: float = 7.0,
+) -> list[Plot]:
+    """One curve a run, and their sizes over a logarithmic ordinate.
+
+    Args:
+        title: heading.
+        unit: of all curves.
+        names: of the runs.
+        recordings: of the runs.
+        colors: number of each run's colour, from 0.
+        curves: (T,) one a run.
+        sizes: (T,) their sizes.
+        decades: most that the logarithmic ordinate spans.
+    """
+    label = title.lower() if curves is sizes else f"size of the {title.lower()}"
+    logarithmic = SvgPlot(TIME, f"{label} [{unit}]", 4.8, 2.5)
+    for i in _largest_first(curves):
+        logarithmic.line(recordings[i].time, np.where(sizes[i] > 0.0, sizes[i], np.nan), series_color(colors[i]))
+    logarithmic.logarithmic(list(sizes), decades=decades)
+    _limit(logarithmic, recordings)
+    text = f"{label.capitalize()} of {', '.join(names)}, logarithmic"
+    return [
+        overlay(title, title.lower(), unit, names, recordings, colors, curves),
+        Plot("The same, logarithmic", logarithmic.svg(text), _legend(names, colors)),
+    ]
+
+
+def overlay(
+    title: str,
+    label: str,
+    unit: str,
+    names: Sequence[str],
+    recordings: Sequence[Recording],
+    colors: Sequence[int],
+    curves: Sequence[Array],
+    dashed: Sequence[Array] = (),
+    shown: tuple[float, float] | None = None,
+) -> Plot:
+    """One curve a run.
+
+    Args:
+        title: heading.
+        label: of the ordinate.
+        unit: of all curves.
+        names: of the runs.
+        recordings: of the runs.
+        colors: number of each run's colour, from 0.
+        curves: (T,) one a run.
+        dashed: second curves, one a run, in the same colours; empty: none.
+        shown: from when to when [s]; None: all.
+    """
+    curves, dashed = [within_reason(curve) for curve in curves], [within_reason(curve) for curve in dashed]
+    peak = max((float(np.nanmax(np.abs(curve), initial=0.0)) for curve in (*curves, *dashed)), default=0.0)
+    factor, prefixed = axis_scale(peak, unit)
+    plot = SvgPlot(TIME, f"{label} [{prefixed}]", 4.8, 2.5)
+    for i in _largest_first(curves):
+        plot.line(recordings[i].time, factor * curves[i], series_color(colors[i]))
+    for i, curve in enumerate(dashed):
+        plot.line(recordings[i].time, factor * curve, series_color(colors[i]), 1.2, dashed=True)
+    if shown is None:
+        _limit(plot, recordings)
+    else:
+        plot.axes.set_xlim(*shown)
+    return Plot(title, plot.svg(f"{title} of {', '.join(names)} over time"), _legend(names, colors))
+
+
+def _largest_first(curves: Sequence[Array]) -> list[int]:
+    """The largest first, so that it hides nothing."""
+    return sorted(range(len(curves)), key=lambda i: -float(np.nanmax(np.abs(within_reason(curves[i])), initial=0.0)))
+
+
+def _limit(plot: SvgPlot, recordings: Sequence[Recording]) -> None:
+    begin, end = (min(float(r.time[0]) for r in recordings), max(float(r.time[-1]) for r in recordings))
+    plot.axes.set_xlim(begin, end)
+
+
+def _legend(names: Sequence[str], colors: Sequence[int]) -> tuple[tuple[int, str, bool], ...]:
+    return tuple((color % SERIES + 1, name, False) for name, color in zip(names, colors, strict=True))

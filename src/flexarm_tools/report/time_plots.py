@@ -1,0 +1,114 @@
+"""Curves of a run over time: what most of its plots are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.types import Array
+from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.svg_plot import SERIES, SvgPlot, axis_scale, series_color, within_reason
+
+TIME = "time [s]"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Something a run's plots are marked with.
+
+    Attributes:
+        number: shown in the plots.
+        begin: [s].
+        end: [s], equal to ``begin`` for an instant.
+        text: shown once, below them.
+    """
+
+    number: int
+    begin: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot ready for the page.
+
+    Attributes:
+        title: heading.
+        svg: the plot.
+        legend: colour number (from 1), label and whether dashed, of each curve.
+    """
+
+    title: str
+    svg: str
+    legend: tuple[tuple[int, str, bool], ...] = ()
+
+
+def time_plot(
+    title: str,
+    time: Array,
+    curves: dict[str, Array],
+    unit: str,
+    markers: Sequence[Marker],
+    dashed: dict[str, Array] | None = None,
+) -> Plot | None:
+    """Curves over time; None where nothing is known, or all is zero.
+
+    Args:
+        title: heading.
+        time: (T,) [s].
+        curves: (T,) by name.
+        unit: of all of them.
+        markers: of the run.
+        dashed: second curves under the same names, in the same colours.
+    """
+    second = known_curves(dashed or {})
+    known = known_curves(curves)
+    peak = max((float(np.nanmax(np.abs(curve))) for curve in (*known.values(), *second.values())), default=0.0)
+    if peak == 0.0:
+        return None
+    factor, shown = axis_scale(peak, unit)
+    plot = SvgPlot(TIME, f"[{shown}]" if shown else "")
+    legend = []
+    for index, name in enumerate(curves):
+        if name in known:
+            plot.line(time, factor * known[name], series_color(index))
+            legend.append((index % SERIES + 1, name, False))
+        if name in second:
+            plot.line(time, factor * second[name], series_color(index), 1.2, dashed=True)
+    plot.axes.set_xlim(float(time[0]), float(time[-1]))
+    mark(plot, markers)
+    return Plot(title, plot.svg(f"{title} over time"), tuple(legend))
+
+
+def known_curves(curves: dict[str, Array]) -> dict[str, Array]:
+    """Those of which something can be drawn, without what cannot."""
+    drawn = {name: within_reason(curve) for name, curve in curves.items()}
+    return {name: curve for name, curve in drawn.items() if np.isfinite(curve).any()}
+
+
+def logarithmic_plot(
+    title: str, label: str, words: str, recording: Recording, curves: dict[str, Array], markers: Sequence[Marker]
+) -> Plot | None:
+    """Positive curves over time, logarithmic; None where nothing is known."""
+    curves = {name: curve for name, curve in curves.items() if (np.isfinite(curve) & (curve > 0.0)).any()}
+    if not curves:
+        return None
+    plot = SvgPlot(TIME, label)
+    for index, curve in enumerate(curves.values()):
+        plot.line(recording.time, np.where(curve > 0.0, curve, np.nan), series_color(index))
+    plot.logarithmic(curves.values())
+    mark(plot, markers)
+    legend = tuple((index + 1, name, False) for index, name in enumerate(curves))
+    return Plot(title, plot.svg(f"{words} over time, logarithmic"), legend)
+
+
+def mark(plot: SvgPlot, markers: Sequence[Marker]) -> None:
+    """Show in a plot when the run's pushes and events were."""
+    for marker in markers:
+        if marker.end > marker.begin:
+            plot.span(marker.begin, marker.end, str(marker.number))
+        else:
+            plot.instant(marker.begin, str(marker.number))

@@ -1,0 +1,1 @@
+"""A scenario as running nodes, from its file to its report."""

@@ -1,0 +1,333 @@
+"""Composition: every node of a run with all its parameters and remappings, ready to be started by whoever starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.text_file import read_text
+from flexarm_core.yaml_bounds import MOST_BYTES, excess
+from flexarm_nodes.docs.parameters import TABLES
+from flexarm_nodes.flexible_dynamics.parameters import CHECKED
+from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
+from flexarm_tools.wiring.chain import chained
+from flexarm_tools.wiring.scenario import wired_nodes
+from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, STAGES, node_ports, ros2_control_ports
+from flexarm_tools.wiring.wiring import check_wiring
+
+LOCKSTEP_WAIT = 8.0  # [s] wall time that a node waits for a sensor: longer than a lost message takes to be sent again
+VIBRATION = "rns_vibration_controller"
+BENDING, ESTIMATOR = "flexible_dynamics_controller", "flexible_dynamics_estimator"
+TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller", "path_follower")  # give tool references
+WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What is to be started.
+
+    Attributes:
+        nodes: in the order in which they answer a sample, the plant first where there is one; brought up from the last
+            to the first, so that whoever listens is ready before whoever speaks.
+        command_mode: ``effort``, ``velocity`` or ``position``, as the gate commands it.
+    """
+
+    nodes: tuple[NodeSpec, ...]
+    command_mode: str
+
+
+def compose_simulation(scenario: Scenario) -> Composition:
+    """The simulated plant and the nodes of a scenario, chained.
+
+    Args:
+        scenario: what is to run.
+
+    Raises:
+        ConfigError: the nodes cannot lead the arm; the message names every fault.
+    """
+    lockstep = scenario.mode == "lockstep"
+    plant = NodeSpec("flexarm", PLANT, PLANT, _plant_parameters(scenario) | scenario.plant, {})
+    nodes = (_complete(node, scenario, True, lockstep) for node in wired_nodes(scenario))
+    return Composition((plant, *nodes), command_mode(scenario))
+
+
+def compose_stages(scenario: Scenario, use_sim_time: bool) -> Composition:
+    """The nodes of a scenario before an arm under ros2_control, chained; what is said of the plant is left out.
+
+    Args:
+        scenario: robot, gravity, rate and nodes.
+        use_sim_time: whether time comes from ``/clock``.
+
+    Raises:
+        ConfigError: the nodes cannot lead the arm; the message names every fault.
+    """
+    robot, mode = scenario.robot, command_mode(scenario)
+    around = {"ros2_control": ros2_control_ports(robot.description, mode)}
+    nodes = chained(scenario.nodes, robot.description, robot.tool_frame)
+    faults = check_wiring(nodes, robot.description, robot.tool_frame, around=around)
+    if faults:
+        raise ConfigError("the stages cannot lead the arm:" + "".join(f"\n  {fault}" for fault in faults))
+    return Composition(tuple(_complete(node, scenario, use_sim_time, False) for node in nodes), mode)
+
+
+def select_stages(scenario: Scenario, names: Sequence[str]) -> Scenario:
+    """The same scenario with some of its nodes, in the order of the names.
+
+    Events of nodes that are left out are left out too.
+
+    Raises:
+        ConfigError: a name is not one of the scenario's nodes, or is given twice.
+    """
+    nodes = {node.name: node for node in scenario.nodes}
+    for name in names:
+        if name not in nodes:
+            raise ConfigError(f"stage '{name}' is not in {scenario.path.name}; its nodes: {', '.join(nodes)}")
+    if len(set(names)) != len(names):
+        raise ConfigError(f"a stage is given twice: {', '.join(names)}")
+    events = tuple(event for event in scenario.events if event.node in (*names, PLANT))
+    return replace(scenario, nodes=tuple(nodes[name] for name in names), events=events)
+
+
+def in_one_process(scenario: Scenario) -> Scenario:
+    """The same scenario with all its stages in one node, ``control_loop``; nodes that are no stages stay beside it.
+
+    Parameters and events of a stage become those of the node, under the stage's name. The longest ``sensor_wait`` of a
+    stage is that of the node.
+
+    Raises:
+        ConfigError: two stages of one executable, or an event that is for a whole node.
+    """
+    stages = [node for node in scenario.nodes if node.package == "flexarm" and node.executable in STAGES]
+    by_name = {node.name: node.executable for node in stages}
+    executables = list(by_name.values())
+    if len(set(executables)) != len(executables):
+        raise ConfigError(f"one process holds a stage once; the scenario has {', '.join(executables)}")
+    parameters: dict[str, Any] = {"stages": executables}
+    waits = [node.parameters["sensor_wait"] for node in stages if "sensor_wait" in node.parameters]
+    parameters |= {"sensor_wait": max(waits)} if waits else {}
+    for node in stages:
+        parameters |= {f"{node.executable}.{key}": value for key, value in node.parameters.items()}
+    remappings = _of_one_process(stages, parameters, scenario)
+    one = NodeSpec("flexarm", CONTROL_LOOP, CONTROL_LOOP, parameters, remappings)
+    events = []
+    for event in scenario.events:
+        if event.node not in by_name:
+            events.append(event)
+            continue
+        if event.transition or event.kill:
+            raise ConfigError(f"the event at {event.at:g} s ends stage '{event.node}' alone: it needs its own process")
+        changed = {f"{by_name[event.node]}.{key}": value for key, value in event.parameters.items()}
+        events.append(replace(event, node=CONTROL_LOOP, parameters=changed))
+    others = [node for node in scenario.nodes if node not in stages]
+    return replace(scenario, nodes=(one, *others), events=tuple(events))
+
+
+def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:
+    """Nodes of the suite by the names of their executables, with default parameters.
+
+    Args:
+        names: in the order in which they answer a sample.
+
+    Raises:
+        ConfigError: no such executable, or one is given twice.
+    """
+    for name in names:
+        if name not in STAGES:
+            raise ConfigError(f"there is no stage '{name}'; stages: {', '.join(STAGES)}")
+    if len(set(names)) != len(names):
+        raise ConfigError(f"a stage is given twice: {', '.join(names)}")
+    return tuple(NodeSpec("flexarm", name, name, {}, {}) for name in names)
+
+
+def read_parameter_file(path: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Parameters of nodes from a ROS 2 parameter file; those under ``/**`` are everybody's.
+
+    Args:
+        path: the file.
+        names: of the nodes.
+
+    Returns:
+        By node; nested parameters with dots.
+
+    Raises:
+        ConfigError: no such file, or no parameter file.
+    """
+    text = read_text(path, "parameter file", MOST_BYTES)
+    if too_much := excess(text):
+        raise ConfigError(f"parameter file '{path}' {too_much}")
+    try:
+        content = yaml.safe_load(text) or {}
+        found: dict[str, dict[str, Any]] = {}
+        for name in names:
+            found[name] = {}
+            for key in ("/**", name, f"/{name}"):
+                found[name] |= _with_dots((content.get(key) or {}).get("ros__parameters") or {})
+    except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"'{path}' is not a ROS 2 parameter file (NODE: {{ros__parameters: ...}}): {error}"
+        ) from error
+    return found
+
+
+def write_parameter_file(node: NodeSpec, folder: Path) -> Path:
+    """Write a node's parameters to ``folder/NAME.yaml`` and return the path."""
+    plain = {key: plain_value(value) for key, value in node.parameters.items()}
+    path = folder / f"{node.name}.yaml"
+    path.write_text(yaml.safe_dump({node.name: {"ros__parameters": plain}}, width=1000), encoding="utf-8")
+    return path
+
+
+def plain_value(value: Any) -> Any:
+    """Parameter value for a parameter file: rcl takes no sequence of both whole and other numbers."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    return [float(item) for item in value] if any(isinstance(item, float) for item in value) else list(value)
+
+
+def command_mode(scenario: Scenario) -> str:
+    """Mode in which the gate of a scenario commands: ``effort``, ``velocity`` or ``position``."""
+    default = next(row.default for row in TABLES[GATE] if row.name == "command_mode")
+    gates = [node for node in scenario.nodes if node.executable == GATE]
+    return str(gates[0].parameters.get("command_mode", default)) if gates else str(default)
+
+
+def _of_one_process(stages: Sequence[NodeSpec], parameters: Mapping[str, Any], scenario: Scenario) -> dict[str, str]:
+    """Remappings of stages in one process; those of references from stage to stage have no meaning there."""
+    robot, found = scenario.robot, {}
+    whole = node_ports(CONTROL_LOOP, parameters, robot.description, robot.tool_frame)
+    assert whole is not None  # the table holds it
+    read, written = ({port.topic for port in ports} for ports in (whole.inputs, whole.outputs))
+    for node in stages:
+        own = node_ports(node.executable, node.parameters, robot.description, robot.tool_frame)
+        given = {output.topic for output in own.outputs} if own is not None else set()
+        for old, new in node.remappings.items():
+            inner = f"{node.executable}/{old}"
+            if inner in written:
+                found[inner] = new
+            elif old in read or (old in given and old in written):
+                found[old] = new
+    return found
+
+
+def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: bool) -> NodeSpec:
+    """A node with what every node is told beside its own parameters, which count."""
+    told = _told_everybody(scenario)
+    if node.executable in WATCHFUL:
+        told |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
+    if node.executable == VIBRATION:
+        told |= _told_vibration(scenario)
+    if node.executable == BENDING:
+        told |= _told_bending(scenario)
+    waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in TABLES.get(node.executable, ()))
+    if lockstep and waits:
+        told["sensor_wait"] = LOCKSTEP_WAIT  # the plant waits in any case
+    if node.executable == CONTROL_LOOP:  # the gate in it
+        told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
+        told |= {f"{VIBRATION}.{name}": value for name, value in _told_vibration(scenario).items()}
+        told |= {f"{BENDING}.{name}": value for name, value in _told_bending(scenario).items()}
+    told |= _timing(node, scenario, lockstep)
+    return replace(node, parameters=told | node.parameters)
+
+
+def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any]:
+    """Rate and delay of a run for every stage that has such a parameter: gains are checked for what really runs.
+
+    Outside lockstep a command acts one period after its sample; an arm that bends does not bear that unless it is told.
+
+    Raises:
+        ConfigError: a stage is given another rate, or a shorter delay, than those of the run.
+    """
+    one, delay = node.executable == CONTROL_LOOP, _sensor_delay(scenario)
+    own: Mapping[str, Any] = node.parameters
+    stages = [str(name) for name in own.get("stages", ())] if one else [node.executable]
+    told: dict[str, Any] = {}
+    for stage in stages:
+        has = {row.name for row in TABLES.get(stage, ())}
+        period = 1.0 / scenario.rate if stage == BENDING and not lockstep else 0.0
+        for name, value in (("rate", scenario.rate), ("delay", delay + period)):
+            key = f"{stage}.{name}" if one else name
+            given = own.get(key, value)
+            if name not in has:
+                continue
+            if name == "rate" and float(given) != value:
+                raise ConfigError(
+                    f"{stage}.rate is {given:g} Hz, but the run's rate is {value:g} Hz: leave it out there"
+                )
+            if name == "delay" and float(given) < value:
+                raise ConfigError(
+                    f"{stage}.delay is {given:g} s, but commands of this run are {value:g} s late: leave it out"
+                )
+            told[key] = value
+    return told
+
+
+def _sensor_delay(scenario: Scenario) -> float:
+    """By how much the plant's joint states come late [s]; 0 where there is no such plant."""
+    signals = ("joint_position", "joint_velocity", "deflection", "deflection_rate")
+    delays = [scenario.plant.get(f"sensors.{signal}.delay", 0.0) for signal in signals]
+    return max(float(delay) for delay in delays if isinstance(delay, (int, float)))
+
+
+def _told_vibration(scenario: Scenario) -> dict[str, Any]:
+    """What the vibration controller needs to look at its gains when it is configured: start of arm and tool."""
+    told = _told_start(scenario)
+    leaders = [node for node in scenario.nodes if node.executable in TOOL_LEADERS]
+    if [node.executable for node in leaders] == ["reference_generator"]:
+        given = leaders[0].parameters
+        axes = given.get("axes")
+        if given.get("space", "tool") == "tool" and isinstance(axes, list):
+            told |= {"axes": axes, "frame": given.get("frame", "")}
+    return told
+
+
+def _told_bending(scenario: Scenario) -> dict[str, Any]:
+    """What the controller of an arm that bends looks at its gains with: where the arm starts, and the estimator."""
+    told = _told_start(scenario)
+    for node in scenario.nodes:
+        if node.executable in (ESTIMATOR, CONTROL_LOOP):
+            before = f"{ESTIMATOR}." if node.executable == CONTROL_LOOP else ""
+            given = {name: node.parameters.get(before + name) for name in CHECKED}
+            told |= {f"estimator.{name}": value for name, value in given.items() if value is not None}
+    return told
+
+
+def _told_start(scenario: Scenario) -> dict[str, Any]:
+    start = scenario.plant.get("initial_position")
+    return {"start_position": [float(value) for value in start]} if isinstance(start, list) else {}
+
+
+def _told_everybody(scenario: Scenario) -> dict[str, Any]:
+    robot = scenario.robot
+    return {
+        "robot_description": robot.description.text,
+        "tool_frame": robot.tool_frame,
+        "gravity": list(scenario.gravity),
+    }
+
+
+def _plant_parameters(scenario: Scenario) -> dict[str, Any]:
+    parameters = _told_everybody(scenario) | {"rate": scenario.rate, "lockstep": scenario.mode == "lockstep"}
+    if scenario.plant_robot is not None:
+        parameters["plant_description"] = scenario.plant_robot.description.text
+    if scenario.pushes:
+        parameters |= {
+            "pushes.links": [push.link for push in scenario.pushes],
+            "pushes.starts": [push.start for push in scenario.pushes],
+            "pushes.durations": [push.duration for push in scenario.pushes],
+            "pushes.forces": [value for push in scenario.pushes for value in push.force],
+            "pushes.torques": [value for push in scenario.pushes for value in push.torque],
+            "pushes.shapes": [push.shape for push in scenario.pushes],
+        }
+    return parameters
+
+
+def _with_dots(parameters: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in parameters.items():
+        flat |= _with_dots(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}
+    return flat

@@ -1,0 +1,191 @@
+"""What a launch file was asked for, as a scenario: a scenario file, or a robot and stages by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.graph.packages import AmentPackages, Packages, resolve
+from flexarm_tools.run.composition import command_mode, in_one_process, read_parameter_file, select_stages, stage_nodes
+from flexarm_tools.scenario.expected import Expected
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import PLANT, RobotSpec, Scenario
+from flexarm_tools.wiring.table import STAGES
+
+ENDLESS = 1.0e9  # [s]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRequest:
+    """Arguments of a launch file.
+
+    Attributes:
+        scenario: scenario file; empty: the robot and the stages by name.
+        robot: with a scenario not looked at; else a robot of flexarm by name, a path or ``package://PACKAGE/PATH``.
+        robot_arguments: xacro arguments, ``NAME:=VALUE`` with spaces between; with a scenario added to its own.
+        tool_frame: link that is the tool; empty: ``tool0``, else the only tip link.
+        stages: names with spaces or commas between; empty: those of the scenario.
+        parameters_file: ROS 2 parameter file; empty: none.
+        rate: control rate [Hz]; empty or 0: the scenario's, or 500.
+        mode: ``lockstep`` or ``real_time``, empty = the scenario's, or real time.
+        gravity: three numbers with spaces between [m/s^2]; empty: the scenario's, or down with 9.81.
+    """
+
+    scenario: str = ""
+    robot: str = ""
+    robot_arguments: str = ""
+    tool_frame: str = ""
+    stages: str = ""
+    parameters_file: str = ""
+    rate: str = ""
+    mode: str = ""
+    gravity: str = ""
+
+
+def requested_scenario(request: LaunchRequest, packages: Packages | None = None) -> Scenario:
+    """The scenario that is asked for.
+
+    A parameter file counts before what a scenario file says.
+
+    Args:
+        request: what was asked for.
+        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+
+    Raises:
+        ConfigError: it contradicts itself, or a file is wrong; the message says what is valid.
+        RobotDescriptionError: the robot's file is wrong.
+    """
+    packages = packages or AmentPackages()
+    names = request.stages.replace(",", " ").split()
+    if request.scenario:
+        scenario = load_scenario(request.scenario, packages)
+        if names:
+            scenario = select_stages(scenario, names)
+        if request.robot_arguments or request.tool_frame:
+            scenario = replace(scenario, robot=requested_robot(request, packages))
+    else:
+        scenario = _by_name(request, names, packages)
+    if request.parameters_file:
+        scenario = _with_parameter_file(scenario, Path(request.parameters_file))
+    if not request.scenario:
+        scenario = replace(scenario, plant={"command_mode": command_mode(scenario)} | scenario.plant)
+    if rate := _rate(request.rate):
+        scenario = replace(scenario, rate=rate)
+    if request.gravity:
+        x, y, z = _three(request.gravity)
+        scenario = replace(scenario, gravity=(x, y, z))
+    scenario = replace(scenario, mode=request.mode or scenario.mode)
+    return in_one_process(scenario) if scenario.composed else scenario
+
+
+def requested_robot(request: LaunchRequest, packages: Packages | None = None) -> RobotSpec:
+    """The robot alone of what is asked for.
+
+    Raises:
+        ConfigError: a file is wrong, or there is no such robot.
+        RobotDescriptionError: the robot's file is wrong.
+    """
+    packages = packages or AmentPackages()
+    path, arguments, tool = request.robot, {}, request.tool_frame
+    if request.scenario:
+        robot = load_scenario(request.scenario, packages).robot
+        path, arguments, tool = str(robot.path), robot.arguments, tool or robot.tool_frame
+    return read_robot(robot_file(path, packages), arguments | xacro_arguments(request.robot_arguments), tool)
+
+
+def robot_file(robot: str, packages: Packages | None = None) -> Path:
+    """File of a robot of flexarm by name, of a path, or of ``package://PACKAGE/PATH``.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
+    packages = packages or AmentPackages()
+    share = packages.share("flexarm")
+    known = sorted(path.name.removesuffix(".urdf.xacro") for path in share.glob("urdf/*.urdf.xacro")) if share else []
+    if share is not None and robot in known:
+        return share / "urdf" / f"{robot}.urdf.xacro"
+    path, wrong = resolve(robot, Path.cwd(), packages)
+    if wrong or not robot:
+        hint = f"robots of flexarm: {', '.join(known)}; others by path or package://PACKAGE/PATH"
+        raise ConfigError(f"robot '{robot}': {wrong or 'no name'}; {hint}")
+    return path
+
+
+def xacro_arguments(text: str) -> dict[str, str]:
+    """``NAME:=VALUE NAME:=VALUE`` as a mapping.
+
+    Raises:
+        ConfigError: not of that form.
+    """
+    pairs = [word.partition(":=") for word in text.split()]
+    wrong = ["".join(pair) for pair in pairs if not pair[0] or not pair[1]]
+    if wrong:
+        raise ConfigError(f"robot_arguments: '{wrong[0]}' is not of the form NAME:=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def read_robot(path: Path, arguments: dict[str, str], tool_frame: str = "") -> RobotSpec:
+    """Robot of a URDF or xacro file.
+
+    Raises:
+        RobotDescriptionError: the file is wrong, or has no such tool.
+    """
+    description = parse_robot_description(load_robot_description(path, arguments))
+    return RobotSpec(path, arguments, description.tool_frame(tool_frame), description)
+
+
+def _by_name(request: LaunchRequest, names: Sequence[str], packages: Packages) -> Scenario:
+    if not names:
+        raise ConfigError(f"give a scenario file, or a robot and its stages in order; stages: {', '.join(STAGES)}")
+    robot = requested_robot(request, packages)
+    return Scenario(
+        path=robot.path,
+        source="",
+        title="",
+        description="",
+        robot=robot,
+        plant_robot=None,
+        gravity=(0.0, 0.0, -9.81),
+        mode="real_time",
+        composed=False,
+        rate=500.0,
+        duration=ENDLESS,
+        plant={},
+        nodes=stage_nodes(names),
+        pushes=(),
+        events=(),
+        expected=Expected(),
+        figures=(),
+    )
+
+
+def _with_parameter_file(scenario: Scenario, path: Path) -> Scenario:
+    found = read_parameter_file(path, (PLANT, *(node.name for node in scenario.nodes)))
+    nodes = tuple(replace(node, parameters=node.parameters | found[node.name]) for node in scenario.nodes)
+    plant = scenario.plant | found[PLANT]
+    return replace(scenario, nodes=nodes, plant=plant)
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text or 0.0)
+    except ValueError:
+        rate = -1.0
+    if not 0.0 <= rate < float("inf"):
+        raise ConfigError(f"rate: '{text}' is not a frequency [Hz]")
+    return rate
+
+
+def _three(text: str) -> list[float]:
+    try:
+        values = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        values = []
+    if len(values) != 3 or not all(map(math.isfinite, values)):
+        raise ConfigError(f"gravity: '{text}' is not three numbers [m/s^2], all finite")
+    return values

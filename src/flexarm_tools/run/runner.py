@@ -1,0 +1,355 @@
+"""Runner: starts the nodes of a scenario as separate processes, leads them through it and records it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from rclpy.context import Context
+from rclpy.experimental import EventsExecutor
+from rclpy.node import Node
+
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+from flexarm_tools.graph.graph import Graph, GraphError, running_nodes
+from flexarm_tools.process.end_request import EndRequest
+from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.recorder import TAKE_PERIOD, Outcome, Recorder
+from flexarm_tools.recording.recording import Recording, RunEvent
+from flexarm_tools.run.composition import compose_simulation, plain_value, write_parameter_file
+from flexarm_tools.run.stall_watch import Stall, StallWatch
+from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
+
+START_TIMEOUT = 600.0  # [s] a loaded machine starts five Python processes slowly
+ASLEEP_AT_START = 60.0  # [s] wall time for which a node that is waited for may do nothing
+MOST_RELEASES = 5  # states of a run that may go without an answer before it is given up
+QUIET_TIME = 0.3  # [s] wall time without a message after which none is expected
+DISCOVERY_TIMEOUT = 30.0  # [s] wall time in which the recorder and whoever it is to hear find each other
+ARRIVAL_TIMEOUT = 10.0  # [s] wall time: longer than the middleware takes to send a lost message again (3 s)
+SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
+
+
+class InterruptedRunError(FlexarmError):
+    """Somebody ended the run: Ctrl-C or SIGTERM."""
+
+
+class StalledRunError(FlexarmError):
+    """Nobody goes on."""
+
+
+class Runner:
+    """One run of one scenario."""
+
+    def __init__(
+        self, scenario: Scenario, folder: Path, progress: Progress, mcap: Path | None = None, only_times: bool = False
+    ) -> None:
+        """Prepare a run.
+
+        Args:
+            scenario: what to run.
+            folder: takes parameter files and logs.
+            progress: where it says how far it is.
+            mcap: file that takes every message of the graph; one of an earlier run is replaced. None: none is written.
+            only_times: of the run, only how soon commands come is recorded.
+        """
+        self._scenario, self._mode, self._mcap, self._only_times = scenario, scenario.mode, mcap, only_times
+        self._folder, self._progress = folder, progress
+        robot = scenario.true_robot
+        self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
+        self._processes: dict[str, NodeProcess] = {}
+        self._listener: NodeProcess | None = None
+        self._events: list[RunEvent] = []
+        self._deaths: list[str] = []
+        self._ended_early = ""
+        self._releases = 0
+        self._awaited: NodeProcess | None = None  # is to do something, and has since done nothing
+        self._awaited_work, self._awaited_since = 0.0, 0.0
+
+    def run(self) -> Recording:
+        """Run it, whatever happens end everything that was started, and return what was recorded.
+
+        Raises:
+            FlexarmError: it could not be run to its end; the message says why.
+        """
+        nodes = compose_simulation(self._scenario).nodes
+        self._folder.mkdir(parents=True, exist_ok=True)
+        _keep_dds_local()
+        os.environ["ROS_LOG_DIR"] = str(self._folder / "ros")
+        context = Context()
+        with EndRequest() as self._end, _alone_in_domain():
+            rclpy.init(context=context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
+            node = rclpy.create_node("flexarm_runner", context=context)
+            executor = EventsExecutor(context=context)
+            executor.add_node(node)
+            recorder: Recorder | None = None
+            try:
+                self._refuse_company(running_nodes(node, executor))
+                recorder = Recorder(node, self._model, self._mode == "real_time", self._only_times)
+                recorder.last_tick = self._scenario.ticks - 1
+                graph = Graph(node, executor, partial(self._check, recorder))
+                self._listen(graph, node)
+                self._start(nodes)
+                self._bring_up(graph, recorder)
+                self._watch = StallWatch(node, self._processes.values())
+                ticks = self._lead_to_the_end(graph, recorder)
+                self._wait_for_the_last_samples(graph, recorder, ticks)
+                return recorder.finish(self._outcome(ticks))
+            finally:
+                end_all(self._processes.values())
+                end_all([self._listener] if self._listener else [])  # last: it hears how the nodes end
+                executor.shutdown()
+                if recorder is not None:
+                    recorder.close()
+                node.destroy_node()
+                rclpy.try_shutdown(context=context)
+
+    def _refuse_company(self, names: set[str]) -> None:
+        company = names & {PLANT, *(spec.name for spec in self._scenario.nodes)}
+        if company:
+            raise ConfigError(f"node {', '.join(sorted(company))} already runs in {_other_domain()}")
+
+    # Start ------------------------------------------------------------------------------------------------------------
+
+    def _start(self, nodes: tuple[NodeSpec, ...]) -> None:
+        for node in nodes:
+            file = write_parameter_file(node, self._folder)
+            arguments = ["--ros-args", "--params-file", str(file), "-r", f"__node:={node.name}"]
+            for source, target in node.remappings.items():
+                arguments += ["-r", f"{source}:={target}"]
+            log = self._folder / f"{node.name}.log"
+            self._processes[node.name] = NodeProcess(node.name, node.package, node.executable, arguments, log)
+
+    def _listen(self, graph: Graph, node: Node) -> None:
+        """Start recording before anybody speaks."""
+        if self._mcap is None:
+            return
+        self._mcap.unlink(missing_ok=True)
+        arguments = ["record", "--out", str(self._mcap.absolute())]
+        self._listener = NodeProcess("mcap_recorder", "flexarm", "flexarm", arguments, self._folder / "mcap.log")
+        self._await(self._listener)
+        graph.spin_until(
+            lambda: any(name.startswith("flexarm_recorder") for name in node.get_node_names()),
+            START_TIMEOUT,
+            "start of the recorder",
+        )
+
+    def _bring_up(self, graph: Graph, recorder: Recorder) -> None:
+        for name, process in self._processes.items():
+            self._await(process)
+            graph.wait_for_node(name, START_TIMEOUT)
+        for transition in ("configure", "activate"):
+            for name, process in reversed(self._processes.items()):  # whoever listens is ready before whoever speaks
+                self._await(process)
+                try:
+                    graph.transition(name, transition, START_TIMEOUT)
+                except GraphError as error:
+                    raise ConfigError(f"{error}\n{process.last_words()}") from error
+        self._await(None)
+        known = {name for name, process in self._processes.items() if process.package == "flexarm"}
+        with contextlib.suppress(GraphError):  # then samples are missing, which are counted
+            graph.spin_until(lambda: recorder.knows(known), DISCOVERY_TIMEOUT, "discovery by the recorder")
+        settled = time.monotonic() + SETTLE_TIME
+        graph.spin_until(lambda: time.monotonic() > settled, 2 * SETTLE_TIME, "settling")
+        for process in self._processes.values():
+            process.note_shared_memory()
+
+    def _await(self, process: NodeProcess | None) -> None:
+        """A process is to do something: for how long it may do nothing begins anew."""
+        self._awaited, self._awaited_since = process, time.monotonic()
+
+    def _check(self, recorder: Recorder) -> None:
+        """What is looked at while anything is waited for."""
+        recorder.take(TAKE_PERIOD)
+        if self._end.made and not self._ended_early:
+            self._ended_early = f"interrupted by {self._end.made}"
+            raise InterruptedRunError(self._ended_early)
+        self._check_processes()
+        if self._awaited is not None:
+            (runs, work), now = self._awaited.work(), time.monotonic()
+            if runs or work != self._awaited_work:
+                self._awaited_work, self._awaited_since = work, now
+            elif now - self._awaited_since > ASLEEP_AT_START:
+                raise GraphError(f"node '{self._awaited.name}' has done nothing for {ASLEEP_AT_START:g} s")
+
+    def _check_processes(self) -> None:
+        for process in (*self._processes.values(), *([self._listener] if self._listener else [])):
+            if process.died and process.name not in self._deaths:
+                self._deaths.append(process.name)
+                process.clean_up()
+                raise NodeDiedError(
+                    f"node '{process.name}' died with exit code {process.exit_code}\n{process.last_words()}"
+                )
+
+    # Lead -------------------------------------------------------------------------------------------------------------
+
+    def _wait_for_the_last_samples(self, graph: Graph, recorder: Recorder, ticks: int) -> None:
+        """Wait until the truth is complete and nothing has come for a while: nodes may still speak of the last tick.
+
+        After a run that was broken off the plant runs on, and what belongs to its last tick is not worth a wait.
+        """
+        if self._ended_early:
+            return
+        count, quiet = -1, 0.0
+
+        def settled() -> bool:
+            nonlocal count, quiet
+            if (now := recorder.take()) != count:
+                count, quiet = now, time.monotonic() + QUIET_TIME
+            return recorder.complete(ticks) and time.monotonic() > quiet
+
+        with contextlib.suppress(
+            GraphError, InterruptedRunError, NodeDiedError
+        ):  # lost samples are counted by the recording
+            graph.spin_until(settled, ARRIVAL_TIMEOUT, "arrival of every sample")
+
+    def _lead_to_the_end(self, graph: Graph, recorder: Recorder) -> int:
+        """Run, or run as far as it goes; return the number of ticks that were run."""
+        try:
+            self._lead(graph, recorder)
+        except (NodeDiedError, GraphError, StalledRunError, InterruptedRunError) as error:
+            ticks = recorder.status.tick + 1 if recorder.status is not None else 0
+            if ticks < 2:
+                raise
+            self._ended_early, *last_words = str(error).splitlines()
+            self._progress.say(last_words)
+            self._events.append(RunEvent(ticks / self._scenario.rate, "runner", "error", self._ended_early))
+            return ticks
+        return self._scenario.ticks
+
+    def _lead(self, graph: Graph, recorder: Recorder) -> None:
+        """Run to the end, with the events on the way."""
+        scenario = self._scenario
+        if self._mode == "lockstep":
+            for event in scenario.events:
+                self._advance(graph, recorder, event.at)
+                self._apply(graph, event)
+            self._advance(graph, recorder, scenario.duration)
+        else:
+            graph.advance(PLANT, scenario.duration)
+            for event in scenario.events:
+                self._follow(graph, recorder, event.at)
+                self._apply(graph, event)
+            self._follow(graph, recorder, scenario.duration)
+
+    def _advance(self, graph: Graph, recorder: Recorder, until: float) -> None:
+        if until > 0.0:
+            graph.advance(PLANT, until)
+            self._follow(graph, recorder, until)
+
+    def _follow(self, graph: Graph, recorder: Recorder, until: float) -> None:
+        """Wait until the tick before ``until`` is done; give up where nobody goes on."""
+        last, seen = round(until * self._scenario.rate) - 1, -2
+        stale = recorder.status  # of before the plant was asked to go on: its end says nothing
+
+        def done() -> bool:
+            nonlocal seen
+            status = recorder.status
+            tick = status.tick if status is not None else -1
+            if tick != seen:
+                seen = tick
+                self._watch.moved()
+                self._progress.show((tick + 1) / self._scenario.rate, self._scenario.duration)
+            elif status not in (None, stale) and tick + 1 >= round(status.until * self._scenario.rate) < last + 1:
+                self._watch.moved()  # somebody else pauses the simulation
+            elif (stall := self._watch.look()) is not None:
+                self._help_out(graph, recorder, stall, (tick + 1) / self._scenario.rate)
+            return tick >= last
+
+        graph.spin_until(done, float("inf"), "end of the run")
+
+    def _help_out(self, graph: Graph, recorder: Recorder, stall: Stall, now: float) -> None:
+        """Let the plant go on where whoever should answer cannot; raise StalledRunError where that is no way out."""
+        said = f"no command answers the state at {now:g} s: {self._watch.reason}"
+        if stall is Stall.ABSENT and self._mode == "lockstep" and self._releases < MOST_RELEASES:
+            self._releases += 1
+            graph.go_on(PLANT)
+            self._events.append(RunEvent(now, "runner", "warn", f"{said}; the plant goes on without"))
+            self._watch.moved()
+            return
+        errors = "; ".join(f"{event.source}: {event.message}" for event in recorder.errors())
+        raise StalledRunError(f"the run stands still: {said}; {errors or 'no node reported an error'}")
+
+    def _apply(self, graph: Graph, event: EventSpec) -> None:
+        if event.parameters:
+            values = {key: plain_value(value) for key, value in event.parameters.items()}
+            graph.set_parameters(event.node, values)
+            said = ", ".join(f"{key} = {value}" for key, value in values.items())
+        elif event.transition:
+            graph.transition(event.node, event.transition)
+            said = event.transition
+        else:
+            self._processes[event.node].kill()
+            self._processes[event.node].clean_up()
+            said = "killed"
+        self._events.append(RunEvent(event.at, event.node, "info", said))
+
+    def _outcome(self, ticks: int) -> Outcome:
+        model = self._model
+        position = np.array(self._scenario.plant.get("initial_position", np.zeros(model.n)), dtype=float)
+        natural = float("nan")
+        if model.m:
+            state = ArmState(0, position, np.zeros(model.n), np.zeros(model.m), np.zeros(model.m))
+            natural = float(2.0 * np.pi / model.natural_frequencies(state)[0])
+        events, deaths = tuple(self._events), tuple(self._deaths)
+        return Outcome(ticks, 1.0 / self._scenario.rate, natural, events, deaths, self._ended_early)
+
+
+def run_scenario(
+    scenario: Scenario,
+    progress: Progress,
+    keep_logs: Path | None = None,
+    mcap: Path | None = None,
+    only_times: bool = False,
+) -> Recording:
+    """Run a scenario and return its recording.
+
+    Args:
+        scenario: what to run.
+        progress: where it says how far it is.
+        keep_logs: folder that gets parameter files and logs of the nodes; None: they are deleted after a good run.
+        mcap: file that takes every message of the graph; None: none is written.
+        only_times: in real time, nothing but how soon commands come, and what nodes report, is recorded.
+
+    Raises:
+        FlexarmError: the run did not come to its end.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="flexarm-"))
+    try:
+        return Runner(scenario, folder, progress, mcap, only_times).run()
+    finally:
+        if keep_logs is not None:
+            shutil.copytree(folder, keep_logs, dirs_exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_dds_local() -> None:
+    """Keep discovery on this machine unless the user says otherwise."""
+    if not any(name in os.environ for name in ("ROS_LOCALHOST_ONLY", "ROS_AUTOMATIC_DISCOVERY_RANGE")):
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+
+
+def _other_domain() -> str:
+    return f"ROS domain {os.environ.get('ROS_DOMAIN_ID', '0')}: end it, or set ROS_DOMAIN_ID to another number"
+
+
+@contextlib.contextmanager
+def _alone_in_domain() -> Iterator[None]:
+    """Refuse a second run on this machine in the same ROS domain: two plants would answer each other's nodes."""
+    path = Path(tempfile.gettempdir()) / f"flexarm-{os.getuid()}-domain-{os.environ.get('ROS_DOMAIN_ID', '0')}.lock"
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ConfigError(f"another flexarm run already runs in {_other_domain()}") from error
+        yield

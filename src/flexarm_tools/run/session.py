@@ -1,0 +1,126 @@
+"""What `flexarm run` and `flexarm demo` do: run a file, measure, write metrics.json and report.html."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_tools.graph.packages import AmentPackages
+from flexarm_tools.metrics.figures import Figure, compute_figures, write_figures
+from flexarm_tools.process.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.report.report import Run, write_run_report, write_study_report
+from flexarm_tools.run.composition import in_one_process
+from flexarm_tools.run.runner import InterruptedRunError, run_scenario
+from flexarm_tools.scenario.expected import first_words
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import Scenario
+from flexarm_tools.scenario.study import compute_study_figures, is_study, load_study
+
+DEMO_FILES = "config/*/demo_{}.yaml"
+
+
+def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> int:
+    """Run a scenario or study file and report on it.
+
+    Args:
+        path: the file.
+        mode: ``lockstep`` or ``real_time``, empty for the file's own.
+        report: folder for metrics.json, report.html, recordings and logs; None: ``flexarm_report/NAME``.
+        mcap: whether every topic of each run is recorded to ``recordings/NAME.mcap`` as well.
+
+    Returns:
+        Exit status.
+
+    Raises:
+        FlexarmError: the file is wrong, or a single run could not be run.
+    """
+    folder = report or Path("flexarm_report") / path.stem
+    if is_study(path):
+        return _run_study(path, mode, folder, mcap)
+    scenario = load_scenario(path)
+    run = _run(path.stem, scenario, mode, folder, mcap)
+    write_run_report(folder / "report.html", run)
+    return _conclude(folder, run.figures, {path.stem: run.unexpected})
+
+
+def demo_file(name: str) -> Path:
+    """Study file of a demo.
+
+    Raises:
+        ConfigError: no such demo; the message lists those there are.
+    """
+    found = sorted(_share().glob(DEMO_FILES.format(name))) if name.isidentifier() else []
+    if not found:
+        raise ConfigError(f"there is no demo '{name}'; demos: {', '.join(list_demos())}")
+    return found[0]
+
+
+def list_demos() -> list[str]:
+    """Names of all demos."""
+    return sorted(path.stem.removeprefix("demo_") for path in _share().glob(DEMO_FILES.format("*")))
+
+
+def _share() -> Path:
+    share = AmentPackages().share("flexarm")
+    if share is None:
+        raise ConfigError("package flexarm is not in the sourced environment: source its install/setup.bash")
+    return share
+
+
+def _run_study(path: Path, mode: str, folder: Path, mcap: bool) -> int:
+    study = load_study(path)
+    print(f"{study.title}: {len(study.scenarios)} runs", flush=True)
+    runs: list[Run] = []
+    unexpected: dict[str, tuple[str, ...]] = {}
+    for name, scenario in study.scenarios.items():
+        try:
+            runs.append(_run(name, scenario, mode, folder, mcap))
+            unexpected[name] = runs[-1].unexpected
+        except FlexarmError as error:  # the other runs are worth having; the figures of this one are missing and fail
+            print(f"  {name}: {error}", file=sys.stderr, flush=True)
+            unexpected[name] = (str(error).splitlines()[0],)
+            if not runs and isinstance(error, InterruptedRunError):
+                raise
+        if _interrupted(unexpected):
+            break
+    figures = compute_study_figures(study, {run.name: run.figures for run in runs})
+    write_study_report(folder / "report.html", study, runs, figures)
+    return _conclude(folder, figures, unexpected)
+
+
+def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool) -> Run:
+    scenario = replace(scenario, mode=mode or scenario.mode)
+    progress = Progress(scenario.title)
+    listened = folder / "recordings" / f"{name}.mcap" if mcap else None
+    started = in_one_process(scenario) if scenario.composed else scenario
+    recording = run_scenario(started, progress, folder / "logs" / name, listened)
+    progress.end(f"{recording.ticks} ticks")
+    for line in first_words(recording):
+        print(f"    {line}", flush=True)
+    recording.save(folder / "recordings" / f"{name}.npz")
+    return Run(name, scenario, recording, compute_figures(scenario.figures, recording))
+
+
+def _interrupted(unexpected: Mapping[str, Iterable[str]]) -> bool:
+    return any("interrupted by" in text for texts in unexpected.values() for text in texts)
+
+
+def _conclude(folder: Path, figures: tuple[Figure, ...], unexpected: Mapping[str, Iterable[str]]) -> int:
+    """Say what came out; a figure whose goal holds in a run that was not as it should be is void, not ok."""
+    texts = [f"{name}: {text}" for name, said in unexpected.items() for text in said]
+    holds = write_figures(folder / "metrics.json", figures, texts)
+    good = "void" if texts else "ok  "
+    width = max((len(figure.name) for figure in figures), default=0)
+    for figure in figures:
+        goal = f"  goal {figure.goal.text}" if figure.goal else ""
+        bound = {"at_least": ">= ", "at_most": "<= ", "": ""}[figure.bound]
+        mark = "FAIL" if not figure.holds else good if figure.goal else "    "
+        print(f"  {mark} {figure.name:<{width}}  {bound}{figure.value:.4g} {figure.unit}{goal}")
+    for text in texts:
+        print(f"  FAIL {text}")
+    print(f"  {folder / 'metrics.json'}\n  {folder / 'report.html'}", flush=True)
+    return EXIT_INTERRUPTED if _interrupted(unexpected) else 0 if holds and not texts else EXIT_FAILED

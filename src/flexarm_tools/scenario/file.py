@@ -1,0 +1,345 @@
+"""Reads scenario files: every problem is found at once and shown with file, line and key."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+
+from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.graph.packages import AmentPackages, Packages, resolve
+from flexarm_tools.metrics.all import METRICS, OPTIONS, MetricOptions, deflection_unit
+from flexarm_tools.metrics.figures import FigureSpec, Goal, parse_goal
+from flexarm_tools.scenario.base import lay_over_base
+from flexarm_tools.scenario.expected import Expected
+from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, PushSpec, RobotSpec, Scenario
+from flexarm_tools.yaml_file.document import Document, join, nearest, raise_problems
+from flexarm_tools.yaml_file.schema import (
+    EVENTS,
+    EXPECT,
+    FIGURES,
+    NODES,
+    PLANT_ROBOT,
+    PUSHES,
+    ROBOT,
+    SCENARIO,
+    Key,
+    Kind,
+    Table,
+)
+from flexarm_tools.yaml_file.section import Section, Vector
+
+STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ROS_NAME = re.compile(r"[~/]?[A-Za-z_][A-Za-z0-9_/]*")
+
+
+def load_scenario(path: str | Path, packages: Packages | None = None) -> Scenario:
+    """Read and check a scenario file.
+
+    Args:
+        path: the file.
+        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+
+    Raises:
+        ConfigError: with every problem found, each with file, line and key.
+    """
+    document = Document(Path(path), "scenario")
+    scenario = read_scenario(document, packages or AmentPackages())
+    raise_problems(document.problems, "scenario")
+    assert scenario is not None  # without a problem there is a scenario
+    return scenario
+
+
+def read_scenario(document: Document, packages: Packages) -> Scenario | None:
+    """Scenario of an open file; None where a problem was found, which the document then holds."""
+    lay_over_base(document, packages)
+    if document.root is None:
+        return None
+    root = Section(document, document.root, SCENARIO, "")
+    rate, duration = root.number("rate", 1000.0), root.number("duration")
+    if not _on_tick(duration, rate):
+        root.problem("duration", f"{duration:g} s is not a whole number of ticks of {1.0 / rate:g} s")
+    robot = _read_robot(root, packages)
+    plant_robot = _read_plant_robot(root, robot, packages)
+    nodes = _read_nodes(root, packages)
+    pushes = tuple(_read_push(section, duration, plant_robot or robot) for section in root.sections("pushes", PUSHES))
+    events = [_read_event(section, nodes, rate, duration) for section in root.sections("events", EVENTS)]
+    expected = _read_expected(root, nodes)
+    figures = [_read_figure(root, name, node, duration, robot) for name, node in root.named_nodes("figures").items()]
+    scenario_fields = {
+        "title": root.text("title"),
+        "description": root.text("description"),
+        "gravity": root.vector("gravity", STANDARD_GRAVITY),
+        "mode": root.text("mode", "lockstep"),
+        "composed": root.boolean("composed", False),
+        "plant": root.parameters("plant"),
+    }
+    if robot is None or document.problems:
+        return None
+    return Scenario(
+        path=document.path,
+        source=document.text,
+        robot=robot,
+        plant_robot=plant_robot,
+        rate=rate,
+        duration=duration,
+        nodes=nodes,
+        pushes=pushes,
+        events=tuple(sorted(events, key=lambda event: event.at)),
+        expected=expected,
+        figures=tuple(figure for figure in figures if figure is not None),
+        **scenario_fields,  # type: ignore[arg-type]
+    )
+
+
+def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
+    section = root.section("robot", ROBOT)
+    if section is None:
+        return None
+    arguments, wanted = section.text_mapping("arguments"), section.text("tool_frame")
+    path = _robot_file(section, packages)
+    description = _describe(section, path, arguments)
+    if path is None or description is None:
+        return None
+    try:
+        tool_frame = description.tool_frame(wanted)
+    except RobotDescriptionError as error:
+        section.problem("tool_frame", str(error))
+        return None
+    return RobotSpec(path, arguments, tool_frame, description)
+
+
+def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages) -> RobotSpec | None:
+    section = root.section("plant_robot", PLANT_ROBOT)
+    if section is None:
+        return None
+    arguments, path = section.text_mapping("arguments"), None
+    if "description" in section:
+        path = _robot_file(section, packages)
+    elif robot is not None:
+        path, arguments = robot.path, robot.arguments | arguments
+    description = _describe(section, path, arguments)
+    if robot is None or path is None or description is None:
+        return None
+    for kind in ("actuated", "elastic"):
+        told, true = _joints(robot.description, kind), _joints(description, kind)
+        if told != true:
+            section.problem("", f"its {kind} joints must be those of the robot, {told}; it has {true}")
+    if robot.tool_frame not in description.links:
+        section.problem("", f"the plant's robot has no link '{robot.tool_frame}', which is the robot's tool")
+    return RobotSpec(path, arguments, robot.tool_frame, description)
+
+
+def _robot_file(section: Section, packages: Packages) -> Path | None:
+    uri = section.text("description")
+    path, wrong = resolve(uri, section.document.path.parent, packages)
+    if uri and wrong:
+        section.problem("description", wrong)
+    return None if wrong or not uri else path
+
+
+def _describe(section: Section, path: Path | None, arguments: dict[str, str]) -> RobotDescription | None:
+    if path is None:
+        return None
+    try:
+        description = parse_robot_description(load_robot_description(path, arguments))
+        load_flexible_links(description)  # a modal data file that is wrong is said now, not after the run
+        return description
+    except RobotDescriptionError as error:
+        section.problem("description" if "description" in section else "", str(error))
+        return None
+
+
+def _joints(description: RobotDescription, kind: str) -> str:
+    """Actuated or elastic joints in words: ``base_x (prismatic)``."""
+    names = description.actuated if kind == "actuated" else [joint.name for joint in description.elastic]
+    return ", ".join(f"{name} ({description.joints[name].kind})" for name in names) or "none"
+
+
+def _read_nodes(root: Section, packages: Packages) -> tuple[NodeSpec, ...]:
+    nodes: list[NodeSpec] = []
+    taken = {PLANT}
+    for section in root.sections("nodes", NODES):
+        node = _read_node(section, packages)
+        if node.name and node.name in taken:
+            section.problem("name", f"node name '{node.name}' is taken: give this node another 'name'")
+        taken.add(node.name)
+        nodes.append(node)
+    if "nodes" in root and not nodes:
+        root.problem("nodes", "a run needs at least one node")
+    return tuple(nodes)
+
+
+def _read_node(section: Section, packages: Packages) -> NodeSpec:
+    package, _, executable = section.text("executable").rpartition("/")
+    package = package or "flexarm"
+    known = packages.executables(package)
+    if executable and known is not None and executable not in known:
+        message = f"package '{package}' has no executable '{executable}'; {nearest(executable, known)}"
+        section.problem("executable", message + f"executables: {', '.join(known) or 'none'}")
+    if executable == PLANT and package == "flexarm":
+        section.problem("executable", "the plant is always started: give its parameters under the key 'plant'")
+    name = section.text("name", executable)
+    if name and not _NAME.fullmatch(name):
+        section.problem("name", f"'{name}' is not a node name: letters, digits and _, not beginning with a digit")
+    remappings = section.text_mapping("remappings")
+    for source, target in remappings.items():
+        for text in (source, target):
+            if text and not _ROS_NAME.fullmatch(text):
+                section.problem("remappings", f"'{text}' is not a ROS name")
+    return NodeSpec(package, executable, name, section.parameters("parameters"), remappings)
+
+
+def _read_push(section: Section, duration: float, robot: RobotSpec | None) -> PushSpec:
+    push = PushSpec(
+        link=section.text("link"),
+        start=section.number("start"),
+        duration=section.number("duration"),
+        force=section.vector("force"),
+        torque=section.vector("torque"),
+        shape=section.text("shape", "rectangle"),
+    )
+    if robot and push.link and push.link not in robot.description.links:
+        links = robot.description.links
+        message = f"link '{push.link}' does not exist; {nearest(push.link, links)}links: {', '.join(links)}"
+        section.problem("link", message)
+    if push.start + push.duration > duration:
+        section.problem("start", f"the push ends at {push.start + push.duration:g} s, after the run ({duration:g} s)")
+    if not any((*push.force, *push.torque)):
+        section.problem("force", "a push needs a force or a torque that is not zero")
+    return push
+
+
+def _read_event(section: Section, nodes: tuple[NodeSpec, ...], rate: float, duration: float) -> EventSpec:
+    event = EventSpec(
+        at=section.number("at"),
+        node=section.text("node"),
+        parameters=section.parameters("set"),
+        transition=section.text("transition"),
+        kill=section.boolean("kill"),
+    )
+    names = [PLANT, *(node.name for node in nodes)]
+    if event.node and event.node not in names:
+        message = f"node '{event.node}' is not in this run; {nearest(event.node, names)}nodes: {', '.join(names)}"
+        section.problem("node", message)
+    if event.at >= duration:
+        section.problem("at", f"{event.at:g} s is not within the run of {duration:g} s")
+    elif not _on_tick(event.at, rate):
+        near = round(event.at * rate) / rate
+        section.problem("at", f"{event.at:g} s lies between two ticks of {1.0 / rate:g} s: take {near:g}")
+    actions = [name for name in ("set", "transition", "kill") if name in section]
+    if len(actions) != 1:
+        given = ", ".join(actions) or "none"
+        section.problem("", f"an event does exactly one of set, transition, kill; this one has: {given}")
+    elif actions == ["kill"] and not event.kill:
+        section.problem("kill", "expected true: an event that kills nothing has no meaning")
+    return event
+
+
+def _read_expected(root: Section, nodes: tuple[NodeSpec, ...]) -> Expected:
+    section = root.section("expect", EXPECT)
+    if section is None:
+        return Expected()
+    counts: dict[str, Goal] = {}
+    for key in EXPECT.keys:
+        text = section.text(key.name) if key.kind is Kind.TEXT and key.name in section else ""
+        if text:
+            try:
+                counts[key.name] = parse_goal(f"== {text}" if text.isdigit() else text)
+            except ConfigError as error:
+                section.problem(key.name, f"expected a number, or a goal: {error}")
+    blamed, names = section.texts("errors") if "errors" in section else (), [PLANT, *(node.name for node in nodes)]
+    for name in blamed:
+        if name not in names:
+            message = f"node '{name}' is not in this run; {nearest(name, names)}nodes: {', '.join(names)}"
+            section.problem("errors", message)
+    return Expected(counts, tuple(blamed))
+
+
+def _read_figure(
+    root: Section, name: str, node: yaml.Node, duration: float, robot: RobotSpec | None
+) -> FigureSpec | None:
+    path = join("figures", name)
+    if not _NAME.fullmatch(name):
+        root.document.problem(node, path, "a figure's name has letters, digits and _, not beginning with a digit")
+    wanted = METRICS.get(_metric_name(node))
+    options = wanted.options if wanted else tuple(replace(option, default="any") for option in OPTIONS)
+    section = Section(root.document, node, Table(path, (*FIGURES.keys, *options)), path)
+    metric = section.text("metric")
+    if metric and wanted is None:
+        message = f"metric '{metric}' does not exist; {nearest(metric, METRICS)}metrics: {', '.join(METRICS)}"
+        section.problem("metric", message)
+    if wanted is None:
+        return None
+    values: dict[str, object] = {}
+    for option in wanted.options:
+        if option.name in section:
+            values[option.name] = _read_option(section, option)
+    settings = MetricOptions(**values)  # type: ignore[arg-type]
+    if settings.after >= min(settings.before, duration):
+        section.problem("after", "nothing is measured: it lies at or after 'before' or the end of the run")
+    if settings.since is not None and settings.since >= duration:
+        section.problem("since", f"{settings.since:g} s is not within the run of {duration:g} s")
+    known_period = robot is None or robot.description.elastic or settings.last is not None
+    if any(option.name == "last" for option in wanted.options) and not known_period:
+        section.problem("last", "is missing: the base of this robot is rigid and has no natural period to go by")
+    if not any(settings.direction):
+        section.problem("direction", "expected three numbers of which at least one is not 0")
+    if settings.joint and robot is not None and settings.joint not in robot.description.actuated:
+        names = robot.description.actuated
+        message = f"joint '{settings.joint}' does not exist; {nearest(settings.joint, names)}joints: {', '.join(names)}"
+        section.problem("joint", message)
+    if wanted.unit == "deflection" or settings.joints:
+        _check_joints(section, robot, settings)
+    return FigureSpec(name, metric, settings, read_goal(section))
+
+
+def _read_option(section: Section, option: Key) -> object:
+    if option.kind is Kind.TEXTS:
+        return section.texts(option.name)
+    if option.kind is Kind.TEXT:
+        return section.text(option.name)
+    if option.kind is Kind.VECTOR:
+        return section.vector(option.name)
+    return section.number(option.name)
+
+
+def _metric_name(node: yaml.Node) -> str:
+    """Metric of a figure, whose options decide which other keys are valid."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    return next((str(value.value) for key, value in pairs if key.value == "metric"), "")
+
+
+def _check_joints(section: Section, robot: RobotSpec | None, settings: MetricOptions) -> None:
+    if robot is None:
+        return
+    names = tuple(joint.name for joint in robot.description.elastic)
+    units = tuple("m" if robot.description.joints[name].kind == "prismatic" else "rad" for name in names)
+    try:
+        deflection_unit(names, units, settings.joints)
+    except ConfigError as error:
+        section.problem("joints", str(error))
+
+
+def read_goal(section: Section) -> Goal | None:
+    """Goal of a figure's section, None where there is none."""
+    text = section.text("goal")
+    try:
+        return parse_goal(text) if text else None
+    except ConfigError as error:
+        section.problem("goal", str(error))
+        return None
+
+
+def _on_tick(time: float, rate: float) -> bool:
+    """Whether a time lies on a tick; values that were refused already are not complained about again."""
+    ticks = time * rate
+    return not math.isfinite(ticks) or abs(ticks - round(ticks)) < 1e-6

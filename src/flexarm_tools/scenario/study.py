@@ -1,0 +1,220 @@
+"""Study: several scenarios compared in one report, as a YAML file says it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.graph.packages import AmentPackages, Packages, resolve
+from flexarm_tools.metrics.figures import Figure, Goal, ratio
+from flexarm_tools.scenario.file import read_goal, read_scenario
+from flexarm_tools.scenario.scenario import Scenario
+from flexarm_tools.yaml_file.document import Document, Problem, join, nearest, raise_problems
+from flexarm_tools.yaml_file.schema import COMPARISONS, STUDY, STUDY_FIGURES
+from flexarm_tools.yaml_file.section import Section
+
+RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFigureSpec:
+    """A figure of a study: one of a run, or the ratio of two others.
+
+    Attributes:
+        name: in the study.
+        run: name of the run it is taken from, empty for a ratio.
+        figure: its name in that run.
+        ratio: names of two figures of the study, empty for one that is taken from a run.
+        goal: None where it is only reported.
+    """
+
+    name: str
+    run: str
+    figure: str
+    ratio: tuple[str, ...]
+    goal: Goal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs to show together.
+
+    Attributes:
+        title: heading.
+        runs: their names.
+    """
+
+    title: str
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Several runs and what is measured across them.
+
+    Attributes:
+        path: the file.
+        title: heading of the report.
+        description: paragraph of the report.
+        scenarios: by name of the run, in order.
+        figures: of the study.
+        comparisons: runs to show together, at least one.
+    """
+
+    path: Path
+    title: str
+    description: str
+    scenarios: dict[str, Scenario]
+    figures: tuple[StudyFigureSpec, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def is_study(path: str | Path) -> bool:
+    """Whether a file is a study rather than a scenario: it has the key ``runs``.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    root = Document(Path(path), "scenario").root
+    return isinstance(root, yaml.MappingNode) and any(key.value == "runs" for key, _ in root.value)
+
+
+def load_study(path: str | Path, packages: Packages | None = None) -> Study:
+    """Read and check a study file and the scenarios it names.
+
+    Args:
+        path: the file.
+        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+
+    Raises:
+        ConfigError: with every problem found in all files, each with file, line and key.
+    """
+    document = Document(Path(path), "study")
+    if document.root is None:
+        raise_problems(document.problems, "study")
+    assert document.root is not None  # without a root there was a problem
+    root = Section(document, document.root, STUDY, "")
+    scenarios, problems = _read_runs(root, packages or AmentPackages())
+    names = tuple(root.text_mapping("runs"))
+    specs = _read_figures(root, names, scenarios)
+    comparisons = tuple(_read_comparison(section, names) for section in root.sections("comparisons", COMPARISONS))
+    title, description = root.text("title"), root.text("description")
+    raise_problems([*document.problems, *problems], "study")
+    return Study(
+        path=document.path,
+        title=title,
+        description=description,
+        scenarios=scenarios,
+        figures=tuple(specs),
+        comparisons=comparisons or (Comparison("All runs", names),),
+    )
+
+
+def _read_runs(root: Section, packages: Packages) -> tuple[dict[str, Scenario], list[Problem]]:
+    scenarios: dict[str, Scenario] = {}
+    problems: list[Problem] = []
+    files = root.text_mapping("runs")
+    if "runs" in root and not files:
+        root.problem("runs", "a study needs at least one run")
+    for name, uri in files.items():
+        if not RUN_NAME.fullmatch(name):  # it names files of the report
+            root.problem(
+                "runs",
+                f"'{name[:60]}' names no run: letters, digits, _, -, ., the first a letter or digit",
+            )
+            continue
+        path, wrong = resolve(uri, root.document.path.parent, packages)
+        if not uri:
+            continue
+        if wrong:
+            root.problem("runs", f"{name}: {wrong}")
+            continue
+        try:
+            document = Document(path, "scenario")
+        except ConfigError as error:
+            root.problem("runs", f"{name}: {error}")
+            continue
+        scenario = read_scenario(document, packages)
+        problems += document.problems
+        if scenario is not None:
+            scenarios[name] = scenario
+    return scenarios, problems
+
+
+def _read_figures(root: Section, runs: tuple[str, ...], scenarios: Mapping[str, Scenario]) -> list[StudyFigureSpec]:
+    nodes = root.named_nodes("figures")
+    specs = []
+    for name, node in nodes.items():
+        section = Section(root.document, node, STUDY_FIGURES, join("figures", name))
+        spec = StudyFigureSpec(
+            name, section.text("run"), section.text("figure"), section.texts("ratio"), read_goal(section)
+        )
+        if ("ratio" in section) == ("run" in section or "figure" in section):
+            section.problem("", "expected either 'run' and 'figure', or 'ratio' of two figures")
+        elif "ratio" in section:
+            taken = [other for other, value in nodes.items() if _is_taken_from_run(value)]
+            _check_names(section, "ratio", spec.ratio, taken, "figure of a run")
+            if len(spec.ratio) != 2:
+                section.problem("ratio", f"expected two figures, got {len(spec.ratio)}")
+        elif "run" not in section or "figure" not in section:
+            section.problem("", "expected both 'run' and 'figure'")
+        else:
+            _check_names(section, "run", (spec.run,), runs, "run")
+            if spec.run in scenarios:
+                known = [figure.name for figure in scenarios[spec.run].figures]
+                _check_names(section, "figure", (spec.figure,), known, f"figure of run '{spec.run}'")
+        specs.append(spec)
+    return specs
+
+
+def _read_comparison(section: Section, runs: tuple[str, ...]) -> Comparison:
+    comparison = Comparison(section.text("title"), section.texts("runs"))
+    _check_names(section, "runs", comparison.runs, runs, "run")
+    return comparison
+
+
+def _check_names(
+    section: Section, key: str, names: tuple[str, ...], known: list[str] | tuple[str, ...], kind: str
+) -> None:
+    for name in names:
+        if name and name not in known:
+            section.problem(key, f"{kind} '{name}' does not exist; {nearest(name, known)}valid: {', '.join(known)}")
+
+
+def _is_taken_from_run(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.MappingNode) and any(key.value == "run" for key, _ in node.value)
+
+
+def compute_study_figures(study: Study, figures: Mapping[str, tuple[Figure, ...]]) -> tuple[Figure, ...]:
+    """Figures of a study, in the order of its file.
+
+    A figure that is taken from a run keeps the run's goal where the study gives none. A run's figure that has a goal
+    but is not taken is added as ``RUN.FIGURE``, so that no goal is lost. What a run that did not finish should have
+    given is NaN, which never holds.
+
+    Args:
+        study: the study.
+        figures: those of each run, by name of the run.
+    """
+    measured = {(run, figure.name): figure for run, found in figures.items() for figure in found}
+    result: dict[str, Figure] = {}
+    for spec in study.figures:
+        if not spec.ratio:
+            missing = Figure(spec.figure, math.nan, "1", meaning=f"run '{spec.run}' gave no figure")
+            figure = measured.get((spec.run, spec.figure), missing)
+            result[spec.name] = replace(figure, name=spec.name, goal=spec.goal or figure.goal)
+    for spec in study.figures:
+        if spec.ratio:
+            result[spec.name] = ratio(spec.name, result[spec.ratio[0]], result[spec.ratio[1]], spec.goal)
+    ordered = [result[spec.name] for spec in study.figures]
+    taken = {(spec.run, spec.figure) for spec in study.figures}
+    for (run, name), figure in measured.items():
+        if figure.goal is not None and (run, name) not in taken:
+            ordered.append(replace(figure, name=f"{run}.{name}"))
+    return tuple(ordered)

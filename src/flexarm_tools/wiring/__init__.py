@@ -1,0 +1,1 @@
+"""Which node is connected to which, and whether that can work."""

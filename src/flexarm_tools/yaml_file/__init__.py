@@ -1,0 +1,1 @@
+"""YAML files held against a schema, with problems by file and line."""
