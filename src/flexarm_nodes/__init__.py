@@ -1,1 +1,1 @@
-"""The ROS 2 nodes of flexarm: one thin node a file around objects of flexarm_core and flexarm_sim."""
+"""The ROS 2 nodes of flexarm: each file holds one thin node that wraps objects of flexarm_core and flexarm_sim."""

@@ -1,1 +1,1 @@
-"""Node control_loop: several stages in one process."""
+"""Node control_loop: runs several stages in one process."""

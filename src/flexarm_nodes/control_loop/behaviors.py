@@ -1,4 +1,4 @@
-"""ControlLoopBehaviors: what behaviours in a control loop say and are told, as in a node of their own."""
+"""ControlLoopBehaviors: topics and services of the behavior stage in a control loop, as in the stage's own node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = BehaviorStage.name
 
 
 class ControlLoopBehaviors:
-    """Status, set-point and markers on the topics of a node; services as ``~/STAGE/set_behaviors``."""
+    """Publishes status, set-point and markers on the topics of a node; the services are ``~/STAGE/set_behaviors``."""
 
     def __init__(
         self,
@@ -25,14 +25,14 @@ class ControlLoopBehaviors:
         refuse: Callable[[int, str], None],
         newest: Callable[[], int | None],
     ) -> None:
-        """Serve the behaviours of a node.
+        """Create the topics and services of the behaviors.
 
         Args:
             node: the control loop.
-            setup: of the behaviours.
+            setup: setup of the behaviors.
             values: the stage's parameters.
-            refuse: takes the stamp [ns] and the reason why a message was refused.
-            newest: stamp of the newest joint state [ns], None before any.
+            refuse: called with the stamp [ns] and the reason when a message is rejected.
+            newest: returns the stamp of the newest joint state [ns], None before the first.
         """
         self._node, self._stage = node, setup.stage
         self._report = BehaviorReport(node, f"{NAME}/markers")
@@ -42,20 +42,20 @@ class ControlLoopBehaviors:
         self._requests.setup = setup
 
     def close(self) -> None:
-        """Take publishers, subscriptions and services away."""
+        """Destroy publishers, subscriptions and services."""
         self._report.close()
         self._requests.close()
 
     def reset(self) -> None:
-        """Forget what was shown."""
+        """Discard the state of earlier samples."""
         self._report.reset()
 
     def change(self, values: dict[str, Any]) -> None:
-        """Take the stage's changed parameters."""
+        """Apply the stage's changed parameters."""
         self._report.change(values)
 
     def publish(self) -> tuple[bytes, str]:
-        """Report on the newest sample; level and words of what there is to say of it."""
+        """Publish the report on the newest sample; return the diagnostic level and text."""
         if self._stage.defect:
             self._node.get_logger().error(self._stage.defect)
         self._report.publish()

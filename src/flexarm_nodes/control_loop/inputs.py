@@ -1,4 +1,4 @@
-"""ControlLoopInputs: joint states and sensors' readings -> samples of one stamp each."""
+"""ControlLoopInputs: combines joint states and sensor readings into samples, each with one stamp."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flexarm_nodes.messages.flexible import imu_from_message, strain_from_messag
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.companions import Companions
 
-KEPT = 8  # readings of a sensor: some may come before the joint state of their stamp
+KEPT = 8  # readings kept per sensor: some may arrive before the joint state of the same stamp
 READERS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[str], str]]] = {
     "wrench": (WrenchStamped, wrench_from_message, topics.wrench_topic),
     "imu": (Imu, imu_from_message, topics.imu_topic),
@@ -27,10 +27,10 @@ READERS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[str], str]]] = {
 
 
 class ControlLoopInputs:
-    """Keeps the newest readings; one that was refused counts as come, and is not used."""
+    """Keeps the newest readings. A rejected reading counts as received but is not used."""
 
     def __init__(self, model: ArmModel, sensors: Iterable[tuple[str, str]]) -> None:
-        """Read an arm and, by kind and name, these sensors."""
+        """Read the joints of an arm and these sensors, given as (kind, name)."""
         self.sensors = tuple(dict.fromkeys(sensors))
         self._model, self._select = model, JointStateSelector(model.joint_names)
         self._named: list[str] | None = None  # names of the newest joint state
@@ -40,12 +40,12 @@ class ControlLoopInputs:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what came."""
+        """Discard all received readings."""
         self._companions.reset()
         self._readings: dict[tuple[str, str], dict[int, Any]] = {sensor: {} for sensor in self.sensors}
 
     def subscriptions(self) -> Iterable[tuple[str, Any, tuple[str, str]]]:
-        """Topic, message type and sensor of each reading."""
+        """Yield topic, message type and sensor of each reading."""
         for kind, name in self.sensors:
             message_type, _, topic = READERS[kind]
             yield topic(name), message_type, (kind, name)
@@ -54,7 +54,7 @@ class ControlLoopInputs:
         """Take a sensor's message.
 
         Raises:
-            InputError: it is in another frame than the sensor's, or not usable.
+            InputError: the frame is not the sensor's, or the message is not usable.
         """
         kind, name = sensor
         _, read, topic = READERS[kind]
@@ -68,14 +68,14 @@ class ControlLoopInputs:
             del kept[min(kept)]
 
     def complete(self, stamp: int) -> bool:
-        """Whether nothing is to be waited for at a joint state of this stamp [ns]."""
+        """Return whether a joint state of this stamp [ns] has to wait for no sensor."""
         return self._companions.complete(stamp)
 
     def joints(self, message: JointState) -> FlexibleSample:
-        """A joint state as a sample without other sensors; an effort that is not reported is NaN.
+        """Convert a joint state to a sample without the other sensors; an effort that is not reported is NaN.
 
         Raises:
-            InputError: an actuated joint is missing, or its position or velocity is, or is not finite.
+            InputError: an actuated joint is missing, or its position or velocity is missing or not finite.
         """
         everywhere, rates = np.array(message.position), np.array(message.velocity)
         position, velocity = self._select.select(message.name, everywhere, rates)
@@ -84,7 +84,7 @@ class ControlLoopInputs:
             place = {name: i for i, name in enumerate(message.name)}
             self._actuated = np.array([place[name] for name in self._model.joint_names])
             elastic = self._model.elastic_joint_names
-            self._elastic = np.array([place.get(name, len(place)) for name in elastic])  # beyond them: not reported
+            self._elastic = np.array([place.get(name, len(place)) for name in elastic])  # past the end: not reported
             self._deflects = any(name in place for name in elastic)
         reported = len(message.effort) == len(message.name)
         effort = np.array(message.effort)[self._actuated] if reported else np.full(self._model.n, np.nan)
@@ -94,7 +94,7 @@ class ControlLoopInputs:
         return FlexibleSample(stamp_to_nanoseconds(message.header.stamp), position, velocity, effort, deflection, rate)
 
     def sample(self, joints: FlexibleSample) -> FlexibleSample:
-        """The sample with what has come for its stamp; called once a joint state."""
+        """Return the sample with the readings that arrived for its stamp; called once per joint state."""
         stamp = joints.stamp
         self._companions.answer(stamp)
         there = {sensor: kept[stamp] for sensor, kept in self._readings.items() if stamp in kept}

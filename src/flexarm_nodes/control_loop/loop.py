@@ -1,7 +1,7 @@
 """Node control_loop: any stages of one arm in one process, in the order of a pipeline (core: pipeline).
 
-What the separate nodes would send goes out on the same topics, so that recorder and viewer work unchanged; parameters
-of a stage are those of its node, under its name: ``rns_vibration_controller.law``.
+It publishes on the same topics as the separate nodes, so that recorder and viewer work unchanged. The parameters of a
+stage are those of its own node, prefixed with its name: ``rns_vibration_controller.law``.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from flexarm_nodes.node.tick_times import TickTimes
 
 GATE = "hardware_gate"
 USUAL = ["reference_generator", "rns_vibration_controller", GATE]
-ANSWER_ARRIVES = 0.1  # [s] in which a command has reached whoever waits for it, less than states are repeated after
-SAID_AFTER = 200  # ticks between two looks at how long they take
+ANSWER_ARRIVES = 0.1  # [s] by then a command has arrived; shorter than the interval of repeated states
+SAID_AFTER = 200  # ticks between two updates of the reported tick times
 SHARED = tuple(row.name for row in ARM_PARAMETERS)
 
 
 class ControlLoop(ArmNode):
-    """Joint states and sensors in, commands and what every stage made of them out.
+    """Reads joint states and sensors; publishes commands and the output of every stage.
 
-    A joint state is answered when every sensor has sent its reading of that stamp, when the next joint state comes, or
-    after ``sensor_wait``, whichever is first.
+    A joint state is processed when every sensor has delivered its reading of the same stamp, when the next joint state
+    arrives, or after ``sensor_wait``, whichever is first.
     """
 
     PARAMETERS = (
@@ -55,10 +55,10 @@ class ControlLoop(ArmNode):
     )
 
     def __init__(self) -> None:
-        """Declare the parameters of every stage; topics depend on which take part."""
+        """Declare the parameters of every stage; the topics depend on the selected stages."""
         super().__init__("control_loop")
         for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
-            live = name != GATE  # whose mode a loop cannot switch
+            live = name != GATE  # in a control loop the parameters of the gate are not live
             self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
@@ -70,10 +70,10 @@ class ControlLoop(ArmNode):
         watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
         self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
 
-    # Life -------------------------------------------------------------------------------------------------------------
+    # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> stages, each by the table of its node."""
+        """Build each stage from its parameters, with the parameter table of its own node."""
         names = values["stages"]
         if not names or names[-1] != GATE or any(name not in BUILDERS for name in names[:-1]):
             raise ConfigError(
@@ -123,7 +123,7 @@ class ControlLoop(ArmNode):
         self._timer.cancel()
 
     def start(self) -> None:
-        """Forget earlier samples, and wait for the controller that takes commands."""
+        """Discard earlier samples, and wait for the controller that takes the commands."""
         self._forget()
         self._commands.start()
 
@@ -136,30 +136,30 @@ class ControlLoop(ArmNode):
             self._behaviors.reset()
         self._times.reset()
         self._rehearsed = False
-        self._sent = 0.0  # when the newest sample was answered [s]
-        self._came = 0.0  # when the joint state that waits came [s]
+        self._sent = 0.0  # when the newest command was sent [s]
+        self._came = 0.0  # when the waiting joint state arrived [s]
         self._pending: FlexibleSample | None = None
-        self._answered: int | None = None  # stamp of the newest sample
-        self._command: Array | None = None  # that answered it
-        self._stamp = 0  # of the newest joint state
-        self._age: float | None = None  # of the joint state that waits, when it came [s]
+        self._answered: int | None = None  # stamp of the newest processed sample [ns]
+        self._command: Array | None = None  # command for that sample
+        self._stamp = 0  # stamp of the newest joint state [ns]
+        self._age: float | None = None  # age of the waiting joint state when it arrived [s]
         self._ending = False
 
     def brake(self) -> None:
-        """Brake the arm to rest, by the joint states that still come; no other stage sees them."""
+        """Brake the arm to rest with the joint states that still arrive; no other stage sees them."""
         self._update()
         self._ending = True
         self._commands.brake(lambda: self.take_waiting(topics.JOINT_STATES))
 
     def stop(self) -> None:
-        """Send what holds the arm without control: gravity effort, or no velocity."""
+        """Send the command that holds the arm without control: gravity effort, or zero velocity."""
         self._pending = None
         self._timer.cancel()
         self._commands.stop()
         self.get_logger().info(self._times.said())
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample, another command mode once its controller is active."""
+        """Apply live parameters at the next sample; a new command mode applies once its controller is active."""
         self._commands.change_mode(values[f"{GATE}.command_mode"])
         for name, built in self._built.items():
             built.change(_of(name, values))
@@ -172,18 +172,18 @@ class ControlLoop(ArmNode):
         came = self.taken
         stamp = stamp_to_nanoseconds(joints.header.stamp)
         if stamp == self._answered:
-            # The plant repeats a state that nobody seems to have heard. Commands have no stamp: one that is sent again
-            # while the first is on its way would be taken for the answer to the next state.
+            # The plant repeats a state whose command seems to be lost. Commands have no stamp: a second command that is
+            # sent while the first is still on its way would be taken as the command for the next state.
             if came - self._sent > ANSWER_ARRIVES:
                 self._send(self._command)
                 self._sent = came
             return
         if self._pending is not None and stamp == self._pending.stamp:
-            return  # likewise, but it still waits for its sensors
+            return  # the same repeated state, but it still waits for its sensors
         self._update()
         if self._pipeline.gate.gate.is_overtaken(stamp):
-            return  # the newer one has been answered
-        if self._answered is not None and stamp < self._answered:  # time went back
+            return  # a newer state has been processed
+        if self._answered is not None and stamp < self._answered:  # time went backward
             self._pipeline.reset_stages()
             self._inputs.reset()
         self._stamp = stamp
@@ -205,7 +205,7 @@ class ControlLoop(ArmNode):
             self._timer.reset()
 
     def _on_reading(self, sensor: tuple[str, str]) -> Any:
-        """Callback of a sensor: a reading that is refused is waited for no longer."""
+        """Return the callback of a sensor; a rejected reading is no longer waited for."""
 
         def on_reading(message: Any) -> None:
             try:
@@ -221,7 +221,7 @@ class ControlLoop(ArmNode):
         self._update()
 
     def _update(self) -> None:
-        """Answer the joint state that waits, if one does, with what has come for its stamp."""
+        """Process the waiting joint state, if there is one, with the readings that arrived for its stamp."""
         joints, self._pending = self._pending, None
         self._timer.cancel()
         if joints is None:
@@ -247,14 +247,14 @@ class ControlLoop(ArmNode):
         self._report(tick.refused, remarks)
 
     def _rehearse(self, sample: FlexibleSample) -> bool:
-        """Go through a first tick that nobody hears of: gains are looked at, whatever is loaded late is loaded.
+        """Run a first tick without publishing it: gains are checked, and everything that is loaded lazily gets loaded.
 
         Returns:
-            Whether newer joint states have come meanwhile.
+            Whether this took so long that the sample is out of date: longer than the state timeout, not in lockstep.
         """
         self._rehearsed = True
         if any(built.behaviors is not None and built.behaviors.sets.waits for built in self._built.values()):
-            return False  # what was asked for before the first sample must not be forgotten with the rehearsal
+            return False  # requests made before the first sample must not be discarded with the rehearsal
         self._pipeline.tick(sample)
         self._pipeline.reset()
         took = time.perf_counter() - self._came
@@ -264,14 +264,14 @@ class ControlLoop(ArmNode):
     def _on_tick(self, _: None) -> None:
         gate = self._pipeline.gate.gate
         self._send(gate.on_tick())
-        if gate.status.state in STOPPED:  # no state may come any more to be answered with that
+        if gate.status.state in STOPPED:  # no further state may arrive that would trigger this report
             self._report({})
 
     def _send(self, command: Array | None) -> None:
         self._commands.send(command, self._stamp)
 
     def _refuse(self, stamp: int, reason: str) -> None:
-        """Say why a message was refused."""
+        """Report why a message was rejected."""
         self.diagnostics.report(ERROR, reason, stamp)
 
     def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
@@ -282,7 +282,7 @@ class ControlLoop(ArmNode):
 
 
 def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a stage as its node would have them."""
+    """Return the parameters of a stage as its own node would have them."""
     prefix = f"{stage}."
     own = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
     return own | {name: values[name] for name in SHARED}

@@ -1,4 +1,4 @@
-"""ControlLoopOutput: what stages in one process send, on the topics on which nodes in a chain would."""
+"""ControlLoopOutput: publishes the output of stages in one process on the topics of the separate nodes."""
 
 from __future__ import annotations
 
@@ -40,23 +40,24 @@ from flexarm_nodes.messages.path import redundancy_state_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 
-Make = Callable[[Tick], Any]  # message of a tick; None: there is none to send
+Make = Callable[[Tick], Any]  # makes the message of a tick; None: nothing to publish
 
 
 class ControlLoopOutput:
-    """Publishers of the stages; nothing is made of what nobody listens to.
+    """Publishers of the stages; a message is only made if its topic has a subscriber.
 
-    Of several stages that write the same reference the last keeps the topic; that of another is ``STAGE/TOPIC``.
+    If several stages publish the same kind of reference, the last stage uses the topic and the others use
+    ``STAGE/TOPIC``.
     """
 
     def __init__(self, node: ArmNode, model: ArmModel, modes: tuple[str, ...], stages: Sequence[Stage]) -> None:
         """Create the publishers.
 
         Args:
-            node: that gets them.
-            model: of the arm.
-            modes: names of the modes that are estimated.
-            stages: of the pipeline, the gate left out.
+            node: node that publishes.
+            model: arm model.
+            modes: names of the estimated modes.
+            stages: stages of the pipeline without the gate.
         """
         self._node, self._model, self._modes = node, model, modes
         self._wrench = next((stage for stage in stages if isinstance(stage, BaseWrenchStage)), None)
@@ -69,21 +70,21 @@ class ControlLoopOutput:
         self.reset()
 
     def reset(self) -> None:
-        """Forget earlier samples."""
-        self._weight = 0.0  # of the torque loop's correction when the estimate was made: before it was used
+        """Discard the state of earlier samples."""
+        self._weight = 0.0  # weight of the torque loop's correction before this tick's update
 
     def close(self) -> None:
-        """Take the publishers away."""
+        """Destroy the publishers."""
         for publisher, _ in self._senders:
             self._node.destroy_publisher(publisher)
 
     @staticmethod
     def carry(reference: CartesianReferenceRecord) -> CartesianReferenceRecord:
-        """A tool reference as a message says it: its quaternion differs from the rotation matrix in the last digits."""
+        """Return a tool reference as a message carries it: the quaternion changes the last digits of the rotation."""
         return replace(reference, rotation=quaternion_to_rotation(rotation_to_quaternion(reference.rotation)))
 
     def publish(self, tick: Tick) -> None:
-        """Send what the stages made of a sample."""
+        """Publish the output of the stages for a sample."""
         for publisher, make in self._senders:
             if publisher.get_subscription_count():
                 message = make(tick)
@@ -93,7 +94,7 @@ class ControlLoopOutput:
             self._weight = self._wrench.controller.weight
 
     def _sent(self, stage: Stage) -> Iterator[tuple[str, Any, Make]]:
-        """Topic, message type and message of all that a stage makes."""
+        """Yield topic, message type and message maker of each output of a stage."""
         joints, name = topics.JOINT_REFERENCE, stage.name
         if isinstance(stage, ReferenceStage):
             if isinstance(stage.motion, JointMotion):

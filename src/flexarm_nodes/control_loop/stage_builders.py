@@ -1,4 +1,4 @@
-"""Parameters of the nodes -> stages of a pipeline, each from the table of the node that does the same alone."""
+"""Build the stages of a pipeline from parameters; each stage uses the parameter table of its own node."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BuiltStage:
-    """A stage as parameters ask for it.
+    """A stage built from parameters.
 
     Attributes:
-        stage: of a pipeline.
-        change: takes changed live parameters, all or none; raises FlexarmError to refuse them.
-        sensors: topics' sensors that it waits for, by kind: ``wrench``, ``imu``, ``strain``.
-        behaviors: of a stage that has some.
+        stage: stage for the pipeline.
+        change: applies changed live parameters, all or none; raises FlexarmError to reject them.
+        sensors: sensors to wait for, as (kind, name); kind is ``wrench``, ``imu`` or ``strain``.
+        behaviors: setup of the behaviors, for a stage that has behaviors.
     """
 
     stage: Stage
@@ -66,7 +66,7 @@ class BuiltStage:
 
 
 def _stays(values: Values) -> None:
-    """Nothing of it may change while it runs."""
+    """Ignore the change: this stage has no live parameters."""
 
 
 def _reference(values: Values, model: ArmModel) -> BuiltStage:
@@ -93,7 +93,7 @@ def _flexible_estimator(values: Values, model: ArmModel) -> BuiltStage:
     )
     estimator, still = FlexibleEstimator(_flexible_model(values, model), config), np.zeros(model.n)
     wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (sensors.wrenches, sensors.imus))
-    for stamp in (0, 1_000_000):  # loads the compiled code
+    for stamp in (0, 1_000_000):  # loads the compiled code before the first sample
         estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
     awaited = [
         *(("wrench", name) for name in sensors.wrenches),
@@ -115,7 +115,7 @@ def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
     check_base_motion(values["base_motion"], model)
     setup = ConfiguredBaseWrench(dict(values), model)
     if not values["control"]:
-        setup.core.controller = None  # references pass by it
+        setup.core.controller = None  # references pass unchanged
     return BuiltStage(setup.core, lambda changed: setup.change(dict(changed)), (("wrench", setup.core.sensor),))
 
 
@@ -141,7 +141,7 @@ def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
     bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
     middle = 0.5 * (np.where(bounded, chain.lower, 0.0) + np.where(bounded, chain.upper, 0.0))
     solver.begin(middle)
-    solver.update(*chain.pose(middle))  # loads the compiled code
+    solver.update(*chain.pose(middle))  # loads the compiled code before the first sample
 
     def change(changed: Values) -> None:
         changed = dict(changed)
@@ -153,7 +153,7 @@ def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
 
 
 def build_gate(values: Values, model: ArmModel) -> GateStage:
-    """The last step before the hardware."""
+    """Return the last stage before the hardware."""
     return GateStage(hardware_gate(values, model), values["base_state_source"])
 
 
@@ -168,7 +168,7 @@ BUILDERS: dict[str, tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], Bu
     "base_wrench_torque_estimator": (BaseWrenchTorqueEstimator.PARAMETERS, _base_wrench),
 }
 GATE_PARAMETERS = HardwareGateNode.PARAMETERS
-# of stages whose parameters depend on parameters: what declares the further ones, from the values of the others
+# For stages whose parameters depend on other parameters: declares the further rows from the present values.
 LATER_ROWS: dict[str, Callable[[StageTable, dict[str, Any]], None]] = {
     "behavior_impedance_controller": declare_behaviors,
 }

@@ -1,8 +1,7 @@
-"""ControllerSwitch: which controller of ros2_control takes an arm's commands, and how it comes to be active.
+"""ControllerSwitch: finds the ros2_control controller that takes an arm's commands, and activates it.
 
-The controller manager is asked without waiting for its answers, never within a tick. Whether the controller is active
-is heard on ``~/activity``, which the controller manager sends at every change; one that does not have that topic is
-asked every POLL_PERIOD.
+Requests to the controller manager are asynchronous and never made within a tick. The controller manager publishes
+every change of a controller's state on ``~/activity``; if it does not have that topic, it is polled every POLL_PERIOD.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from flexarm_nodes.node import topics
 
 try:
     from controller_manager_msgs.srv import ListControllers, SwitchController
-except ImportError:  # flexarm runs where there is no ros2_control
+except ImportError:  # flexarm also runs without ros2_control
     ListControllers = SwitchController = None
 try:
     from controller_manager_msgs.msg import ControllerManagerActivity
 except ImportError:
     ControllerManagerActivity = None
 
-AVAILABLE = ListControllers is not None  # whether controller managers can be asked here
-POLL_PERIOD = 0.1  # [s] wall time between two questions
-SELDOM = 1.0  # [s] the same where changes are heard of anyway
-PATIENCE = 5.0  # [s] wall time after which an answer is waited for no longer
-RETRY_AFTER = 1.0  # [s] wall time from a refusal to the next request
-SWITCH_TIMEOUT = 2  # [s] that the controller manager gives the drives to change their mode
-TAKES_ARRAYS = (  # types that take std_msgs/Float64MultiArray on ~/commands
+AVAILABLE = ListControllers is not None  # whether the services of a controller manager can be called
+POLL_PERIOD = 0.1  # [s] wall time between two requests
+SELDOM = 1.0  # [s] the same while changes are received on ~/activity
+PATIENCE = 5.0  # [s] wall time after which a request times out
+RETRY_AFTER = 1.0  # [s] wall time from a rejected request to the next one
+SWITCH_TIMEOUT = 2  # [s] time that the controller manager gives the drives to change their mode
+TAKES_ARRAYS = (  # controller types that take std_msgs/Float64MultiArray on ~/commands
     "forward_command_controller/ForwardCommandController",
     "effort_controllers/JointGroupEffortController",
     "velocity_controllers/JointGroupVelocityController",
@@ -43,12 +42,12 @@ TAKES_ARRAYS = (  # types that take std_msgs/Float64MultiArray on ~/commands
 
 @dataclass(frozen=True, slots=True)
 class CommandController:
-    """A controller that passes commands on to the drives.
+    """A controller that passes commands to the drives.
 
     Attributes:
-        name: of the controller.
-        joints: (n) in the order of its commands.
-        active: whether it passes them on now.
+        name: controller name.
+        joints: (n) joint names in the order of its commands.
+        active: whether the controller is active now.
     """
 
     name: str
@@ -57,17 +56,17 @@ class CommandController:
 
 
 def command_controller(listed: Iterable[Any], joints: Iterable[str], mode: str) -> CommandController | None:
-    """The controller that takes commands of a mode for all joints of an arm.
+    """Return the controller that takes commands of a mode for all joints of an arm.
 
-    Of several the active one, else the one with the usual name, else the first.
+    If there are several, return the active one, else the one with the usual name, else the first.
 
     Args:
-        listed: of type controller_manager_msgs/ControllerState.
-        joints: of the arm, in any order.
+        listed: controllers, each a controller_manager_msgs/ControllerState.
+        joints: joint names of the arm, in any order.
         mode: ``effort``, ``velocity`` or ``position``.
 
     Returns:
-        The controller, or None where none is configured.
+        The controller, or None if none is configured.
     """
     wanted = {f"{joint}/{mode}" for joint in joints}
     found = [
@@ -84,7 +83,7 @@ def command_controller(listed: Iterable[Any], joints: Iterable[str], mode: str) 
 
 
 def in_the_way(listed: Iterable[Any], joints: Iterable[str], name: str) -> list[str]:
-    """Other active controllers that command joints of the arm, in whatever mode: they must make room."""
+    """Return other active controllers that claim joints of the arm in any mode: they must be deactivated."""
     arm = set(joints)
     return [
         one.name
@@ -96,23 +95,23 @@ def in_the_way(listed: Iterable[Any], joints: Iterable[str], name: str) -> list[
 
 
 class ControllerSwitch:
-    """Makes the controller of a mode active when it is told to, then only follows what others do with it.
+    """Activates the controller of a mode on request, then only tracks whether it stays active.
 
     Attributes:
-        controller: that was found for the mode, None before.
-        trouble: why it is not active yet, empty where nothing is wrong.
+        controller: controller found for the mode; None before.
+        trouble: why it is not active yet; empty if nothing is wrong.
     """
 
     def __init__(
         self, node: Node, manager: str, joints: Sequence[str], on_change: Callable[[CommandController], None]
     ) -> None:
-        """Ask a controller manager.
+        """Create the clients of a controller manager.
 
         Args:
-            node: that asks.
+            node: node that sends the requests.
             manager: name of the controller manager.
-            joints: of the arm.
-            on_change: called when the controller is found, becomes active, or is no longer active.
+            joints: joint names of the arm.
+            on_change: called when the controller is found, activated or deactivated.
         """
         self._node, self._joints, self._on_change = node, tuple(joints), on_change
         self._list = node.create_client(ListControllers, f"{manager}/list_controllers")
@@ -129,15 +128,15 @@ class ControllerSwitch:
         self.end()
 
     def begin(self, mode: str) -> None:
-        """Find the controller of a mode and make it active, in place of whatever commands the arm's joints."""
+        """Find the controller of a mode and activate it; other controllers of the arm's joints are deactivated."""
         self.end()
         self._mode, self._wanted = mode, True
         self.trouble = f"no controller of {mode} is active yet"
 
     def fall_back(self, name: str) -> None:
-        """Give the drives to another controller, until :meth:`begin` asks for them again; asked for until it is so.
+        """Switch the drives to another controller until :meth:`begin` is called; retry until this succeeds.
 
-        This does not wait for the timer: nobody brakes the arm meanwhile.
+        The first request does not wait for the timer, because the arm is not braked in the meantime.
         """
         self._forget()
         self._wanted, self._fallback = False, name
@@ -146,7 +145,7 @@ class ControllerSwitch:
         self._ask_for_fallback()
 
     def end(self) -> None:
-        """Ask and tell nothing more; the controller stays as it is."""
+        """Send no more requests; the controller keeps its state."""
         self._forget()
         self._mode, self._wanted, self._fallback = "", False, ""
         self._not_before = self._heard_at = 0.0
@@ -154,7 +153,7 @@ class ControllerSwitch:
         self.trouble = ""
 
     def close(self) -> None:
-        """Take clients, subscription and timer away."""
+        """Destroy clients, subscription and timer."""
         self.end()
         self._node.destroy_timer(self._timer)
         for client in (self._list, self._switch):
@@ -199,14 +198,14 @@ class ControllerSwitch:
         self._asked_at, self._client, self._future = time.monotonic(), client, client.call_async(request)
 
         def done(future: Any) -> None:
-            if future is self._future:  # else it was given up
+            if future is self._future:  # else the request was dropped
                 self._future = None
                 on_answer(future.result())
 
         self._future.add_done_callback(done)
 
     def _forget(self) -> None:
-        """Wait no longer for an answer."""
+        """Drop the pending request."""
         future, self._future = self._future, None
         if future is not None:
             self._client.remove_pending_request(future)
@@ -218,7 +217,7 @@ class ControllerSwitch:
             self._lose()
             return
         if self.controller is not None and self.controller.name == found.name and self._heard_at > self._asked_at:
-            found = replace(found, active=self.controller.active)  # what was heard meanwhile is newer
+            found = replace(found, active=self.controller.active)  # ~/activity was newer
         self._take(found)
         if self._wanted:
             others = in_the_way(answer.controller, self._joints, found.name)
@@ -237,7 +236,7 @@ class ControllerSwitch:
             self.trouble = f"{self._manager} did not activate {name}: {answer.message or 'no reason given'}"
             self._not_before = time.monotonic() + RETRY_AFTER
             return
-        self._ask(self._list, ListControllers.Request(), self._on_list)  # that it is active is believed when it is seen
+        self._ask(self._list, ListControllers.Request(), self._on_list)  # confirm that the controller is active
 
     def _on_activity(self, message: Any) -> None:
         self._heard_at = time.monotonic()
@@ -247,7 +246,7 @@ class ControllerSwitch:
             self._take(replace(self.controller, active=active))
 
     def _lose(self) -> None:
-        """The controller is there no more."""
+        """Mark the controller as inactive because it no longer exists."""
         if self.controller is not None:
             self._take(replace(self.controller, active=False))
 

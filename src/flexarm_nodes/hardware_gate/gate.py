@@ -20,11 +20,11 @@ from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
 from flexarm_nodes.node.parameters import Parameter
 
-WATCH_PERIOD = 0.01  # [s] of a steady clock between two looks at the time-outs
+WATCH_PERIOD = 0.01  # [s] period on a steady clock at which the timeouts are checked
 
 
 class HardwareGateNode(ArmNode):
-    """Joint references and measured states in, commands within every limit out."""
+    """Reads joint references and measured states; publishes commands that respect every limit."""
 
     PARAMETERS = (
         Parameter(
@@ -118,7 +118,7 @@ class HardwareGateNode(ArmNode):
     )
 
     def __init__(self) -> None:
-        """Create the node's inputs; where commands go depends on the mode."""
+        """Create the node's inputs; the command topic depends on the mode."""
         super().__init__("hardware_gate")
         for message_type, topic, callback in (
             (JointState, topics.JOINT_STATES, self._on_joint_state),
@@ -130,7 +130,7 @@ class HardwareGateNode(ArmNode):
         self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> gate."""
+        """Build the gate from parameters."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
         self.hear_base_state(values["base_state_source"], self._on_flexible_state)
@@ -138,21 +138,21 @@ class HardwareGateNode(ArmNode):
         self._output.open(self._gate, values)
 
     def change(self, values: dict[str, Any]) -> None:
-        """Command by another mode, once its controller is active."""
+        """Change the command mode once the controller of the new mode is active."""
         self._output.change_mode(values["command_mode"])
 
     def start(self) -> None:
-        """Wait for the first reference, and for the controller that takes commands."""
+        """Wait for the first reference and for the controller that takes the commands."""
         self._gate.reset()
         self._stamp = 0
         self._output.start()
 
     def brake(self) -> None:
-        """Brake the arm to rest, by the joint states that still come."""
+        """Brake the arm to rest with the joint states that still arrive."""
         self._output.brake(lambda: self.take_waiting(topics.JOINT_STATES))
 
     def stop(self) -> None:
-        """Send what holds the arm without control: gravity effort, or no velocity."""
+        """Send the command that holds the arm without control: gravity effort, or zero velocity."""
         self._output.stop()
 
     def _on_joint_state(self, message: JointState) -> None:

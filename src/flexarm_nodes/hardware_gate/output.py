@@ -1,4 +1,4 @@
-"""GateOutput: the way of a gate's commands to ros2_control, and what the gate is told of it."""
+"""GateOutput: publishes a gate's commands to ros2_control, and informs the gate whether a controller takes them."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 
-GRAPH_PERIOD = 0.25  # [s] between two looks at who else writes, and who listens
-BRAKING_PERIOD = 0.001  # [s] between two looks for joint states while control ends
-LONGEST_BRAKING = 5.0  # [s] that the end of control waits for the arm to rest
+GRAPH_PERIOD = 0.25  # [s] period at which publishers and subscribers of the topics are counted
+BRAKING_PERIOD = 0.001  # [s] period at which joint states are read while control ends
+LONGEST_BRAKING = 5.0  # [s] longest time that the end of control waits for the arm to come to rest
 
 
 class GateOutput:
-    """Publishes commands to the controller that takes them; the gate keeps silent while none does.
+    """Publishes commands to the controller that takes them; the gate sends nothing while no controller does.
 
-    Without a controller manager commands go to the usual controller's topic, whoever listens.
+    Without a controller manager, commands are published on the usual controller's topic.
     """
 
     def __init__(self, node: ArmNode, on_change: Callable[[], None]) -> None:
-        """Serve a node.
+        """Create the output of a node.
 
         Args:
-            node: that publishes.
-            on_change: called when the controller took up its work or left it, for the node's report.
+            node: node that publishes.
+            on_change: called when the controller becomes active or inactive, so that the node reports it.
         """
         self._node, self._on_change = node, on_change
         self._commanded = node.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
@@ -49,21 +49,21 @@ class GateOutput:
         self._switch: ControllerSwitch | None = None
         self._running = self._taken = False
         self._alone, self._fell_back = False, False
-        self._others = ""  # who else writes what only one may write
-        self._told: tuple[GateState, bool] | None = None  # of what others act on
+        self._others = ""  # text about unexpected publishers on topics that allow only one
+        self._told: tuple[GateState, bool] | None = None  # last published (state, fallback), on which other nodes act
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._graph = node.create_timer(GRAPH_PERIOD, self._look_at_graph, clock=steady)
         self._reset = node.create_service(Trigger, topics.RESET_GATE, self._on_reset)
 
     def open(self, gate: HardwareGate, values: Mapping[str, Any]) -> None:
-        """Take the commands of a gate.
+        """Publish the commands of a gate.
 
         Args:
-            gate: that is told whether its commands arrive.
+            gate: gate, which is informed whether a controller takes its commands.
             values: parameters of the gate: ``command_mode``, ``joints``, ``controller_manager``.
 
         Raises:
-            ConfigError: ``joints`` is no order of the arm's.
+            ConfigError: ``joints`` is no permutation of the arm's joints, or the fallback controller cannot be used.
         """
         self._gate, self._names = gate, gate.model.joint_names
         self._mode, self._stamp = values["command_mode"], 0
@@ -83,7 +83,7 @@ class GateOutput:
             self._switch = ControllerSwitch(self._node, manager, self._names, self._on_controller)
 
     def close(self) -> None:
-        """Take publishers and questions away."""
+        """Destroy the publishers and the controller switch."""
         if self._switch is not None:
             self._switch.close()
         for publisher in self._publishers.values():
@@ -91,7 +91,7 @@ class GateOutput:
         self._switch, self._publishers = None, {}
 
     def start(self) -> None:
-        """Begin a run; where there is a controller manager, commands begin when it has the controller active."""
+        """Begin a run; with a controller manager, commands begin when the controller is active."""
         self._running, self._taken, self._stamp = True, False, 0
         self._alone, self._fell_back, self._others, self._told = False, False, "", None
         if self._switch is not None:
@@ -99,10 +99,10 @@ class GateOutput:
             self._switch.begin(self._mode)
 
     def brake(self, feed: Callable[[], None]) -> None:
-        """Bring the arm to rest before a run ends; in lockstep nothing moves without an answer.
+        """Bring the arm to rest before a run ends; in lockstep this is skipped, since nothing moves without a command.
 
         Args:
-            feed: hands the joint states that have come to the gate.
+            feed: passes the joint states that have arrived to the gate.
         """
         self._gate.end("control ends")
         deadline = time.monotonic() + LONGEST_BRAKING
@@ -112,17 +112,17 @@ class GateOutput:
             time.sleep(BRAKING_PERIOD)
 
     def stop(self) -> None:
-        """End a run: send what holds the arm without control; the controller stays active."""
+        """End a run: send the command that holds the arm without control; the controller stays active."""
         self._running = False
         self.send(self._gate.rest_command(), self._stamp)
         if self._switch is not None:
             self._switch.end()
 
     def change_mode(self, mode: str) -> None:
-        """Command by another mode: the arm is braked and held as before until the controller of that mode is active.
+        """Change the command mode: the arm is braked and held in the old mode until the new controller is active.
 
         Raises:
-            ConfigError: nobody can make that controller active.
+            ConfigError: the node is not active, or has no controller manager.
         """
         if mode == self._mode:
             return
@@ -135,7 +135,7 @@ class GateOutput:
         self._switch.begin(mode)
 
     def send(self, command: Array | None, stamp: int) -> None:
-        """Publish a command (n,), if there is one, which answers a state of this stamp [ns]."""
+        """Publish the command (n,), if there is one, for the state of this stamp [ns]."""
         self._stamp = stamp
         if self._gate.status.fallback and self._fallback and not self._fell_back and self._switch is not None:
             self._fell_back = True
@@ -151,13 +151,13 @@ class GateOutput:
     def report(
         self, stamp: int, error: str = "", warning: str = "", more: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """Say on /diagnostics what the gate does.
+        """Report the gate's status on /diagnostics.
 
         Args:
-            stamp: of the newest state [ns].
-            error: what is wrong beside a stop, empty for nothing.
-            warning: what is not as it should be, likewise.
-            more: values that the node adds.
+            stamp: stamp of the newest state [ns].
+            error: an error other than a stop; empty if there is none.
+            warning: a warning; empty if there is none.
+            more: further values that the node adds.
         """
         status = self._gate.status
         told, self._told = self._told, (status.state, status.fallback)
@@ -184,7 +184,7 @@ class GateOutput:
             say(OK, status.state.value, stamp, values)
 
     def _look_at_graph(self) -> None:
-        """Find other writers, and whether anybody listens, where no controller manager says so."""
+        """Find other publishers; without a controller manager, also check whether the commands have a subscriber."""
         if not self._running:
             return
         others, node = [], self._node
@@ -207,9 +207,10 @@ class GateOutput:
             self._on_change()
 
     def _on_reset(self, request: Any, response: Any) -> Any:
-        """Go on after a trip; where the drives were given to the fallback controller, ask for them again.
+        """Reset a trip; if the drives were switched to the fallback controller, request them back.
 
-        Not where no usable joint state comes: the arm would have to be given back at once, held by nobody meanwhile.
+        The reset is rejected while no usable joint state arrives: the gate would have to hand the arm back at once, and
+        no controller would hold it in between.
         """
         if not self._running:
             response.success, response.message = False, "the node is not active"
@@ -228,8 +229,8 @@ class GateOutput:
         return response
 
     def _on_controller(self, found: CommandController) -> None:
-        """The controller is found, became active, or is active no more."""
-        publisher = self._publisher(f"{self._namespace}{found.name}/commands")  # before it listens to it
+        """Handle that the controller was found, activated or deactivated."""
+        publisher = self._publisher(f"{self._namespace}{found.name}/commands")  # created before the controller is used
         if found.active:
             self._commands, self._order = publisher, [self._names.index(name) for name in found.joints]
             self.send(self._gate.resume(self._mode), self._stamp)

@@ -1,4 +1,4 @@
-"""What parameters of the hardware gate describe: from values to the gate, for its node and for control_loop."""
+"""Builds the hardware gate from its parameters, for its own node and for control_loop."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from flexarm_core.types import Array
 from flexarm_nodes.node.arm_state_reader import NO_BASE_STATE
 
 Values = Mapping[str, Any]
-FRICTION_SHARE = 1.5  # of the friction in the robot description that a reference may claim
-GAINED = 10.0  # times its velocity limit by which a joint may change its velocity in a second
-MOST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] by default
-FOLLOWING_TIME = 0.15  # [s] at the velocity limit that a measured position may lie behind the commanded one
+FRICTION_SHARE = 1.5  # largest friction in a reference, as a multiple of the friction in the robot description
+GAINED = 10.0  # [1/s] default acceleration limit, as a multiple of the velocity limit
+MOST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] upper bound of the default acceleration limit
+FOLLOWING_TIME = 0.15  # [s] default following error, as a time at the velocity limit
 
 
 def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = time.monotonic) -> HardwareGate:
-    """Gate of an arm.
+    """Return the gate of an arm.
 
     Args:
-        values: of its parameters.
-        model: of the arm.
-        clock: of its time-outs [s].
+        values: parameter values.
+        model: arm model.
+        clock: clock for the timeouts [s].
 
     Raises:
         ConfigError: values that do not fit the arm.
@@ -74,15 +74,15 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
 
 
 def usual_acceleration(model: ArmModel) -> Array:
-    """Acceleration limits (n,) where none are given: a command that is late must not throw a slow joint."""
+    """Return the default acceleration limits (n,): a late command must not make a slow joint jump."""
     return np.minimum(GAINED * model.velocity_limit, MOST_ACCELERATION)
 
 
 def commanded_order(values: Values, model: ArmModel) -> list[int]:
-    """Place in the model of each joint of the command controller.
+    """Return the model index of each joint of the command controller.
 
     Raises:
-        ConfigError: parameter ``joints`` is no order of the arm's.
+        ConfigError: parameter ``joints`` is no permutation of the arm's joints.
     """
     wanted = [name for name in values["joints"] if name] or list(model.joint_names)
     if sorted(wanted) != sorted(model.joint_names):
@@ -91,7 +91,7 @@ def commanded_order(values: Values, model: ArmModel) -> list[int]:
 
 
 def _check_limits(model: ArmModel) -> None:
-    """Raise ConfigError for joints whose velocity or effort has no limit: nothing would then be safe."""
+    """Raise ConfigError for joints without a velocity or effort limit: the gate could not keep them safe."""
     for what, limit in (("velocity", model.velocity_limit), ("effort", model.effort_limit)):
         names = [name for name, one in zip(model.joint_names, limit, strict=True) if not np.isfinite(one)]
         if names:

@@ -1,4 +1,4 @@
-"""BaseWrenchEstimate: record and message."""
+"""Conversion between the BaseWrenchEstimate record and its message."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WRENCHES = ("wrench", "gravity_wrench", "residual_wrench", "bias")
 def base_wrench_estimate_to_message(
     estimate: BaseWrenchEstimate, names: Sequence[str], sensor_frame: str, correction_weight: float
 ) -> BaseWrenchEstimateMessage:
-    """BaseWrenchEstimate record to message.
+    """Convert a BaseWrenchEstimate record to a message.
 
     Args:
-        estimate: of one stamp.
-        names: (n) actuated joints.
+        estimate: estimate of one stamp.
+        names: (n) names of the actuated joints.
         sensor_frame: link in whose frame the sensor measures.
-        correction_weight: share of the torque loop's correction that acts.
+        correction_weight: weight of the torque loop's correction that is applied.
     """
     message = BaseWrenchEstimateMessage(
         names=list(names),
@@ -43,10 +43,10 @@ def base_wrench_estimate_to_message(
 
 
 def base_wrench_estimate_from_message(message: BaseWrenchEstimateMessage, names: Sequence[str]) -> BaseWrenchEstimate:
-    """BaseWrenchEstimate message to record, in the order of ``names``.
+    """Convert a BaseWrenchEstimate message to a record with the joints in the order of ``names``.
 
     Raises:
-        InputError: names differ, or an array has another length than the names.
+        InputError: the names differ, or an array does not have one value per name.
     """
     given = list(message.names)
     if sorted(given) != sorted(names):

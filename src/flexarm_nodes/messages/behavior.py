@@ -1,4 +1,4 @@
-"""Messages of behaviours to core records and back."""
+"""Conversion between behavior messages and core records."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp, st
 
 @dataclass(frozen=True, slots=True)
 class BehaviorChange:
-    """A behaviour set.
+    """A requested change of the behavior set.
 
     Attributes:
-        stamp: of the sample from which on it holds [ns]; 0: the next one.
-        replaces: whether ``specs`` are all that take part from then on.
-        specs: what is added or retuned.
-        removed: names of what is taken away.
+        stamp: stamp of the first sample to which the change applies [ns]; 0: the next sample.
+        replaces: whether ``specs`` replace all active behaviors.
+        specs: behaviors that are added or whose settings change.
+        removed: names of the behaviors that are removed.
     """
 
     stamp: int
@@ -36,10 +36,10 @@ class BehaviorChange:
 
 
 def change_from_message(message: BehaviorSet) -> BehaviorChange:
-    """BehaviorSet message to record; names of settings and values are checked where the behaviours are made.
+    """Convert a BehaviorSet message; setting names and values are checked later, when the behaviors are created.
 
     Raises:
-        ConfigError: an unknown mode, a name that is empty or given twice, ``removed`` where all are replaced.
+        ConfigError: the mode is unknown, a name is empty or given twice, or ``removed`` is used with REPLACE.
     """
     if message.mode not in (BehaviorSet.REPLACE, BehaviorSet.UPDATE):
         raise ConfigError(f"behaviour set: mode {message.mode} is unknown; valid: 0 (REPLACE), 1 (UPDATE)")
@@ -55,7 +55,7 @@ def change_from_message(message: BehaviorSet) -> BehaviorChange:
 
 
 def spec_from_message(message: BehaviorMessage) -> BehaviorSpec:
-    """Behavior message to record.
+    """Convert a Behavior message to a record.
 
     Raises:
         ConfigError: a setting is given twice.
@@ -75,7 +75,7 @@ def _value(setting: ParameterMessage) -> object:
 
 
 def vector(values: Array) -> Vector3:
-    """Vector3 of (3,)."""
+    """Convert an array (3,) to a Vector3."""
     x, y, z = (float(value) for value in values)
     return Vector3(x=x, y=y, z=z)
 
@@ -83,12 +83,12 @@ def vector(values: Array) -> Vector3:
 def behavior_status_to_message(
     stamp: int, controller: BehaviorImpedanceController, wrench: Array | None
 ) -> BehaviorStatus:
-    """What the controller made of a sample.
+    """Return the controller's status after a sample.
 
     Args:
-        stamp: of the sample [ns].
-        controller: after the sample.
-        wrench: (6,) external, on the tool at its origin, base link's axes, None where there is no valid one [N, N*m].
+        stamp: stamp of the sample [ns].
+        controller: controller after it processed the sample.
+        wrench: (6,) external wrench on the tool at its origin, base link's axes [N, N*m]; None: no valid reading.
     """
     output, chain = controller.output, controller.arm.chain
     message = BehaviorStatus(joint_names=list(chain.joint_names), wrench_valid=wrench is not None)
@@ -119,7 +119,7 @@ def _contribution(active: ActiveBehavior) -> BehaviorContribution:
 
 
 def note(active: ActiveBehavior) -> str:
-    """Its own word on its state; one of another package may fail to say it."""
+    """Return the behavior's own description of its state; a behavior of another package may raise here."""
     try:
         return str(active.behavior.note())
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Messages of any kind from their bytes, as the middleware has them: CDR, little endian.
+"""Deserialize messages of any type from their bytes as the middleware delivers them: CDR, little endian.
 
-rclpy makes them by the constructors and setters of every part, for which a loop in real time has no time. Here they are
-made from the layout that each kind of message tells of itself (``SLOT_TYPES``).
+rclpy deserializes through the constructor and setters of every field, which is too slow for a real-time loop. Here
+messages are built from the field layout that each message type declares (``SLOT_TYPES``).
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from rosidl_parser.definition import Array, BasicType, NamespacedType, Unbounded
 
 from flexarm_core.errors import InputError
 
-LITTLE_ENDIAN = b"\x00\x01"  # what the bytes of such a message begin with
-BODY = 4  # bytes before the body, from whose begin alignment counts
+LITTLE_ENDIAN = b"\x00\x01"  # first bytes of a little-endian CDR message
+BODY = 4  # offset of the body, from which alignment is counted
 FORMATS = {
     "boolean": "?", "octet": "c", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
     "int64": "q", "uint64": "Q", "float": "f", "double": "d",
 }  # fmt: skip
 _COUNT = struct.Struct("<I")
-_STAMP = struct.Struct(">iI"), struct.Struct("<iI")  # the second byte is odd where the lowest byte comes first
+_STAMP = struct.Struct(">iI"), struct.Struct("<iI")  # second byte odd: little endian
 
-Read = Callable[[bytes, int], tuple[Any, int]]  # bytes, where a value begins -> it, where what follows begins
+Read = Callable[[bytes, int], tuple[Any, int]]  # (bytes, offset of the value) -> (value, offset of the next value)
 
 
 def stamp_of(raw: bytes) -> int:
-    """Stamp [ns] of a message with a header, of which nothing else is read."""
+    """Return the stamp [ns] of a message with a header, without reading anything else."""
     seconds, nanoseconds = _STAMP[raw[1] & 1].unpack_from(raw, BODY)
     return int(seconds) * 1_000_000_000 + int(nanoseconds)
 
 
 def message_reader(kind: Any) -> Callable[[bytes], Any]:
-    """What makes a message of a kind of its bytes.
+    """Return a function that deserializes messages of one type.
 
     Raises:
-        InputError: (the reader) these are not its bytes.
+        InputError: raised by the returned function if the bytes do not fit the message type.
     """
     try:
         read = _of_kind(kind)
@@ -48,7 +48,7 @@ def message_reader(kind: Any) -> Callable[[bytes], Any]:
         return lambda raw: deserialize_message(raw, kind)
 
     def call(raw: bytes) -> Any:
-        if raw[:2] != LITTLE_ENDIAN:  # another machine may send its own order of bytes
+        if raw[:2] != LITTLE_ENDIAN:  # another machine may send another byte order
             return deserialize_message(raw, kind)
         try:
             return read(raw, BODY)[0]
@@ -59,7 +59,7 @@ def message_reader(kind: Any) -> Callable[[bytes], Any]:
 
 
 class _UnknownTypeError(Exception):
-    """A type that no message of robots has."""
+    """A field type that this module cannot read."""
 
 
 def _of_kind(kind: Any) -> Read:
@@ -107,7 +107,7 @@ def _of_type(part: Any) -> Read:
 
 
 def _of_sequence(part: Any, size: int | None) -> Read:
-    """Values one behind the other, behind their number where that is not fixed."""
+    """Return a reader of consecutive values, preceded by their count if the size is not fixed."""
     code = FORMATS.get(part.typename, "c") if isinstance(part, BasicType) else "c"
     if code not in "?c":
         return _numbers_reader(code, size)
@@ -134,7 +134,7 @@ def _kind(part: NamespacedType) -> Any:
 
 
 def _formats(kind: Any) -> list[str]:
-    """Formats of the fields of a message that has nothing but numbers of one size; empty: it has others."""
+    """Return the struct formats of a message's fields if all are numbers of the same size, else an empty list."""
     formats = [FORMATS.get(part.typename, "") if isinstance(part, BasicType) else "" for part in kind.SLOT_TYPES]
     return formats if all(formats) and len({struct.calcsize(code) for code in formats}) == 1 else []
 
@@ -153,7 +153,7 @@ def _read_text(raw: bytes, place: int) -> tuple[str, int]:
 
 
 def _texts_reader() -> Read:
-    """Reader of names, which are the same in most messages and then not decoded again."""
+    """Return a reader of string lists; lists that do not change between messages are not decoded again."""
     before, known = b"", [""]
 
     def read(raw: bytes, place: int) -> tuple[list[str], int]:
@@ -193,7 +193,7 @@ def _numbers_reader(code: str, count: int | None) -> Read:
         if number is None:
             number, place = _read_count(raw, place)
             if not number:
-                return array(code), place  # which is not padded
+                return array(code), place  # an empty sequence has no padding
         place += -(place - BODY) % size
         end = place + size * number
         if end > len(raw):

@@ -1,4 +1,4 @@
-"""Messages to core records and back: the only place where both meet."""
+"""Conversion between messages and core records; only this package uses both."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _JOINT_REFERENCE_FIELDS = ("position", "velocity", "acceleration", "effort", "fr
 
 
 def stamp_to_nanoseconds(stamp: Time) -> int:
-    """Stamp of a message [ns]."""
+    """Return the stamp of a message [ns]."""
     return stamp.sec * 1_000_000_000 + stamp.nanosec
 
 
 def nanoseconds_to_stamp(nanoseconds: int) -> Time:
-    """Message stamp of [ns]."""
+    """Return the message stamp of a time [ns]."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     return Time(sec=seconds, nanosec=rest)
 
 
 def write_header(message: Any, stamp: int, frame: str = "") -> None:
-    """Put a stamp [ns] and a frame into the header that a new message has."""
+    """Write a stamp [ns] and a frame into the header of a new message."""
     header = message.header
     header.stamp.sec, header.stamp.nanosec = divmod(stamp, 1_000_000_000)
     header.frame_id = frame
@@ -47,15 +47,15 @@ def write_vectors(first: Vector3, second: Vector3, spatial: Array) -> None:
 
 
 def doubles(values: Array) -> array:
-    """A float64[] field from a vector, without a Python loop."""
+    """Convert a vector to a float64[] field, without a Python loop."""
     return array("d", np.ascontiguousarray(values, dtype=float).tobytes())
 
 
 def quaternion_to_rotation(quaternion: Quaternion) -> Array:
-    """Rotation matrix (3, 3) of a unit quaternion.
+    """Return the rotation matrix (3, 3) of a unit quaternion.
 
     Raises:
-        InputError: its norm is not 1 within 1e-3.
+        InputError: the norm is not 1 within 1e-3.
     """
     x, y, z, w = quaternion.x, quaternion.y, quaternion.z, quaternion.w
     norm = math.sqrt(x * x + y * y + z * z + w * w)
@@ -72,7 +72,7 @@ def quaternion_to_rotation(quaternion: Quaternion) -> Array:
 
 
 def rotation_to_quaternion(rotation: Array) -> Quaternion:
-    """Unit quaternion of a rotation matrix (3, 3), from its largest component (Shepperd 1978)."""
+    """Return the unit quaternion of a rotation matrix (3, 3), computed from its largest component (Shepperd 1978)."""
     x, y, z, w = _quaternion(rotation)
     return Quaternion(x=x, y=y, z=z, w=w)
 
@@ -92,10 +92,10 @@ def _quaternion(rotation: Array) -> tuple[float, float, float, float]:
 
 
 def check_finite(field: str, values: Array, names: Sequence[str]) -> None:
-    """Refuse values (k,) of a field of a joint state that are not finite.
+    """Reject a field of a joint state whose values (k,) are not all finite.
 
     Raises:
-        InputError: names the joints whose values are not.
+        InputError: names the joints whose values are not finite.
     """
     given = values.tolist()
     if not all(map(math.isfinite, given)):
@@ -104,7 +104,7 @@ def check_finite(field: str, values: Array, names: Sequence[str]) -> None:
 
 
 class JointStateSelector:
-    """Picks named joints out of JointState messages whatever their order."""
+    """Selects named joints from JointState messages, independent of their order."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """Select these joints, in this order."""
@@ -113,14 +113,14 @@ class JointStateSelector:
         self._index = np.zeros(len(names), dtype=int)
 
     def __call__(self, message: JointState) -> tuple[Array, Array]:
-        """Positions and velocities (k,) of the selected joints; raises as :meth:`select` does."""
+        """Return positions and velocities (k,) of the selected joints; raises the same errors as :meth:`select`."""
         return self.select(message.name, np.array(message.position), np.array(message.velocity))
 
     def select(self, names: list[str], position: Array, velocity: Array) -> tuple[Array, Array]:
-        """Positions and velocities (k,) of the selected ones of named joints.
+        """Return positions and velocities (k,) of the selected joints.
 
         Raises:
-            InputError: a joint is missing or named twice, an array has another length than the names, a number is
+            InputError: a joint is missing or named twice, an array does not have one value per name, or a number is
                 not finite.
         """
         if names != self._seen:
@@ -147,7 +147,7 @@ class JointStateSelector:
 
 
 def joint_reference_to_message(reference: JointReference, names: Sequence[str]) -> JointReferenceMessage:
-    """JointReference record to message."""
+    """Convert a JointReference record to a message."""
     message = JointReferenceMessage(names=list(names))
     write_header(message, reference.stamp)
     for field in _JOINT_REFERENCE_FIELDS:
@@ -158,10 +158,10 @@ def joint_reference_to_message(reference: JointReference, names: Sequence[str]) 
 
 
 def joint_reference_from_message(message: JointReferenceMessage, names: Sequence[str]) -> JointReference:
-    """JointReference message to record, in the order of ``names``.
+    """Convert a JointReference message to a record with the joints in the order of ``names``.
 
     Raises:
-        InputError: names differ, or an array has another length than the names.
+        InputError: the names differ, or an array does not have one value per name.
     """
     given = list(message.names)
     if given == list(names):
@@ -183,7 +183,7 @@ def joint_reference_from_message(message: JointReferenceMessage, names: Sequence
 
 
 def cartesian_reference_to_message(reference: CartesianReference, tool_frame: str) -> CartesianReferenceMessage:
-    """CartesianReference record to message."""
+    """Convert a CartesianReference record to a message."""
     message = CartesianReferenceMessage(tool_frame=tool_frame, axes=[bool(axis) for axis in reference.axes])
     write_header(message, reference.stamp, reference.frame)
     point = message.pose.position
@@ -195,10 +195,10 @@ def cartesian_reference_to_message(reference: CartesianReference, tool_frame: st
 
 
 def cartesian_reference_from_message(message: CartesianReferenceMessage, tool_frame: str) -> CartesianReference:
-    """CartesianReference message to record.
+    """Convert a CartesianReference message to a record.
 
     Raises:
-        InputError: another tool frame, an orientation that is no unit quaternion.
+        InputError: the tool frame is another one, or the orientation is no unit quaternion.
     """
     if message.tool_frame != tool_frame:
         raise InputError(f"reference is for tool frame '{message.tool_frame}', this node drives '{tool_frame}'")
@@ -217,7 +217,7 @@ def cartesian_reference_from_message(message: CartesianReferenceMessage, tool_fr
 def base_reaction_to_message(
     reaction: BaseReaction, base_frame: str, elastic_joints: Sequence[str]
 ) -> BaseReactionMessage:
-    """BaseReaction record to message."""
+    """Convert a BaseReaction record to a message."""
     message = BaseReactionMessage(elastic_joints=list(elastic_joints), rank=reaction.rank)
     write_header(message, reaction.stamp, base_frame)
     write_vectors(message.wrench.force, message.wrench.torque, reaction.wrench_on_base_in_base)
@@ -236,7 +236,7 @@ def _spatial(linear: Vector3, angular: Vector3) -> Array:
 
 
 def joint_readings_to_message(measurement: Measurement) -> JointState:
-    """JointState as joint_state_broadcaster sends it: actuated joints and, as state-only joints, the elastic ones."""
+    """Return a JointState as joint_state_broadcaster publishes it: actuated joints and state-only elastic joints."""
     message = JointState()
     write_header(message, measurement.stamp)
     write_joint_readings(message, measurement)
@@ -244,7 +244,7 @@ def joint_readings_to_message(measurement: Measurement) -> JointState:
 
 
 def write_joint_readings(message: JointState, measurement: Measurement) -> None:
-    """Write what joints report into a JointState; nothing, where none does."""
+    """Write the measured joints into a JointState; its arrays stay empty if no joint is measured."""
     readings = [reading for reading in (measurement.joints, measurement.elastic) if reading is not None]
     message.name = [name for reading in readings for name in reading.names]
     message.position = _joined([reading.position for reading in readings])
@@ -253,7 +253,7 @@ def write_joint_readings(message: JointState, measurement: Measurement) -> None:
 
 
 def write_true_joints(message: JointState, state: PlantState) -> None:
-    """Write the ground truth into a JointState of actuated and elastic joints; these carry no motor effort."""
+    """Write the ground truth into a JointState; elastic joints have no motor effort (0)."""
     message.position = _joined((state.position, state.deflection))
     message.velocity = _joined((state.velocity, state.deflection_rate))
     message.effort = _joined((state.effort, np.zeros(len(state.deflection))))
@@ -267,7 +267,7 @@ def write_pose(message: PoseStamped, position: Array, rotation: Array) -> None:
 
 
 def wrench_to_message(stamp: int, frame: str, wrench: Array) -> WrenchStamped:
-    """WrenchStamped of ``[f; n]`` in a frame."""
+    """Return a WrenchStamped of ``[f; n]`` in a frame."""
     message = WrenchStamped()
     write_header(message, stamp, frame)
     write_wrench(message, wrench)
@@ -275,7 +275,7 @@ def wrench_to_message(stamp: int, frame: str, wrench: Array) -> WrenchStamped:
 
 
 def new_wrench(frame: str) -> WrenchStamped:
-    """WrenchStamped in a frame."""
+    """Return an empty WrenchStamped in a frame."""
     message = WrenchStamped()
     message.header.frame_id = frame
     return message
@@ -287,5 +287,5 @@ def write_wrench(message: WrenchStamped, wrench: Array) -> None:
 
 
 def _joined(parts: Sequence[Array]) -> array:
-    """A float64[] field from several vectors."""
+    """Concatenate several vectors to a float64[] field."""
     return array("d", b"".join([np.asarray(part, dtype=float).tobytes() for part in parts]))

@@ -1,4 +1,4 @@
-"""Messages of what bends and back: strain gauges, IMUs, and the true and estimated state of springs and modes."""
+"""Conversion of messages about flexibility: strain gauges, IMUs, true and estimated state of elastic joints, modes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from flexarm_sim.strain import StrainReading
 
 
 def write_strain(message: StrainState, reading: StrainReading) -> None:
-    """Write the gauges that are reported into a StrainState."""
+    """Write the reported gauges into a StrainState."""
     message.names, message.strain = list(reading.names), doubles(reading.strain)
 
 
 def new_imu(frame: str) -> Imu:
-    """Imu in a frame; its orientation is said to be unknown (-1)."""
+    """Return an Imu in a frame, with its orientation marked as unknown (-1)."""
     message = Imu()
     message.header.frame_id = frame
-    message.orientation_covariance[0] = -1.0  # as sensor_msgs/Imu asks for where there is no estimate
+    message.orientation_covariance[0] = -1.0  # as sensor_msgs/Imu requires if there is no orientation estimate
     return message
 
 
@@ -51,10 +51,10 @@ def write_true_flexible_state(message: FlexibleState, state: PlantState) -> None
 def flexible_state_from_message(
     message: FlexibleState, elastic_joints: Sequence[str], modes: Sequence[str]
 ) -> FlexibleStateRecord:
-    """FlexibleState message to record, joints and modes in the order asked for; of accelerations, what is given.
+    """Convert a FlexibleState message to a record in the requested order; missing accelerations are zero.
 
     Raises:
-        InputError: a joint or mode is missing, an array has another length than its names, a number is not finite.
+        InputError: a joint or mode is missing, an array does not match its names, or a number is not finite.
     """
     parts = []
     for names, given, fields in (
@@ -85,10 +85,10 @@ def flexible_state_from_message(
 
 
 def strain_from_message(message: StrainState) -> dict[str, float]:
-    """Strain by gauge, as it is read: NaN stays NaN.
+    """Return the strain of each gauge by name; NaN stays NaN.
 
     Raises:
-        InputError: names and strains differ in number, or a gauge is named twice.
+        InputError: the numbers of names and strains differ, or a gauge is named twice.
     """
     if len(message.names) != len(message.strain):
         raise InputError(f"strain state has {len(message.names)} names and {len(message.strain)} strains")
@@ -99,31 +99,31 @@ def strain_from_message(message: StrainState) -> dict[str, float]:
 
 
 def imu_from_message(message: Imu) -> Array:
-    """``[specific force; angular velocity]`` (6,) of an Imu."""
+    """Return ``[specific force; angular velocity]`` (6,) of an Imu."""
     f, w = message.linear_acceleration, message.angular_velocity
     return np.array([f.x, f.y, f.z, w.x, w.y, w.z])
 
 
 def wrench_from_message(message: WrenchStamped) -> Array:
-    """``[f; n]`` (6,) of a WrenchStamped."""
+    """Return ``[f; n]`` (6,) of a WrenchStamped."""
     f, n = message.wrench.force, message.wrench.torque
     return np.array([f.x, f.y, f.z, n.x, n.y, n.z])
 
 
 class FlexibleSampleReader:
-    """A joint state as a FlexibleSample without other sensors."""
+    """Converts a joint state to a FlexibleSample without the other sensors."""
 
     def __init__(self, joints: Sequence[str], elastic_joints: Sequence[str]) -> None:
-        """Read these actuated joints and, where they are reported, these elastic joints."""
+        """Read these actuated joints and, if they are reported, these elastic joints."""
         self._joints, self._elastic = tuple(joints), tuple(elastic_joints)
         self._select = JointStateSelector(self._joints)
         self._seen: list[str] | None = None
 
     def __call__(self, message: JointState) -> FlexibleSample:
-        """The sample; elastic joints that are not reported read NaN, and None where none is.
+        """Return the sample; unreported elastic joints are NaN, and the deflection is None if none is reported.
 
         Raises:
-            InputError: an actuated joint is missing, or its position, velocity or effort is, or is not finite.
+            InputError: an actuated joint is missing, or its position, velocity or effort is missing or not finite.
         """
         position, velocity = self._select(message)
         if len(message.effort) != len(message.name):
@@ -143,7 +143,7 @@ class FlexibleSampleReader:
         return FlexibleSample(stamp, position, velocity, effort, deflection, deflection_rate)
 
     def _learn(self, names: Sequence[str]) -> None:
-        """Where the joints are in messages with these names; 0 for elastic joints that are not reported."""
+        """Store the indices of the joints in messages with these names; 0 for elastic joints that are not reported."""
         place = {name: i for i, name in enumerate(names)}
         self._index = np.array([place[name] for name in self._joints], dtype=int)
         self._reported = np.array([name in place for name in self._elastic], dtype=bool)
@@ -154,7 +154,7 @@ class FlexibleSampleReader:
 def flexible_state_to_message(
     state: FlexibleStateRecord, elastic_joints: Sequence[str], modes: Sequence[str]
 ) -> FlexibleState:
-    """FlexibleState record to message."""
+    """Convert a FlexibleState record to a message."""
     message = FlexibleState(elastic_joints=list(elastic_joints), modes=list(modes))
     write_header(message, state.stamp)
     for field in (

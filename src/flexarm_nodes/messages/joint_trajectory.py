@@ -1,4 +1,4 @@
-"""trajectory_msgs/JointTrajectory -> JointTrajectory of the core."""
+"""Conversion of trajectory_msgs/JointTrajectory to the JointTrajectory of the core."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from flexarm_core.types import Array
 def joint_trajectory_from_message(
     message: JointTrajectoryMessage, names: Sequence[str], start: Array
 ) -> JointTrajectory:
-    """Trajectory in the order of ``names`` that sets out from ``start`` (n,).
+    """Return the trajectory with joints in the order of ``names``, beginning at the positions ``start`` (n,).
 
     Raises:
-        InputError: other joints, or points that do not fit each other.
+        InputError: the joint names differ, or the points are inconsistent.
     """
     given = list(message.joint_names)
     if sorted(given) != sorted(names):

@@ -1,4 +1,4 @@
-"""Messages of tool paths and of redundancy resolution to core records and back."""
+"""Conversion of messages about tool paths and redundancy resolution."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ TOLERANCES = ("position_tolerance", "orientation_tolerance")
 
 
 def pose_from_message(pose: Pose) -> tuple[Array, Array]:
-    """Position (3,) and rotation (3, 3) of a pose.
+    """Return position (3,) and rotation (3, 3) of a pose.
 
     Raises:
-        InputError: a number is not finite, the orientation is no unit quaternion.
+        InputError: a number is not finite, or the orientation is no unit quaternion.
     """
     return position_from_message(pose), quaternion_to_rotation(pose.orientation)
 
 
 def position_from_message(pose: Pose) -> Array:
-    """Position (3,) of a pose whose orientation does not count.
+    """Return the position (3,) of a pose whose orientation is ignored.
 
     Raises:
         InputError: a number is not finite.
@@ -50,7 +50,7 @@ def position_from_message(pose: Pose) -> Array:
 
 
 def check_goal(goal: FollowCartesianPath.Goal, base: BaseLink) -> None:
-    """Raise InputError for a goal that has no meaning, whatever the arm can do."""
+    """Raise InputError if a goal is invalid in itself, independent of the arm."""
     base.is_base(goal.header.frame_id)
     if bool(goal.segments) == bool(goal.waypoint_file):
         raise InputError("a goal needs either segments or a waypoint_file")
@@ -74,16 +74,16 @@ def check_goal(goal: FollowCartesianPath.Goal, base: BaseLink) -> None:
 
 
 def path_from_goal(goal: FollowCartesianPath.Goal, base: BaseLink, position: Array, rotation: Array) -> PosePath:
-    """Path of a checked goal, base link's frame.
+    """Return the path of a checked goal in the base link's frame.
 
     Args:
-        goal: whose header or waypoint file names the frame.
-        base: of the arm.
-        position: (3,) of the tool at the begin, base link's frame [m].
-        rotation: (3, 3) of the tool at the begin.
+        goal: goal; its header or its waypoint file names the frame.
+        base: base link of the arm.
+        position: (3,) tool position at the start of the path, base link's frame [m].
+        rotation: (3, 3) tool rotation at the start of the path.
 
     Raises:
-        FlexarmError: the waypoint file is none, or no path can be made of the goal.
+        FlexarmError: the waypoint file is invalid, or the goal gives no valid path.
     """
     frame = goal.header.frame_id
     if goal.waypoint_file:
@@ -106,12 +106,12 @@ def path_from_goal(goal: FollowCartesianPath.Goal, base: BaseLink, position: Arr
 
 
 def path_limits(goal: FollowCartesianPath.Goal, values: dict[str, Any]) -> PathLimits:
-    """Limits of the tool along the path: the goal's where it has one, else the parameters'."""
+    """Return the tool's limits along the path: the goal's value if it is not zero, else the parameter's."""
     return PathLimits(**{limit: getattr(goal, f"max_{limit}") or values[f"max_{limit}"] for limit in LIMITS})
 
 
 def tolerances(goal: FollowCartesianPath.Goal, values: dict[str, Any]) -> tuple[float, float]:
-    """Position [m] and orientation [rad] tolerance: the goal's where it has one, else the parameters'."""
+    """Return position [m] and orientation [rad] tolerance: the goal's value if it is not zero, else the parameter's."""
     position, orientation = (getattr(goal, name) or values[name] for name in TOLERANCES)
     return position, orientation
 
@@ -119,14 +119,14 @@ def tolerances(goal: FollowCartesianPath.Goal, values: dict[str, Any]) -> tuple[
 def redundancy_state_to_message(
     stamp: int, frame: str, activity: int, fraction: float, status: RedundancyStatus | None
 ) -> RedundancyState:
-    """RedundancyState of a sample.
+    """Return the RedundancyState of a sample.
 
     Args:
-        stamp: of the sample [ns].
+        stamp: stamp of the sample [ns].
         frame: base link.
-        activity: of the node, a constant of RedundancyState.
-        fraction: of a path that lies behind.
-        status: what the resolution says, or None where no pose is wanted.
+        activity: activity of the node, a constant of RedundancyState.
+        fraction: completed fraction of the path, 0 to 1.
+        status: status of the redundancy resolution, or None if no pose is requested.
     """
     message = RedundancyState(activity=activity, fraction=fraction)
     message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
@@ -141,7 +141,7 @@ def redundancy_state_to_message(
 
 
 def fill_rows(message: RedundancyState | FollowCartesianPath.Feedback, status: RedundancyStatus) -> None:
-    """Enter rows and joints that do not get what is asked of them into a message."""
+    """Write into a message which task rows and joints deviate from the request."""
     message.dropped_rows, message.damped_rows = list(status.dropped), list(status.damped)
     message.cut_rows, message.limited_joints = list(status.cut), list(status.limited)
 
@@ -149,14 +149,14 @@ def fill_rows(message: RedundancyState | FollowCartesianPath.Feedback, status: R
 def joint_trajectory_to_message(
     path: PlannedPath, names: Sequence[str], begun: int, rate: float, start: float = 0.0
 ) -> JointTrajectory:
-    """A planned path from a time on as points for a joint trajectory controller.
+    """Return a planned path, from time ``start`` on, as points for a joint trajectory controller.
 
     Args:
-        path: of the joints.
-        names: (n) of them.
+        path: planned joint path.
+        names: (n) joint names.
         begun: stamp at which the path begins [ns].
-        rate: of points [Hz].
-        start: time of the first point [s].
+        rate: rate of the points [Hz].
+        start: path time of the first point [s].
     """
     message = JointTrajectory(joint_names=list(names))
     message.header.stamp = nanoseconds_to_stamp(begun)

@@ -1,1 +1,1 @@
-"""What every node has: parameters, time, topics, diagnostics, inputs."""
+"""Code that all nodes share: parameters, time, topics, diagnostics, inputs."""

@@ -1,4 +1,4 @@
-"""The shape that every node of the suite shares: parameters, robot description, lifecycle, diagnostics, main."""
+"""Base class of every node of the suite: parameters, robot description, lifecycle, diagnostics, main function."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
 from flexarm_nodes.node.real_time import ask_for_priority
 
-PILE = 0.1  # [s] of waiting work at which joint states are passed over
-SPIN = 0.2  # [s] between two looks at whether the node is to end
-LAST_WORDS = 1.0  # [s] that a node waits at its end for its last messages to arrive
+PILE = 0.1  # [s] queueing delay of the executor above which joint states are dropped
+SPIN = 0.2  # [s] sampling period at which the main loop checks whether the node must end
+LAST_WORDS = 1.0  # [s] longest wait, when the node ends, for its last messages to be acknowledged
 
 
 class ArmNode(LifecycleNode):
     """A lifecycle node that knows the robot.
 
-    A child gives its parameter table and overrides :meth:`build` (parameters -> core object) and, where it needs to,
-    :meth:`start`, :meth:`stop` and :meth:`change`. Its inputs go through :meth:`guarded`, so that no message ends the
-    process.
+    A subclass sets its parameter table and overrides :meth:`build` (parameters -> core object) and, where needed,
+    :meth:`start`, :meth:`stop` and :meth:`change`. Its message callbacks are wrapped by :meth:`guarded`, so that no
+    message can end the process.
 
     Attributes:
-        table: of its parameters.
-        diagnostics: where it says how it is.
-        active: whether it answers messages.
-        exit_code: of the process; one that is not 0 ends it.
-        taken: when the newest message was taken, by the clock of ``time.perf_counter`` [s].
+        table: parameter table of this node.
+        diagnostics: publisher of the node's status.
+        active: whether the node is active and processes messages.
+        exit_code: exit code of the process; a nonzero value ends the process.
+        taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
     """
 
     PARAMETERS: tuple[Parameter, ...] = ()
-    MASSLESS = False  # whether a robot without masses will do: kinematics need none
+    MASSLESS = False  # whether a robot without masses is accepted: kinematics need no masses
 
     def __init__(self, name: str) -> None:
         """Declare the parameters and wait for the robot description."""
@@ -62,24 +62,24 @@ class ArmNode(LifecycleNode):
         self.active = False
         self.exit_code = 0
         self.taken = 0.0
-        # before the clock's own callback, which would follow
+        # Registered first: this callback has to run before the clock's own callback.
         self.add_on_set_parameters_callback(self._refuse_other_clock)
         self._described = ""
         self._base_state: Subscription | None = None
-        self._sent_along: float | None = None  # when the task was that measures how much has piled up [s]
-        self._came_through = 0.0  # when the last one was handled
+        self._sent_along: float | None = None  # when the task that measures the queueing delay was queued [s]
+        self._came_through = 0.0  # when the last such task ran [s]
         self._description_subscription = self.create_subscription(
             String, topics.ROBOT_DESCRIPTION, self._on_robot_description, topics.LATCHED
         )
 
-    # What a child overrides -------------------------------------------------------------------------------------------
+    # Methods that a subclass overrides --------------------------------------------------------------------------------
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Make the core object from parameter values; raise FlexarmError to refuse the configuration."""
+        """Make the core object from parameter values; raise FlexarmError to reject the configuration."""
         raise TypeError(f"{type(self).__name__} does not override build()")
 
     def start(self) -> None:
-        """Begin a run: forget what was carried from earlier samples."""
+        """Begin a run: discard the state that was kept from earlier samples."""
 
     def brake(self) -> None:
         """Bring the arm to rest before a run ends."""
@@ -88,12 +88,12 @@ class ArmNode(LifecycleNode):
         """End a run: leave the arm safe."""
 
     def change(self, values: dict[str, Any]) -> None:
-        """Take changed live parameters while configured; raise FlexarmError to refuse them."""
+        """Apply changed live parameters while the node is configured; raise FlexarmError to reject them."""
 
     # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read parameters and robot description, build the core object."""
+        """Read the parameters and the robot description, then build the core object."""
         try:
             values = self.table.values()
             text = values["robot_description"] or self._described
@@ -115,24 +115,24 @@ class ArmNode(LifecycleNode):
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to answer messages."""
+        """Start to process messages."""
         self.start()
-        self.get_logger().info("active")  # the first line takes rclpy long: it looks for its caller in every module
+        self.get_logger().info("active")  # the first log line takes rclpy long: it searches every module for its caller
         gc.collect()
-        gc.freeze()  # what lives since start-up need not be walked again: shorter pauses in the tick
+        gc.freeze()  # objects that live since start-up are not scanned again: shorter garbage-collection pauses
         refused = ask_for_priority(self.table.values()["thread_priority"])
         self.active = True
         self.diagnostics.announce(WARN if refused else OK, refused or "active")
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop answering messages, leave the arm safe."""
+        """Stop processing messages and leave the arm safe."""
         self.leave()
         self.diagnostics.announce(OK, "inactive")
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the configuration."""
+        """Discard the configuration."""
         self.table.on_change(None)
         return super().on_cleanup(state)
 
@@ -142,11 +142,11 @@ class ArmNode(LifecycleNode):
         return super().on_shutdown(state)
 
     def spin_some(self, executor: EventsExecutor) -> None:
-        """Handle what comes, for a while: to begin anew for each message would cost as much as a small message does."""
+        """Process incoming messages for a period SPIN; spinning once per message costs as much as a small message."""
         executor.spin_until_future_complete(Future(), timeout_sec=SPIN)
 
     def leave(self) -> None:
-        """Leave the arm safe, whatever the state."""
+        """Brake the arm and end the run if the node is active; otherwise do nothing."""
         if self.active:
             try:
                 self.brake()
@@ -155,9 +155,9 @@ class ArmNode(LifecycleNode):
                 self.stop()
 
     def flush(self) -> None:
-        """Wait until what was sent last has arrived, or for LAST_WORDS: a message dies with its publisher.
+        """Wait until the last messages are acknowledged, at most LAST_WORDS; messages are lost if the publisher ends.
 
-        What the node said of itself is not waited for: nobody is led by it.
+        Diagnostics are not waited for, since no other node acts on them.
         """
         deadline = time.monotonic() + LAST_WORDS
         for publisher in self.publishers:
@@ -167,7 +167,7 @@ class ArmNode(LifecycleNode):
             publisher.wait_for_all_acked(Duration(seconds=left))
 
     def guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Wrap a message callback: silent while inactive; an error is reported and never ends the process."""
+        """Wrap a message callback: it does nothing while inactive; an error is reported and never ends the process."""
 
         def call(message: Any) -> None:
             if not self.active:
@@ -176,7 +176,7 @@ class ArmNode(LifecycleNode):
                 callback(message)
             except FlexarmError as error:
                 self.diagnostics.report(ERROR, str(error), 0)
-            except Exception as error:  # a defect of ours must not let the arm fall
+            except Exception as error:  # a defect in this code must not let the arm fall
                 self.diagnostics.report(ERROR, f"internal error: {type(error).__name__}: {error}", 0)
                 self.get_logger().error(traceback.format_exc())
 
@@ -190,10 +190,10 @@ class ArmNode(LifecycleNode):
         quality: QoSProfile = topics.NEWEST,
         lost: Callable[[int], None] | None = None,
     ) -> Subscription:
-        """Subscribe: messages go through :meth:`guarded`, and are not even read while the node is inactive.
+        """Subscribe to a topic through :meth:`guarded`; messages are not even deserialized while the node is inactive.
 
-        Joint states that come faster than they can be answered are passed over where work has piled up. ``lost`` is
-        told how many messages have been lost since the node began, whenever some are.
+        Joint states are dropped while the executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is
+        called with the total number of messages lost since the subscription was created.
         """
         read, sheds = message_reader(kind), topic == topics.JOINT_STATES
 
@@ -210,8 +210,8 @@ class ArmNode(LifecycleNode):
         return self.create_subscription(kind, topic, self.guarded(take), quality, event_callbacks=events, raw=True)
 
     def take_waiting(self, topic: str) -> None:
-        """Answer the messages of a topic that have come while the executor cannot run, as in a transition."""
-        self._come_through()  # nothing waits in the executor before what is taken here
+        """Process messages of a topic that arrived while the executor could not run, for example in a transition."""
+        self._come_through()  # the messages taken here leave no backlog in the executor
         name = self.resolve_topic_name(topic)
         for subscription in self.subscriptions:
             if subscription.topic_name != name:
@@ -221,20 +221,21 @@ class ArmNode(LifecycleNode):
                     subscription.callback(taken[0])
 
     def age_of(self, stamp: int) -> float:
-        """Age of a stamp [ns] in the node's clock [s]: simulation time where use_sim_time is set."""
+        """Return the age [s] of a stamp [ns] on the node's clock, which is simulation time if use_sim_time is set."""
         return (self.get_clock().now().nanoseconds - stamp) * 1e-9
 
     def _refuse_other_clock(self, parameters: list[Any]) -> SetParametersResult:
-        """A running node keeps its clock: its stamps would be of another."""
+        """Reject a change of use_sim_time while the node is active: its stamps would mix two clocks."""
         other = any(one.name == "use_sim_time" for one in parameters) and self.active
         reason = "use_sim_time cannot change while the node is active: deactivate it first" if other else ""
         return SetParametersResult(successful=not other, reason=reason)
 
     def _piled_up(self) -> bool:
-        """Whether what is asked of the executor now would wait longer than PILE.
+        """Return whether work that is queued in the executor now would wait longer than PILE.
 
-        It has an event for each message that ever came, though the newest alone is kept: where a message comes during
-        the answer to each, events pile up before services and timers without end. So a task is sent along with them.
+        The executor holds one event for each message that ever arrived, although only the newest message is kept. If
+        messages arrive faster than they are processed, events pile up without bound ahead of services and timers. A
+        task that is queued with these events measures how long they wait.
         """
         now, executor = time.monotonic(), self.executor
         if self._sent_along is not None:
@@ -248,7 +249,7 @@ class ArmNode(LifecycleNode):
         self._sent_along, self._came_through = None, time.monotonic()
 
     def lead(self, publisher: Any, leads: bool) -> Any:
-        """The publisher of joint references where the node leads the joints, else None: a gate counts its writers."""
+        """Return the joint reference publisher if this node commands the joints, else None: gates count publishers."""
         if leads and publisher is None:
             return self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
         if not leads and publisher is not None:
@@ -257,7 +258,7 @@ class ArmNode(LifecycleNode):
         return publisher
 
     def hear_base_state(self, source: str, callback: Callable[[FlexibleState], None]) -> None:
-        """Subscribe to the estimated state of the base where that is its source, else to nothing."""
+        """Subscribe to the estimated base deflection if ``source`` is that topic; drop any earlier subscription."""
         if self._base_state is not None:
             self.destroy_subscription(self._base_state)
         wanted = source == topics.FLEXIBLE_STATE
@@ -268,9 +269,9 @@ class ArmNode(LifecycleNode):
 
 
 def run(node_class: Callable[[], ArmNode]) -> int:
-    """Run one node until SIGINT, SIGTERM or an exit code, then leave the arm safe while it can still publish.
+    """Run one node until SIGINT, SIGTERM or an exit code, then leave the arm safe while the node can still publish.
 
-    The events executor is the fastest here, but delivers nothing without a time-out (rclpy 7.1).
+    The events executor is the fastest executor here, but delivers nothing without a timeout (rclpy 7.1).
     """
     ending = False
 

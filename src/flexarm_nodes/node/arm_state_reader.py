@@ -1,4 +1,4 @@
-"""Assembles the ArmState of one stamp from the topics that carry it."""
+"""Assembles the ArmState of one stamp from the topics that carry its parts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NO_BASE_STATE = "none"
 
 
 class ArmStateReader:
-    """Joint state and base deflection of the same stamp.
+    """Combines the joint state and the base deflection of the same stamp.
 
     With source ``joint_states`` the elastic joints are state-only joints of /joint_states, as a deflection sensor
-    behind ros2_control offers them; with ``flexible_state`` they come from the estimator's topic; with ``none`` the
-    base counts as undeflected and still.
+    behind ros2_control provides them. With ``flexible_state`` they are taken from the estimator's topic. With ``none``
+    the base deflection and its rate are zero.
     """
 
     def __init__(self, model: ArmModel, source: str) -> None:
@@ -41,7 +41,7 @@ class ArmStateReader:
         self._base: tuple[int, Array, Array] | None = None
 
     def joint_state(self, message: JointState) -> ArmState | None:
-        """Take a joint state; return the ArmState if it is complete.
+        """Take a joint state; return the ArmState if both of its parts are available for this stamp, else None.
 
         Raises:
             InputError: the message is not usable.
@@ -56,7 +56,7 @@ class ArmStateReader:
         return self._match()
 
     def flexible_state(self, message: FlexibleState) -> ArmState | None:
-        """Take a flexible state; return the ArmState if it is complete.
+        """Take a flexible state; return the ArmState if both of its parts are available for this stamp, else None.
 
         Raises:
             InputError: the message is not usable.

@@ -1,43 +1,44 @@
-"""Companions: what has to come beside a joint state, of the same stamp, before it can be answered."""
+"""Companions: messages that must arrive with the same stamp as a joint state before that joint state is processed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-LOST_AFTER = 10  # joint states in a row without a companion after which none waits for it
+LOST_AFTER = 10  # consecutive joint states without a companion after which it is no longer waited for
 
 
 class Companions:
-    """Which messages of a stamp have come: the order of messages on different topics is not guaranteed.
+    """Tracks which messages of a stamp have arrived, since the order of messages on different topics is not guaranteed.
 
-    A companion that has not come for a while is not waited for, until it comes again with the stamp of a joint state.
+    A companion that was missing at LOST_AFTER consecutive joint states is no longer waited for, until it arrives again
+    with the stamp of a joint state.
     """
 
     def __init__(self, names: Callable[[], tuple[str, ...]]) -> None:
-        """Ask ``names`` at every joint state which companions are expected."""
+        """Store ``names``, which is called at every joint state and returns the names of the expected companions."""
         self._names = names
         self.reset()
 
     def reset(self) -> None:
-        """Forget what came."""
+        """Forget all messages that arrived."""
         self._newest: dict[str, int] = {}
         self._missed: dict[str, int] = {}
         self._answered = -1
 
     def came(self, name: str, stamp: int) -> None:
-        """A companion of a stamp [ns] has come, fit for use or not."""
+        """Record that a companion of a stamp [ns] has arrived, whether it is usable or not."""
         self._newest[name] = max(stamp, self._newest.get(name, -1))
         if stamp == self._answered:
-            self._missed[name] = 0  # late, but of the right stamps: it can be waited for again
+            self._missed[name] = 0  # late, but with a matching stamp: joint states can wait for it again
 
     def complete(self, stamp: int) -> bool:
-        """Whether nothing is to be waited for at a joint state of this stamp [ns]."""
+        """Return whether a joint state of this stamp [ns] has to wait for no companion."""
         return all(
             self._newest.get(name, -1) >= stamp or self._missed.get(name, 0) >= LOST_AFTER for name in self._names()
         )
 
     def answer(self, stamp: int) -> None:
-        """The joint state of this stamp [ns] is answered now."""
+        """Record that the joint state of this stamp [ns] is processed now."""
         self._answered = stamp
         for name in self._names():
             self._missed[name] = 0 if self._newest.get(name, -1) >= stamp else self._missed.get(name, 0) + 1

@@ -1,4 +1,4 @@
-"""What a node says about itself on /diagnostics."""
+"""Publishes the status of a node on /diagnostics."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from flexarm_nodes.node.topics import CONTROL, DIAGNOSTICS
 
 OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
-REPEAT_AFTER = 0.5  # [s] between two messages of the same level
-BURST, BURST_TIME = 8, 1.0  # changes that are said at once, and [s] in which no more are
+REPEAT_AFTER = 0.5  # [s] between two log lines of the same level
+BURST, BURST_TIME = 8, 1.0  # number of changes logged at once, and time window [s] in which no more are logged
 
 
 class Diagnostics:
     """Publishes the node's status when it changes, and once a second.
 
-    What changes to and fro in every sample must not flood the log, since to write a line takes longer than a sample
-    does: beyond a few changes the status waits for the second to pass. A failure, and what others act on, does not
-    wait: it is published at once, and its line in the log may follow.
+    A status that alternates in every sample must not flood the log, since writing a log line takes longer than a
+    sampling period. After BURST changes within BURST_TIME, the status waits for the one-second timer. A new error, or a
+    status on which other nodes act, is published at once; only its log line may be delayed.
     """
 
     def __init__(self, node: Node) -> None:
@@ -33,13 +33,13 @@ class Diagnostics:
         self._level, self._message, self._stamp = OK, "started", 0
         self._said = OK, "started"
         self._values: dict[str, str] = {}
-        self._times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # at which it was said
+        self._times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last log lines [s]
         self._timer = node.create_timer(1.0, self._say, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def report(
         self, level: bytes, message: str, stamp: int, values: dict[str, str] | None = None, *, at_once: bool = False
     ) -> None:
-        """Set the status at a stamp [ns], which is said as the class has it; ``at_once``: others act on it."""
+        """Set the status at a stamp [ns]; ``at_once``: publish without delay, since other nodes act on this status."""
         urgent = at_once or level == ERROR != self._level
         self._level, self._message, self._stamp = level, message, stamp
         if values is not None:
@@ -47,14 +47,14 @@ class Diagnostics:
         if (level, message) == self._said and not urgent:
             return
         now = time.monotonic()
-        changing = level == self._said[0] != OK and now - self._times[-1] < REPEAT_AFTER  # its numbers are
+        changing = level == self._said[0] != OK and now - self._times[-1] < REPEAT_AFTER  # only its numbers change
         if not changing and now - self._times[0] >= BURST_TIME:
             self._say()
         elif urgent:
             self._publish()
 
     def announce(self, level: bytes, message: str) -> None:
-        """Set the status, publish and log it whatever was said just before."""
+        """Set the status, then publish and log it regardless of the rate limit."""
         self._level, self._message, self._stamp = level, message, 0
         self._say()
 

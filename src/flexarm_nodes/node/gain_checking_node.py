@@ -1,4 +1,4 @@
-"""A node that looks at its gains where the arm is before it becomes active: what takes long delays no sample."""
+"""A node that checks its gains at the measured joint positions before activation, so that no sample is delayed."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from flexarm_nodes.node.diagnostics import ERROR
 
 
 class GainCheckingNode(ArmNode):
-    """Keeps the newest joint state that comes while it is not active; a child overrides :meth:`look_at_gains`."""
+    """Keeps the newest joint state that arrives while inactive; a subclass overrides :meth:`look_at_gains`."""
 
     def __init__(self, name: str) -> None:
-        """Listen to joint states from the beginning."""
+        """Subscribe to joint states from the start."""
         super().__init__(name)
         self._before: bytes | None = None
         self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
 
     def look_at_gains(self, message: JointState) -> None:
-        """Look at the gains where the arm is; raise FlexarmError to refuse them."""
+        """Check the gains at these joint positions; raise FlexarmError to reject them."""
         raise TypeError(f"{type(self).__name__} does not override look_at_gains()")
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Look at the gains, before the first sample is to be answered."""
+        """Check the gains before the first sample is processed."""
         raw, self._before = self._before, None
         try:
             if raw is not None:
                 self.look_at_gains(message_reader(JointState)(raw))
         except InputError:
-            pass  # a joint state that cannot be used is reported when it comes to an active node
+            pass  # an unusable joint state is reported when the node is active
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot activate: {error}")
             return TransitionCallbackReturn.FAILURE

@@ -1,4 +1,4 @@
-"""GoalServer: an action server whose goals live on the node's own callbacks, and end when their result is handed in."""
+"""GoalServer: an action server without a goal thread; a goal ends when the node calls finish() with a result."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rclpy.node import Node
 
 
 class GoalServer(ActionServer):
-    """Goals begin when they are accepted; :meth:`finish` ends one.
+    """Goals begin when they are accepted; :meth:`finish` ends a goal.
 
-    The usual callback that runs as long as its goal would need a thread, or, as a coroutine that waits, would keep the
-    events executor busy without a pause (rclpy 7.1).
+    The usual execute callback, which runs as long as the goal, would need a thread; as a waiting coroutine it would
+    keep the events executor busy without a pause (rclpy 7.1).
     """
 
     def __init__(
@@ -28,11 +28,11 @@ class GoalServer(ActionServer):
         """Offer an action on a node.
 
         Args:
-            node: that offers it.
-            action: its type.
-            name: under which it is offered.
+            node: node that offers the action.
+            action: action type.
+            name: action name.
             on_goal: accepts or rejects a goal.
-            on_accepted: begins one; cancellations are accepted, and seen in the handle.
+            on_accepted: begins an accepted goal; every cancel request is accepted and is visible in the goal handle.
         """
 
         def accept(handle: ServerGoalHandle) -> None:
@@ -50,12 +50,12 @@ class GoalServer(ActionServer):
         )
 
     def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
-        """Run a callback that hands in the result; nothing runs when a goal merely begins."""
+        """Run a callback that returns the result; do nothing when a goal only begins."""
         if execute_callback is not None:
             super().notify_execute(goal_handle, execute_callback)
 
     def finish(self, handle: ServerGoalHandle, result: Any) -> None:
-        """Hand in the result of a goal; how it ends is said by its error code."""
+        """Set the result of a goal; its error code decides whether the goal succeeded, was canceled or aborted."""
         if result.error_code == result.SUCCESSFUL:
             handle.succeed()
         elif result.error_code == result.CANCELLED:

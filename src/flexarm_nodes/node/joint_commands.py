@@ -1,4 +1,4 @@
-"""JointCommandReader: commands in the JointState messages of joint_state_topic_hardware_interface."""
+"""JointCommandReader: reads commands from the JointState messages of joint_state_topic_hardware_interface."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from flexarm_core.types import Array
 
 
 class JointCommandReader:
-    """Picks the commands of one mode whatever the order of the joints.
+    """Selects the commands of one command mode, independent of the order of the joints.
 
-    The hardware interface names all its joints, and gives one value for each that has a command interface: joints that
-    are only measured have a name and no value. An interface that nobody has claimed is NaN.
+    The hardware interface names all its joints and gives one value for each joint that has a command interface; joints
+    that are only measured have a name but no value. A command interface that no controller has claimed is NaN.
     """
 
     def __init__(self, joints: Sequence[str], mode: str) -> None:
-        """Read one mode.
+        """Read one command mode.
 
         Args:
-            joints: (n) that are driven.
+            joints: (n) names of the actuated joints.
             mode: ``effort``, ``velocity`` or ``position``.
         """
         self._joints, self._mode = tuple(joints), mode
 
     def __call__(self, message: JointState) -> Array | None:
-        """The command (n,) in the order of the joints, None while nobody commands by this mode.
+        """Return the command (n,) in the order of the joints, or None if no controller commands in this mode.
 
         Raises:
-            InputError: joints are missing or named twice, values do not fit them, or only some are finite.
+            InputError: a joint is missing or named twice, the number of values does not match, or only some are finite.
         """
         driven = [name for name in message.name if name in self._joints]
         if sorted(driven) != sorted(self._joints):

@@ -1,4 +1,4 @@
-"""One table per node: declaration, bounds, validation and documentation of its parameters come from it."""
+"""One table per node, from which its parameters are declared, bounded, validated and documented."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from flexarm_core.errors import ConfigError, FlexarmError
 
-LIVE = "may change while the node is active"  # in a descriptor's additional_constraints
+LIVE = "may change while the node is active"  # text in a descriptor's additional_constraints
 PYTHON_TYPES: dict[str, type] = {"bool": bool, "int": int, "double": float, "string": str}
 
 
@@ -24,13 +24,13 @@ class Parameter:
     Attributes:
         name: parameter name.
         kind: ``bool``, ``int``, ``double``, ``string``, ``double[]``, ``string[]`` or ``bool[]``.
-        default: value where none is given.
-        description: what it does.
+        default: default value.
+        description: what the parameter does.
         unit: SI unit, or empty.
-        lower: smallest legal number, or None.
-        upper: largest legal number, or None.
-        choices: legal strings, or empty.
-        live: whether it may change while the node is active; others are read when it is configured.
+        lower: smallest allowed number, or None.
+        upper: largest allowed number, or None.
+        choices: allowed strings, or empty.
+        live: whether it may change while the node is active; other parameters are read when the node is configured.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ParameterTable:
 
         Args:
             node: node that gets the parameters.
-            rows: the table.
+            rows: rows of the table.
         """
         self._node = node
         self._rows: dict[str, Parameter] = {}
@@ -69,38 +69,38 @@ class ParameterTable:
         node.add_on_set_parameters_callback(self._on_set)
 
     def declare(self, rows: Iterable[Parameter]) -> None:
-        """Declare further rows; a parameter that is there already keeps its value."""
+        """Declare further rows; a parameter that is already declared keeps its value."""
         for row in rows:
             if row.name not in self._rows:
                 self._node.declare_parameter(row.name, row.default, _descriptor(row))
         self._rows |= {row.name: row for row in rows}
 
     def remove(self, names: Iterable[str]) -> None:
-        """Take declared rows away again."""
+        """Undeclare the rows with these names."""
         for name in names:
             del self._rows[name]
             self._node.undeclare_parameter(name)
 
     @property
     def rows(self) -> tuple[Parameter, ...]:
-        """All that are declared."""
+        """Return all declared rows."""
         return tuple(self._rows.values())
 
     def values(self) -> dict[str, Any]:
-        """Present values by name; arrays as lists.
+        """Return the present values by name; arrays as lists.
 
         Raises:
-            ConfigError: a value of another type, out of its bounds or not one of its choices.
+            ConfigError: a value has the wrong type, is out of bounds or is not one of the choices.
         """
         return {name: _checked(row, self._node.get_parameter(name).value) for name, row in self._rows.items()}
 
     def on_change(self, check: Callable[[dict[str, Any]], None] | None) -> None:
-        """Call ``check`` with all values when live ones change; a FlexarmError from it refuses the change."""
+        """Call ``check`` with all values when live parameters change; a FlexarmError from it rejects the change."""
         self._check = check
 
     def _on_set(self, changes: list[RosParameter]) -> SetParametersResult:
         try:
-            # Values that a file gave are judged when the node is configured; until then a bad one can be put right.
+            # Values from a file are validated when the node is configured; until then a bad value can be corrected.
             values = {} if self._check is None else self.values()
             for change in changes:
                 row = self._rows.get(change.name)
@@ -117,19 +117,19 @@ class ParameterTable:
 
 
 def row_values(rows: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a table without a node: what is given, else the default.
+    """Return the values of a table without a node: the given value, else the default.
 
     Raises:
-        ConfigError: a value of another type, out of its bounds or not one of its choices.
+        ConfigError: a value has the wrong type, is out of bounds or is not one of the choices.
     """
     return {row.name: _checked(row, given.get(row.name, row.default)) for row in rows}
 
 
 def _checked(row: Parameter, value: Any) -> Any:
-    """Value of a row, whole numbers as doubles where doubles are wanted: YAML writes 4 for 4.0."""
+    """Return the validated value of a row; an integer is accepted for a double, since YAML may write 4 for 4.0."""
     wanted = PYTHON_TYPES[row.kind.removesuffix("[]")]
     listed = row.kind.endswith("[]")
-    unbounded = row.default if listed else (row.default, row.lower, row.upper)  # infinite only where the row says so
+    unbounded = row.default if listed else (row.default, row.lower, row.upper)  # infinite only if the row allows it
     items = list(value) if listed and not isinstance(value, str) and hasattr(value, "__len__") else [value]
     if wanted is float:
         items = [float(item) if type(item) is int else item for item in items]
@@ -152,7 +152,7 @@ def _descriptor(row: Parameter) -> ParameterDescriptor:
     if row.lower is not None or row.upper is not None:
         constraints = f"in [{row.lower}, {row.upper}]"
     constraints = "; ".join(filter(None, (constraints, LIVE if row.live else "")))
-    # Types are checked by the table: rclpy would end the process over 4 for 4.0 in a parameter file.
+    # The table checks the types itself: rclpy would end the process if a parameter file has 4 for 4.0.
     return ParameterDescriptor(
         description=f"{row.description}{unit}", additional_constraints=constraints, dynamic_typing=True
     )

@@ -10,36 +10,36 @@ from flexarm_nodes.node.parameters import Parameter, ParameterTable
 
 
 class StageTable:
-    """Parameters of a stage under the names that its node has for them; in the table they are ``STAGE.NAME``."""
+    """Parameters of one stage under the names that the stage's own node uses; in the table they are ``STAGE.NAME``."""
 
     def __init__(self, table: ParameterTable, stage: str) -> None:
-        """See one stage of a table."""
+        """Create a view of one stage's rows in a table."""
         self._table, self._prefix = table, f"{stage}."
 
     def declare(self, rows: Iterable[Parameter]) -> None:
-        """Declare further rows; a parameter that is there already keeps its value."""
+        """Declare further rows; a parameter that is already declared keeps its value."""
         self._table.declare([replace(row, name=f"{self._prefix}{row.name}") for row in rows])
 
     def remove(self, names: Iterable[str]) -> None:
-        """Take declared rows away again."""
+        """Undeclare the rows with these names."""
         self._table.remove([f"{self._prefix}{name}" for name in names])
 
     @property
     def rows(self) -> tuple[Parameter, ...]:
-        """All that are declared."""
+        """Return all declared rows of the stage, with the names that its own node uses."""
         own = (row for row in self._table.rows if row.name.startswith(self._prefix))
         return tuple(replace(row, name=row.name.removeprefix(self._prefix)) for row in own)
 
     def values(self) -> dict[str, Any]:
-        """Present values by name.
+        """Return the present values by name.
 
         Raises:
-            ConfigError: a value of another type, out of its bounds or not one of its choices.
+            ConfigError: a value has the wrong type, is out of bounds or is not one of the choices.
         """
         return self.own(self._table.values())
 
     def own(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Those of all values that are the stage's, by the names that its node has for them."""
+        """Select the stage's values from all values, under the names that its own node uses."""
         return {
             name.removeprefix(self._prefix): value for name, value in values.items() if name.startswith(self._prefix)
         }

@@ -1,4 +1,4 @@
-"""TickTimes: how long ticks took, as a histogram: a tick costs the same however many there were."""
+"""TickTimes: a histogram of tick durations; adding a tick costs the same however many were counted."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ import math
 
 import numpy as np
 
-FIRST, RATIO, BINS = 1e-5, 1.02, 600  # [s] upper edge of the first bin, of each to the next: up to 1.4 s
+FIRST, RATIO, BINS = 1e-5, 1.02, 600  # [s] first bin's upper edge, ratio of successive edges, bin count: up to 1.4 s
 
 
 class TickTimes:
-    """Counts durations in bins that grow by 2 %.
+    """Counts tick durations in bins whose edges grow by 2 %.
 
     Attributes:
         count: number of ticks.
     """
 
     def __init__(self) -> None:
-        """Nothing has been counted."""
+        """Start with an empty histogram."""
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was counted."""
+        """Empty the histogram."""
         self._counts = np.zeros(BINS, dtype=np.int64)
         self.count = 0
         self._longest = 0.0
 
     def add(self, duration: float) -> None:
-        """Count a tick [s]."""
+        """Count a tick of this duration [s]."""
         place = math.ceil(math.log(duration / FIRST) / math.log(RATIO)) if duration > FIRST else 0
         self._counts[min(place, BINS - 1)] += 1
         self.count += 1
         self._longest = max(self._longest, duration)
 
     def percentile(self, percent: float) -> float:
-        """Duration [s] that this part of the ticks did not exceed, at most 2 % too long; NaN where there are none."""
+        """Return the duration [s] that ``percent`` % of the ticks did not exceed, at most 2 % too long, or NaN."""
         total = np.cumsum(self._counts)
         if not total[-1]:
             return math.nan
         return min(float(FIRST * RATIO ** np.searchsorted(total, percent / 100.0 * total[-1])), self._longest)
 
     def values(self) -> dict[str, str]:
-        """Median, 99th percentile and longest [ms], for diagnostics."""
+        """Return count, median, 99th percentile and maximum [ms], for diagnostics."""
         p50, p99 = self.percentile(50.0), self.percentile(99.0)
         return {
             "ticks": str(self.count),
@@ -51,6 +51,6 @@ class TickTimes:
         }
 
     def said(self) -> str:
-        """The same in words."""
+        """Return the same numbers as a sentence."""
         p50, p99 = (1e3 * self.percentile(percent) for percent in (50.0, 99.0))
         return f"{self.count} ticks: median {p50:.3f}, 99 % within {p99:.3f}, longest {1e3 * self._longest:.3f} ms"

@@ -1,4 +1,4 @@
-"""Topic names and qualities of service, written once."""
+"""Topic names and quality-of-service profiles, defined in one place."""
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
@@ -51,31 +51,31 @@ def _reliable(depth: int, durability: DurabilityPolicy = DurabilityPolicy.VOLATI
 
 # ros2_control's broadcasters and forward command controllers use the system default: reliable, volatile.
 CONTROL = _reliable(10)
-# A controller wants the newest sample: where it cannot keep up, older ones must not queue before it.
+# A controller needs the newest sample: if it cannot keep up, older samples must not queue in front of it.
 NEWEST = _reliable(1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
-# Several changes may come between two samples, and each of them counts: what is full here waits with its sender.
+# Several changes may arrive between two samples, and none may be lost: the history has no depth limit.
 CHANGES = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_ALL)
-# A recorder must not lose a sample, however far it lags behind: what is recorded is kept so long by its publisher too.
-# Commands and joint states are not: who slept must not find old ones.
+# A recorder must not lose a sample even if it lags far behind: the publisher keeps recorded samples that long.
+# Commands and joint states are not kept: a subscriber that was blocked must not receive old ones.
 EVERY_SAMPLE = _reliable(10000)
 
 
 def command_controller(mode: str) -> str:
-    """Usual name of ros2_control's forward command controller for ``effort``, ``velocity`` or ``position``."""
+    """Return the usual name of the forward command controller for ``effort``, ``velocity`` or ``position``."""
     return f"forward_{mode}_controller"
 
 
 def command_topic(mode: str) -> str:
-    """Command topic of that controller."""
+    """Return the command topic of that controller."""
     return f"{command_controller(mode)}/commands"
 
 
 def wrench_topic(sensor: str) -> str:
-    """Topic of a force/torque sensor: ``base_ft_sensor`` -> ``base_wrench``, ``tool_ft_sensor`` -> ``tool_wrench``."""
+    """Return the topic of a force/torque sensor: ``base_ft_sensor`` -> ``base_wrench``, ``tool`` -> ``tool_wrench``."""
     return f"{sensor.removesuffix('_ft_sensor').removesuffix('_sensor')}_wrench"
 
 
 def imu_topic(sensor: str) -> str:
-    """Topic of an inertial measurement unit: ``tool_imu`` -> ``tool_imu``, ``tool`` -> ``tool_imu``."""
+    """Return the topic of an inertial measurement unit: ``tool_imu`` for ``tool_imu`` and for ``tool``."""
     return f"{sensor.removesuffix('_imu')}_imu"

@@ -1,4 +1,4 @@
-"""WrenchInput: messages of the force/torque sensor at the tool as readings."""
+"""WrenchInput: converts messages of the tool's force/torque sensor to readings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from flexarm_nodes.messages.flexible import wrench_from_message
 
 
 class WrenchInput(ExternalWrench):
-    """External wrenches of a tool whose sensor sends messages."""
+    """External wrench at the tool, measured by a sensor that publishes messages."""
 
     def take_message(self, message: WrenchStamped) -> None:
         """Take a reading.
 
         Raises:
-            InputError: another frame than the sensor's, numbers that are not finite; there is no wrench then.
+            InputError: the frame is not the sensor's, or a number is not finite; the reading is then marked invalid.
         """
         assert self._tool is not None
         stamp, frame, wanted = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id, self._tool.frame
