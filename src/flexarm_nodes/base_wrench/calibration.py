@@ -1,4 +1,4 @@
-"""The action calibrate of base_wrench_torque_estimator: one goal at a time, the arm led through static poses."""
+"""Action calibrate of base_wrench_torque_estimator: one goal at a time, moves the arm through static poses."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from flexarm_nodes.node.goal_server import GoalServer
 
 Result = CalibrateBaseWrench.Result
 PREPARING, LEADING, STOPPING, SOLVING = "preparing", "leading", "stopping", "solving"
-NEAR = 1e-9  # [rad | m] from a pose at which the reference has arrived
+NEAR = 1e-9  # [rad | m] distance from a pose below which the reference has arrived
 
 
 class CalibrationHost(Protocol):
     """The node whose sensor is calibrated."""
 
     def check_goal(self, goal: CalibrateBaseWrench.Goal) -> None:
-        """Raise FlexarmError where a goal is to be rejected."""
+        """Raise FlexarmError if the goal must be rejected."""
 
     def goal_rejected(self, reason: str) -> None:
-        """Say why a goal was rejected."""
+        """Report why a goal was rejected."""
 
     def plan(self, goal: CalibrateBaseWrench.Goal) -> CalibrationPlan:
-        """What is to be done for a goal; raise FlexarmError for one that is not usable."""
+        """Return the plan for a goal; raise FlexarmError if the goal is not usable."""
 
     def take_parameters(self, parameters: dict[str, Any]) -> None:
-        """Take parameters that a calibration found; raise FlexarmError where they are refused."""
+        """Set parameters that a calibration found; raise FlexarmError if they are rejected."""
 
 
 class BaseWrenchCalibration:
-    """Takes goals; says at each sample where the joints should be; hands in what the poses tell.
+    """Accepts goals, returns the joint reference at each sample, and sets the result computed from the measured poses.
 
-    What takes long, the choice of poses and the solution, is done in a thread: the arm is held meanwhile.
+    Slow work, the choice of poses and the solution, is done in a thread while the arm is held.
     """
 
     def __init__(self, node: ArmNode, host: CalibrationHost) -> None:
@@ -57,7 +57,7 @@ class BaseWrenchCalibration:
             node, CalibrateBaseWrench, topics.CALIBRATE_BASE_WRENCH, self._on_goal, self._on_accepted
         )
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="calibration")
-        self.timeout = np.inf  # [s] without samples or without wrenches after which it ends
+        self.timeout = np.inf  # [s] without samples or wrenches after which the calibration ends
         self._forget()
 
     def _forget(self) -> None:
@@ -76,12 +76,12 @@ class BaseWrenchCalibration:
 
     @property
     def active(self) -> bool:
-        """Whether a calibration leads the arm."""
+        """Whether a calibration moves or holds the arm."""
         return self._handle is not None
 
     @property
     def doing(self) -> str:
-        """What the calibration does, in words; empty: there is none."""
+        """Text about the running calibration; empty if there is none."""
         if self._handle is None:
             return ""
         if self._fed is None or self._phase != LEADING:
@@ -110,20 +110,20 @@ class BaseWrenchCalibration:
         self._begin_job(plan.poses, self._on_poses)
 
     def _begin_job(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Do work in the thread, and then something with its result in the executor's thread."""
+        """Run ``work`` in the thread, then call ``then`` with the result in the executor's thread."""
         job: Future[Any] = self._worker.submit(work)
         self._job = job
 
         def hand_over(done: Future[Any]) -> None:
             executor = self._node.executor
-            if executor is not None:  # a node that ends has none
+            if executor is not None:  # a node that is ending has no executor
                 executor.create_task(self._on_job, done, then)
 
         job.add_done_callback(hand_over)
 
     def _on_job(self, job: Future[Any], then: Callable[[Any], None]) -> None:
         if job is not self._job:
-            return  # the goal has ended meanwhile
+            return  # the goal has ended in the meantime
         self._job = None
         try:
             then(job.result())
@@ -131,7 +131,7 @@ class BaseWrenchCalibration:
             self._finish(Result.INVALID_GOAL, str(error))
         except InputError as error:
             self._finish(Result.INVALID_GOAL if self._phase == PREPARING else Result.POOR_DATA, str(error))
-        except Exception as error:  # a defect of ours must not end the node
+        except Exception as error:  # a defect in this code must not end the node
             self._node.get_logger().error("".join(traceback.format_exception(error)))
             self._finish(Result.INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}")
 
@@ -143,11 +143,11 @@ class BaseWrenchCalibration:
     # Samples ----------------------------------------------------------------------------------------------------------
 
     def update(self, state: ArmState, wrench: Array | None) -> JointReference | None:
-        """Where the joints should be at a sample; None where no calibration leads them.
+        """Return the joint reference at a sample, or None if no calibration runs.
 
         Args:
-            state: measured.
-            wrench: (6,) of the robot on its base as the sensor reads it, bias and all; None: there is none [N, N*m].
+            state: measured state.
+            wrench: (6,) measured wrench of the robot on its base, including the bias [N, N*m]; None: not available.
         """
         stamp = state.stamp
         if self._handle is None or self._plan is None:
@@ -196,7 +196,7 @@ class BaseWrenchCalibration:
         return reference
 
     def _watch(self, stamp: int) -> None:
-        """Brake where that is asked for or the sensor is silent."""
+        """Brake if the goal is canceled or no usable wrench arrives."""
         assert self._handle is not None and self._wrench_came is not None
         if self._handle.is_cancel_requested:
             self._brake(Result.CANCELLED, "cancelled")
@@ -210,12 +210,12 @@ class BaseWrenchCalibration:
         return self._stop
 
     def end(self, code: int, reason: str) -> None:
-        """End the goal, if there is one, at once: nothing more is asked of the arm."""
+        """End the goal, if there is one, at once: the arm gets no further references."""
         if self._handle is not None:
             self._finish(code, reason)
 
     def _publish_feedback(self, stamp: int, reference: JointReference) -> None:
-        """Say what is done, where that has changed."""
+        """Publish feedback when the pose or the phase has changed."""
         assert self._handle is not None and self._run is not None and self._plan is not None
         index, count = self._run.pose_index, len(self._goals)
         phase = "moving" if index < count else "returning"

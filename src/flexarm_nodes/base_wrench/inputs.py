@@ -1,4 +1,4 @@
-"""BaseWrenchInputs: joint states, readings of the sensor and the base's motion -> samples of one stamp each."""
+"""BaseWrenchInputs: combines joint states, sensor readings and base motion into samples, each with one stamp."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flexarm_nodes.node.topics import FLEXIBLE_STATE
 
 BASE_MOTIONS = ("none", "joint_states", "flexible_state")
 EFFORT_SOURCES = ("joint_states", "command")
-KEPT = 8  # readings: some may come before the joint state of their stamp
+KEPT = 8  # number of readings kept: some may arrive before the joint state of the same stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class StampedSample:
     """A sample, and why a part of it could not be used.
 
     Attributes:
-        sample: what was measured.
-        left_out: ``name: reason``; empty where all was there.
+        sample: measured values.
+        left_out: ``name: reason`` of each missing part; empty if complete.
     """
 
     sample: BaseWrenchSample
@@ -40,10 +40,10 @@ class StampedSample:
 
 
 class BaseWrenchInputs:
-    """Keeps the newest readings; one that was refused counts as come, and its stamp says why it is not used."""
+    """Keeps the newest readings. A rejected reading counts as received; the reason is kept with its stamp."""
 
     def __init__(self, model: ArmModel, bodies: SensedBodies, values: dict[str, Any]) -> None:
-        """Read an arm and its sensor as parameters ask for it."""
+        """Read an arm and its sensor as configured by the parameters."""
         self.sensor, self.frame = bodies.sensor, bodies.sensor_frame
         self._model, self._motion = model, values["base_motion"]
         self._measured_effort = values["effort_source"] == EFFORT_SOURCES[0]
@@ -55,7 +55,7 @@ class BaseWrenchInputs:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what came."""
+        """Discard all received readings."""
         self._companions.reset()
         self._base.reset()
         self._wrenches: deque[tuple[int, Array | str]] = deque(maxlen=KEPT)
@@ -68,7 +68,7 @@ class BaseWrenchInputs:
         """Take a reading of the sensor.
 
         Raises:
-            InputError: it is in another frame than the sensor's; there is no wrench of its stamp then.
+            InputError: the frame is not the sensor's; the sample of this stamp then has no wrench.
         """
         stamp, frame = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id
         self._companions.came(self.sensor, stamp)
@@ -78,10 +78,10 @@ class BaseWrenchInputs:
         self._wrenches.append((stamp, wrench_from_message(message)))
 
     def take_base(self, message: FlexibleState) -> None:
-        """Take the base's motion.
+        """Take the motion of the base.
 
         Raises:
-            InputError: the message is not usable; the base's motion at its stamp is not known then.
+            InputError: the message is not usable; the base motion at its stamp is then unknown.
         """
         stamp = stamp_to_nanoseconds(message.header.stamp)
         self._companions.came(FLEXIBLE_STATE, stamp)
@@ -98,19 +98,19 @@ class BaseWrenchInputs:
         self._bases.append((stamp, (state.deflection, state.deflection_rate, state.deflection_acceleration)))
 
     def commanded(self, stamp: int, effort: Array) -> None:
-        """Effort (n,) that was asked of the motors in answer to a stamp [ns], [N*m | N]."""
+        """Store the motor effort (n,) that was commanded in answer to a stamp [ns], [N*m | N]."""
         limit = self._model.effort_limit
         self._commanded = stamp, np.clip(effort, -limit, limit)
 
     def joints(self, message: JointState, last: int | None) -> BaseWrenchSample:
-        """A joint state as a sample that lacks its wrench.
+        """Convert a joint state to a sample without its wrench.
 
         Args:
             message: joint state.
-            last: stamp of the sample before [ns], None for the first.
+            last: stamp of the previous sample [ns], None for the first.
 
         Raises:
-            InputError: a joint is missing, or its position or velocity is, or is not finite.
+            InputError: a joint is missing, or its position or velocity is missing or not finite.
         """
         position, velocity = self._select(message)
         stamp, n = stamp_to_nanoseconds(message.header.stamp), self._model.n
@@ -120,7 +120,7 @@ class BaseWrenchInputs:
         return BaseWrenchSample(stamp, position[:n], velocity[:n], self._effort(message, last), None, *base)
 
     def _effort(self, message: JointState, last: int | None) -> Array | None:
-        """Effort (n,) that acted until this joint state; None where that of a joint is not known."""
+        """Return the effort (n,) that acted until this joint state, or None if that of a joint is unknown."""
         effort = np.full(self._model.n, np.nan)
         if self._measured_effort and len(message.effort) == len(message.name):
             effort = np.array([message.effort[message.name.index(name)] for name in self._model.joint_names])
@@ -129,11 +129,11 @@ class BaseWrenchInputs:
         return effort if np.isfinite(effort).all() else None
 
     def complete(self, stamp: int) -> bool:
-        """Whether nothing is to be waited for at a joint state of this stamp [ns]."""
+        """Return whether a joint state of this stamp [ns] has to wait for no reading."""
         return self._companions.complete(stamp)
 
     def complete_sample(self, joints: BaseWrenchSample) -> StampedSample:
-        """The sample with what has come for its stamp; called once a joint state."""
+        """Return the sample with the readings that arrived for its stamp; called once per joint state."""
         stamp = joints.stamp
         self._companions.answer(stamp)
         wrench = _of(self._wrenches, stamp)
@@ -152,5 +152,5 @@ class BaseWrenchInputs:
 
 
 def _of(kept: deque[tuple[int, Any]], stamp: int) -> Any:
-    """What has come for a stamp [ns], or why there is nothing."""
+    """Return the reading of a stamp [ns], or why there is none."""
     return next((reading for taken, reading in reversed(kept) if taken == stamp), "missing")

@@ -1,4 +1,4 @@
-"""BaseWrenchMarkers: what touches the arm, and torque and friction of its joints, for RViz."""
+"""BaseWrenchMarkers: contact force, and torque and friction of the joints, for RViz."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 
 Colour = tuple[float, float, float, float]
 CONTACT, TORQUE, FRICTION = (0.9, 0.2, 0.1, 1.0), (0.1, 0.5, 0.9, 1.0), (0.9, 0.6, 0.1, 0.5)
-SHAFT = {CONTACT: 0.01, TORQUE: 0.01, FRICTION: 0.02}  # [m] diameters of arrows: friction lies around torque
-FAINT = 1e-3  # [N, N*m] below which there is no arrow
+SHAFT = {CONTACT: 0.01, TORQUE: 0.01, FRICTION: 0.02}  # [m] arrow diameters; the friction arrow encloses the torque arrow
+FAINT = 1e-3  # [N, N*m] smaller values have no arrow
 
 
 class BaseWrenchMarkers:
-    """Draws an estimate; every message replaces the one before it.
+    """Draws an estimate; every message replaces the previous one.
 
-    A contact's force stands at the point of its line of action that is nearest to the sensor. Torque and friction stand
-    on the joints' axes, each in the frame of the joint's link: where that is, tf says.
+    The contact force is drawn at the point of its line of action that is nearest to the sensor. Torque and friction are
+    drawn along the joint axes, in the frames of the joints' child links, whose poses are given by tf.
 
     Attributes:
-        scale: length of an arrow [m/N, 1/N].
+        scale: arrow length per value [m/N, 1/N].
     """
 
     def __init__(self, model: ArmModel, sensor_frame: str) -> None:
-        """Draw in the frames of an arm and of its sensor."""
+        """Draw in the frames of an arm and its sensor."""
         joints = [model.description.joints[name] for name in model.joint_names]
         self._joints = [(joint.name, joint.child, joint.axis) for joint in joints]
         self._frame, self.scale = sensor_frame, 0.01
 
     def message(self, estimate: BaseWrenchEstimate) -> MarkerArray:
-        """Markers of one estimate."""
+        """Return the markers of one estimate."""
         self._stamp = nanoseconds_to_stamp(estimate.stamp)
         self._markers = [Marker(header=Header(stamp=self._stamp, frame_id=self._frame), action=Marker.DELETEALL)]
         if estimate.contact and estimate.valid:
-            # exerted by the robot on its base: whatever touches it pushes that way, along the same line
+            # wrench of the robot on its base: a contact force has the same direction and line of action
             self._arrow(
                 "contact", self._frame, nearest_point(estimate.residual_wrench), estimate.residual_wrench[:3], CONTACT
             )
@@ -49,7 +49,7 @@ class BaseWrenchMarkers:
         return MarkerArray(markers=self._markers)
 
     def _arrow(self, name: str, frame: str, at: Array, way: Array, colour: Colour) -> None:
-        if not np.isfinite(at).all() or not np.linalg.norm(way) > FAINT:  # nothing, or not a number
+        if not np.isfinite(at).all() or not np.linalg.norm(way) > FAINT:  # zero, or not a number
             return
         r, g, b, a = colour
         marker = Marker(ns=name, id=len(self._markers), type=Marker.ARROW, action=Marker.ADD)

@@ -1,4 +1,4 @@
-"""What base_wrench_torque_estimator sends: estimates, joint references, markers, diagnostics."""
+"""Publishers of base_wrench_torque_estimator: estimates, joint references, markers, diagnostics."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 
-COMPLAINT = 1_000_000_000  # [ns] for which a refusal stays in the diagnostics
+COMPLAINT = 1_000_000_000  # [ns] time for which a rejection stays in the diagnostics
 
 
 class BaseWrenchOutput:
-    """Publishers of the node, one estimate for each joint state and at most one reference."""
+    """Publishers of the node: one estimate per joint state and at most one joint reference."""
 
     def __init__(self, node: ArmNode) -> None:
         """Create the publishers."""
@@ -35,31 +35,31 @@ class BaseWrenchOutput:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was sent."""
-        self._estimate: tuple[int, BaseWrenchEstimate | None] | None = None  # None: nobody listened
+        """Discard what was sent earlier."""
+        self._estimate: tuple[int, BaseWrenchEstimate | None] | None = None  # None: no subscriber
         self._reference: tuple[int, JointReference] | None = None
         self._shown: int | None = None  # stamp of the newest markers
         self._complaint: tuple[int, bytes, str] | None = None
         self._leads = False
 
     def bind(self, controller: BaseWrenchController, bodies: SensedBodies) -> None:
-        """Serve this arm and sensor."""
+        """Use this arm and sensor."""
         self._controller, self._names, self._frame = controller, controller.model.joint_names, bodies.sensor_frame
         self._drawn = BaseWrenchMarkers(controller.model, bodies.sensor_frame)
 
     def change(self, values: dict[str, Any]) -> None:
-        """Take changed parameters."""
+        """Apply changed parameters."""
         self._references = self._node.lead(self._references, values["control"])
         self._reference = self._reference if values["control"] else None
         self._marker_rate, self._drawn.scale = values["marker_rate"], values["marker_scale"]
 
     @property
     def answered(self) -> int:
-        """Stamp of the newest joint reference [ns], -1 before any."""
+        """Stamp of the newest joint reference [ns], -1 before the first."""
         return -1 if self._reference is None else self._reference[0]
 
     def publish_estimate(self, estimate: BaseWrenchEstimateRecord) -> None:
-        """Send an estimate, and markers where they are due and somebody looks at them."""
+        """Publish an estimate, and markers if they are due and have a subscriber."""
         if self._estimate is not None:
             self._leads = self.answered == self._estimate[0]
         message = None
@@ -74,32 +74,32 @@ class BaseWrenchOutput:
             self._markers.publish(self._drawn.message(estimate))
 
     def publish_reference(self, reference: JointReferenceRecord) -> None:
-        """Send the joint reference of a stamp."""
+        """Publish the joint reference of a stamp."""
         self._reference = reference.stamp, joint_reference_to_message(reference, self._names)
         self._references.publish(self._reference[1])
 
     def repeat(self, stamp: int) -> None:
-        """A stamp that comes twice is answered twice: the first answer may have been lost."""
+        """Publish estimate and joint reference again if their stamp is received again: the first may have been lost."""
         if self._estimate is not None and self._estimate[0] == stamp and self._estimate[1] is not None:
             self._estimates.publish(self._estimate[1])
         self.repeat_reference(stamp)
 
     def repeat_reference(self, stamp: int) -> None:
-        """Likewise the joint reference alone."""
+        """Publish only the joint reference again if it has this stamp."""
         if self._reference is not None and self._reference[0] == stamp:
             self._references.publish(self._reference[1])
 
     def refuse(self, stamp: int, reason: str, level: bytes = ERROR) -> None:
-        """Say why an input was refused; it is said for a while, whatever else there is to say."""
+        """Report why an input was rejected; the report has priority in the diagnostics for a period COMPLAINT."""
         self._complaint = stamp, level, reason
         self._diagnostics.report(level, reason, stamp)
 
     def report(self, estimate: BaseWrenchEstimateRecord, calibrating: str) -> None:
-        """Say what there is to say with a sample.
+        """Report the status after a sample.
 
         Args:
-            estimate: of the sample.
-            calibrating: what a calibration does; empty: there is none.
+            estimate: estimate of the sample.
+            calibrating: text about the running calibration; empty if there is none.
         """
         stamp = estimate.stamp
         values = {

@@ -1,4 +1,4 @@
-"""Parameters of base_wrench_torque_estimator, and what is made of them."""
+"""Parameters of base_wrench_torque_estimator, and the objects built from them."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ BASE_WRENCH_PARAMETERS = (
 
 
 def estimator_config(values: dict[str, Any]) -> BaseWrenchEstimatorConfig:
-    """Settings of the estimator.
+    """Return the settings of the estimator.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     return BaseWrenchEstimatorConfig(
         wrench_convention=values["wrench_convention"],
@@ -140,10 +140,10 @@ def estimator_config(values: dict[str, Any]) -> BaseWrenchEstimatorConfig:
 
 
 def controller_config(values: dict[str, Any]) -> BaseWrenchControllerConfig:
-    """Settings of position and torque loop.
+    """Return the settings of position loop and torque loop.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     gains = ("position_gain", "velocity_gain", "integral_gain", "max_integral")
     return BaseWrenchControllerConfig(
@@ -161,20 +161,20 @@ def controller_config(values: dict[str, Any]) -> BaseWrenchControllerConfig:
 
 
 def calibration_config(values: dict[str, Any], model: str) -> CalibrationConfig:
-    """Settings of a calibration that looks for ``bias`` or for ``bias_and_gravity``.
+    """Return the settings of a calibration that estimates ``bias`` or ``bias_and_gravity``.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     names = [field.name for field in fields(CalibrationConfig) if f"calibration.{field.name}" in values]
     return CalibrationConfig(model=model, **{name: values[f"calibration.{name}"] for name in names})
 
 
 def calibration_run_config(values: dict[str, Any], model: ArmModel) -> CalibrationRunConfig:
-    """Settings of the arm's motion while it is calibrated, velocities within the joints' limits.
+    """Return the settings of the arm's motion during a calibration, with velocities within the joint limits.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     given = {}
     for name in ("velocity", "acceleration"):
@@ -192,10 +192,10 @@ def calibration_run_config(values: dict[str, Any], model: ArmModel) -> Calibrati
 
 
 def sensed_bodies(values: dict[str, Any], model: ArmModel) -> SensedBodies:
-    """Bodies above the sensor, with the calibrated gravity parameters where there are some.
+    """Return the bodies above the sensor, with the calibrated gravity parameters if there are any.
 
     Raises:
-        ConfigError: no such sensor, other links than it carries, or numbers that do not fit them.
+        ConfigError: no such sensor, links other than those it carries, or numbers that do not fit them.
     """
     bodies = build_sensed_bodies(model.description, values["sensor"])
     masses, moments = values["gravity_masses"], values["gravity_first_moments"]
@@ -216,17 +216,17 @@ def sensed_bodies(values: dict[str, Any], model: ArmModel) -> SensedBodies:
 
 
 def gravity_table(values: dict[str, Any], model: ArmModel) -> GravityTable | None:
-    """Table that is looked up in, None where gravity comes from the model.
+    """Return the gravity table, or None if gravity is computed from the model.
 
     Raises:
-        ConfigError: there is no such file, or it is no table of this robot and sensor.
+        ConfigError: there is no such file, or it is no table for this robot and sensor.
     """
     path = values["gravity_table"]
     return GravityTable.load(path, model.joint_names, values["sensor"]) if path else None
 
 
 def check_base_motion(base_motion: str, model: ArmModel) -> None:
-    """Raise ConfigError where the base cannot move as it is said to."""
+    """Raise ConfigError if a base motion is configured for a robot without elastic joints."""
     if base_motion != BASE_MOTIONS[0] and not model.m:
         raise ConfigError(
             f"base_motion is '{base_motion}', but robot '{model.description.name}' has no elastic joint under its base:"

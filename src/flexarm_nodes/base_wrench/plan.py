@@ -1,4 +1,4 @@
-"""CalibrationPlan: what a goal of the action calibrate asks for, checked, and the work that takes long."""
+"""CalibrationPlan: the checked request of a calibrate goal, and its slow computations."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_nodes.base_wrench.parameters import calibration_config, calibration_run_config, sensed_bodies
 
-SPARE = 2  # times the fewest poses are chosen where the goal does not say how many
+SPARE = 2  # default number of poses, as a multiple of the smallest sufficient number
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationPlan:
-    """One calibration of one arm; its methods read only what nobody changes, and may run in another thread.
+    """One calibration of one arm; its methods only read constant data, so they may run in another thread.
 
     Attributes:
-        goal: of the action.
-        model: of the arm.
-        bodies: above the sensor; as described where their masses are looked for.
-        start: (n,) where the arm rests [rad | m].
-        gravity: (3,) in axes of the root link [m/s^2].
-        sign: -1 where the sensor reads the wrench of the base on the robot, else 1.
-        node_name: under which parameters are written.
-        config: of the solution.
-        run: of the motion.
-        margin: share of each joint's range that chosen poses leave free at both ends.
+        goal: goal of the action.
+        model: arm model.
+        bodies: bodies above the sensor; as in the robot description if their masses are to be estimated.
+        start: (n,) joint positions at rest [rad | m].
+        gravity: (3,) gravity, axes of the root link [m/s^2].
+        sign: -1 if the sensor measures the wrench of the base on the robot, else 1.
+        node_name: node name under which parameters are written.
+        config: settings of the solution.
+        run: settings of the motion.
+        margin: fraction of each joint's range that chosen poses leave free at both ends.
     """
 
     goal: CalibrateBaseWrench.Goal
@@ -57,10 +57,10 @@ class CalibrationPlan:
     margin: float
 
     def poses(self) -> Array:
-        """Poses (k, n) to be visited, as given or chosen [rad | m].
+        """Return the poses (k, n) to visit, as given in the goal or chosen [rad | m].
 
         Raises:
-            InputError: they are not usable; the message says why.
+            InputError: they are not usable; the message gives the reason.
         """
         identifiable = IdentifiableGravity(
             self.bodies,
@@ -93,7 +93,7 @@ class CalibrationPlan:
         )
 
     def _check_information(self, poses: Array, identifiable: IdentifiableGravity) -> None:
-        """Raise InputError where poses (k, n) tell too little: better said before the arm moves."""
+        """Raise InputError if the poses (k, n) do not determine the unknowns: reported before the arm moves."""
         solves = self.config.model == "bias_and_gravity"
         needed = max(fewest_poses(identifiable) if solves else 1, self.config.min_poses)
         if len(poses) < needed:
@@ -107,10 +107,10 @@ class CalibrationPlan:
             )
 
     def solve(self, poses: Sequence[StaticPose]) -> CalibrationResult:
-        """What the measured poses tell.
+        """Return the calibration result of the measured poses.
 
         Raises:
-            InputError: too little, or what does not fit the model.
+            InputError: the data are insufficient or do not fit the model.
         """
         return calibrate(
             self.bodies,
@@ -122,7 +122,7 @@ class CalibrationPlan:
         )
 
     def parameters(self, found: CalibrationResult) -> dict[str, Any]:
-        """Parameters of the node that take a result over."""
+        """Return the node parameters that apply a result."""
         values: dict[str, Any] = {"wrench_bias": (self.sign * found.bias).tolist()}
         if self.config.model == "bias_and_gravity":
             values["gravity_links"] = [self.bodies.names[k] for k in self.bodies.weighing]
@@ -131,13 +131,13 @@ class CalibrationPlan:
         return values
 
     def write(self, found: CalibrationResult) -> None:
-        """Write a result into the goal's file, the bias in the sensor's own convention.
+        """Write a result to the goal's file, with the bias in the sensor's own convention.
 
         Raises:
-            ConfigError: it cannot be written.
+            ConfigError: the file cannot be written.
         """
         described = build_sensed_bodies(self.model.description, self.bodies.sensor)
-        # masses that an earlier calibration found belong to the bias that was found with them
+        # masses from an earlier calibration are written too: the bias is only valid together with them
         all_of_it = not np.array_equal(described.links, self.bodies.links)
         write_calibration(
             self.goal.output_file,
@@ -152,11 +152,11 @@ class CalibrationPlan:
 def build_plan(
     goal: CalibrateBaseWrench.Goal, values: dict[str, Any], model: ArmModel, start: Array, node_name: str
 ) -> CalibrationPlan:
-    """Plan of a goal under parameter values, from where the arm rests (n,) [rad | m].
+    """Return the plan of a goal under the parameter values, for an arm at rest at ``start`` (n,) [rad | m].
 
     Raises:
-        InputError: the goal holds something of no meaning.
-        ConfigError: a parameter or the folder of the file is not usable.
+        InputError: the goal has an invalid value.
+        ConfigError: a parameter or the file's directory is not usable.
     """
     if goal.output_file and not Path(goal.output_file).parent.is_dir():
         raise ConfigError(f"there is no folder '{Path(goal.output_file).parent}' for the output_file")
@@ -183,10 +183,10 @@ def build_plan(
 
 
 def given_poses(goal: CalibrateBaseWrench.Goal, model: ArmModel) -> Array:
-    """Poses (k, n) of a goal in the model's order of joints [rad | m].
+    """Return the poses (k, n) of a goal in the model's joint order [rad | m].
 
     Raises:
-        InputError: other joints, another number of positions, not finite, or outside the limits.
+        InputError: wrong joint names or number of positions, or positions not finite or outside the limits.
     """
     names, n = list(goal.names) or list(model.joint_names), model.n
     if sorted(names) != sorted(model.joint_names):

@@ -1,4 +1,4 @@
-"""BaseWrenchStage: the stage of one arm as parameters ask for it, for the node and for a control loop."""
+"""BaseWrenchStage: the stage of one arm built from parameters, for the node and for a control loop."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ CALIBRATED = ("wrench_bias", "gravity_links", "gravity_masses", "gravity_first_m
 
 
 class BaseWrenchStage:
-    """One tick of the node without its messages.
+    """Processing of one sample, without messages.
 
     Attributes:
-        model: of the arm.
-        controller: that answers references.
-        core: stage of a pipeline; its estimator is a new one when a calibration is taken.
-        table: that is looked up in; None: gravity comes from the model.
+        model: arm model.
+        controller: computes motor efforts for references.
+        core: stage of a pipeline; its estimator is replaced when a calibration is applied.
+        table: gravity table; None: gravity is computed from the model.
     """
 
     def __init__(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Build both; two dummy samples load the compiled code.
+        """Build estimator and controller; two dummy samples load the compiled code.
 
         Raises:
-            FlexarmError: a parameter has no meaning for this arm.
+            FlexarmError: a parameter is invalid for this arm.
         """
         self.model, self.table = model, gravity_table(values, model)
         self.controller = BaseWrenchController(model, controller_config(values))
@@ -66,10 +66,10 @@ class BaseWrenchStage:
         return BaseWrenchEstimator(self.model, dynamics, estimator_config(values), self.table)
 
     def change(self, values: dict[str, Any]) -> None:
-        """Take changed parameters, all or none; a new bias or other masses begin the estimator anew.
+        """Apply changed parameters, all or none; a new bias or new masses restart the estimator.
 
         Raises:
-            FlexarmError: one has no meaning.
+            FlexarmError: an invalid value.
         """
         config = controller_config(values)
         calibration_config(values, "bias")
@@ -79,48 +79,48 @@ class BaseWrenchStage:
         self.controller.config, self._values = config, values
 
     def reset(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         self.core.reset()
         self._wrench: Array | None = None
 
     @property
     def estimator(self) -> BaseWrenchEstimator:
-        """That is asked."""
+        """Present estimator."""
         return self.core.estimator
 
     @property
     def state(self) -> ArmState | None:
-        """(position, filtered velocity, base) of the newest estimate; None before any."""
+        """(position, filtered velocity, base) of the newest estimate; None before the first."""
         return self.core.state
 
     @property
     def estimate(self) -> BaseWrenchEstimate | None:
-        """The newest; None before any."""
+        """Newest estimate; None before the first."""
         return self.core.newest
 
     @property
     def sign(self) -> float:
-        """1 where the sensor reads the wrench of the robot on its base, -1 for the base on the robot."""
+        """1 if the sensor measures the wrench of the robot on its base, -1 for the base on the robot."""
         return 1.0 if self._values["wrench_convention"] == "robot_on_base" else -1.0
 
     @property
     def raw_wrench(self) -> Array | None:
-        """Newest wrench (6,) of the robot on its base with the sensor's bias; None: there is none to believe."""
+        """Newest wrench (6,) of the robot on its base, including the sensor's bias; None if there is no valid wrench."""
         if self._wrench is None or self.estimate is None or not self.estimate.valid:
             return None
         return self.sign * self._wrench
 
     def update(self, stamped: StampedSample) -> BaseWrenchEstimate:
-        """Estimate of a sample.
+        """Return the estimate of a sample.
 
         Raises:
-            InputError: it is not usable.
+            InputError: the sample is not usable.
         """
         self._wrench = stamped.sample.wrench
         return self.core.estimate(stamped.sample, stamped.left_out)
 
     def control(self, reference: JointReference) -> JointReference:
-        """Motor efforts that answer a reference of the newest estimate's stamp.
+        """Return the motor efforts for a reference with the stamp of the newest estimate.
 
         Raises:
             InputError: the reference is not usable.

@@ -1,7 +1,8 @@
-"""Node base_wrench_torque_estimator: ACT stage, one sensor under the base -> torques of the joints, motor efforts.
+"""Node base_wrench_torque_estimator: ACT stage, a sensor under the base -> joint torques, motor efforts.
 
-Each joint state gets one BaseWrenchEstimate with its stamp, each desired joint reference one joint reference with the
-motor efforts that make its effort arrive at the links (core: base_wrench). Its action calibrates the sensor.
+Each joint state results in one BaseWrenchEstimate with its stamp. Each desired joint reference results in one joint
+reference whose motor efforts produce the desired effort at the links (core: base_wrench). An action calibrates the
+sensor.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.diagnostics import WARN
 
-WATCH_PERIOD = 0.05  # [s] between two looks at the age of the newest joint state
+WATCH_PERIOD = 0.05  # [s] period at which the age of the newest joint state is checked
 Result = CalibrateBaseWrench.Result
 
 
 class BaseWrenchTorqueEstimator(ArmNode):
-    """Joint states, the base's wrench and joint references in, estimates and motor efforts out.
+    """Reads joint states, base wrenches and joint references; publishes estimates and motor efforts.
 
-    A joint state is answered when the wrench of its stamp has come (and the flexible state, where that says how the
-    base moves), when the next joint state comes, or after ``sensor_wait``, whichever is first.
+    A joint state is processed when the wrench of the same stamp has arrived (and the flexible state, if the base motion
+    is taken from it), when the next joint state arrives, or after ``sensor_wait``, whichever is first.
     """
 
     PARAMETERS = BASE_WRENCH_PARAMETERS
 
     def __init__(self) -> None:
-        """Create topics, action and service; topics of sensors depend on the parameters."""
+        """Create topics, action and service; the sensor topics depend on the parameters."""
         super().__init__("base_wrench_torque_estimator")
         self._output, self._zero = BaseWrenchOutput(self), BaseWrenchZero()
         self._calibration = BaseWrenchCalibration(self, self)
@@ -64,10 +65,10 @@ class BaseWrenchTorqueEstimator(ArmNode):
         self.create_service(Trigger, topics.ZERO_WRENCH, self._on_zero)
         self.create_timer(WATCH_PERIOD, lambda: self.guarded(self._on_watch)(None))
 
-    # Life -------------------------------------------------------------------------------------------------------------
+    # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> estimator and controller."""
+        """Build estimator and controller from parameters."""
         check_base_motion(values["base_motion"], model)
         self._stage = stage = BaseWrenchStage(values, model)
         self._inputs = BaseWrenchInputs(model, stage.estimator.bodies, values)
@@ -77,7 +78,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
         self.start()
 
     def _listen(self, values: dict[str, Any]) -> None:
-        """To the sensors' topics, and to the time that a joint state waits for them."""
+        """Subscribe to the sensors' topics, and create the timer that limits the wait for them."""
         for subscription in self._sensor_subscriptions:
             self.destroy_subscription(subscription)
         wanted: list[tuple[Any, str, Any]] = [
@@ -93,7 +94,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
         self._timer.cancel()
 
     def start(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         if self._stage is not None:
             self._stage.reset()
             self._inputs.reset()
@@ -102,7 +103,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
         self._newest = None
         self._pending: BaseWrenchSample | None = None
         self._desired: JointReferenceRecord | None = None
-        self._served = -1  # stamp of the newest desired reference that was answered
+        self._served = -1  # stamp of the newest desired reference that was processed
         self._heard = self.get_clock().now()
 
     def stop(self) -> None:
@@ -112,7 +113,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
         self._calibration.end(Result.DEACTIVATED, "the node was deactivated")
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample."""
+        """Apply live parameters at the next sample."""
         assert self._stage is not None
         before = self._stage.estimator
         self._stage.change(values)
@@ -129,7 +130,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
         if self._newest is not None and stamp <= self._newest:
             if self._newest - stamp > 1_000_000_000:
                 raise InputError("time went back: activate the node anew after a reset of the clock")
-            self._output.repeat(stamp)  # the plant repeats a state that nobody seems to have heard
+            self._output.repeat(stamp)  # the plant repeats a state whose command seems to be lost
             return
         self._update()
         self._pending = self._inputs.joints(message, self._newest)
@@ -139,7 +140,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
             self._timer.reset()
 
     def _on_reading(self, take: Any) -> Any:
-        """Callback of a sensor: a reading that is refused is waited for no longer."""
+        """Return the callback of a sensor; a rejected reading is no longer waited for."""
 
         def on_reading(message: Any) -> None:
             try:
@@ -185,7 +186,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
             self._update()
 
     def _update(self) -> None:
-        """Answer the joint state that waits, if one does, with what has come for its stamp."""
+        """Process the waiting joint state, if there is one, with the readings that arrived for its stamp."""
         joints, self._pending = self._pending, None
         self._timer.cancel()
         if joints is None:
@@ -198,10 +199,11 @@ class BaseWrenchTorqueEstimator(ArmNode):
         self._output.report(estimate, self._calibration.doing)
 
     def _control(self, late: bool = False) -> None:
-        """Answer a reference of the newest estimate's stamp, or what leads the arm in its place.
+        """Compute the joint reference for the newest estimate's stamp, from the desired reference or the calibration.
 
         Args:
-            late: the reference has been overtaken by a joint state; it answers that one, better than none does.
+            late: the desired reference is older than the newest joint state; it is used nevertheless, with the stamp of that
+                state, because a late reference is better than none.
         """
         stage, reference = self._stage, self._desired
         if not self._values["control"] or stage is None or stage.state is None:
@@ -226,13 +228,13 @@ class BaseWrenchTorqueEstimator(ArmNode):
     # Calibration ------------------------------------------------------------------------------------------------------
 
     def _on_watch(self, _: None) -> None:
-        """A calibration must end where joint states have ceased."""
+        """End a calibration if joint states have ceased."""
         age = (self.get_clock().now() - self._heard).nanoseconds * 1e-9
         if age > self._values["state_timeout"]:
             self._calibration.end(Result.STALE_STATE, f"no usable joint state for {age:.3f} s")
 
     def check_goal(self, goal: CalibrateBaseWrench.Goal) -> None:
-        """Raise FlexarmError where a goal is to be rejected."""
+        """Raise FlexarmError if the goal must be rejected."""
         stage = self._stage
         if not self.active or stage is None or stage.state is None:
             raise InputError("no joint state has come yet" if self.active else "the node is not active")
@@ -245,17 +247,17 @@ class BaseWrenchTorqueEstimator(ArmNode):
             raise InputError(f"the arm moves at {speed:.3f} rad/s or m/s; it must be at rest, below {REST}")
 
     def goal_rejected(self, reason: str) -> None:
-        """Say why; a client is told no more than that it was."""
+        """Report the reason, since the action client only learns that the goal was rejected."""
         self._output.refuse(self._newest or 0, f"goal rejected: {reason}")
 
     def plan(self, goal: CalibrateBaseWrench.Goal) -> CalibrationPlan:
-        """What is to be done for a goal; raise FlexarmError for one that is not usable."""
+        """Return the plan for a goal; raise FlexarmError if the goal is not usable."""
         assert self._stage is not None and self._stage.state is not None
         name = self.get_name() if self.get_namespace() == "/" else self.get_fully_qualified_name()
         return build_plan(goal, self._values, self._stage.model, self._stage.state.position.copy(), name)
 
     def take_parameters(self, parameters: dict[str, Any]) -> None:
-        """Set own parameters as if from outside; raise ConfigError where they are refused."""
+        """Set the node's own parameters with the usual checks; raise ConfigError if they are rejected."""
         answer = self.set_parameters_atomically([RosParameter(name, value=value) for name, value in parameters.items()])
         if not answer.successful:
             raise ConfigError(answer.reason)

@@ -1,4 +1,4 @@
-"""BaseWrenchZero: the bias that an arm at rest shows, for the service zero_wrench."""
+"""BaseWrenchZero: the bias measured while the arm is at rest, for the service zero_wrench."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from flexarm_core.errors import InputError
 from flexarm_core.types import Array, BaseWrenchEstimate
 
 REST = 1e-2  # [rad/s | m/s] velocity below which a joint counts as at rest
-KEPT = 200  # samples at rest of which the mean is taken
+KEPT = 200  # number of samples at rest that are averaged
 
 
 class BaseWrenchZero:
-    """Keeps what the model does not explain while the arm rests and nothing touches it."""
+    """Averages the residual wrench, which the model does not explain, while the arm is at rest without contact."""
 
     def __init__(self) -> None:
-        """Begin without any sample."""
+        """Start without samples."""
         self.reset()
 
     def reset(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         self._residuals: deque[Array] = deque(maxlen=KEPT)
         self._why_not = "no joint state has come yet"
 
     def take(self, estimate: BaseWrenchEstimate, velocity: Array) -> None:
-        """Take an estimate and the joints' velocities (n,) at its stamp [rad/s | m/s]."""
+        """Take an estimate and the joint velocities (n,) at its stamp [rad/s | m/s]."""
         speed = float(np.abs(velocity).max())
         if not estimate.valid:
             self._why_not = f"there is no valid reading: {', '.join(estimate.left_out)}"
@@ -41,10 +41,10 @@ class BaseWrenchZero:
         self._residuals.clear()
 
     def residual(self) -> Array:
-        """Mean unexplained wrench (6,) since the arm rests, robot on base, sensor frame [N, N*m].
+        """Return the mean residual wrench (6,) since the arm is at rest, robot on base, sensor frame [N, N*m].
 
         Raises:
-            InputError: the arm does not rest, something touches it, or there is no reading.
+            InputError: the arm is not at rest, there is a contact, or there is no reading.
         """
         if self._why_not:
             raise InputError(self._why_not)

@@ -1,7 +1,7 @@
-"""Node behavior_impedance_controller: DECIDE stage, behaviours and the tool wrench -> tool and joint references.
+"""Node behavior_impedance_controller: DECIDE stage, behaviors and the tool wrench -> tool and joint references.
 
-Each joint state gets one Cartesian and one joint reference with its stamp (core: behavior_impedance). Behaviours come
-by parameters, by behaviour sets on a topic, and by a service; they change between two samples.
+Each joint state results in one Cartesian and one joint reference with its stamp (core: behavior_impedance). Behaviors
+are set by parameters, by behavior sets on a topic, and by a service; they change between two samples.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from flexarm_nodes.node.companions import Companions
 
 
 class BehaviorImpedanceNode(ArmNode):
-    """Joint states, tool wrenches and behaviours in, references within all limits out.
+    """Reads joint states, tool wrenches and behaviors; publishes references that respect all limits.
 
-    A joint state is answered when the wrench of its stamp has come (and the reference, where a path follows a stream),
-    when the next joint state comes, or after ``sensor_wait``, whichever is first.
+    A joint state is processed when the wrench of the same stamp has arrived (and the reference, if a behavior follows a
+    reference stream), when the next joint state arrives, or after ``sensor_wait``, whichever is first.
     """
 
     PARAMETERS = BEHAVIOR_PARAMETERS
     MASSLESS = True
 
     def __init__(self) -> None:
-        """Create topics and services; the wrench's topic depends on the robot."""
+        """Create topics and services; the wrench topic depends on the robot and is created later."""
         super().__init__("behavior_impedance_controller")
         self._output = BehaviorOutput(self)
         for message_type, topic, callback in (
@@ -52,17 +52,17 @@ class BehaviorImpedanceNode(ArmNode):
         ):
             self.hear(message_type, topic, callback)
         self._setup: BehaviorSetup | None = None
-        self._state: ArmState | None = None  # of the newest joint state
+        self._state: ArmState | None = None  # state of the newest joint state
         self._requests = BehaviorRequests(
             self, self._output.refuse, lambda: None if self._state is None else self._state.stamp
         )
         self._wrench_subscription: Any = None
         self._timer: Any = None
 
-    # Life -------------------------------------------------------------------------------------------------------------
+    # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> behaviours; those of behaviours are declared here, by their kinds."""
+        """Build the behaviors from parameters; the settings of each behavior depend on its kind and are declared here."""
         declare_behaviors(self.table, values)
         self._values = values = self.table.values()
         self._setup = self._requests.setup = setup = BehaviorSetup(values, model)
@@ -76,7 +76,7 @@ class BehaviorImpedanceNode(ArmNode):
         self.start()
 
     def _listen(self, sensor: str) -> None:
-        """To the sensor's topic, and to the time that a joint state waits for it."""
+        """Subscribe to the sensor's topic, and create the timer that limits the wait for it."""
         if self._wrench_subscription is not None:
             self.destroy_subscription(self._wrench_subscription)
         if self._timer is not None:
@@ -91,7 +91,7 @@ class BehaviorImpedanceNode(ArmNode):
             self._timer.cancel()
 
     def _expected(self) -> tuple[str, ...]:
-        """What a joint state waits for."""
+        """Return the names of the messages that a joint state waits for."""
         setup = self._setup
         assert setup is not None
         if self._values["sensor_wait"] <= 0.0:
@@ -100,23 +100,23 @@ class BehaviorImpedanceNode(ArmNode):
         return (*streams, setup.wrenches.sensor) if setup.wrenches.sensor else streams
 
     def start(self) -> None:
-        """Wait for the first joint state; behaviours begin anew, those that sets have brought too."""
+        """Wait for the first joint state; all behaviors are reset, including those added by behavior sets."""
         if self._setup is not None:
             self._setup.stage.reset()
             self._companions.reset()
         self._state = None
-        self._waiting = False  # whether it is not answered yet
-        self._early: CartesianReference | None = None  # that came before the first joint state
+        self._waiting = False  # whether the newest joint state is still unprocessed
+        self._early: CartesianReference | None = None  # received before the first joint state
         self._output.reset()
 
     def stop(self) -> None:
-        """Leave what waits unanswered; the gate stops the arm when references cease."""
+        """Discard the waiting joint state; the gate stops the arm when references cease."""
         self._waiting = False
         if self._timer is not None:
             self._timer.cancel()
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample; a change that cannot be had leaves all as it was."""
+        """Apply live parameters at the next sample; an invalid change is rejected as a whole."""
         assert self._setup is not None
         self._setup.change(values)
         self._output.change(values)
@@ -156,7 +156,7 @@ class BehaviorImpedanceNode(ArmNode):
             self._answer()
 
     def _answer(self) -> None:
-        """One sample: the answer to the joint state that waits."""
+        """Process one sample: the waiting joint state."""
         state, setup = self._state, self._setup
         assert state is not None and setup is not None
         self._waiting = False
@@ -186,7 +186,7 @@ class BehaviorImpedanceNode(ArmNode):
     def _on_reference(self, message: CartesianReference) -> None:
         assert self._setup is not None
         if self._state is None:
-            self._early = message  # the generator may have heard of the first joint state sooner
+            self._early = message  # the generator may have received the first joint state earlier
             return
         try:
             reference = cartesian_reference_from_message(message, self._model.tool_frame)

@@ -20,28 +20,28 @@ from flexarm_nodes.messages.conversions import nanoseconds_to_stamp, rotation_to
 
 MEASURED, COMMANDED, OBSTACLE = (0.9, 0.2, 0.1, 1.0), (0.1, 0.5, 0.9, 1.0), (0.9, 0.6, 0.1, 0.4)
 SHAPE, AXES = (0.5, 0.5, 0.5, 0.3), ((1.0, 0.0, 0.0, 1.0), (0.0, 0.8, 0.0, 1.0), (0.0, 0.0, 1.0, 1.0))
-SHAFT, HEAD, AXIS = 0.01, 0.02, 0.1  # [m] diameters of arrows, length of the set-point's axes
-FAINT = 1e-3  # [N] below which a force has no arrow
-PLANE = (2.0, 0.01)  # [m] side and thickness of what stands for a half-space
+SHAFT, HEAD, AXIS = 0.01, 0.02, 0.1  # [m] diameters of arrow shaft and head, length of the set-point's axes
+FAINT = 1e-3  # [N] forces below this are not drawn
+PLANE = (2.0, 0.01)  # [m] side and thickness of the plate drawn for a half-space
 
 
 class BehaviorMarkers:
-    """Draws a sample in the base link's frame; every message replaces the one before it.
+    """Draws a sample in the base link's frame; every message replaces the previous one.
 
     Attributes:
-        scale: length of a force's arrow [m/N].
+        scale: arrow length per force [m/N].
         capsules: whether the shape of the arm is drawn.
     """
 
     def __init__(self, controller: BehaviorImpedanceController) -> None:
-        """Draw what this controller does."""
+        """Draw the output of this controller."""
         self._controller, self.scale, self.capsules = controller, 0.01, False
         n = controller.arm.chain.n
         self._frames, self._J = np.zeros((n + 1, 12)), np.zeros((6, n))
         self._placed = np.zeros((len(controller.arm.shape.capsules), 6))
 
     def message(self, stamp: int, wrench: Array | None) -> MarkerArray:
-        """Markers of the sample of this stamp [ns]; ``wrench`` (6,) as the law used it, or None [N, N*m]."""
+        """Return the markers of the sample of this stamp [ns]; ``wrench`` (6,) used by the law [N, N*m], or None."""
         self._header = Header(stamp=nanoseconds_to_stamp(stamp), frame_id=self._controller.arm.chain.base_frame)
         self._markers = [Marker(header=self._header, action=Marker.DELETEALL)]
         output = self._controller.output
@@ -88,7 +88,7 @@ class BehaviorMarkers:
         else:
             side, thick = PLANE
             kind, size = Marker.CUBE, (side, side, thick)
-            position = position - 0.5 * thick * obstacle.rotation[:, 2]  # its face is the boundary
+            position = position - 0.5 * thick * obstacle.rotation[:, 2]  # the plate's face is the boundary
         self._add(name, kind, size, OBSTACLE).pose = _pose(position, obstacle.rotation)
 
     def _arm(self) -> None:
@@ -107,12 +107,12 @@ class BehaviorMarkers:
 
 
 def _obstacles_of(settings: Mapping[str, Any]) -> tuple[Obstacle, ...]:
-    """Obstacles of a behaviour that has been made: its settings are good."""
+    """Return the obstacles of an existing behavior, whose settings are already validated."""
     return obstacles_from_lists(*(settings.get(name, []) for name in ("names", "kinds", "positions", "rpys", "sizes")))
 
 
 def _along(z: Array) -> Array:
-    """A rotation whose third column is a unit vector (3,)."""
+    """Return a rotation whose third column is the unit vector ``z`` (3,)."""
     x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
     x /= np.linalg.norm(x)
     return np.column_stack((x, np.cross(z, x), z))

@@ -1,4 +1,4 @@
-"""What behavior_impedance_controller sends: references, reports, diagnostics."""
+"""Publishers of behavior_impedance_controller: references, reports, diagnostics."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.diagnostics import ERROR
 
-COMPLAINT = 1_000_000_000  # [ns] for which a refusal stays in the diagnostics
+COMPLAINT = 1_000_000_000  # [ns] time for which a rejection stays in the diagnostics
 
 
 class BehaviorOutput:
-    """Publishers of the node, one answer for each stamp."""
+    """Publishers of the node; each stamp has one answer."""
 
     def __init__(self, node: ArmNode) -> None:
         """Create the publishers."""
@@ -31,23 +31,23 @@ class BehaviorOutput:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was answered."""
+        """Discard earlier answers."""
         self._last: tuple[int, JointReference | None, CartesianReference] | None = None
         self._refused, self._refusal = -1, ""
         self._report.reset()
 
     def bind(self, model: ArmModel, stage: BehaviorStage) -> None:
-        """Serve this arm, and report on this stage of it."""
+        """Use this arm, and report on this stage."""
         self._model = model
         self._report.bind(stage)
         self._joints = self._node.lead(self._joints, stage.leads)
 
     def change(self, values: dict[str, Any]) -> None:
-        """Take changed parameters."""
+        """Apply changed parameters."""
         self._report.change(values)
 
     def publish(self, tool: CartesianReferenceRecord, joints: JointReferenceRecord | None) -> None:
-        """Answer a stamp, and report on it."""
+        """Publish the references of a stamp, and report on it."""
         names, stamp = self._model.joint_names, tool.stamp
         led = None if joints is None else joint_reference_to_message(joints, names)
         self._last = stamp, led, cartesian_reference_to_message(tool, self._model.tool_frame)
@@ -57,7 +57,7 @@ class BehaviorOutput:
         self._diagnostics.report(*self._report.judge(self._refusal if lately else ""), stamp)
 
     def repeat(self, stamp: int) -> None:
-        """A stamp that comes twice is answered twice: the first answer may have been lost."""
+        """Publish the last answer again if its stamp is received again: the first answer may have been lost."""
         if self._last is None or stamp != self._last[0]:
             return
         _, joints, tool = self._last
@@ -66,6 +66,6 @@ class BehaviorOutput:
             self._joints.publish(joints)
 
     def refuse(self, stamp: int, reason: str) -> None:
-        """Say why an input was refused; it is said for a while, whatever else there is to say."""
+        """Report why an input was rejected; the report has priority over warnings for a period COMPLAINT."""
         self._refused, self._refusal = stamp, reason
         self._diagnostics.report(ERROR, reason, stamp)

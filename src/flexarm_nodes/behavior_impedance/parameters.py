@@ -1,4 +1,4 @@
-"""Parameters of behavior_impedance_controller, those of its behaviours, and what is made of them."""
+"""Parameters of behavior_impedance_controller and of its behaviors, and the objects built from them."""
 
 from __future__ import annotations
 
@@ -95,34 +95,34 @@ BEHAVIOR_PARAMETERS = (
 
 
 def impedance_config(values: dict[str, Any]) -> ImpedanceConfig:
-    """Settings of the law.
+    """Return the settings of the impedance law.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     return ImpedanceConfig(**_settings(values, [field.name for field in fields(ImpedanceConfig)]))
 
 
 def mapping_config(values: dict[str, Any]) -> RedundancyConfig:
-    """Settings of the mapping to the joints; its objective is left to the behaviours.
+    """Return the settings of the mapping to the joints; the null-space objective is left to the behaviors.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     return RedundancyConfig(objective_time_constant=0.0, **_settings(values, MAPPING))
 
 
 def _settings(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Values by name, lists as tuples."""
+    """Return values by name, with lists as tuples."""
     return {name: tuple(values[name]) if isinstance(values[name], list) else values[name] for name in names}
 
 
 def tool_wrench(values: dict[str, Any], description: RobotDescription, chain: Chain) -> tuple[str, ToolWrench | None]:
-    """The sensor's name and what makes an external wrench of its readings; empty and None where there is no sensor.
+    """Return the sensor's name and the conversion of its readings to external wrenches; empty and None without sensor.
 
     Raises:
         RobotDescriptionError: there is no such sensor, or it is not fixed to the tool.
-        ConfigError: there are several and none is named, or a setting has no meaning.
+        ConfigError: there are several sensors and none is selected, or a setting is invalid.
     """
     sensor = values["wrench_sensor"]
     if sensor == NO_SENSOR:
@@ -145,18 +145,18 @@ def tool_wrench(values: dict[str, Any], description: RobotDescription, chain: Ch
     return sensor, tool
 
 
-# Behaviours -----------------------------------------------------------------------------------------------------------
+# Behaviors ------------------------------------------------------------------------------------------------------------
 
 
 def declare_behaviors(table: ParameterTable | StageTable, values: dict[str, Any]) -> None:
-    """Declare ``<name>.kind`` and, of the kind that it says, ``<name>.<setting>`` for every name.
+    """Declare ``<name>.kind`` for every behavior name, and ``<name>.<setting>`` for the settings of its kind.
 
     Args:
-        table: that gets them.
-        values: which name behaviours that take part, or may later.
+        table: parameter table in which the rows are declared.
+        values: present values; ``behaviors`` and ``standby`` list the names.
 
     Raises:
-        ConfigError: a name that cannot be one, or a kind that is unknown.
+        ConfigError: an invalid name or an unknown kind.
     """
     names = list(dict.fromkeys((*values["behaviors"], *values["standby"])))
     for name in names:
@@ -170,17 +170,17 @@ def declare_behaviors(table: ParameterTable | StageTable, values: dict[str, Any]
             raise ConfigError(f"behaviour '{name}': {name}.kind is '{kind}'; valid: {valid}")
         rows = setting_rows(name, kinds[kind])
         earlier = [row for row in table.rows if row.name.startswith(f"{name}.") and row.name != f"{name}.kind"]
-        table.remove([row.name for row in earlier if row not in rows])  # of another kind, at another time
+        table.remove([row.name for row in earlier if row not in rows])  # settings of the kind that the name had earlier
         table.declare(rows)
 
 
 def kind_row(name: str) -> Parameter:
-    """Parameter that says what a behaviour is."""
+    """Return the parameter that holds the kind of a behavior."""
     return Parameter(f"{name}.kind", "string", "", "what the behaviour is")
 
 
 def setting_rows(name: str, kind: type[Behavior]) -> tuple[Parameter, ...]:
-    """Parameters of a behaviour."""
+    """Return the parameters for the settings of a behavior."""
     return tuple(
         _live(f"{name}.{row.name}", row.kind, row.default, row.description, row.unit, row.lower, row.upper, row.choices)
         for row in kind.SETTINGS
@@ -188,10 +188,10 @@ def setting_rows(name: str, kind: type[Behavior]) -> tuple[Parameter, ...]:
 
 
 def declared_specs(values: dict[str, Any], names: Iterable[str]) -> dict[str, BehaviorSpec]:
-    """What the parameters ask for, by name.
+    """Return the behaviors that the parameters specify, by name.
 
     Raises:
-        ConfigError: a name whose kind is not declared: it has to be there when the node is configured.
+        ConfigError: a name has no declared kind; names have to be listed when the node is configured.
     """
     specs = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""BehaviorReport: what behaviours make of samples, beside references: status, set-point, markers, and what is wrong."""
+"""BehaviorReport: publishes status, set-point, markers and diagnostics of the behaviors beside the references."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 
 
 class BehaviorReport:
-    """Publishers for whoever looks on; nothing is made of what nobody listens to."""
+    """Publishers for monitoring; a message is only made if its topic has a subscriber."""
 
     def __init__(self, node: ArmNode, markers: str = topics.MARKERS) -> None:
-        """Create the publishers; ``markers`` is the topic of those."""
+        """Create the publishers; ``markers`` is the topic of the markers."""
         self._node = node
         self._set_point = node.create_publisher(CartesianReference, topics.SET_POINT, topics.EVERY_SAMPLE)
         self._status = node.create_publisher(BehaviorStatus, topics.BEHAVIOR_STATUS, topics.EVERY_SAMPLE)
@@ -30,11 +30,11 @@ class BehaviorReport:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was shown."""
+        """Discard when status and markers were last published."""
         self._shown = {"status": -1, "markers": -1}
 
     def close(self) -> None:
-        """Take the publishers away."""
+        """Destroy the publishers."""
         for publisher in (self._set_point, self._status, self._markers):
             self._node.destroy_publisher(publisher)
 
@@ -43,7 +43,7 @@ class BehaviorReport:
         self._stage, self._drawn = stage, BehaviorMarkers(stage.controller)
 
     def change(self, values: dict[str, Any]) -> None:
-        """Take changed parameters."""
+        """Apply changed parameters."""
         self._rates = {"status": values["status_rate"], "markers": values["marker_rate"]}
         self._drawn.scale, self._drawn.capsules = values["marker_force_scale"], values["marker_capsules"]
 
@@ -61,7 +61,7 @@ class BehaviorReport:
             self._markers.publish(self._drawn.message(stamp, wrench))
 
     def _due(self, what: str, stamp: int) -> bool:
-        """Whether something that is sent at a rate is to be sent with this sample."""
+        """Return whether a message with a limited rate is due at this sample."""
         rate, last = self._rates[what], self._shown[what]
         if rate <= 0.0 or (last >= 0 and stamp - last < (1.0 - 1e-6) * 1e9 / rate):
             return False
@@ -69,10 +69,10 @@ class BehaviorReport:
         return True
 
     def judge(self, refusal: str = "") -> tuple[bytes, str]:
-        """Level and words of what there is to say of the newest sample.
+        """Return the diagnostic level and text for the newest sample.
 
         Args:
-            refusal: why an input was refused lately; empty: none was.
+            refusal: why an input was rejected recently; empty if none was.
         """
         stage = self._stage
         output, active = stage.controller.output, stage.controller.behaviors

@@ -1,4 +1,4 @@
-"""BehaviorRequests: what reaches behaviours beside samples: sets, twists of an operator, services."""
+"""BehaviorRequests: inputs of the behaviors other than samples: behavior sets, an operator's twists, services."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from flexarm_nodes.node.arm_node import ArmNode
 
 
 class BehaviorRequests:
-    """Subscriptions and services of a node that has behaviours.
+    """Subscriptions and services of a node that has behaviors.
 
     Attributes:
-        setup: that is asked; None: the node is not configured.
+        setup: setup of the behaviors; None while the node is not configured.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class BehaviorRequests:
         newest: Callable[[], int | None],
         rename: Callable[[str], str] = str,
     ) -> None:
-        """Listen and offer.
+        """Create the subscriptions and services.
 
         Args:
-            node: whose they are.
-            refuse: takes the stamp [ns] and the reason why a message was refused.
-            newest: stamp of the newest joint state [ns], None before any.
-            rename: names of the services.
+            node: node that owns them.
+            refuse: called with the stamp [ns] and the reason when a message is rejected.
+            newest: returns the stamp of the newest joint state [ns], None before the first.
+            rename: maps the default service names to those of this node.
         """
         self._node, self._refuse, self._newest = node, refuse, newest
         self.setup: BehaviorSetup | None = None
@@ -52,7 +52,7 @@ class BehaviorRequests:
         ]
 
     def close(self) -> None:
-        """Take subscriptions and services away."""
+        """Destroy subscriptions and services."""
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         for service in self._services:
@@ -75,7 +75,7 @@ class BehaviorRequests:
     def _on_twist(self, message: TwistStamped) -> None:
         newest = self._newest()
         if newest is None or self.setup is None:
-            return  # nothing moves yet
+            return  # no motion yet
         try:
             give_twist(message, self.setup.controller, newest)
         except InputError as error:

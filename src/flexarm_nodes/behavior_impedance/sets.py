@@ -1,4 +1,4 @@
-"""BehaviorSets: which behaviours take part, from the node's parameters at first, then from sets and parameters."""
+"""BehaviorSets: the active behaviors, from the node's parameters first, then from behavior sets and parameters."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_nodes.behavior_impedance.parameters import declared_specs
 from flexarm_nodes.messages.behavior import BehaviorChange
 
-MOST_WAITING = 100  # sets of the future
+MOST_WAITING = 100  # largest number of pending behavior sets
 
 
 class BehaviorSets:
-    """Takes changes, at once or when their sample comes; each is accepted as a whole or refused as a whole."""
+    """Applies changes at once or at their sample; each change is accepted or rejected as a whole."""
 
     def __init__(self, controller: BehaviorImpedanceController, values: dict[str, Any]) -> None:
-        """Begin with what the parameters ask for.
+        """Start with the behaviors of the parameters.
 
         Raises:
-            ConfigError: it cannot be had.
+            ConfigError: they cannot be created.
         """
         self._controller, self._values = controller, values
         self._waiting: list[BehaviorChange] = []
@@ -34,44 +34,44 @@ class BehaviorSets:
 
     @property
     def waits(self) -> bool:
-        """Whether changes wait for their sample."""
+        """Whether changes are pending until their sample."""
         return bool(self._waiting)
 
     def begin(self) -> None:
-        """Make every behaviour anew, with nothing carried from an earlier motion, and forget sets that wait."""
+        """Create every behavior anew, without state from an earlier motion, and discard pending changes."""
         self._waiting = []
         self.renew()
 
     def renew(self) -> None:
-        """Make every behaviour anew, with nothing carried from an earlier motion."""
+        """Create every behavior anew, without state from an earlier motion."""
         specs = self._specs
         self._controller.set_behaviors([])
         self._controller.set_behaviors(specs)
 
     def take(self, change: BehaviorChange, answered: int) -> str:
-        """Carry out a change, or keep it until its sample comes; what there is to say of it.
+        """Apply a change, or keep it until its sample arrives; return a remark, which may be empty.
 
         Args:
-            change: what is asked for.
-            answered: stamp of the newest sample that was answered [ns]; -1: none.
+            change: requested change.
+            answered: stamp of the newest processed sample [ns]; -1: none.
 
         Raises:
-            ConfigError: it cannot be had; nothing changes.
+            ConfigError: the change is not possible; nothing changes.
         """
         if change.stamp == 0 or change.stamp <= answered:
             self._carry_out(change)
             return ""
-        for spec in change.specs:  # what can be told now is told now
+        for spec in change.specs:  # report at once what can be checked now
             _made(spec, self._controller)
         if len(self._waiting) >= MOST_WAITING:
             raise ConfigError(f"{MOST_WAITING} behaviour sets wait for their stamps already")
         self._waiting.append(change)
-        self._waiting.sort(key=lambda waiting: waiting.stamp)  # stable: those of one stamp stay in their order
+        self._waiting.sort(key=lambda waiting: waiting.stamp)  # stable: changes of one stamp stay in order
         ahead = "" if answered < 0 else f", {(change.stamp - answered) * 1e-9:.3f} s after the newest sample"
         return f"waits for its stamp{ahead}"
 
     def due(self, stamp: int) -> list[str]:
-        """Carry out what waited for a sample of this stamp [ns]; why some were refused."""
+        """Apply the changes that waited for a sample of this stamp [ns]; return the reasons for rejected changes."""
         refused = []
         while self._waiting and self._waiting[0].stamp <= stamp:
             try:
@@ -93,14 +93,14 @@ class BehaviorSets:
             self._controller.set_behaviors(specs)
         except FlexarmError:
             raise
-        except Exception as error:  # a defect of a behaviour of another package refuses the change
+        except Exception as error:  # a defect in a behavior of another package rejects the change
             raise ConfigError(f"behaviours cannot be set: {type(error).__name__}: {error}") from error
 
     def change(self, values: dict[str, Any]) -> None:
-        """Take changed parameters: of those that take part, what changed; ``behaviors`` adds and removes.
+        """Apply changed parameters to the active behaviors; ``behaviors`` adds and removes behaviors.
 
         Raises:
-            ConfigError: a change cannot be had, or is of a name that a set has given to another kind; nothing changes.
+            ConfigError: a change is not possible, or a behavior set has given the name another kind; nothing changes.
         """
         before, specs = self._values, {spec.name: spec for spec in self._specs}
         listed, earlier = values["behaviors"], before["behaviors"]
@@ -113,7 +113,7 @@ class BehaviorSets:
             name, _, setting = key.partition(".")
             spec = specs.get(name)
             if spec is None:
-                continue  # takes effect when it takes part
+                continue  # takes effect when the behavior becomes active
             if spec.kind != values[f"{name}.kind"]:
                 raise ConfigError(f"behaviour '{name}' is now of kind '{spec.kind}', by a set: retune it by a set")
             specs[name] = BehaviorSpec(name, spec.kind, {**spec.settings, setting: value})
@@ -122,10 +122,10 @@ class BehaviorSets:
 
 
 def _made(spec: BehaviorSpec, controller: BehaviorImpedanceController) -> None:
-    """Make a behaviour to see whether it can be had."""
+    """Create a behavior only to check that this is possible."""
     try:
         make_behavior(spec, controller.arm)
     except FlexarmError:
         raise
-    except Exception as error:  # a defect of a behaviour of another package
+    except Exception as error:  # a defect in a behavior of another package
         raise ConfigError(f"behaviour '{spec.name}': {type(error).__name__}: {error}") from error

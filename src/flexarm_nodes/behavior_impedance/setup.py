@@ -1,4 +1,4 @@
-"""BehaviorSetup: behaviours of one arm as parameters ask for them, for the node and for a control loop."""
+"""BehaviorSetup: behaviors of one arm built from parameters, for the node and for a control loop."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from flexarm_nodes.node.wrench_input import WrenchInput
 
 
 class BehaviorSetup:
-    """What parameters, sets and samples meet in.
+    """Owns the objects that parameters, behavior sets and samples act on.
 
     Attributes:
-        controller: that is asked.
-        sets: which behaviours take part.
-        wrenches: of the tool.
-        stage: that answers samples.
+        controller: impedance controller.
+        sets: set of active behaviors.
+        wrenches: external wrench of the tool.
+        stage: stage that processes samples.
     """
 
     def __init__(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Build all of it, and load the compiled code.
+        """Build all objects, and load the compiled code.
 
         Args:
-            values: parameters, those of every behaviour among them.
-            model: of the arm.
+            values: parameters, including those of every behavior.
+            model: arm model.
 
         Raises:
-            FlexarmError: a parameter has no meaning for this arm.
+            FlexarmError: a parameter is invalid for this arm.
         """
         chain = build_chain(model.description, model.tool_frame)
         shape = build_arm_shape(model.description, chain, values["link_radius"])
@@ -59,10 +59,10 @@ class BehaviorSetup:
         load_compiled(arm)
 
     def change(self, values: dict[str, Any]) -> None:
-        """Take changed parameters, all or none.
+        """Apply changed parameters, all or none.
 
         Raises:
-            FlexarmError: a change cannot be had.
+            FlexarmError: a change is not possible.
         """
         controller = self.controller
         law, mapping = controller.config, controller.solver.config

@@ -1,4 +1,4 @@
-"""Twists of an operator, for the behaviours that follow them."""
+"""Passes twist commands of an operator to the behaviors that follow them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 
 
 def give_twist(message: TwistStamped, controller: BehaviorImpedanceController, newest: int) -> None:
-    """Give a twist to every behaviour of kind teleoperation whose frame it is in.
+    """Pass a twist to every behavior of kind teleoperation that uses its frame.
 
-    A stamp of 0 is that of the newest joint state; one beyond it is taken for it, so that a sender's clock that is
-    ahead does not keep a stream alive that has ceased.
+    A stamp of 0 stands for the stamp of the newest joint state. A later stamp is limited to it, so that a sender's
+    clock that is ahead does not delay the timeout of a stream that has ended.
 
     Args:
         message: the twist.
-        controller: whose behaviours get it.
+        controller: controller whose behaviors get the twist.
         newest: stamp of the newest joint state [ns].
 
     Raises:
-        InputError: nobody follows twists, none in this frame, or numbers that are not finite; nothing changes.
+        InputError: no behavior follows twists, none in this frame, or a number is not finite; nothing changes.
     """
     chain, sent = controller.arm.chain, message.header.frame_id
     frames = {"base": chain.base_frame, "tool": chain.tool_frame}

@@ -1,4 +1,4 @@
-"""GroundTruthOutput: what a simulated plant knows of itself, on topics that are for evaluation only."""
+"""GroundTruthOutput: publishes the true state of a simulated plant, for evaluation only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flexarm_sim.plant import Plant
 
 
 class GroundTruthOutput:
-    """Publishers of what is true of joints, tool, springs and modes, contacts and friction."""
+    """Publishers of the true state of joints, tool, elastic joints and modes, contacts and friction."""
 
     def __init__(self, node: Node) -> None:
         """Create the publishers that every plant has."""
@@ -30,10 +30,10 @@ class GroundTruthOutput:
         self._pose_in_base = self._create(PoseStamped(), topics.TRUE_TOOL_POSE_IN_BASE, _write_pose_in_base)
 
     def open(self, plant: Plant, frames: tuple[str, str], *, touches: bool, rubs: bool) -> None:
-        """Create those that depend on the plant.
+        """Create the publishers that depend on the plant.
 
         Args:
-            plant: that is told of.
+            plant: plant whose state is published.
             frames: root link and base link.
             touches: whether there are surfaces.
             rubs: whether joints have friction.
@@ -52,7 +52,7 @@ class GroundTruthOutput:
             self._senders.append(self._create(JointState(name=joints), topics.TRUE_JOINT_FRICTION, _write_friction))
 
     def publish(self, stamp: int) -> None:
-        """Publish the truth at a stamp [ns], as far as anybody listens."""
+        """Publish the true state at a stamp [ns] on every topic that has a subscriber."""
         for sender in self._senders:
             if sender.heard:
                 sender.publish(stamp, self._plant.state())

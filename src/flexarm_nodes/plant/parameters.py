@@ -1,4 +1,4 @@
-"""Parameters of the simulated plant, and the PlantConfig they describe."""
+"""Parameters of the simulated plant, and the PlantConfig built from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIGNALS = (
     ("strain", "strain gauges", ""),
     ("imu", "inertial measurement units", "m/s^2, rad/s"),
 )
-COMMANDS, JOINT_COMMANDS = "commands", "joint_commands"  # sources of commands
+COMMANDS, JOINT_COMMANDS = "commands", "joint_commands"  # values of command_source
 INITIAL = tuple(
     f"initial_{name}"
     for name in ("position", "velocity", "deflection", "deflection_rate", "modal_position", "modal_rate")
@@ -58,7 +58,7 @@ def _sensor_parameters() -> tuple[Parameter, ...]:
 
 
 def _friction_parameters() -> tuple[Parameter, ...]:
-    """Rows in the order and under the names of ``JointFriction``."""
+    """Return the parameters of joint friction, in the order and with the names of ``JointFriction``."""
     rows = (
         ("coulomb", "Coulomb level, one for all joints or one a joint; empty: none", "N*m | N", 0.0),
         ("stiction", "break-away level, at least the Coulomb level; empty: equal to it", "N*m | N", 0.0),
@@ -163,11 +163,11 @@ PLANT_PARAMETERS = (
 
 
 def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotDescription:
-    """The robot that is simulated, which may weigh and bend otherwise than the one that the controllers know.
+    """Return the simulated robot, whose masses and flexibility may differ from those that the controllers assume.
 
     Args:
         values: parameter values.
-        known: the controllers' robot.
+        known: robot description that the controllers use.
 
     Raises:
         ConfigError: its joints are not those of the controllers' robot.
@@ -189,10 +189,10 @@ def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotD
 
 
 def plant_config(values: dict[str, Any], description: RobotDescription) -> PlantConfig:
-    """PlantConfig from parameter values.
+    """Return the PlantConfig built from parameter values.
 
     Raises:
-        ConfigError: values that do not fit each other.
+        ConfigError: the values are inconsistent.
     """
     period = 1e9 / values["rate"]
     if abs(period - round(period)) > 1e-3:
@@ -251,10 +251,10 @@ def _intervals(name: str, flat: list[float]) -> tuple[tuple[float, float], ...]:
 
 
 def plant_surfaces(values: dict[str, Any]) -> tuple[Surface, ...]:
-    """Surfaces from parameter values.
+    """Return the surfaces built from parameter values.
 
     Raises:
-        ConfigError: lists that do not fit each other, or values that no surface has.
+        ConfigError: the lists are inconsistent, or a value is invalid for a surface.
     """
     names, lists = values["surfaces.names"], (("kinds", 1), ("stiffnesses", 1), ("dampings", 1), ("frictions", 1))
     if not values["surfaces.half_extents"]:
@@ -281,14 +281,14 @@ def plant_surfaces(values: dict[str, Any]) -> tuple[Surface, ...]:
 
 
 def plant_friction(values: dict[str, Any], joints: int) -> JointFriction | None:
-    """Friction in the joints from parameter values, None where none is given.
+    """Return the joint friction built from parameter values, or None if no friction parameter is set.
 
     Args:
         values: parameter values.
         joints: number of actuated joints.
 
     Raises:
-        ConfigError: values that do not fit the joints or each other.
+        ConfigError: the values do not fit the joints or are inconsistent.
     """
     given = {field.name: tuple(values[f"friction.{field.name}"]) for field in fields(JointFriction)}
     if not any(given.values()):

@@ -1,4 +1,4 @@
-"""Node simulated_plant: a simulated arm behind the topics that ros2_control would offer (sim: Plant)."""
+"""Node simulated_plant: a simulated arm with the topics that ros2_control would offer (sim: Plant)."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
 from flexarm_sim.pushes import Push
 
-QUIET_TIME = 0.05  # [s] wall time without a command after which no late one is expected
-SAY_AFTER = 2.0  # [s] wall time without a command after which the node says that it waits for one
-LEAST_SPIN = 1e-4  # [s] in which it hears in every tick, even when the machine is too slow for real time
-REPEAT_STATE_AFTER = 0.25  # [s] wall time: a peer that was discovered late gets state and sensors again
+QUIET_TIME = 0.05  # [s] wall time without a command after which no late command is expected
+SAY_AFTER = 2.0  # [s] wall time without a command after which the node reports that it waits for a command
+LEAST_SPIN = 1e-4  # [s] shortest time per tick for callbacks, even if the machine is too slow for real time
+REPEAT_STATE_AFTER = 0.25  # [s] wall time after which state and sensors are sent again, for a peer that was discovered late
 
 
 class SimulatedPlant(ArmNode):
-    """Commands in, what the sensors say out; ground truth on topics of its own, for evaluation only."""
+    """Takes commands and publishes sensor readings; ground truth is published on separate topics, for evaluation only."""
 
     PARAMETERS = PLANT_PARAMETERS
 
     def __init__(self) -> None:
-        """Create what does not depend on the robot."""
+        """Create the topics and services that do not depend on the robot."""
         super().__init__("simulated_plant")
         self._time_publisher = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
         message = JointState()
@@ -68,7 +68,7 @@ class SimulatedPlant(ArmNode):
         self.create_service(ApplyPush, topics.APPLY_PUSH, self._on_push)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> plant; only the model's description is used: plant and controller are different engines."""
+        """Build the plant from parameters; only the model's description is used: plant and controller use different engines."""
         description = plant_description(values, model.description)
         surfaces = plant_surfaces(values)
         friction = plant_friction(values, len(description.actuated))
@@ -111,7 +111,7 @@ class SimulatedPlant(ArmNode):
         return SamplePublisher(self, message, topic, topics.EVERY_SAMPLE, write)
 
     def _listen(self, mode: str, by_joint_commands: bool) -> None:
-        """Take commands where a command controller sends them, or where ros2_control's hardware interface does."""
+        """Subscribe to the commands of a command controller, or to those of ros2_control's hardware interface."""
         self._by_joint_commands = by_joint_commands
         if by_joint_commands and self._lockstep:
             raise ConfigError("lockstep is not possible with joint_commands: who sends them does not wait for a state")
@@ -122,7 +122,7 @@ class SimulatedPlant(ArmNode):
             self.hear(Float64MultiArray, topics.command_topic(mode), self._on_command)
 
     def change(self, values: dict[str, Any]) -> None:
-        """Surfaces get softer, harder, rougher or smoother and joints rub otherwise from this stamp on."""
+        """Change the properties of the surfaces and the joint friction from the present stamp on."""
         friction = plant_friction(values, len(self._plant.joint_names))
         if self._rubs != (friction is not None):
             raise ConfigError("joint friction comes and goes only while the node is not configured: begin with zeros")
@@ -132,11 +132,11 @@ class SimulatedPlant(ArmNode):
 
     @property
     def _now(self) -> int:
-        """Simulation time [ns]: of what moved, and before that of what waited for the first joint command."""
+        """Return the simulation time [ns]: the plant's own time plus the time spent waiting for the first joint command."""
         return self._waited + self._plant.stamp
 
     def start(self) -> None:
-        """Back to time 0, paused unless it is to run by itself."""
+        """Return to time 0; the simulation stays paused unless run_until is set."""
         self._plant.reset()
         self._waits, self._waited = self._by_joint_commands, 0
         self._until = self._run_until
@@ -149,7 +149,7 @@ class SimulatedPlant(ArmNode):
         self._diverged = False
 
     def spin_some(self, executor: EventsExecutor) -> None:
-        """One tick while there is simulation time to run, else wait for a request."""
+        """Run one tick while there is simulation time to run, else wait for a request."""
         if not self.active or self._now >= self._until:
             self._deadline = 0.0
             super().spin_some(executor)
@@ -163,7 +163,7 @@ class SimulatedPlant(ArmNode):
             self.diagnostics.report(ERROR, f"simulation stopped: {error}", self._now)
 
     def _give_up(self, error: PlantDivergedError) -> None:
-        """What a plant that diverged would say next is worthless: end the process, and with it the run."""
+        """End the process, since any further output of a plant that diverged is meaningless."""
         self._until, self._diverged = 0, True
         self._status.publish(self._now)
         self.diagnostics.announce(ERROR, f"{error}. The simulation ends here, with exit code 1")
@@ -192,7 +192,7 @@ class SimulatedPlant(ArmNode):
         self._tick += 1
 
     def _tell_of_brakes(self) -> None:
-        """Say it when commands stay away, and when they are back."""
+        """Report when commands cease and the drives brake, and when commands are back."""
         count, said = self._plant.command_timeouts, self._braked
         self._braked = count if self._plant.braking else 0
         if bool(said) == bool(self._braked):
@@ -204,9 +204,10 @@ class SimulatedPlant(ArmNode):
             self.diagnostics.report(OK, "commands are back", self._now)
 
     def _wait_for_answer(self, executor: EventsExecutor, measurement: Measurement, published: float) -> None:
-        """Lockstep: nothing moves until the command has come, or somebody knows that none will."""
+        """Wait for the command in lockstep: the plant stands still until it arrives, times out or go_on is called."""
         deadline, repeated, said = published + self._timeout, False, False
-        # who has answered once hears every state; a second answer to one would be taken for that to the next
+        # A controller that has answered once receives every state. A second answer to a state would be taken for the
+        # answer to the next state.
         repeat = math.inf if self._answered else published + REPEAT_STATE_AFTER
         self._waiting = True
         while self._command is None and self.active:
@@ -222,7 +223,7 @@ class SimulatedPlant(ArmNode):
                 self.diagnostics.report(WARN, f"{text} yet", measurement.stamp)
             if now >= repeat:
                 repeat, repeated = now + REPEAT_STATE_AFTER, True
-                self._publish_sensors(measurement)  # who has heard the joint state may wait for one of them
+                self._publish_sensors(measurement)  # a controller may also wait for a sensor reading
                 self._joint_states.publish(measurement.stamp, measurement)
             executor.spin_once(timeout_sec=max(0.0, min(deadline, repeat, now + REPEAT_STATE_AFTER) - now))
         self._waiting = False
@@ -235,7 +236,7 @@ class SimulatedPlant(ArmNode):
         self._answered = True
 
     def _wait_for_the_clock(self, executor: EventsExecutor, published: float) -> None:
-        """Real time, or lockstep while nobody answers: one period of wall time."""
+        """Wait for one period of wall time: in real time, or in lockstep while no controller answers."""
         period = self._period * 1e-9
         late = published - self._deadline
         self._deadline = published + period if late > 10 * period else self._deadline + period
@@ -248,13 +249,13 @@ class SimulatedPlant(ArmNode):
                 break
 
     def _resume_lockstep(self, executor: EventsExecutor) -> None:
-        """Somebody answers again: wait for every answer again."""
+        """Resume lockstep: commands arrive again, so wait for the command of every state again."""
         self._let_answers_run_out(executor)
         self._alone = False
         self.diagnostics.report(OK, "commands are back", self._now)
 
     def _let_answers_run_out(self, executor: EventsExecutor) -> None:
-        """Wait until no more commands come: commands have no stamp that says which state they answer."""
+        """Wait until no more commands arrive: a command has no stamp that tells which state it answers."""
         command = None
         while command is not self._command:
             command = self._command
@@ -263,10 +264,10 @@ class SimulatedPlant(ArmNode):
                 executor.spin_once(timeout_sec=left)
 
     def _publish(self, measurement: Measurement) -> bool:
-        """Publish what the sensors say, then the truth; return whether a joint state went out.
+        """Publish sensor readings, then the ground truth; return whether a joint state was sent.
 
-        The joint state goes first: while the controllers work on it, the rest goes out. Where links bend, it goes after
-        the other sensors: who answers it needs their readings of the same stamp.
+        The joint state is sent first, so that the controllers work on it while the other messages are sent. If links are
+        flexible, the joint state is sent after the other sensors, because controllers need the readings of that stamp.
         """
         stamp = measurement.stamp
         if self._bends:
@@ -283,7 +284,7 @@ class SimulatedPlant(ArmNode):
         return reported
 
     def _publish_sensors(self, measurement: Measurement) -> None:
-        """All but the joint state."""
+        """Publish all sensor readings except the joint state."""
         stamp = measurement.stamp
         for senders, readings in ((self._wrenches, measurement.wrenches), (self._imus, measurement.imus)):
             for name, reading in readings.items():
@@ -327,7 +328,7 @@ class SimulatedPlant(ArmNode):
         return response
 
     def _on_go_on(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Somebody knows that no command will answer this state."""
+        """Continue without a command: the caller knows that no command will answer this state."""
         response.success, self._waiting = self._waiting, False
         response.message = "" if response.success else "the plant waits for no command"
         return response
@@ -347,5 +348,5 @@ class SimulatedPlant(ArmNode):
 
 
 def main() -> int:
-    """Entry point; 1 after a simulation that diverged."""
+    """Entry point; returns 1 after a simulation that diverged."""
     return run(SimulatedPlant)

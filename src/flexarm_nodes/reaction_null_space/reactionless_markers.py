@@ -1,6 +1,6 @@
-"""ReactionlessMarkers: where the tool can move without shaking the base, for RViz.
+"""ReactionlessMarkers: where the tool can move without reaction on the base, for RViz.
 
-Reactionless paths as the tool would draw them, and the map of the workspace; from red to green the better.
+Shows reactionless paths as the tool traces them, and a conditioning map of the workspace; red is poor, green is good.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from flexarm_core.reaction_null_space.reactionless.conditioning_map import Condi
 from flexarm_core.reaction_null_space.reactionless.map import draw
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
 
-FOLLOWED, SHOWN = 0.006, 0.002  # [m] widths of lines
-FILLED, CLEAR = 0.5, 0.45  # share of a cube's edge that is drawn, and its alpha
-NEEDLE = 0.06  # width of the lines in the map, share of a cube's edge
-POOR, GOOD = (0.85, 0.15, 0.1), (0.1, 0.6, 0.35)  # colours at conditioning 0 and at the best of all points
+FOLLOWED, SHOWN = 0.006, 0.002  # [m] line widths
+FILLED, CLEAR = 0.5, 0.45  # cube edge relative to the voxel size, and alpha of the cubes
+NEEDLE = 0.06  # width of the map's lines relative to the voxel size
+POOR, GOOD = (0.85, 0.15, 0.1), (0.1, 0.6, 0.35)  # colors at conditioning 0 and at the maximum
 
 
 def path_markers(followed: ReactionlessPath | None, others: Iterable[ReactionlessPath], frame: str) -> MarkerArray:
-    """One line strip a path, a thick one for the path that is followed.
+    """Return one line strip per path; the followed path is drawn thicker.
 
     Args:
-        followed: None where a posture is held.
-        others: shown beside it.
-        frame: the base link's, in which paths are.
+        followed: path that is followed; None if a posture is held.
+        others: further paths to show.
+        frame: base link's frame, in which paths are expressed.
     """
     header = Header(frame_id=frame)
     markers = [Marker(header=header, action=Marker.DELETEALL)]
@@ -46,14 +46,14 @@ def path_markers(followed: ReactionlessPath | None, others: Iterable[Reactionles
 
 
 def map_markers(found: ConditioningMap | None, frame: str) -> MarkerArray:
-    """A cube a place by the tool's slowest speed without reaction, and a line the way in which it is fastest.
+    """Return a cube per voxel, colored by the tool's least reactionless speed, and a line along its fastest direction.
 
-    Lines are as long as a cube where that speed is the largest of the map. Places whose best posture is singular are
-    left out.
+    The length of a line is proportional to the largest speed in that voxel; the longest line is as long as a voxel.
+    Voxels whose best posture is singular are left out.
 
     Args:
-        found: the map; None takes away an earlier one.
-        frame: the base link's.
+        found: conditioning map; None removes an earlier map.
+        frame: base link's frame.
     """
     header = Header(frame_id=frame)
     markers = [Marker(header=header, action=Marker.DELETEALL)]

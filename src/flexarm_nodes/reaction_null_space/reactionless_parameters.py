@@ -1,4 +1,4 @@
-"""Parameters of reactionless_path_controller, and the records that they describe."""
+"""Parameters of reactionless_path_controller, and the records built from them."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ REACTIONLESS_PARAMETERS = (
 
 
 def law_config(values: dict[str, Any]) -> VelocityLawConfig:
-    """Settings of the velocity law."""
+    """Return the settings of the velocity law."""
     given = {field.name: values[field.name] for field in fields(VelocityLawConfig)}
     return VelocityLawConfig(**(given | {"selection": tuple(values["selection"])}))
 
 
 def motion_config(values: dict[str, Any]) -> PathMotionConfig:
-    """Settings of the motion along a path.
+    """Return the settings of the motion along a path.
 
     Raises:
-        ConfigError: values that have no meaning.
+        ConfigError: invalid values.
     """
     given = {field.name: values[field.name] for field in fields(PathMotionConfig)}
     span = values["span"]
@@ -97,10 +97,10 @@ def motion_config(values: dict[str, Any]) -> PathMotionConfig:
 
 
 def known_posture(values: dict[str, Any], model: ArmModel) -> Array | None:
-    """Parameter ``posture`` (n,), None where it is empty.
+    """Return parameter ``posture`` (n,), or None if it is empty.
 
     Raises:
-        ConfigError: as many numbers as there are joints are not given.
+        ConfigError: the number of values is not n, or a value is not finite.
     """
     if not values["posture"]:
         return None
@@ -111,10 +111,10 @@ def known_posture(values: dict[str, Any], model: ArmModel) -> Array | None:
 
 
 def known_path(values: dict[str, Any], model: ArmModel) -> ReactionlessPath | None:
-    """The path of a file, or the one through parameter ``posture``; None where it is to be traced later.
+    """Return the path from a file or the path through parameter ``posture``; None if it is traced later.
 
     Raises:
-        FlexarmError: the file is of no use for this arm, or there is no path.
+        FlexarmError: the file does not fit this arm, or there is no path.
     """
     posture = known_posture(values, model)
     if values["path_file"]:
@@ -125,19 +125,19 @@ def known_path(values: dict[str, Any], model: ArmModel) -> ReactionlessPath | No
 
 
 def traced_path(values: dict[str, Any], model: ArmModel, posture: Array) -> ReactionlessPath:
-    """The path through a posture (n,).
+    """Return the reactionless path through a posture (n,).
 
     Raises:
-        FlexarmError: there is none.
+        FlexarmError: there is no such path.
     """
     return trace(model, posture, values["selection"], length=values["longest_path"])
 
 
 def reactionless_stage(values: dict[str, Any], model: ArmModel) -> ReactionlessStage:
-    """The law with its task, its path or posture where these are known already.
+    """Return the velocity law with its task, and with the path or posture if already known.
 
     Raises:
-        FlexarmError: values that do not fit the arm, a path that is of no use, gains that are unstable.
+        FlexarmError: values that do not fit the arm, an unusable path, or unstable gains.
     """
     follows = values["task"] == "path"
     task = ReactionlessTask(
@@ -154,10 +154,10 @@ def reactionless_stage(values: dict[str, Any], model: ArmModel) -> ReactionlessS
 
 
 def shown_paths(values: dict[str, Any], model: ArmModel) -> list[ReactionlessPath]:
-    """Paths through ``shown_postures``.
+    """Return the paths through ``shown_postures``.
 
     Raises:
-        FlexarmError: not whole postures, or one without a path.
+        FlexarmError: the number of values is no multiple of n, or a posture has no path.
     """
     numbers = values["shown_postures"]
     if len(numbers) % model.n:

@@ -1,4 +1,4 @@
-"""Node reactionless_path_controller: ACT stage for velocity-driven arms, along a reactionless path or at a posture.
+"""Node reactionless_path_controller: ACT stage for velocity-controlled arms; follows a reactionless path or a posture.
 
 Core: ``reaction_null_space.velocity_law`` and ``path_motion``.
 """
@@ -29,7 +29,7 @@ from flexarm_nodes.reaction_null_space.reactionless_parameters import (
 
 
 class ReactionlessPathController(ArmNode):
-    """Measured state in, joint velocities out that damp the base and keep the arm on its path or posture."""
+    """Reads measured states; publishes joint velocities that damp the base and keep the arm on its path or posture."""
 
     PARAMETERS = REACTIONLESS_PARAMETERS
 
@@ -43,7 +43,7 @@ class ReactionlessPathController(ArmNode):
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> law, and path where it is known already."""
+        """Build the law from parameters, and the path if it is already known."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
         self.hear_base_state(values["base_state_source"], self._on_flexible_state)
@@ -52,12 +52,12 @@ class ReactionlessPathController(ArmNode):
         self.start()
 
     def start(self) -> None:
-        """Begin anew at the first sample."""
+        """Restart at the next sample."""
         self._stage.reset()
         self._show()
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample."""
+        """Apply live parameters at the next sample."""
         self._stage.change(law_config(values))
 
     def _show(self) -> None:
@@ -71,12 +71,12 @@ class ReactionlessPathController(ArmNode):
         self._take(self._reader.flexible_state(message))
 
     def _take(self, state: ArmState | None) -> None:
-        """One sample: state -> joint reference."""
+        """Process one sample: state -> joint reference."""
         if state is None:
             return
         stage, names = self._stage, self._model.joint_names
         command, reaction = stage.answer(state)
-        assert stage.wanted is not None  # of a stage that has answered
+        assert stage.wanted is not None  # set by answer()
         self._joint_reference.publish(joint_reference_to_message(command, names))
         self._desired.publish(joint_reference_to_message(stage.wanted, names))
         self._report(reaction)

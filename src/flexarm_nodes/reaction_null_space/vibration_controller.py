@@ -1,8 +1,8 @@
-"""Node rns_vibration_controller: ACT stage that leaves the base quiet, or damps it (core: reaction_null_space).
+"""Node rns_vibration_controller: ACT stage that avoids or damps base vibration (core: reaction_null_space).
 
-Task ``tool_path`` answers references on ``cartesian_reference``, with ``posture: desired_joint_reference`` each with
-the joint reference of its stamp; task ``joint_path`` answers those on ``desired_joint_reference``; the others answer
-every state.
+Task ``tool_path`` processes references on ``cartesian_reference``; with ``posture: desired_joint_reference`` each
+together with the joint reference of the same stamp. Task ``joint_path`` processes references on
+``desired_joint_reference``. The other tasks need no reference and process every state.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.reaction_null_space.reactionless_markers import map_markers
 from flexarm_nodes.reaction_null_space.vibration_parameters import vibration_config, vibration_stage
 
-MAP_ROOM = 1.5  # by which postures of the map are better conditioned than where damping begins
+MAP_ROOM = 1.5  # conditioning required of the map's postures, as a multiple of the threshold at which damping begins
 
 
 class RnsVibrationController(GainCheckingNode):
-    """Measured state and tool reference in, joint reference (acceleration, effort) and base reaction out."""
+    """Reads measured states and tool references; publishes joint references (acceleration, effort), base reactions."""
 
     PARAMETERS = (
         Parameter("law", "string", "reactionless", "acceleration or torque law", choices=LAWS, live=True),
@@ -156,13 +156,13 @@ class RnsVibrationController(GainCheckingNode):
             self.hear(message_type, topic, callback)
 
     def look_at_gains(self, message: JointState) -> None:
-        """Where the arm is, once the state of its base is known too."""
+        """Check the gains at the measured state, once the base deflection is known too."""
         seen = self._reader.joint_state(message)
         if seen is not None:
             self._stage.prepare(seen.position)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> controller."""
+        """Build the controller from parameters."""
         self._model = model
         self._stage = vibration_stage(values, model)
         self._reader = ArmStateReader(model, values["base_state_source"])
@@ -172,7 +172,7 @@ class RnsVibrationController(GainCheckingNode):
         self.start()
 
     def _show(self, postures: int, threshold: float) -> None:
-        """Publish where the tool can move without shaking the base."""
+        """Publish a map of where the tool can move without reaction on the base."""
         found = None
         if postures:
             config = ConditioningMapConfig(postures, least_conditioning=MAP_ROOM * threshold)
@@ -180,14 +180,14 @@ class RnsVibrationController(GainCheckingNode):
         self._markers.publish(map_markers(found, self._model.base_frame))
 
     def start(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         self._stage.reset()
         self._state: ArmState | None = None
         self._tool: CartesianReferenceRecord | None = None
         self._joints: JointReferenceRecord | None = None
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample; unstable gains are refused."""
+        """Apply live parameters at the next sample; unstable gains are rejected."""
         self._stage.change(vibration_config(values))
         self._timeout = values["reference_timeout"]
 
@@ -208,14 +208,14 @@ class RnsVibrationController(GainCheckingNode):
             self._take_reference(self._joints.stamp)
 
     def _needed(self) -> list[CartesianReferenceRecord | JointReferenceRecord | None]:
-        """The references that the task needs; one that it does not, of an earlier task, is none."""
+        """Return the newest references that the task needs; those of an earlier task are ignored."""
         return [newest for needs, newest in zip(self._stage.needs, (self._tool, self._joints), strict=True) if needs]
 
     def _take_reference(self, stamp: int) -> None:
         state, needed = self._state, self._needed()
         if state is None or stamp > state.stamp or any(one is None for one in needed):
             return
-        # a late one is answered alone; of two of one stamp the second
+        # A late reference triggers the answer; if two references of one stamp are needed, the second one does.
         if all(one is not None and one.stamp >= stamp for one in needed):
             self._answer(state)
 
@@ -227,7 +227,7 @@ class RnsVibrationController(GainCheckingNode):
             self._answer(state)
 
     def _answer(self, state: ArmState) -> None:
-        """One sample: state and references -> joint reference."""
+        """Process one sample: state and references -> joint reference."""
         oldest = min((one.stamp for one in self._needed() if one is not None), default=state.stamp)
         if (state.stamp - oldest) * 1e-9 > self._timeout:
             age = (state.stamp - oldest) * 1e-9

@@ -1,4 +1,4 @@
-"""What parameters of the vibration controller describe: from values to its stage, for its node and for control_loop."""
+"""Builds the stage of the vibration controller from its parameters, for its own node and for control_loop."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Values = Mapping[str, Any]
 
 
 def vibration_config(values: Values) -> VibrationControllerConfig:
-    """Settings of the vibration controller.
+    """Return the settings of the vibration controller.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     return VibrationControllerConfig(**{f.name: values[f.name] for f in fields(VibrationControllerConfig)})
 
 
 def vibration_stage(values: Values, model: ArmModel) -> VibrationStage:
-    """Vibration controller of an arm, kept within its limits, which looks at its gains if it is to.
+    """Return the vibration controller stage of an arm, within its joint limits, with the gain check if enabled.
 
     Raises:
-        ConfigError: values that do not fit the arm, or gains that do not hold where it starts.
+        ConfigError: values that do not fit the arm, or unstable gains at the start position.
     """
     selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
     sampling = Sampling(

@@ -1,1 +1,1 @@
-"""Node reference_generator, and the action that follows a path."""
+"""Node reference_generator, and the action server that follows a Cartesian path."""

@@ -1,4 +1,4 @@
-"""Node reference_generator: DECIDE stage, answers every joint state with a tool or joint reference (core: path)."""
+"""Node reference_generator: DECIDE stage, computes a tool or joint reference for every joint state (core: path)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ SPACES = ("tool", "joints", "path", "plan")
 
 
 class ReferenceGenerator(ArmNode):
-    """Measured state in, reference with the same stamp out; the path begins at the first measured pose or position."""
+    """Reads measured states; publishes a reference with the same stamp.
+
+    The motion begins at the first measured tool pose or joint position.
+    """
 
     PARAMETERS = (
         Parameter(
@@ -84,7 +87,7 @@ class ReferenceGenerator(ArmNode):
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> line or path of the tool, or move or plan of the joints."""
+        """Build the motion from parameters: line or path of the tool, or motion or plan of the joints."""
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
         self.hear_base_state(values["base_state_source"], self._on_flexible_state)
@@ -98,7 +101,7 @@ class ReferenceGenerator(ArmNode):
             self._path = motion
 
     def start(self) -> None:
-        """The motion begins anew."""
+        """Restart the motion from the beginning."""
         for motion in (self._path, self._move):
             if motion is not None:
                 motion.reset()
@@ -114,7 +117,7 @@ class ReferenceGenerator(ArmNode):
             self._answer_with_tool(self._path, self._reader.flexible_state(message))
 
     def _answer_with_tool(self, path: ToolMotion, state: ArmState | None) -> None:
-        """One sample: state -> tool reference."""
+        """Process one sample: state -> tool reference."""
         if state is None:
             return
         if not path.begun:
@@ -125,7 +128,7 @@ class ReferenceGenerator(ArmNode):
         self.diagnostics.report(OK, "generating", state.stamp)
 
     def _answer_with_joints(self, move: JointMotion, message: JointState) -> None:
-        """One sample: joint state -> joint reference; what bends is not needed for it."""
+        """Process one sample: joint state -> joint reference; the base deflection is not needed."""
         position, _ = self._select(message)
         stamp = stamp_to_nanoseconds(message.header.stamp)
         if not move.begun:

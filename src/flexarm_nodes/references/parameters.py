@@ -1,4 +1,4 @@
-"""What parameters of the reference generator describe: from values to a motion, for its node and for control_loop."""
+"""Builds the motion of the reference generator from its parameters, for its own node and for control_loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = Mapping[str, Any]
 
 
 def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotion:
-    """Motion of the tool or of the joints that a reference generator leads along.
+    """Return the tool or joint motion that a reference generator follows.
 
     Raises:
         ConfigError: values that do not fit the arm, or a file that cannot be used.
@@ -50,7 +50,7 @@ def _waypoints(values: Values, model: ArmModel) -> WaypointMotion:
         raise ConfigError(
             f"frame is '{values['frame']}', the waypoint file says '{spec.frame}': leave one of them empty"
         )
-    load_solver()  # here, since the first tick has no time for it
+    load_solver()  # loaded here, because the first tick has no time for it
     return WaypointMotion(
         WaypointMotionConfig(
             spec=spec,

@@ -1,4 +1,4 @@
-"""The action follow_cartesian_path: one goal at a time, planned in a thread, followed by the stamps of joint states."""
+"""Action follow_cartesian_path: one goal at a time, planned in a thread, then sampled at the stamps of joint states."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ FOLLOWING, STOPPING = RedundancyState.FOLLOWING, RedundancyState.STOPPING
 
 
 class PathHost(Protocol):
-    """The node that a follower works for."""
+    """The node that uses a path follower."""
 
     def check_goal(self, goal: FollowCartesianPath.Goal) -> None:
-        """Raise FlexarmError where a goal is to be rejected."""
+        """Raise FlexarmError if the goal must be rejected."""
 
     def goal_rejected(self, reason: str) -> None:
-        """Say why a goal was rejected."""
+        """Report why a goal was rejected."""
 
     def goal_accepted(self) -> None:
-        """A goal waits: call :meth:`PathFollower.plan` as soon as the joints rest."""
+        """Handle that a goal waits: call :meth:`PathFollower.plan` as soon as the joints are at rest."""
 
     def path_changed(self, path: PlannedPath, begun: int, start: float) -> None:
-        """From time ``start`` [s] on this path is followed; it began at the stamp ``begun`` [ns]."""
+        """Follow this path from path time ``start`` [s] on; the path began at the stamp ``begun`` [ns]."""
 
     def plan_settled(self) -> None:
-        """Planning is over: there is a path, or the goal has ended."""
+        """Handle the end of planning: a path exists, or the goal has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathSample:
-    """Where the joints of the chain should be at one stamp of a path.
+    """Reference of the chain's joints at one stamp of a path.
 
     Attributes:
-        position: (n,) [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        acceleration: (n,) [rad/s^2 | m/s^2].
-        status: what the resolution says of it.
-        fraction: of the path that lies behind.
+        position: (n,) joint positions [rad | m].
+        velocity: (n,) joint velocities [rad/s | m/s].
+        acceleration: (n,) joint accelerations [rad/s^2 | m/s^2].
+        status: status of the redundancy resolution.
+        fraction: completed fraction of the path, 0 to 1.
         activity: FOLLOWING or STOPPING.
     """
 
@@ -72,12 +72,12 @@ class PathSample:
 
 
 class PathFollower:
-    """Takes goals, plans them from where the joints rest, and says at each stamp where these should be.
+    """Accepts goals, plans a path from the joints at rest, and returns the joint reference at each stamp.
 
     Attributes:
-        activity: IDLE, PLANNING (from the acceptance on), FOLLOWING or STOPPING.
-        path_tolerance: deviation of a measured joint from its reference at which a path is left [rad | m].
-        feedback_period: between two messages of feedback [ns].
+        activity: IDLE, PLANNING (from acceptance on), FOLLOWING or STOPPING.
+        path_tolerance: deviation of a measured joint from its reference at which the path is aborted [rad | m].
+        feedback_period: time between two feedback messages [ns].
     """
 
     def __init__(self, node: Node, host: PathHost) -> None:
@@ -101,12 +101,12 @@ class PathFollower:
 
     @property
     def waiting(self) -> bool:
-        """Whether an accepted goal waits for the joints to rest."""
+        """Whether an accepted goal waits for the joints to come to rest."""
         return self.activity == PLANNING and self._job is None
 
     @property
     def planning(self) -> bool:
-        """Whether a plan is being made."""
+        """Whether a path is being planned."""
         return self.activity == PLANNING and self._job is not None
 
     # Goals ------------------------------------------------------------------------------------------------------------
@@ -126,12 +126,12 @@ class PathFollower:
         self._host.goal_accepted()
 
     def plan(self, stamp: int, chain: Chain, make: Callable[[FollowCartesianPath.Goal], PlannedPath]) -> None:
-        """Make the waiting goal's plan in the thread.
+        """Plan the waiting goal's path in the worker thread.
 
         Args:
-            stamp: newest that was answered; the path begins after it [ns].
-            chain: of the joints.
-            make: plans a goal; raises PathError, or another FlexarmError for a goal of which no path can be made.
+            stamp: stamp of the newest processed sample, at which the path begins [ns].
+            chain: kinematic chain of the joints.
+            make: plans a goal; raises PathError, or another FlexarmError if the goal is invalid.
         """
         assert self._handle is not None
         self._stamp, self._chain = stamp, chain
@@ -142,22 +142,22 @@ class PathFollower:
         job.add_done_callback(self._hand_over)
 
     def _hand_over(self, job: Future[PlannedPath]) -> None:
-        """From the worker's thread to the executor's; a node that ends has none."""
+        """Pass the result from the worker thread to the executor's thread; a node that is ending has no executor."""
         executor = self._node.executor
         if executor is not None:
             executor.create_task(self._on_planned, job)
 
     def _on_planned(self, job: Future[PlannedPath]) -> None:
-        """In the executor's thread again."""
+        """Handle the planned path in the executor's thread."""
         if job is not self._job:
-            return  # the goal has ended meanwhile
+            return  # the goal has ended in the meantime
         try:
             self._path = path = job.result()
         except PathError as error:
             self._finish(Result.UNREACHABLE, str(error))
         except FlexarmError as error:
             self._finish(Result.INVALID_GOAL, str(error))
-        except Exception as error:  # a defect of ours must not end the node
+        except Exception as error:  # a defect in this code must not end the node
             self._node.get_logger().error("".join(traceback.format_exception(error)))
             self._finish(Result.INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}")
         else:
@@ -169,11 +169,11 @@ class PathFollower:
     # Following --------------------------------------------------------------------------------------------------------
 
     def sample(self, stamp: int, measured: Array) -> PathSample | None:
-        """Where the joints should be at a stamp; None while no path is followed.
+        """Return the joint reference at a stamp, or None while no path is followed.
 
         Args:
-            stamp: of the joint state [ns].
-            measured: (n,) positions of the joints at that stamp [rad | m].
+            stamp: stamp of the joint state [ns].
+            measured: (n,) measured joint positions at that stamp [rad | m].
         """
         self._stamp = stamp
         if self._handle is None:
@@ -201,7 +201,7 @@ class PathFollower:
         return sample
 
     def end(self, code: int, reason: str) -> None:
-        """End the goal, if there is one, at once: nothing more will be sampled."""
+        """End the goal, if there is one, at once: no further samples are taken."""
         if self._handle is None:
             return
         if self.activity == FOLLOWING:
@@ -209,7 +209,7 @@ class PathFollower:
         self._finish(code, reason)
 
     def _status(self, time: float) -> RedundancyStatus:
-        """What the resolution says at a time of the path, errors of free axes left out."""
+        """Return the status of the redundancy resolution at a path time, with the errors of free axes set to zero."""
         assert self._path is not None and self._handle is not None
         status, axes = self._path.status(time), np.array(self._handle.request.axes, dtype=bool)
         return replace(
@@ -225,7 +225,7 @@ class PathFollower:
         return deviation
 
     def _watch(self, deviation: Array) -> None:
-        """Leave the path where that is asked for or the joints do not follow."""
+        """Stop on the path if the goal is canceled or a joint exceeds the path tolerance."""
         assert self._handle is not None
         worst = int(np.argmax(deviation))
         if self._handle.is_cancel_requested:
