@@ -14,7 +14,7 @@ from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 
 Colour = tuple[float, float, float, float]
 CONTACT, TORQUE, FRICTION = (0.9, 0.2, 0.1, 1.0), (0.1, 0.5, 0.9, 1.0), (0.9, 0.6, 0.1, 0.5)
-SHAFT = {CONTACT: 0.01, TORQUE: 0.01, FRICTION: 0.02}  # [m] arrow diameters; the friction arrow encloses the torque arrow
+SHAFT = {CONTACT: 0.01, TORQUE: 0.01, FRICTION: 0.02}  # [m] arrow diameters; the friction arrow encloses the torque
 FAINT = 1e-3  # [N, N*m] smaller values have no arrow
 
 

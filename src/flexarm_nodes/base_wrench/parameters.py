@@ -34,7 +34,7 @@ def _live(
 
 
 BASE_WRENCH_PARAMETERS = (
-    # the sensor and what it carries
+    # sensor and the bodies above it
     Parameter("sensor", "string", "base_ft_sensor", "force/torque sensor of ros2_control under the arm's base"),
     Parameter("wrench_convention", "string", ESTIMATOR.wrench_convention, "who pushes whom", choices=CONVENTIONS),
     _live("wrench_bias", "double[]", list(ESTIMATOR.wrench_bias), "reading without any load, sensor's axes", "N, N*m"),
@@ -74,7 +74,7 @@ BASE_WRENCH_PARAMETERS = (
         "motor efforts: measured, and commanded where there are none, or always commanded",
         choices=EFFORT_SOURCES,
     ),
-    # contact, bias
+    # contact detection, bias tracking
     Parameter("contact.force", "double", CONTACT.force, "unexplained, that means a contact; 0: none", "N", 0.0),
     Parameter("contact.torque", "double", CONTACT.torque, "likewise, about the sensor's origin; 0: none", "N*m", 0.0),
     Parameter("contact.bandwidth", "double", CONTACT.bandwidth, "of its low-pass", "rad/s", 1e-6),
@@ -114,7 +114,7 @@ BASE_WRENCH_PARAMETERS = (
     _live("calibration.force_noise", "double", SOLUTION.force_noise, "of a sample", "N", 1e-9),
     _live("calibration.torque_noise", "double", SOLUTION.torque_noise, "of a sample", "N*m", 1e-9),
     Parameter("state_timeout", "double", 0.5, "without joint states or wrenches after which it ends", "s", 1e-3),
-    # what is shown
+    # markers
     _live("marker_rate", "double", 10.0, "of the markers; 0: none", "Hz", 0.0),
     _live("marker_scale", "double", 0.01, "length of an arrow", "m/N, 1/N", 1e-9),
 )

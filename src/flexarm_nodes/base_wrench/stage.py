@@ -105,7 +105,7 @@ class BaseWrenchStage:
 
     @property
     def raw_wrench(self) -> Array | None:
-        """Newest wrench (6,) of the robot on its base, including the sensor's bias; None if there is no valid wrench."""
+        """Newest wrench (6,) of the robot on its base, including the sensor's bias; None if it is not valid."""
         if self._wrench is None or self.estimate is None or not self.estimate.valid:
             return None
         return self.sign * self._wrench

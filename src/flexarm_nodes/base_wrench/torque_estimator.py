@@ -202,8 +202,8 @@ class BaseWrenchTorqueEstimator(ArmNode):
         """Compute the joint reference for the newest estimate's stamp, from the desired reference or the calibration.
 
         Args:
-            late: the desired reference is older than the newest joint state; it is used nevertheless, with the stamp of that
-                state, because a late reference is better than none.
+            late: the desired reference is older than the newest joint state; it is used nevertheless, with the stamp of
+                that state, because a late reference is better than none.
         """
         stage, reference = self._stage, self._desired
         if not self._values["control"] or stage is None or stage.state is None:

@@ -62,7 +62,7 @@ class BehaviorImpedanceNode(ArmNode):
     # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Build the behaviors from parameters; the settings of each behavior depend on its kind and are declared here."""
+        """Build the behaviors from parameters; the settings of each behavior are declared here, as its kind defines."""
         declare_behaviors(self.table, values)
         self._values = values = self.table.values()
         self._setup = self._requests.setup = setup = BehaviorSetup(values, model)

@@ -44,7 +44,7 @@ BEHAVIOR_PARAMETERS = (
     _live("behaviors", "string[]", [], "names of those that take part; of each, kind and settings are parameters too"),
     Parameter("standby", "string[]", [], "names of those that take part only once they are added to behaviors"),
     Parameter("output", "string", "joints", "joint and Cartesian references, or the tool's alone", choices=OUTPUTS),
-    # the law
+    # impedance law
     _live("inertia", "double[]", list(LAW.inertia), "M, diagonal or row by row", "kg, kg*m, kg*m^2"),
     _live("damping", "double[]", list(LAW.damping), "B, diagonal or row by row", "N*s/m, N*s, N*m*s/rad"),
     _live("stiffness", "double[]", list(LAW.stiffness), "K, diagonal or row by row", "N/m, N, N*m/rad"),
@@ -61,7 +61,7 @@ BEHAVIOR_PARAMETERS = (
         "m/s^2, rad/s^2, rad/s^2 | m/s^2",
     ),
     _live("mapping_damping", "double", LAW.mapping_damping, "of the map of joint efforts to the tool", "m", 1e-9),
-    # the mapping to the joints
+    # mapping to the joints
     _live("weights", "double[]", list(MAP.weights), "of joint motions, one for all or one a joint of the chain"),
     _live("priority", "string[]", list(MAP.priority), "levels of rows, the last to be given up first"),
     Parameter("length_scale", "double", MAP.length_scale, "what a radian counts", "m/rad", 1e-6),
@@ -75,7 +75,7 @@ BEHAVIOR_PARAMETERS = (
     ),
     Parameter("velocity_scale", "double", 1.0, "part of the joints' velocity limits in use", "", 1e-3, 1.0),
     Parameter("link_radius", "double", 0.06, "of links that have no shape but meshes", "m", 1e-4),
-    # the wrench
+    # external wrench
     Parameter("wrench_sensor", "string", "", "empty: the only one that is fixed to the tool; none: no wrench"),
     Parameter("wrench_convention", "string", CONVENTIONS[0], "what it measures", choices=CONVENTIONS),
     Parameter("wrench_bias", "double[]", [0.0] * 6, "reading without load, sensor's axes", "N, N*m"),
@@ -83,10 +83,10 @@ BEHAVIOR_PARAMETERS = (
     Parameter("tool_center_of_mass", "double[]", [], "of it, sensor's frame; empty: the description's", "m"),
     _live("wrench_timeout", "double", 0.05, "age at which a wrench is none", "s", 1e-4),
     Parameter("sensor_wait", "double", 0.005, "longest wait for what has a joint state's stamp (wall time)", "s", 0.0),
-    # what is measured
+    # measured joint states
     Parameter("state_timeout", "double", 0.08, "gap of joint states after which it sets out anew", "s", 1e-4),
     _live("deviation_tolerance", "double", 0.1, "of measured from commanded joints, then it holds", "rad | m", 1e-6),
-    # what is shown
+    # status and markers
     _live("status_rate", "double", 50.0, "of behavior_status; 0: none", "Hz", 0.0),
     _live("marker_rate", "double", 10.0, "of the markers; 0: none", "Hz", 0.0),
     _live("marker_force_scale", "double", 0.01, "length of an arrow", "m/N", 1e-9),

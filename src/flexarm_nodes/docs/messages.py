@@ -2,9 +2,9 @@
 
 The comments of the interface files are the documentation. In each part of a file (a service has two, an action three)
 
-- comment lines before the first field say what it is;
-- a comment behind a field, and comment lines that begin in the same column below it, say what that field is;
-- other comment lines are a line of text over the fields up to the next empty line.
+- comment lines before the first field describe the part;
+- a comment after a field, and comment lines below it that begin in the same column, describe the field;
+- other comment lines are a line of text above the fields up to the next empty line.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Row:
     """A field or constant of an interface, or a line of text between them.
 
     Attributes:
-        type: as in the file; empty for a line of text.
-        name: of the field or constant.
-        value: of a constant, or default of a field; empty where there is none.
+        type: type as in the file; empty for a line of text.
+        name: name of the field or constant.
+        value: value of a constant or default of a field; empty if there is none.
         constant: whether it is a constant.
         text: the comment, in one line.
     """
@@ -62,16 +62,16 @@ class Part:
 
 
 def read_interface(text: str) -> tuple[Part, ...]:
-    """Parts of an interface file.
+    """Return the parts of an interface file.
 
     Args:
-        text: of a ``.msg``, ``.srv`` or ``.action`` file.
+        text: content of a ``.msg``, ``.srv`` or ``.action`` file.
 
     Raises:
         ConfigError: a line is neither a comment nor a field.
     """
     parts = [Part()]
-    column, grouped = -1, False  # where the last comment behind a field began; whether a line of text stands over it
+    column, grouped = -1, False  # column of the last comment after a field; whether a line of text is above
     for line in text.splitlines():
         part, begin = parts[-1], line.find("#")
         comment = line[begin + 1 :].removeprefix(" ").rstrip()
@@ -79,7 +79,7 @@ def read_interface(text: str) -> tuple[Part, ...]:
             parts.append(Part())
             column, grouped = -1, False
         elif not line.strip():
-            if grouped:  # the next fields are not what it is about
+            if grouped:  # the line of text does not apply to the next fields
                 part.rows.append(Row("", "", "", False, ""))
             column, grouped = -1, False
         elif not line.lstrip().startswith("#"):
@@ -96,13 +96,13 @@ def read_interface(text: str) -> tuple[Part, ...]:
 
 
 def markdown(root: Path) -> str:
-    """The whole page.
+    """Return the whole page.
 
     Args:
-        root: folder with ``msg/``, ``srv/`` and ``action/``.
+        root: directory with ``msg/``, ``srv/`` and ``action/``.
 
     Raises:
-        ConfigError: a file holds a line that is none of an interface.
+        ConfigError: a line of a file is neither a comment nor a field.
     """
     lines = [HEAD]
     for kind, title in KINDS.items():
@@ -126,7 +126,7 @@ def _row(line: str) -> Row:
 
 
 def _head(comment: list[str]) -> list[str]:
-    """Paragraphs, and a list of what is said of `header.stamp` and `header.frame_id`."""
+    """Return paragraphs, and a list of the descriptions of `header.stamp` and `header.frame_id`."""
     lines: list[str] = []
     for text in comment:
         name, _, meaning = text.partition(" ")
@@ -142,7 +142,7 @@ def _head(comment: list[str]) -> list[str]:
 
 
 def _tables(rows: list[Row]) -> list[str]:
-    """Tables of fields, with the lines of text over them."""
+    """Return the tables of fields, with the lines of text above them."""
     lines: list[str] = []
     inside = False
     for row in rows:
@@ -161,7 +161,7 @@ def _tables(rows: list[Row]) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Text in which nothing is taken for markup but what stands in backticks."""
+    """Return text in which only backticks act as markup."""
     pieces = text.split("`")
     pieces[::2] = [re.sub(r"([*<])", r"\\\1", piece) for piece in pieces[::2]]
     return "`".join(pieces)

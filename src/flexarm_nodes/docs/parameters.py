@@ -47,7 +47,7 @@ when the node is configured.
 
 
 def markdown() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [HEAD]
     for name, rows in TABLES.items():
         parts.append(f"## {name}\n\n| parameter | type | default | unit | range | live | meaning |\n{'|---' * 7}|")

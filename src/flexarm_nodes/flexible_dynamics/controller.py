@@ -1,7 +1,7 @@
-"""Node flexible_dynamics_controller: ACT stage, joint reference or trajectory -> efforts of an arm that bends.
+"""Node flexible_dynamics_controller: ACT stage, joint reference or trajectory -> efforts of a flexible arm.
 
-Core: ``flexible_dynamics.controller``. Sampled references come on ``desired_joint_reference``; a
-``trajectory_msgs/JointTrajectory`` on ``joint_trajectory`` is sampled here and makes the node a controller of its own.
+Core: ``flexible_dynamics.controller``. Sampled references arrive on ``desired_joint_reference``. A
+``trajectory_msgs/JointTrajectory`` on ``joint_trajectory`` is sampled here, so that the node needs no other reference.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ REFERENCES = ("desired_joint_reference", "joint_trajectory")
 
 
 class FlexibleDynamicsController(GainCheckingNode):
-    """Joint state, flexible state and joint reference of one stamp in, joint reference with efforts out."""
+    """Reads joint state, flexible state and joint reference of one stamp; publishes a joint reference with efforts."""
 
     PARAMETERS = (
         Parameter("law", "string", "vibration_damping", "what the efforts strive for", choices=LAWS, live=True),
@@ -118,11 +118,11 @@ class FlexibleDynamicsController(GainCheckingNode):
             self.hear(message_type, topic, callback)
 
     def look_at_gains(self, message: JointState) -> None:
-        """Where the arm is."""
+        """Check the gains at the measured joint positions."""
         self._controller.prepare(self._select(message)[0])
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Say with which gains."""
+        """Log the gains that are in use."""
         done = super().on_activate(state)
         if done == TransitionCallbackReturn.SUCCESS:
             motion = self._controller.config.motion
@@ -132,7 +132,7 @@ class FlexibleDynamicsController(GainCheckingNode):
         return done
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> controller."""
+        """Build the controller from parameters."""
         self._controller = flexible_controller(values, model)
         self._model = self._controller.model
         self._select = JointStateSelector(model.joint_names)
@@ -140,7 +140,7 @@ class FlexibleDynamicsController(GainCheckingNode):
         self.start()
 
     def start(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         self._controller.reset()
         self._joints: ArmState | None = None
         self._flexible: FlexibleStateRecord | None = None
@@ -150,7 +150,7 @@ class FlexibleDynamicsController(GainCheckingNode):
         self._answered = -1
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample, if their gains hold."""
+        """Apply live parameters at the next sample; gains that fail the check are rejected."""
         self._controller.configure(flexible_controller_config(values))
 
     def _on_joint_state(self, message: JointState) -> None:
@@ -180,7 +180,7 @@ class FlexibleDynamicsController(GainCheckingNode):
         self._begun = stamp or self._joints.stamp  # no stamp: now, as in ros2_control
 
     def _answer(self) -> None:
-        """One sample, once its joints, modes and reference are there."""
+        """Process one sample when joint state, flexible state and reference are available."""
         joints, flexible = self._joints, self._flexible
         if joints is None or joints.stamp <= self._answered:
             return
@@ -206,7 +206,7 @@ class FlexibleDynamicsController(GainCheckingNode):
 
     def _reference(self, joints: ArmState) -> JointReferenceRecord | None:
         if self._from_trajectory:
-            if self._trajectory is None:  # nothing asked for yet: stay where the arm is first seen
+            if self._trajectory is None:  # no trajectory yet: hold the first measured position
                 still = np.zeros(len(joints.position))
                 self._trajectory, self._begun = JointTrajectory(joints.position, [0.0], joints.position[None]), 0
                 return JointReferenceRecord(joints.stamp, joints.position, still, still)

@@ -1,4 +1,4 @@
-"""Node flexible_dynamics_estimator: estimated state of springs and modes for each joint state (core: estimator)."""
+"""Node flexible_dynamics_estimator: estimates elastic joints and modes for each joint state (core: estimator)."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.parameters import Parameter
 
-KEPT = 4  # joint references, and readings of a sensor: some may come before the joint state of their stamp
-LOST_AFTER = 10  # joint states in a row without a sensor after which none waits for it
+KEPT = 4  # joint references and readings kept per sensor: some may arrive before the joint state of the same stamp
+LOST_AFTER = 10  # consecutive joint states without a sensor after which it is no longer waited for
 
 
 class FlexibleDynamicsEstimator(ArmNode):
-    """Joint states, strain, wrenches and IMU readings in, one FlexibleState for each joint state out.
+    """Reads joint states, strain, wrenches and IMU readings; publishes one FlexibleState for each joint state.
 
-    A joint state is answered when every sensor has sent its reading of that stamp, when the next joint state comes, or
-    after ``sensor_wait``, whichever is first: the order of messages on different topics is not guaranteed.
+    A joint state is processed when every sensor has delivered its reading of the same stamp, when the next joint state
+    arrives, or after ``sensor_wait``, whichever is first: the order of messages on different topics is not guaranteed.
     """
 
     PARAMETERS = (
@@ -74,7 +74,7 @@ class FlexibleDynamicsEstimator(ArmNode):
     )
 
     def __init__(self) -> None:
-        """Create the node's topics; those of wrenches and IMUs depend on the robot."""
+        """Create the node's topics; the topics of wrenches and IMUs depend on the robot."""
         super().__init__("flexible_dynamics_estimator")
         self._flexible_state = self.create_publisher(FlexibleState, topics.FLEXIBLE_STATE, topics.EVERY_SAMPLE)
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
@@ -82,7 +82,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._timer: Any = None
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> estimator; its compiled dynamics are called once, so that the first tick is not late."""
+        """Build the estimator from parameters and load its compiled dynamics, so that the first tick is not late."""
         robot = model.description
         flexible = FlexibleModel(robot, values["tool_frame"], tuple(values["gravity"]))
         config = EstimatorConfig(**{f.name: values[f.name] for f in fields(EstimatorConfig)})
@@ -109,18 +109,18 @@ class FlexibleDynamicsEstimator(ArmNode):
         self.start()
 
     def start(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         self._estimator.reset()
         self._pending: FlexibleSample | None = None
         self._answer: FlexibleState | None = None
-        self._frictions: deque[tuple[int, Array]] = deque(maxlen=KEPT)  # with the stamps of their references
-        self._answered: int | None = None  # stamp of the newest sample
-        self._unreferred = LOST_AFTER  # samples in a row without one: none is waited for before the first has come
+        self._frictions: deque[tuple[int, Array]] = deque(maxlen=KEPT)  # (stamp of the joint reference, friction)
+        self._answered: int | None = None  # stamp of the newest processed sample
+        self._unreferred = LOST_AFTER  # samples in a row without a joint reference; none is awaited before the first
         self._readings: dict[str, dict[int, Any]] = {name: {} for name in self._expected}
         self._missed = dict.fromkeys(self._expected, 0)
 
     def _subscribe(self, wrenches: Any, imus: Any, gauges: bool, config: EstimatorConfig) -> None:
-        """Listen to the sensors that correct."""
+        """Subscribe to the sensors that are used for correction."""
         for subscription in self._sensor_subscriptions:
             self.destroy_subscription(subscription)
         self._sensor_subscriptions = []
@@ -140,7 +140,7 @@ class FlexibleDynamicsEstimator(ArmNode):
     def _on_joint_state(self, message: JointState) -> None:
         stamp = stamp_to_nanoseconds(message.header.stamp)
         if self._answer is not None and message.header.stamp == self._answer.header.stamp:
-            self._flexible_state.publish(self._answer)  # the plant repeats a state that nobody seems to have heard
+            self._flexible_state.publish(self._answer)  # the plant repeats a state whose answer seems to be lost
             return
         sample = self._reader(message)
         if self._pending is not None and self._pending.stamp != stamp:
@@ -159,7 +159,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._update_if_complete()
 
     def _on_joint_reference(self, message: JointReference) -> None:
-        """What friction takes of the efforts from its sample on: it does not reach what the model is of."""
+        """Store the effort that compensates friction from this reference on; the model does not include friction."""
         reference = joint_reference_from_message(message, self._actuated)
         still = np.zeros(len(self._actuated))
         self._frictions.append((reference.stamp, still if reference.friction is None else reference.friction))
@@ -180,20 +180,20 @@ class FlexibleDynamicsEstimator(ArmNode):
 
     @property
     def _is_referred(self) -> bool:
-        """Whether the joint reference of the sample before has come, whose efforts act until this one."""
+        """Whether the joint reference of the previous sample has arrived; its efforts act until the present sample."""
         return self._answered is None or any(stamp >= self._answered for stamp, _ in self._frictions)
 
     def _friction(self, stamp: int) -> Array:
-        """What friction took (n,) until a stamp: by the newest reference before it."""
+        """Return the friction compensation (n,) that acted until a stamp, from the newest reference before it."""
         before = [friction for referred, friction in self._frictions if referred < stamp]
         return before[-1] if before else np.zeros(len(self._actuated))
 
     def _present(self, stamp: int) -> dict[str, Any]:
-        """Readings of a stamp, by sensor."""
+        """Return the readings of a stamp, by sensor."""
         return {name: kept[stamp] for name, kept in self._readings.items() if stamp in kept}
 
     def _update(self) -> None:
-        """Answer the joint state that waits, with what has come for its stamp."""
+        """Process the waiting joint state with the readings that arrived for its stamp."""
         sample, self._pending = self._pending, None
         self._timer.cancel()
         if sample is None:

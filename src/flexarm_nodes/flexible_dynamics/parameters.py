@@ -1,4 +1,4 @@
-"""What parameters of the controller of an arm that bends describe, for its node and for control_loop."""
+"""Builds the controller of a flexible arm from its parameters, for its own node and for control_loop."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ ESTIMATOR_PARAMETERS = tuple(
 
 
 def flexible_controller(values: Values, model: ArmModel) -> FlexibleController:
-    """Controller of an arm that bends; one dummy sample loads the compiled code before the first real one.
+    """Return the controller of a flexible arm; one dummy sample loads the compiled code before the first real sample.
 
     Raises:
-        ConfigError: values that do not fit the arm, or gains that do not hold.
+        ConfigError: values that do not fit the arm, or gains that fail the check.
     """
     gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
     flexible = FlexibleModel(model.description, model.tool_frame, gravity)
@@ -55,10 +55,10 @@ def flexible_controller(values: Values, model: ArmModel) -> FlexibleController:
 
 
 def flexible_controller_config(values: Values) -> FlexibleControllerConfig:
-    """Settings of the controller of an arm that bends.
+    """Return the settings of the controller of a flexible arm.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     names = ("position_gain", "velocity_gain", "tool_stiffness", "effort_weight", "gain_period")
     return FlexibleControllerConfig(

@@ -1,4 +1,4 @@
-"""What ik_redundancy_solver sends: joint references or trajectories, the state of the resolution, diagnostics."""
+"""Publishers of ik_redundancy_solver: joint references or trajectories, redundancy state, diagnostics."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ WORDS = {
 
 
 class IkOutput:
-    """Publishers of the node, one answer for each stamp.
+    """Publishers of the node; each stamp has one answer.
 
     Attributes:
         answered: newest stamp that was answered [ns]; -1: none.
-        leads: whether joint references lead the arm, or trajectories a joint trajectory controller.
-        complaint: how long a refusal stays in the diagnostics [s].
+        leads: whether the arm is commanded by joint references; else by trajectories for a joint trajectory controller.
+        complaint: time for which a rejection stays in the diagnostics [s].
     """
 
     def __init__(self, node: ArmNode) -> None:
@@ -50,19 +50,19 @@ class IkOutput:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was answered."""
+        """Discard earlier answers."""
         self.answered = -1
         self._last: JointReference | None = None
         self._refused, self._refusal = -1, ""
 
     def bind(self, model: ArmModel, chain: Chain, leads: bool) -> None:
-        """Serve this arm."""
+        """Use this arm."""
         self._names, self._chain, self.leads = model.joint_names, chain, leads
         self._reference = self._node.lead(self._reference, leads)
         self._place = np.array([model.joint_names.index(name) for name in chain.joint_names])
 
     def hold(self, position: Array) -> None:
-        """Joints off the chain stay where they are in ``position`` (all joints of the arm) [rad | m]."""
+        """Hold joints outside the chain at ``position``, which has all joints of the arm [rad | m]."""
         self._held = position
 
     def publish(
@@ -73,14 +73,14 @@ class IkOutput:
         status: RedundancyStatus | None = None,
         fraction: float = 0.0,
     ) -> None:
-        """Answer a stamp.
+        """Publish the answer for a stamp.
 
         Args:
-            stamp: of the joint state [ns].
-            joints: whose ``position``, ``velocity`` and ``acceleration`` (n,) the joints of the chain get.
-            activity: what the node does, a constant of RedundancyState.
-            status: what the resolution says of it, where a pose is wanted.
-            fraction: of a path that lies behind.
+            stamp: stamp of the joint state [ns].
+            joints: object with ``position``, ``velocity`` and ``acceleration`` (n,) for the joints of the chain.
+            activity: activity of the node, a constant of RedundancyState.
+            status: status of the redundancy resolution, if a pose is requested.
+            fraction: completed fraction of the path, 0 to 1.
         """
         self.answered = stamp
         if self.leads:
@@ -96,18 +96,18 @@ class IkOutput:
         self._report(stamp, activity, status)
 
     def repeat(self, stamp: int) -> None:
-        """A stamp that comes twice is answered twice: the first answer may have been lost."""
+        """Publish the last answer again if its stamp is received again: the first answer may have been lost."""
         if self._last is not None and stamp == self.answered:
             self._reference.publish(self._last)
 
     def publish_trajectory(self, path: PlannedPath, begun: int, start: float, rate: float) -> None:
-        """Hand a path to the joint trajectory controller, where that is what leads the arm."""
+        """Publish a path to the joint trajectory controller, if that controller commands the arm."""
         if not self.leads:
             names = self._chain.joint_names
             self._trajectory.publish(joint_trajectory_to_message(path, names, begun, rate, start))
 
     def refuse(self, stamp: int, reason: str) -> None:
-        """Say why an input was refused; it is said for a while, whatever else there is to say."""
+        """Report why an input was rejected; the report has priority in the diagnostics for the time ``complaint``."""
         self._refused, self._refusal = stamp, reason
         self._diagnostics.report(ERROR, reason, stamp)
 

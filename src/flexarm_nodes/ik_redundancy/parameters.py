@@ -1,4 +1,4 @@
-"""Parameters of ik_redundancy_solver and what is made of them."""
+"""Parameters of ik_redundancy_solver, and the objects built from them."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ IK_PARAMETERS = (
 
 
 def redundancy_config(values: dict[str, Any]) -> RedundancyConfig:
-    """Settings of the resolution.
+    """Return the settings of the redundancy resolution.
 
     Raises:
-        ConfigError: one has no meaning.
+        ConfigError: an invalid value.
     """
     settings: dict[str, Any] = {name: values[name] for name in RESOLUTION}
     settings |= {name: tuple(values[name]) for name in ("weights", "origin", "priority")}
@@ -102,10 +102,10 @@ def redundancy_config(values: dict[str, Any]) -> RedundancyConfig:
 
 
 def motion_limits(values: dict[str, Any], chain: Chain) -> MotionLimits:
-    """Limits of the chain's joints: those of the description, and the parameters'.
+    """Return the limits of the chain's joints, from the robot description and the parameters.
 
     Raises:
-        ConfigError: accelerations that are not one or n numbers above zero.
+        ConfigError: the accelerations are not 1 or n positive numbers.
     """
     acceleration: Array = np.array(values["max_acceleration"], dtype=float)
     if acceleration.size not in (1, chain.n):

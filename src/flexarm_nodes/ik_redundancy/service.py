@@ -1,4 +1,4 @@
-"""Service solve_ik: pose of the tool -> joints (core: ik_redundancy.inverse_kinematics)."""
+"""Service solve_ik: tool pose -> joint positions (core: ik_redundancy.inverse_kinematics)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ USUAL = IkConfig()
 def answer_solve_ik(
     request: SolveIk.Request, chain: Chain, base: BaseLink, present: Array | None, restarts: int
 ) -> SolveIk.Response:
-    """Answer of the service; a request that cannot be used is answered with the reason.
+    """Return the response of the service; an unusable request is answered with the reason.
 
     Args:
-        request: to answer.
-        chain: of the arm.
-        base: of the arm.
-        present: (n,) joint positions, or None where there are none yet [rad | m].
-        restarts: unless the request says how many.
+        request: service request.
+        chain: kinematic chain of the arm.
+        base: base link of the arm.
+        present: (n,) present joint positions [rad | m], or None if not yet known.
+        restarts: number of restarts if the request does not set it.
     """
     response = SolveIk.Response(names=list(chain.joint_names))
     try:
@@ -50,7 +50,7 @@ def answer_solve_ik(
 
 
 def _start(request: SolveIk.Request, chain: Chain, present: Array | None) -> Array:
-    """Where the search starts (n,)."""
+    """Return the joint positions (n,) at which the search starts."""
     names, given = list(request.names), list(request.position)
     unknown = [name for name in names if name not in chain.joint_names]
     if unknown or len(set(names)) < len(names) or len(names) != len(given):

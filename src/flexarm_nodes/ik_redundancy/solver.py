@@ -1,7 +1,8 @@
-"""Node ik_redundancy_solver: DECIDE stage, poses and paths of the tool -> joint references (core: ik_redundancy).
+"""Node ik_redundancy_solver: DECIDE stage, tool poses and paths -> joint references (core: ik_redundancy).
 
-Each joint state gets one joint reference with its stamp: the answer to the Cartesian reference of that stamp while a
-stream of them comes, else the sample of an action's path, or joints that come to rest and stay.
+Each joint state results in one joint reference with its stamp. While Cartesian references are streamed, it is the
+solution for the Cartesian reference of that stamp; else it is the sample of an action's path, or the joints are brought
+to rest and held.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.references.path_follower import IDLE, PathFollower
 
-WATCH_PERIOD = 0.05  # [s] between two looks at the age of the newest joint state
-REST = 1e-2  # [rad/s | m/s] measured velocity below which a joint that others lead counts as at rest
+WATCH_PERIOD = 0.05  # [s] period at which the age of the newest joint state is checked
+REST = 1e-2  # [rad/s | m/s] measured velocity below which a joint counts as at rest, with output 'trajectory'
 
 
 class IkRedundancySolver(ArmNode):
-    """Cartesian references, paths and joint states in, joint references within all limits out."""
+    """Reads Cartesian references, paths and joint states; publishes joint references that respect all limits."""
 
     PARAMETERS = IK_PARAMETERS
     MASSLESS = True
@@ -62,10 +63,10 @@ class IkRedundancySolver(ArmNode):
         self.create_timer(WATCH_PERIOD, lambda: self.guarded(self._on_watch)(None))
         self.start()
 
-    # Life -------------------------------------------------------------------------------------------------------------
+    # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Parameters -> solver; one short path loads the compiled code before the first real one."""
+        """Build the solver from parameters; one short path loads the compiled code before the first real path."""
         chain = build_chain(model.description, model.tool_frame)
         self._limits, config = motion_limits(values, chain), redundancy_config(values)
         self._solver = RedundancySolver(chain, self._limits, config)
@@ -90,10 +91,10 @@ class IkRedundancySolver(ArmNode):
 
     def start(self) -> None:
         """Wait for the first joint state."""
-        self._stamp: int | None = None  # of the newest joint state
+        self._stamp: int | None = None  # stamp of the newest joint state
         self._streamed = -1  # stamp of the newest reference
-        self._waiting: int | None = None  # joint state that waits for a plan
-        self._pending: CartesianReference | None = None  # reference that waits for its joint state
+        self._waiting: int | None = None  # stamp of the joint state that waits for a plan
+        self._pending: CartesianReference | None = None  # reference newer than the joint state
         self._heard = self.get_clock().now()
         self._output.reset()
 
@@ -102,7 +103,7 @@ class IkRedundancySolver(ArmNode):
         self._follower.end(FollowCartesianPath.Result.DEACTIVATED, "the node was deactivated")
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next sample, on paths with the next plan."""
+        """Apply live parameters at the next sample; on paths, at the next plan."""
         config, limits = redundancy_config(values), motion_limits(values, self._solver.chain)
         self._solver.set_config(config)
         self._solver.set_limits(limits)
@@ -137,18 +138,18 @@ class IkRedundancySolver(ArmNode):
             self._answer_state(stamp)
 
     def _begin(self, stamp: int, gap: float | None) -> None:
-        """Set out from where the arm is."""
+        """Start from the measured joint positions."""
         if gap is not None:
             self._follower.end(FollowCartesianPath.Result.STALE_STATE, f"no joint state for {gap:.3f} s")
             self._output.refuse(stamp, f"no joint state for {gap:.3f} s: set out anew from where the arm is")
         self._output.hold(self._measured)
         self._solver.begin(self._measured[self._place], self._velocity[self._place])
-        self._time = stamp  # of what the solver holds
+        self._time = stamp  # stamp of the solver's state
         self._streamed = stamp if self._values["source"] == "stream" and self._output.leads else -1
 
     @property
     def _streaming(self) -> bool:
-        """Whether the newest joint state is left to the reference of its stamp."""
+        """Whether the newest joint state is answered by the Cartesian reference of its stamp."""
         if self._stamp is None or self._streamed < 0 or self._follower.activity != IDLE:
             return False
         return (self._stamp - self._streamed) * 1e-9 <= self._values["reference_timeout"]
@@ -169,17 +170,17 @@ class IkRedundancySolver(ArmNode):
         except InputError as error:
             self._output.refuse(self._stamp, str(error))
             if streaming and stamp > answered:
-                self._rest(stamp)  # every stamp is answered, also where that can only be by braking
+                self._rest(stamp)  # every stamp is answered, if necessary by braking
             return
         self._streamed = stamp
-        if stamp > answered:  # else the stream is new, and this stamp has been answered by holding
+        if stamp > answered:  # else the stream is new, and this stamp has already been answered by holding
             dt = (stamp - self._time) * 1e-9
             status = self._solver.update(position, rotation, axes, dt) if dt > 0.0 else None
             self._time = stamp
             self._output.publish(stamp, self._solver, RedundancyState.STREAMING, status)
 
     def _refuse_out_of_turn(self, stamp: int, streaming: bool) -> None:
-        """Raise InputError for a reference that is not to be followed, whatever it says."""
+        """Raise InputError for a reference that must not be followed, independent of its content."""
         assert self._stamp is not None
         age = (self._stamp - stamp) * 1e-9
         if not self._output.leads:
@@ -192,16 +193,16 @@ class IkRedundancySolver(ArmNode):
             raise InputError("stamps of Cartesian references went back")
 
     def _on_watch(self, _: None) -> None:
-        """A path must end where joint states have ceased."""
+        """End the path if joint states have ceased."""
         age = (self.get_clock().now() - self._heard).nanoseconds * 1e-9
         if age > self._values["state_timeout"] and self._follower.activity != IDLE and self._waiting is None:
             self._follower.end(FollowCartesianPath.Result.STALE_STATE, f"no usable joint state for {age:.3f} s")
-            self._stamp = None  # set out anew from where the arm is then
+            self._stamp = None  # restart from the measured joint positions
 
-    # Answers ----------------------------------------------------------------------------------------------------------
+    # Samples ----------------------------------------------------------------------------------------------------------
 
     def _answer_state(self, stamp: int) -> None:
-        """One sample without a stream: the path of an action, or joints that come to rest."""
+        """Process one sample without a stream: follow the path of an action, or bring the joints to rest."""
         if stamp <= self._output.answered:
             return
         if self._follower.planning and self._values["lockstep"]:
@@ -218,7 +219,7 @@ class IkRedundancySolver(ArmNode):
         self._output.publish(stamp, sample, sample.activity, sample.status, sample.fraction)
 
     def _rest(self, stamp: int) -> None:
-        """One sample of braking, and then of staying."""
+        """Brake for one sample, or hold if the joints are at rest."""
         dt = (stamp - self._time) * 1e-9
         if dt > 0.0:
             self._solver.stop(dt)
@@ -228,7 +229,7 @@ class IkRedundancySolver(ArmNode):
     # Paths ------------------------------------------------------------------------------------------------------------
 
     def check_goal(self, goal: FollowCartesianPath.Goal) -> None:
-        """Raise InputError where a goal is to be rejected."""
+        """Raise InputError if the goal must be rejected."""
         if not self.active or self._stamp is None:
             raise InputError("no joint state has come yet" if self.active else "the node is not active")
         if self._streaming:
@@ -236,12 +237,12 @@ class IkRedundancySolver(ArmNode):
         check_goal(goal, self._base)
 
     def goal_rejected(self, reason: str) -> None:
-        """Say why; a client is told no more than that it was."""
+        """Report the reason, since the action client only learns that the goal was rejected."""
         self.get_logger().warning(f"goal rejected: {reason}")
         self._output.refuse(self._stamp or 0, f"goal rejected: {reason}")
 
     def goal_accepted(self) -> None:
-        """Plan at once where the joints rest."""
+        """Plan at once if the joints are at rest."""
         self._plan_at_rest()
 
     def _plan_at_rest(self) -> None:
@@ -253,7 +254,7 @@ class IkRedundancySolver(ArmNode):
         planner = PathPlanner(solver.chain, self._limits, solver.config)
 
         def make(goal: FollowCartesianPath.Goal) -> PlannedPath:
-            """In a thread of its own: reads only what nobody changes."""
+            """Plan in the worker thread; this reads only constant data."""
             path, axes = path_from_goal(goal, base, *solver.chain.pose(start)), np.array(goal.axes, dtype=bool)
             limits, allowed = path_limits(goal, values), tolerances(goal, values)
             return planner.plan(path, start, limits, axes, *allowed, goal.allow_dropped_rows)
@@ -261,11 +262,11 @@ class IkRedundancySolver(ArmNode):
         self._follower.plan(self._time, solver.chain, make)
 
     def path_changed(self, path: PlannedPath, begun: int, start: float) -> None:
-        """A trajectory goes out, where that is what leads the arm."""
+        """Publish the trajectory, if trajectories command the arm."""
         self._output.publish_trajectory(path, begun, start, self._values["trajectory_rate"])
 
     def plan_settled(self) -> None:
-        """Answer the joint state that has waited for the plan."""
+        """Process the joint state that waited for the plan."""
         waiting, self._waiting = self._waiting, None
         self._heard = self.get_clock().now()
         if waiting is not None:

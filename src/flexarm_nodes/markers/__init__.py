@@ -1,1 +1,1 @@
-"""Node state_markers: what RViz shows."""
+"""Node state_markers: markers of the arm for RViz."""

@@ -1,4 +1,4 @@
-"""What is drawn of an arm, from the newest messages of a running graph; for eyes, not for control."""
+"""State of an arm for drawing, from the newest messages of a running graph; for visualization, not for control."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import wrench_from_message
 from flexarm_nodes.node import topics
 
-# The newest sample will do, and no publisher is to wait for who only looks.
+# Only the newest sample is needed, and no publisher may be blocked by a viewer.
 GLANCE = QoSProfile(
     reliability=ReliabilityPolicy.BEST_EFFORT,
     durability=DurabilityPolicy.VOLATILE,
@@ -34,15 +34,15 @@ SEEN: dict[str, Any] = {
 
 
 def arm_sample(newest: Callable[[str], Any], arm: DeflectedArm) -> ArmSample | None:
-    """The arm as the newest messages have it; None before its joints are known. What is not finite is left out.
+    """Return the arm's state from the newest messages, or None before its joints are known; omit non-finite values.
 
-    The deflection is that of the joint states, which sensors or the plant publish, else what an estimator says, else
-    the ground truth. The wrench on the base is what its sensor measures; without one, what the arm's commanded
-    accelerations exert.
+    The deflection is taken from the joint states, which sensors or the plant publish, else from an estimator, else from
+    the ground truth. The wrench on the base is the measurement of the sensor under the arm; without a sensor, it is the
+    base reaction to the arm's commanded accelerations.
 
     Args:
-        newest: newest message of one of the topics SEEN or of the sensor under the arm, None where there is none.
-        arm: what is drawn.
+        newest: returns the newest message of a topic in SEEN or of the sensor under the arm, None if there is none.
+        arm: arm to draw.
     """
     state, description = newest(topics.JOINT_STATES), arm.description
     if state is None:
@@ -68,7 +68,7 @@ def arm_sample(newest: Callable[[str], Any], arm: DeflectedArm) -> ArmSample | N
 
 
 def finite_by_name(names: Sequence[str], values: Sequence[float]) -> dict[str, float]:
-    """Finite values by name; none where there are not as many as names."""
+    """Return the finite values by name; empty if the numbers of names and values differ."""
     if len(names) != len(values):
         return {}
     return {name: float(value) for name, value in zip(names, values, strict=True) if math.isfinite(value)}

@@ -1,4 +1,4 @@
-"""MotionMarkers: what an arm exerts on its base, and where its tool was and should have been, for RViz."""
+"""MotionMarkers: the wrench of an arm on its base, and actual and reference path of its tool, for RViz."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Colour = tuple[float, float, float, float]
 FORCE, TORQUE = (0.85, 0.15, 0.2, 1.0), (0.6, 0.3, 0.75, 1.0)
 ACTUAL, REFERENCE = (0.12, 0.47, 0.71, 1.0), (0.9, 0.51, 0.08, 1.0)
 SHAFT = 0.015  # [m] diameter of arrows
-NARROW, WIDE = 0.006, 0.012  # [m] widths of trails: the reference's shows on both sides of the actual one
-FAINT = 1e-3  # [m] length below which there is no arrow
-MOST_POINTS = 2000  # of a trail
+NARROW, WIDE = 0.006, 0.012  # [m] widths of trails: the wider reference is visible on both sides of the actual one
+FAINT = 1e-3  # [m] arrows shorter than this are not drawn
+MOST_POINTS = 2000  # largest number of points of a trail
 
 
 class MotionMarkers:
-    """Draws in the root link; what it drew of the tool's way is kept as it was drawn.
+    """Draws in the root link's frame; points of the trails stay as they were first drawn.
 
     Attributes:
-        force_scale: length of the force's arrow [m/N].
-        torque_scale: length of the torque's arrow [m/(N*m)].
-        trail_duration: how far trails reach back [s].
+        force_scale: arrow length per force [m/N].
+        torque_scale: arrow length per torque [m/(N*m)].
+        trail_duration: length of the trails in time [s].
     """
 
     def __init__(self, arm: DeflectedArm) -> None:
@@ -41,17 +41,17 @@ class MotionMarkers:
         self.reset()
 
     def reset(self) -> None:
-        """Forget where the tool was."""
+        """Discard the trails."""
         self._trail: deque[tuple[float, Point | None, Point | None]] = deque(maxlen=MOST_POINTS)
 
     def markers(self, header: Header, sample: ArmSample, placed: dict[str, Array], factor: float) -> list[Marker]:
-        """Markers of a sample.
+        """Return the markers of a sample.
 
         Args:
-            header: with the root link's frame.
-            sample: the instant; one before the last begins the trails anew.
+            header: header with the root link's frame.
+            sample: state to draw; if its time is before that of the last sample, the trails are restarted.
             placed: poses (4, 4) of the links in the root link, with the same exaggeration.
-            factor: exaggeration of everything that bends; another one begins the trails anew.
+            factor: exaggeration of all deflections; if it changes, the trails are restarted.
         """
         if factor != self._factor or (self._trail and sample.time < self._trail[-1][0]):
             self.reset()
@@ -72,7 +72,7 @@ class MotionMarkers:
 
 
 def _arrow(header: Header, name: str, frame: Array, way: Array, colour: Colour) -> Marker | None:
-    """Arrow from a frame's origin along ``way`` (3,) in its axes; None where that is nothing or unknown."""
+    """Return an arrow from a frame's origin along ``way`` (3,) in its axes; None if it is too short or unknown."""
     if not np.linalg.norm(way) > FAINT or not np.isfinite(way).all():
         return None
     marker = _marker(header, name, Marker.ARROW, (SHAFT, 2.0 * SHAFT, 0.0), colour)
@@ -81,7 +81,7 @@ def _arrow(header: Header, name: str, frame: Array, way: Array, colour: Colour) 
 
 
 def _line(header: Header, name: str, points: list[Point | None], width: float, colour: Colour) -> Marker | None:
-    """Line through points, with gaps where one is not known; None where there is nothing to draw."""
+    """Return a line through points, with gaps at unknown points; None if there is nothing to draw."""
     ends = [end for pair in pairwise(points) if None not in pair for end in pair]
     if not ends:
         return None

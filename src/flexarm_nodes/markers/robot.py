@@ -1,4 +1,4 @@
-"""RobotMarkers: the visual geometry of an arm where exaggerated deflection and bending take it, for RViz."""
+"""RobotMarkers: the visual geometry of an arm with exaggerated joint and link deflection, for RViz."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import rotation_to_quaternion
 
-PIECES = 12  # stiff ones, of a shape that lies along a flexible link
-OVERLAP = 1.05  # of pieces, so that no gap is seen where they meet at an angle
-SKELETON, GREY = 0.01, (0.6, 0.6, 0.65, 1.0)  # [m] width of the line for links that have no geometry
+PIECES = 12  # number of rigid pieces of a shape that lies along a flexible link
+OVERLAP = 1.05  # length factor of pieces, so that no gap is visible where two pieces meet at an angle
+SKELETON, GREY = 0.01, (0.6, 0.6, 0.65, 1.0)  # [m] width of the line for links without geometry
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A marker that stands still in a link, or in a section of a flexible one."""
+    """A marker that is fixed in a link, or in a cross-section of a flexible link."""
 
     link: str
     pose: Array  # (4, 4) in the link, undeformed
@@ -33,12 +33,12 @@ class _Piece:
 
 
 class RobotMarkers:
-    """One marker a visual shape or mesh, a row of them for a shape that bends; lines for links without geometry.
+    """One marker per visual shape or mesh, a row of markers for a shape along a flexible link, lines without geometry.
 
-    A mesh on a flexible link moves with the link's section at the mesh's origin and keeps its form.
+    A mesh on a flexible link moves with the link's cross-section at the mesh's origin and stays rigid.
 
     Attributes:
-        opacity: of everything, over what the description says; 0 to 1.
+        opacity: factor on the opacity in the robot description, 0 to 1.
     """
 
     def __init__(self, arm: DeflectedArm) -> None:
@@ -54,13 +54,13 @@ class RobotMarkers:
         self._bones = [(joint.parent, joint.child) for joint in joints if joint.parent not in drawn]
 
     def markers(self, header: Header, sample: ArmSample, placed: dict[str, Array], factor: float) -> list[Marker]:
-        """Markers of a sample; valid until the next call.
+        """Return the markers of a sample; they are valid until the next call.
 
         Args:
-            header: with the root link's frame.
-            sample: the instant.
+            header: header with the root link's frame.
+            sample: state to draw.
             placed: poses (4, 4) of the links in the root link, with the same exaggeration.
-            factor: exaggeration of everything that bends.
+            factor: exaggeration of all deflections.
         """
         bends = set(self._arm.flexible_links)
         found = []
@@ -117,13 +117,13 @@ class RobotMarkers:
 
 
 def point_of(values: Array) -> Point:
-    """Point of (3,)."""
+    """Convert an array (3,) to a Point."""
     x, y, z = (float(value) for value in values)
     return Point(x=x, y=y, z=z)
 
 
 def _marker_shape(shape: Shape) -> tuple[int, tuple[float, float, float]]:
-    """Kind and size of the marker for a shape."""
+    """Return kind and size of the marker for a shape."""
     if shape.kind == "box":
         x, y, z = shape.size
         return Marker.CUBE, (x, y, z)
@@ -138,7 +138,7 @@ def _pose(transform: Array) -> Pose:
 
 
 def _origin(element: ElementTree.Element) -> Array:
-    """Pose (4, 4) that the ``<origin>`` of an element says."""
+    """Return the pose (4, 4) in the ``<origin>`` of an element."""
     origin, transform = element.find("origin"), np.eye(4)
     if origin is not None:
         transform[:3, :3] = roll_pitch_yaw_to_rotation(*_numbers(origin.get("rpy"), (0.0, 0.0, 0.0)))

@@ -1,6 +1,7 @@
-"""Node state_markers: the arm with exaggerated deflection, its reaction on the base and the tool's way, for RViz.
+"""Node state_markers: the arm with exaggerated deflection, the wrench on its base and the tool path, for RViz.
 
-No stage: it reads what others publish and sends markers, at its own rate and only while somebody looks at them.
+This node is no control stage: it reads the topics of other nodes and publishes markers, at its own rate and only while
+the markers have a subscriber.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.parameters import Parameter
 
-SILENT_AFTER = 2_000_000_000  # [ns]
-START_PERIOD = 0.2  # [s]
+SILENT_AFTER = 2_000_000_000  # [ns] age relative to the joint state above which a message is stale
+START_PERIOD = 0.2  # [s] period at which autostart is tried
 
 
 class StateMarkers(ArmNode):
-    """Joint states, flexible state, reference and the base's wrench in, markers in the root link's frame out."""
+    """Reads joint states, flexible state, reference and base wrench; publishes markers in the root link's frame."""
 
     MASSLESS = True
     PARAMETERS = (
@@ -45,7 +46,7 @@ class StateMarkers(ArmNode):
     )
 
     def __init__(self) -> None:
-        """Create the node's topics; that of the sensor under the arm depends on the robot."""
+        """Create the node's topics; the topic of the sensor under the arm depends on the robot."""
         super().__init__("state_markers")
         self._publisher = self.create_publisher(MarkerArray, topics.MARKERS, topics.CONTROL)
         for topic, message_type in SEEN.items():
@@ -59,7 +60,7 @@ class StateMarkers(ArmNode):
         self._starter = self.create_timer(START_PERIOD, self._start_up, clock=steady)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Robot -> its geometry."""
+        """Build the geometry from the robot description."""
         self._arm = DeflectedArm(model.description, values["tool_frame"])
         self._robot, self._motion = RobotMarkers(self._arm), MotionMarkers(self._arm)
         topic = topics.wrench_topic(self._arm.base_sensor) if self._arm.base_sensor else ""
@@ -71,12 +72,12 @@ class StateMarkers(ArmNode):
         self.change(values)
 
     def start(self) -> None:
-        """Forget what was seen before."""
+        """Discard earlier messages."""
         self._newest.clear()
         self._motion.reset()
 
     def change(self, values: dict[str, Any]) -> None:
-        """Live parameters take effect with the next picture."""
+        """Apply live parameters at the next drawing."""
         self._factor, self._robot.opacity = values["exaggeration"], values["opacity"]
         self._motion.force_scale = values["marker_force_scale"]
         self._motion.torque_scale = values["marker_torque_scale"]
@@ -84,7 +85,7 @@ class StateMarkers(ArmNode):
         self._timer.timer_period_ns = round(1e9 / values["marker_rate"])
 
     def _start_up(self) -> None:
-        """With ``autostart``: try each robot description once, until one can be drawn."""
+        """With ``autostart``: try each robot description once, until one of them can be drawn."""
         text = self.get_parameter("robot_description").value or self._described
         if self.get_parameter("autostart").value is not True or not text or text == self._tried:
             return
@@ -105,7 +106,7 @@ class StateMarkers(ArmNode):
         return keep
 
     def _recent(self, topic: str) -> Any:
-        """Newest message of a topic, None where it is much older than the joint state: its source is silent."""
+        """Return the newest message of a topic, or None if it is stale relative to the joint state."""
         message, state = self._newest.get(topic), self._newest.get(topics.JOINT_STATES)
         if message is None or state is None:
             return None
@@ -113,7 +114,7 @@ class StateMarkers(ArmNode):
         return message if abs(age) <= SILENT_AFTER else None
 
     def _draw(self, _: None) -> None:
-        """One picture of the newest messages."""
+        """Draw the newest messages once."""
         if not self._publisher.get_subscription_count():
             return
         sample = arm_sample(self._recent, self._arm)

@@ -54,7 +54,7 @@ CONTROL = _reliable(10)
 # A controller needs the newest sample: if it cannot keep up, older samples must not queue in front of it.
 NEWEST = _reliable(1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
-# Several changes may arrive between two samples, and none may be lost: the history has no depth limit.
+# Several changes may arrive between two samples, and none may be lost: if a queue is full, the sender waits.
 CHANGES = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_ALL)
 # A recorder must not lose a sample even if it lags far behind: the publisher keeps recorded samples that long.
 # Commands and joint states are not kept: a subscriber that was blocked must not receive old ones.

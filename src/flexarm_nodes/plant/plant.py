@@ -45,11 +45,11 @@ from flexarm_sim.pushes import Push
 QUIET_TIME = 0.05  # [s] wall time without a command after which no late command is expected
 SAY_AFTER = 2.0  # [s] wall time without a command after which the node reports that it waits for a command
 LEAST_SPIN = 1e-4  # [s] shortest time per tick for callbacks, even if the machine is too slow for real time
-REPEAT_STATE_AFTER = 0.25  # [s] wall time after which state and sensors are sent again, for a peer that was discovered late
+REPEAT_STATE_AFTER = 0.25  # [s] wall time between repeats of an unanswered state: a peer may be discovered late
 
 
 class SimulatedPlant(ArmNode):
-    """Takes commands and publishes sensor readings; ground truth is published on separate topics, for evaluation only."""
+    """Takes commands and publishes sensor readings; ground truth is published on other topics, for evaluation only."""
 
     PARAMETERS = PLANT_PARAMETERS
 
@@ -68,7 +68,7 @@ class SimulatedPlant(ArmNode):
         self.create_service(ApplyPush, topics.APPLY_PUSH, self._on_push)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Build the plant from parameters; only the model's description is used: plant and controller use different engines."""
+        """Build the plant from parameters and the robot description; plant and controller use different engines."""
         description = plant_description(values, model.description)
         surfaces = plant_surfaces(values)
         friction = plant_friction(values, len(description.actuated))
@@ -132,7 +132,7 @@ class SimulatedPlant(ArmNode):
 
     @property
     def _now(self) -> int:
-        """Return the simulation time [ns]: the plant's own time plus the time spent waiting for the first joint command."""
+        """Return the simulation time [ns]: the plant's own time plus the wait for the first joint command."""
         return self._waited + self._plant.stamp
 
     def start(self) -> None:
@@ -266,8 +266,8 @@ class SimulatedPlant(ArmNode):
     def _publish(self, measurement: Measurement) -> bool:
         """Publish sensor readings, then the ground truth; return whether a joint state was sent.
 
-        The joint state is sent first, so that the controllers work on it while the other messages are sent. If links are
-        flexible, the joint state is sent after the other sensors, because controllers need the readings of that stamp.
+        The joint state is sent first, so that the controllers work on it while the other messages are sent. If links
+        are flexible, it is sent after the other sensors, because controllers need the readings of that stamp.
         """
         stamp = measurement.stamp
         if self._bends:
