@@ -159,7 +159,7 @@ class ControlLoop(ArmNode):
         self.get_logger().info(self._times.said())
 
     def change(self, values: dict[str, Any]) -> None:
-        """Apply live parameters at the next sample; a new command mode applies once its controller is active."""
+        """Apply live parameters at the next sample."""
         self._commands.change_mode(values[f"{GATE}.command_mode"])
         for name, built in self._built.items():
             built.change(_of(name, values))

@@ -159,7 +159,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._update_if_complete()
 
     def _on_joint_reference(self, message: JointReference) -> None:
-        """Store the effort that compensates friction from this reference on; the model does not include friction."""
+        """Store the friction compensation of a joint reference: that part of the effort has no effect on the links."""
         reference = joint_reference_from_message(message, self._actuated)
         still = np.zeros(len(self._actuated))
         self._frictions.append((reference.stamp, still if reference.friction is None else reference.friction))

@@ -32,7 +32,7 @@ SIGNALS = (
     ("strain", "strain gauges", ""),
     ("imu", "inertial measurement units", "m/s^2, rad/s"),
 )
-COMMANDS, JOINT_COMMANDS = "commands", "joint_commands"  # values of command_source
+COMMANDS, JOINT_COMMANDS = "commands", "joint_commands"  # values of parameter command_source
 INITIAL = tuple(
     f"initial_{name}"
     for name in ("position", "velocity", "deflection", "deflection_rate", "modal_position", "modal_rate")

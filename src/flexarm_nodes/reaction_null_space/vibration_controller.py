@@ -215,7 +215,7 @@ class RnsVibrationController(GainCheckingNode):
         state, needed = self._state, self._needed()
         if state is None or stamp > state.stamp or any(one is None for one in needed):
             return
-        # A late reference triggers the answer; if two references of one stamp are needed, the second one does.
+        # A reference that arrives after its state triggers the answer; if two are needed, the later arrival does.
         if all(one is not None and one.stamp >= stamp for one in needed):
             self._answer(state)
 

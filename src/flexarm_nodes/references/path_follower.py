@@ -129,7 +129,7 @@ class PathFollower:
         """Plan the waiting goal's path in the worker thread.
 
         Args:
-            stamp: stamp of the newest processed sample, at which the path begins [ns].
+            stamp: stamp of the newest processed sample [ns]; the path begins after it.
             chain: kinematic chain of the joints.
             make: plans a goal; raises PathError, or another FlexarmError if the goal is invalid.
         """
