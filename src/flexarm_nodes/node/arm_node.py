@@ -32,7 +32,7 @@ from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTa
 from flexarm_nodes.node.real_time import ask_for_priority
 
 PILE = 0.1  # [s] queueing delay of the executor above which joint states are dropped
-SPIN = 0.2  # [s] sampling period at which the main loop checks whether the node must end
+SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
 LAST_WORDS = 1.0  # [s] longest wait, when the node ends, for its last messages to be acknowledged
 
 
@@ -157,7 +157,7 @@ class ArmNode(LifecycleNode):
     def flush(self) -> None:
         """Wait until the last messages are acknowledged, at most LAST_WORDS; messages are lost if the publisher ends.
 
-        Diagnostics are not waited for, since no other node acts on them.
+        Diagnostics are not waited for, since they do not control the arm.
         """
         deadline = time.monotonic() + LAST_WORDS
         for publisher in self.publishers:
@@ -233,9 +233,9 @@ class ArmNode(LifecycleNode):
     def _piled_up(self) -> bool:
         """Return whether work that is queued in the executor now would wait longer than PILE.
 
-        The executor holds one event for each message that ever arrived, although only the newest message is kept. If
-        messages arrive faster than they are processed, events pile up without bound ahead of services and timers. A
-        task that is queued with these events measures how long they wait.
+        The executor queues one event for each message that arrives, although only the newest message is kept. If messages
+        arrive faster than they are processed, events pile up without bound ahead of services and timers. A task that is
+        queued with these events measures how long they wait.
         """
         now, executor = time.monotonic(), self.executor
         if self._sent_along is not None:
