@@ -28,7 +28,7 @@ except ImportError:
 
 AVAILABLE = ListControllers is not None  # whether the services of a controller manager can be called
 POLL_PERIOD = 0.1  # [s] wall time between two requests
-SELDOM = 1.0  # [s] the same while changes are received on ~/activity
+SELDOM = 1.0  # [s] wall time between two requests while changes are received on ~/activity
 PATIENCE = 5.0  # [s] wall time after which a request times out
 RETRY_AFTER = 1.0  # [s] wall time from a rejected request to the next one
 SWITCH_TIMEOUT = 2  # [s] time that the controller manager gives the drives to change their mode

@@ -233,9 +233,9 @@ class ArmNode(LifecycleNode):
     def _piled_up(self) -> bool:
         """Return whether work that is queued in the executor now would wait longer than PILE.
 
-        The executor queues one event for each message that arrives, although only the newest message is kept. If messages
-        arrive faster than they are processed, events pile up without bound ahead of services and timers. A task that is
-        queued with these events measures how long they wait.
+        The executor queues one event for each message that arrives, although only the newest message is kept. If
+        messages arrive faster than they are processed, events pile up without bound ahead of services and timers. A
+        task that is queued with these events measures how long they wait.
         """
         now, executor = time.monotonic(), self.executor
         if self._sent_along is not None:
