@@ -1,1 +1,1 @@
-"""The inertial coupling of the arm with its base, and its null space."""
+"""Inertial coupling between the arm and its base, and the null space of this coupling."""

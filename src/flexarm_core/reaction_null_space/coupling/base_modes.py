@@ -1,10 +1,10 @@
-r"""Modes of an elastic base, and which of them are soft enough to be kept quiet.
+r"""Vibration modes of an elastic base, and selection of the soft modes that the arm must not excite.
 
-With locked joints the base swings as ``H_b xdd + K_b x = 0``, with the modes ``K_b V = H_b V diag(w^2)``,
-``V^T H_b V = 1``. In modal coordinates ``x = V xi`` the arm loads mode ``i`` with ``-v_i . (H_bm qdd + dH_bm qd)``. So
-the selective reaction null space (paper, section III) is that of ``S H_bm`` with the rows ``S = V_soft^T``: where
-elastic directions do not couple these are the rows of the soft directions, and where they do, choosing directions would
-leave parts of a soft mode out.
+With locked joints the base vibrates as ``H_b xdd + K_b x = 0``. The modes satisfy ``K_b V = H_b V diag(w^2)`` and
+``V^T H_b V = 1``. In modal coordinates ``x = V xi`` the arm excites mode ``i`` with ``-v_i . (H_bm qdd + dH_bm qd)``.
+The selective reaction null space (paper, section III) is therefore the null space of ``S H_bm`` with the rows
+``S = V_soft^T``. If the elastic directions are not coupled, these rows select the soft directions. If they are coupled,
+a selection of directions would omit parts of a soft mode.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from flexarm_core.reaction_null_space.coupling.small_matrices import (
 )
 from flexarm_core.types import Array
 
-GAP = 2.5  # ratio of two adjacent frequencies from which on the lower ones count as soft and the upper ones as stiff
+GAP = 2.5  # least ratio of two adjacent frequencies at which the lower modes count as soft and the upper ones as stiff
 
 
 @dataclass(frozen=True, slots=True)
 class BaseModes:
-    """Modes of the base at one posture of the arm, softest first.
+    """Modes of the base at one arm posture, softest mode first.
 
     Attributes:
-        frequencies: (m,) w [rad/s].
-        shapes: (m, m) V, a column a mode, ``V^T H_b V = 1``.
-        momenta: (m, m) ``V^T H_b``: modal velocities are ``momenta @ xd_b``.
+        frequencies: (m,) natural frequencies w [rad/s].
+        shapes: (m, m) mode shapes V, one mode per column, ``V^T H_b V = 1``.
+        momenta: (m, m) ``V^T H_b``: the modal velocities are ``momenta @ xd_b``.
     """
 
     frequencies: Array
@@ -43,12 +43,12 @@ class BaseModes:
     momenta: Array
 
     def soft(self, count: int) -> Array:
-        """S (count, m): rows that keep the softest modes."""
+        """Return S (count, m), the rows that select the softest modes."""
         return self.shapes[:, :count].T
 
 
 def base_modes(H_b: Array, K_b: Array) -> BaseModes:
-    """Modes of a base with inertia (m, m), joints locked, and stiffness (m, m).
+    """Return the modes of a base with inertia (m, m), with locked joints, and stiffness (m, m).
 
     Raises:
         ConfigError: the inertia is not positive definite.
@@ -64,15 +64,15 @@ def base_modes(H_b: Array, K_b: Array) -> BaseModes:
 
 @kernel
 def find_modes(H: Array, K: Array, frequencies: Array, shapes: Array) -> bool:
-    """Modes of ``K v = w^2 H v``, ``H = L L^T``, ``K = C C^T``, from the singular values w of ``L^-1 C``.
+    """Compute the modes of ``K v = w^2 H v`` from the singular values w of ``L^-1 C``; ``H = L L^T``, ``K = C C^T``.
 
-    So soft modes are as exact beside stiff ones as alone: it is w that is computed, not w^2.
+    This computes w and not w^2, so soft modes keep their accuracy when there are stiff modes beside them.
 
     Args:
         H: (m, m) positive definite.
         K: (m, m) positive semidefinite.
-        frequencies: (m,) gets w, lowest first [rad/s].
-        shapes: (m, m) gets V, ``V^T H V = 1``.
+        frequencies: (m,) output: w, lowest first [rad/s].
+        shapes: (m, m) output: V, ``V^T H V = 1``.
 
     Returns:
         Whether the inertia is positive definite; if not, there are no modes.
@@ -93,19 +93,19 @@ def find_modes(H: Array, K: Array, frequencies: Array, shapes: Array) -> bool:
 
 
 def soft_mode_count(frequencies: Array, spare: int, gap: float = GAP) -> int:
-    """How many of the modes are to be kept quiet.
+    """Return how many modes are soft, that is, must not be excited.
 
-    The soft ones end at the widest gap between two adjacent frequencies, if that is a factor of ``gap`` at least; else
+    The soft modes end at the widest gap between two adjacent frequencies, if their ratio is at least ``gap``; otherwise
     all modes are soft.
 
     Args:
         frequencies: (m,) softest first [rad/s].
-        spare: number of modes that can be kept quiet: joints less what the task needs.
-        gap: least factor.
+        spare: largest number of modes that the arm can leave unexcited: joints minus those that the task needs.
+        gap: least ratio of the two frequencies at the gap.
 
     Raises:
-        ConfigError: there are more soft modes than joints to keep them quiet with; to keep only some of them quiet
-            would leave the others swinging.
+        ConfigError: there are more soft modes than ``spare``. Leaving only some of them unexcited would let the others
+            vibrate.
     """
     m = len(frequencies)
     ratios = frequencies[1:] / np.maximum(frequencies[:-1], 1e-12)

@@ -1,7 +1,8 @@
-r"""How an elastic base swings under a motion of the joints, by the equation of its six or fewer directions.
+r"""Vibration of an elastic base under a given joint motion, from the equation of motion of its at most six directions.
 
-``H_b(q) xdd_b + D_b xd_b + K_b x_b = -(H_bm qdd + dH_bm qd)`` at the posture of each instant: linear in the small
-deflection, without gravity. Newmark's method of average acceleration neither damps nor blows up stiff directions.
+``H_b(q) xdd_b + D_b xd_b + K_b x_b = -(H_bm qdd + dH_bm qd)`` at the joint positions of each time: linearized for small
+deflections, without gravity. Newmark's average acceleration method adds no numerical damping and is unconditionally
+stable for stiff directions.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from flexarm_core.types import Array
 
 
 def base_response(model: ArmModel, inertias: Array, loads: Array, interval: float, substeps: int = 4) -> Array:
-    """Deflections of a base that begins at rest.
+    """Return the deflections of a base that starts at rest.
 
     Args:
-        model: gives stiffness and damping.
-        inertias: (t, m, m) H_b at even times.
+        model: arm model; provides the stiffness and damping of the base.
+        inertias: (t, m, m) H_b at equally spaced times.
         loads: (t, m) reactions ``-(H_bm qdd + dH_bm qd)`` [N | N*m].
-        interval: between two of the times [s].
-        substeps: of the method between two of the times.
+        interval: time between two rows [s].
+        substeps: integration steps per interval.
 
     Returns:
         (t, m) deflections at those times [m | rad].
@@ -42,5 +43,5 @@ def base_response(model: ArmModel, inertias: Array, loads: Array, interval: floa
 
 
 def peak_energy(model: ArmModel, deflections: Array) -> float:
-    """Largest elastic energy ``1/2 x_b^T K_b x_b`` of deflections (t, m) [J]."""
+    """Return the largest elastic energy ``1/2 x_b^T K_b x_b`` of deflections (t, m) [J]."""
     return 0.5 * float(np.einsum("ti,ij,tj->t", deflections, model.K_b, deflections).max())

@@ -1,4 +1,4 @@
-"""What an arm whose accelerations are known does to its base, as a record."""
+"""Record of the reaction that an arm with known joint accelerations exerts on its base."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from flexarm_core.types import ArmState, Array, BaseReaction
 def commanded_reaction(
     model: ArmModel, state: ArmState, acceleration: Array, coupling: DampedInverse, vibration_damping: bool
 ) -> BaseReaction:
-    """Reaction ``-(H_bm qdd + dH_bm/dt qd)``, coupling momentum ``H_bm qd`` and conditioning; no tool task.
+    """Return reaction ``-(H_bm qdd + dH_bm/dt qd)``, coupling momentum ``H_bm qd`` and conditioning; no tool task.
 
     Args:
         model: the arm.
-        state: of arm and base.
+        state: state of arm and base.
         acceleration: (n,) commanded [rad/s^2 | m/s^2].
-        coupling: inverse of the selected rows of ``H_bm`` that the law used.
-        vibration_damping: whether the base is being damped.
+        coupling: damped inverse of the selected rows of ``H_bm`` that the law used.
+        vibration_damping: whether the base feedback is active.
     """
     blocks = model.blocks(state)
     base = model.base_acceleration(blocks, state, acceleration)

@@ -1,11 +1,11 @@
-r"""CouplingMomentum: the momentum that moving joints have in each direction of the base, and what weight does to it.
+r"""CouplingMomentum: momentum that moving joints have along each base direction, and the gravity load on the base.
 
-With the weight ``W = K_b^-1/2`` the reaction ``W d/dt(H_bm qd)`` of a slow motion stores the elastic energy
-``1/2 |W d/dt(H_bm qd)|^2`` in the base, all directions together: stiff ones count little, but they count.
+Values are weighted with ``W = K_b^-1/2``: the weighted reaction ``W d/dt(H_bm qd)`` of a slow motion stores the elastic
+energy ``1/2 |W d/dt(H_bm qd)|^2`` in the base, over all directions. Stiff directions contribute little, but not zero.
 
-The derivative of the momentum by the posture is exact: ``H_bm(q) qd`` is the base's part of inverse dynamics at an
-acceleration qd without velocity and weight, which Pinocchio differentiates (Carpentier, Mansard 2018). That of the
-weight's load, where there is any, is a difference.
+The derivative of the momentum with respect to the joint positions is exact: ``H_bm(q) qd`` is the base part of inverse
+dynamics with acceleration qd, zero velocity and zero gravity, which Pinocchio differentiates (Carpentier, Mansard
+2018). The derivative of the gravity load, if there is one, is a finite difference.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from flexarm_core.entrance import ANY, finite
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
-DIFFERENCE = 1e-6  # [rad | m]
+DIFFERENCE = 1e-6  # step of the finite difference [rad | m]
 
 
 class CouplingMomentum:
-    """Weighed momenta of one arm, at a base without deflection.
+    """Weighted coupling momenta of one arm at zero base deflection.
 
     Attributes:
-        weighs: whether gravity loads the base.
+        weighs: whether gravity loads the base directions.
     """
 
     def __init__(self, model: ArmModel) -> None:
@@ -37,7 +37,7 @@ class CouplingMomentum:
             np.array([self._model.joints[self._model.getJointId(name)].idx_v for name in names])
             for names in (model.elastic_joint_names, model.joint_names)
         )
-        # the inertia matrix comes as its upper triangle
+        # Pinocchio fills only the upper triangle of the inertia matrix.
         rows, columns = np.meshgrid(self._base, self._joints, indexing="ij")
         self._coupling = np.minimum(rows, columns), np.maximum(rows, columns)
         self._turning = np.ix_(self._base, self._joints)
@@ -53,7 +53,7 @@ class CouplingMomentum:
         return positions, finite("velocities", velocities, *positions.shape)
 
     def at(self, positions: Array, velocities: Array) -> Array:
-        """(t, m) ``W H_bm qd`` at joint positions (t, n) and velocities (t, n) [sqrt(J) s]."""
+        """Return (t, m) ``W H_bm qd`` at joint positions (t, n) and velocities (t, n) [sqrt(J) s]."""
         positions, velocities = self._checked(positions, velocities)
         found = np.empty((len(positions), len(self._base)))
         for i, (q, qd) in enumerate(zip(positions, velocities, strict=True)):
@@ -62,7 +62,7 @@ class CouplingMomentum:
         return found @ self._weight
 
     def derivatives(self, positions: Array, velocities: Array) -> tuple[Array, Array, Array]:
-        """The same (t, m), and its derivatives (t, m, n) by the positions and by the velocities."""
+        """Return ``W H_bm qd`` (t, m) and its derivatives (t, m, n) with respect to positions and velocities."""
         positions, velocities = self._checked(positions, velocities)
         t, m, n = len(positions), len(self._base), len(self._joints)
         found, turning, coupling = np.empty((t, m)), np.empty((t, m, n)), np.empty((t, m, n))
@@ -75,12 +75,12 @@ class CouplingMomentum:
         return found @ self._weight, self._weight @ turning, self._weight @ coupling
 
     def weights(self, positions: Array) -> Array:
-        """(t, m) ``W g_b``, the load of the arm's weight, at joint positions (t, n) [sqrt(J)]."""
+        """Return (t, m) ``W g_b``, the weighted gravity load on the base, at joint positions (t, n) [sqrt(J)]."""
         states = (ArmState(0, q, self._at_rest, self._none, self._none) for q in positions)
         return np.array([self._arm.weight(state) for state in states]) @ self._weight
 
     def weight_derivatives(self, positions: Array) -> tuple[Array, Array]:
-        """The same (t, m), and its derivative (t, m, n) by the positions."""
+        """Return ``W g_b`` (t, m) and its derivative (t, m, n) with respect to the joint positions."""
         found = self.weights(positions)
         moved = [self.weights(positions + DIFFERENCE * unit) for unit in np.eye(positions.shape[1])]
         return found, (np.stack(moved, axis=2) - found[:, :, None]) / DIFFERENCE

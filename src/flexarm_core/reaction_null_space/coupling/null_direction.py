@@ -1,12 +1,12 @@
-"""NullDirection: the one direction in joint space that leaves the base without reaction, and how it turns.
+"""NullDirection: the single direction in joint space that causes no base reaction, and its rate of change.
 
-With ``A(q) = S H_bm(q)`` at a base without deflection, ``S`` the rows of the selected elastic directions, and
-``rank A = n - 1`` the null space is a line. Its unit vector and that vector's change along itself follow from ::
+Let ``A(q) = S H_bm(q)`` at zero base deflection, with ``S`` the rows of the selected elastic directions. If
+``rank A = n - 1``, the null space is a line. Its unit vector n, and the change of n along itself, follow from ::
 
     A n = 0,   n^T n = 1            =>    dn/ds = -A^+ (dA/ds n),    dA/ds n = dH_bm/dt qd  at  qd = n
 
-the last product exact, from the recursion of the ArmModel (Nenchev et al. 1999, equation 27; MATHS.md section 5).
-Joints of unlike kind count alike: a radian as much as a metre.
+The last product is exact, from the recursion of the ArmModel (Nenchev et al. 1999, equation 27; MATHS.md section 5).
+Revolute and prismatic joints have equal weight: one radian counts as much as one meter.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
 ALL = "all"
-REDUNDANT_ROW = 1e-9  # relative singular value at which a further row of the coupling counts as dependent on the others
+REDUNDANT_ROW = 1e-9  # relative singular value up to which a further row of the coupling counts as linearly dependent
 
 
 @dataclass(frozen=True, slots=True)
 class NullVector:
-    """The null direction at one posture.
+    """The null direction at one arm posture.
 
     Attributes:
         tangent: (n,) unit vector with ``A tangent = 0``, of either sign.
         inverse: (n, k) ``A^+`` of rank n - 1.
-        sigma_min: singular value of A number n - 1, 0 where the rank is not n - 1; unit of ``H_bm``.
+        sigma_min: (n - 1)-th singular value of A, 0 where the rank is not n - 1; unit of ``H_bm``.
         conditioning: ``sigma_min / sqrt(tr(S H_b S^T) tr H_m)``.
     """
 
@@ -42,24 +42,24 @@ class NullVector:
 
 
 class NullDirection:
-    """The field of null directions of an arm.
+    """Null direction of an arm as a function of its joint positions.
 
     Attributes:
         model: the arm.
         selection: names of the selected elastic joints, in the model's order.
-        rows: (k,) their rows in ``H_bm``.
-        turning: (n,) bool, which joints turn without end and without limits.
+        rows: (k,) indices of the selected elastic joints in ``H_bm``.
+        turning: (n,) bool, true for continuous joints without position limits.
     """
 
     def __init__(self, model: ArmModel, selection: Sequence[str] = (ALL,)) -> None:
-        """Bind the field to an arm.
+        """Bind to an arm.
 
         Args:
             model: the arm.
-            selection: elastic joints that must not be excited, or ``("all",)``; the others count as rigid.
+            selection: elastic joints that must not be excited, or ``("all",)``; the others are treated as rigid.
 
         Raises:
-            ConfigError: no or unknown elastic joints, or so few that the null space is never a line.
+            ConfigError: no or unknown elastic joints, or too few for the null space to be a line.
         """
         names = model.elastic_joint_names
         if len(selection) > len(names) + 1:
@@ -85,32 +85,32 @@ class NullDirection:
         self._base = np.zeros(model.m)
 
     def coupling(self, position: Array) -> Array:
-        """(k, n) matrix ``A = S H_bm`` at joint positions (n,)."""
+        """Return the (k, n) matrix ``A = S H_bm`` at joint positions (n,)."""
         return self._blocks(position, self._still).H_bm[self.rows]
 
     def at(self, position: Array) -> NullVector:
-        """The null direction at joint positions (n,)."""
+        """Return the null direction at joint positions (n,)."""
         blocks, n = self._blocks(position, self._still), self.model.n
         left, values, right = np.linalg.svd(blocks.H_bm[self.rows])
         scale = float(np.sqrt(blocks.H_b[self.rows, self.rows].sum() * blocks.H_m.trace()))
         sigma = float(values[n - 2]) if n > 1 else scale
         if len(values) == n and values[n - 1] > REDUNDANT_ROW * scale:
-            sigma = 0.0  # rank n: no direction is left
+            sigma = 0.0  # rank n: the null space is empty
         used = values[: n - 1]
         gains = np.divide(1.0, used, out=np.zeros_like(used), where=used > 0.0)
         return NullVector(right[-1], (right[: n - 1].T * gains) @ left[:, : n - 1].T, sigma, sigma / scale)
 
     def turn(self, position: Array, vector: NullVector, tangent: Array) -> Array:
-        """(n,) ``dn/ds`` along the tangent (n,), which is ``vector.tangent`` of either sign."""
+        """Return (n,) ``dn/ds`` along the tangent (n,), which is ``vector.tangent`` with either sign."""
         bias: Array = self._blocks(position, tangent).dH_bm_qd[self.rows]
         return -vector.inverse @ bias
 
     def tool_position(self, position: Array) -> Array:
-        """(3,) tool position in the base link's frame at joint positions (n,) [m]."""
+        """Return the (3,) tool position in the base link frame at joint positions (n,) [m]."""
         return self.model.tool_kinematics(self._state(position, self._still), self.model.base_frame).position
 
     def difference(self, position: Array, other: Array) -> Array:
-        """(..., n) ``position - other``, of endless joints the part within half a turn."""
+        """Return (..., n) ``position - other``; for continuous joints wrapped to [-pi, pi]."""
         found = np.asarray(position - other, dtype=float)
         turns = np.where(self.turning, 2.0 * np.pi * np.round(found / (2.0 * np.pi)), 0.0)
         return found - turns

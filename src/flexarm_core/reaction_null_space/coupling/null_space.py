@@ -1,4 +1,4 @@
-"""The reaction null space: projector and damped inverses from one singular value decomposition each."""
+"""Reaction null space: null space projector and damped inverse from one singular value decomposition."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class DampedInverse:
-    """Pseudo-inverse of a matrix A (r, c), damped per singular direction near singularities.
+    """Pseudo-inverse of a matrix A (r, c), damped near singularities along each singular direction separately.
 
     Attributes:
-        inverse: (c, r), ``A^+`` where every singular value exceeds the threshold.
+        inverse: (c, r) damped inverse; equals ``A^+`` if every singular value exceeds the threshold.
         row_space: (k, c) orthonormal rows that span the row space of A, k its numerical rank.
         singular_values: (min(r, c),), largest first.
-        damping: largest damping factor in force, 0 = exact.
+        damping: largest damping factor applied, 0 = exact inverse.
     """
 
     inverse: Array
@@ -31,24 +31,25 @@ class DampedInverse:
 
     @property
     def rank(self) -> int:
-        """Numerical rank."""
+        """Return the numerical rank."""
         return self.row_space.shape[0]
 
     def null_projector(self) -> Array:
-        """(c, c) orthogonal projector onto the null space: ``1 - A^+ A``, idempotent and symmetric."""
+        """Return the (c, c) orthogonal projector onto the null space: ``1 - A^+ A``, idempotent and symmetric."""
         return np.eye(self.row_space.shape[1]) - self.row_space.T @ self.row_space
 
 
 def damped_inverse(matrix: Array, threshold: float, max_damping: float) -> DampedInverse:
-    """Damped pseudo-inverse ``sum_i s_i / (s_i^2 + l_i^2) v_i u_i^T`` (numerical filtering; Maciejewski, Klein 1988).
+    """Return the damped pseudo-inverse ``sum_i s_i / (s_i^2 + l_i^2) v_i u_i^T`` (Maciejewski, Klein 1988).
 
-    ``l_i^2 = (1 - (s_i / threshold)^2) max_damping^2`` below the threshold and 0 above it: exact away from
-    singularities, continuous across the threshold, bounded by ``1 / (2 max_damping)`` inside.
+    ``l_i^2 = (1 - (s_i / threshold)^2) max_damping^2`` below the threshold and 0 above it (numerical filtering). The
+    inverse is exact away from singularities and continuous at the threshold. Its gain below the threshold is at most
+    ``1 / threshold`` if ``max_damping >= threshold / sqrt(2)``.
 
     Args:
-        matrix: (r, c).
-        threshold: singular value below which damping begins, unit of the matrix.
-        max_damping: damping at a singular value of zero, unit of the matrix.
+        matrix: (r, c) matrix A.
+        threshold: singular value below which damping begins, in the unit of the matrix.
+        max_damping: damping factor at a singular value of zero, in the unit of the matrix.
     """
     A = finite("matrix", matrix, ANY, ANY)
     threshold, max_damping = number("threshold", threshold, 0.0), number("max_damping", max_damping, 0.0)
@@ -63,20 +64,20 @@ def damped_inverse(matrix: Array, threshold: float, max_damping: float) -> Dampe
 def invert_damped(
     A: Array, threshold: float, max_damping: float, inverse: Array, row_space: Array, values: Array
 ) -> tuple[int, float]:
-    """What :func:`damped_inverse` says, into given arrays; returns rank and damping.
+    """Compute :func:`damped_inverse` into preallocated arrays; return rank and largest damping factor.
 
     Args:
-        A: (r, c).
-        threshold: see there.
-        max_damping: see there.
-        inverse: (c, r), zeros, gets the inverse.
-        row_space: (min(r, c), c) gets orthonormal rows, of which the first ``rank`` count.
-        values: (min(r, c),) gets the singular values.
+        A: (r, c) matrix.
+        threshold: see :func:`damped_inverse`.
+        max_damping: see :func:`damped_inverse`.
+        inverse: (c, r) zeros on entry; output: the inverse.
+        row_space: (min(r, c), c) output: orthonormal rows, of which the first ``rank`` are valid.
+        values: (min(r, c),) output: the singular values.
     """
     rows, columns = A.shape
     wide = rows <= columns
     short = min(rows, columns)
-    # the shorter side is turned: A = U W, or A^T = U W
+    # Jacobi rotations act on the shorter side: A = U W, or A^T = U W.
     W, U = (A.copy() if wide else A.T.copy()), np.empty((short, short))
     orthogonalise_rows(W, U, values, max(rows, columns) * EPSILON)
     exact = short == 0 or values[short - 1] >= threshold

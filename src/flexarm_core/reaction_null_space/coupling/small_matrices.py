@@ -1,4 +1,4 @@
-"""Products and factorisations of matrices of a few rows, compiled: there a call of LAPACK costs more than its work."""
+"""Compiled products and factorizations of matrices with few rows, for which a LAPACK call costs more than the work."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
 
 EPSILON = 2.220446049250313e-16
-SWEEPS = 30  # of Jacobi's rotations at most; six rows take some six
+SWEEPS = 30  # largest number of Jacobi sweeps; six rows need about six
 
 
 @kernel
 def product(A: Array, B: Array) -> Array:
-    """``A B`` of small matrices."""
+    """Return ``A B`` for small matrices."""
     C = np.zeros((A.shape[0], B.shape[1]))
     for i in range(A.shape[0]):
         for k in range(A.shape[1]):
@@ -27,7 +27,7 @@ def product(A: Array, B: Array) -> Array:
 
 @kernel
 def times(A: Array, x: Array) -> Array:
-    """``A x`` of a small matrix."""
+    """Return ``A x`` for a small matrix."""
     y = np.zeros(A.shape[0])
     for i in range(A.shape[0]):
         for k in range(A.shape[1]):
@@ -37,9 +37,9 @@ def times(A: Array, x: Array) -> Array:
 
 @kernel
 def cholesky(A: Array, L: Array) -> bool:
-    """Lower triangle ``L`` (k, k) of ``A = L L^T``, for a symmetric positive semidefinite ``A`` (k, k).
+    """Compute the lower triangle ``L`` (k, k) of ``A = L L^T`` for a symmetric positive semidefinite ``A`` (k, k).
 
-    A column without a positive pivot is 0.
+    Columns without a positive pivot are set to 0.
 
     Returns:
         Whether A is positive definite.
@@ -67,7 +67,7 @@ def cholesky(A: Array, L: Array) -> bool:
 
 @kernel
 def forward(L: Array, X: Array) -> None:
-    """``X := L^-1 X`` for a lower triangle (k, k) and X (k, c)."""
+    """Solve in place: ``X := L^-1 X`` for a lower triangular L (k, k) and X (k, c)."""
     for column in range(X.shape[1]):
         for i in range(L.shape[0]):
             value = X[i, column]
@@ -78,7 +78,7 @@ def forward(L: Array, X: Array) -> None:
 
 @kernel
 def backward(L: Array, X: Array) -> None:
-    """``X := L^-T X`` for a lower triangle (k, k) and X (k, c)."""
+    """Solve in place: ``X := L^-T X`` for a lower triangular L (k, k) and X (k, c)."""
     for column in range(X.shape[1]):
         for i in range(L.shape[0] - 1, -1, -1):
             value = X[i, column]
@@ -89,7 +89,7 @@ def backward(L: Array, X: Array) -> None:
 
 @kernel
 def solve_definite(A: Array, b: Array) -> Array:
-    """``A^-1 b`` for a positive definite A (k, k), b (k,)."""
+    """Return ``A^-1 b`` for a positive definite A (k, k) and b (k,)."""
     L, x = np.empty_like(A), b.copy().reshape(-1, 1)
     cholesky(A, L)
     forward(L, x)
@@ -99,13 +99,13 @@ def solve_definite(A: Array, b: Array) -> Array:
 
 @kernel
 def orthogonalise_rows(W: Array, U: Array, values: Array, negligible: float) -> None:
-    """Singular value decomposition ``A = U W``, ``W = diag(s) V^T``, by Hestenes' one-sided Jacobi rotations.
+    """Compute the SVD ``A = U W``, ``W = diag(s) V^T``, by Hestenes' one-sided Jacobi rotations.
 
     Args:
-        W: (r, c) comes as A, goes with orthogonal rows, longest first.
-        U: (r, r) gets the orthogonal matrix.
-        values: (r,) gets the lengths s of the rows.
-        negligible: rows shorter than this part of the longest are noise and are not turned.
+        W: (r, c) A on entry; on return, orthogonal rows, longest first.
+        U: (r, r) output: the orthogonal matrix.
+        values: (r,) output: the lengths s of the rows.
+        negligible: rows shorter than this share of the longest row are noise and are not rotated.
     """
     r, c = W.shape
     for i in range(r):

@@ -1,1 +1,1 @@
-"""The law that damps a swinging base while the arm moves."""
+"""Control law that damps base vibrations while the arm moves."""

@@ -1,12 +1,12 @@
-r"""BaseSelection: which motions of the base are kept quiet, and how they are damped (selective reaction null space).
+r"""BaseSelection: which base motions must not be excited, and how they are damped (selective reaction null space).
 
-With the rows ``S`` (k, m) of the selected motions the arm must obey, to leave them at rest and to damp them,
+With the rows ``S`` (k, m) of the selected motions, the arm leaves these motions at rest and damps them if it obeys
 
     S H_bm qdd = S H_b G_b xd_b - S dH_bm qd                                                        (12), (15)
 
-``auto`` takes the soft modes of the base, ``S = V_soft^T`` with ``V^T H_b V = 1``; there ``S H_b G_b xd_b`` is
-``diag(2 zeta w) xi'`` with the modal velocities ``xi' = V_soft^T H_b xd_b``. Names take rows of the unit matrix, as the
-paper does; the other directions then count as rigid.
+``auto`` selects the soft modes of the base, ``S = V_soft^T`` with ``V^T H_b V = 1``; then ``S H_b G_b xd_b`` is
+``diag(2 zeta w) xi'`` with the modal velocities ``xi' = V_soft^T H_b xd_b``. Names select rows of the identity matrix,
+as in the paper; the other directions are then treated as rigid.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ ALL, AUTO = "all", "auto"
 
 
 def servo_inertia(blocks: DynamicsBlocks, rows: Array) -> Array:
-    """Inertia (n, n) that the joints have where the selected motions of the base, rows (k, m), give way.
+    """Return the joint inertia (n, n) if the selected base motions, rows (k, m), yield.
 
-    ``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm``: on a base that is light against the arm a small part of ``H_m``.
+    ``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm``: a small part of ``H_m`` if the base is light compared with the arm.
     """
     rows = finite("rows", rows, ANY, len(expect("blocks", blocks, DynamicsBlocks).H_b))
     inertia: Array = yielding_inertia(blocks.H_b, blocks.H_bm, blocks.H_m, rows)
@@ -37,13 +37,13 @@ def servo_inertia(blocks: DynamicsBlocks, rows: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class SelectedCoupling:
-    """Selected motions at one state.
+    """Selected base motions at one state.
 
     Attributes:
         rows: (k, m) S.
         coupling: (k, n) ``S H_bm``.
         bias: (k,) ``S dH_bm qd``.
-        damping: (k, m) ``S H_b G_b``: what the base's rate (m,) asks of ``S H_bm qdd``.
+        damping: (k, m) ``S H_b G_b``: maps the base rate (m,) to the value that ``S H_bm qdd`` must have.
     """
 
     rows: Array
@@ -53,25 +53,25 @@ class SelectedCoupling:
 
 
 class BaseSelection:
-    """Rows of the coupling inertia that count.
+    """Selected rows of the coupling inertia.
 
     Attributes:
-        count: k, how many motions are selected.
-        rows: (k, m) S where it is given by names, (0, m) for soft modes.
-        soft: number of soft modes, 0 where S is given.
-        names: what they are, for people.
+        count: number k of selected motions.
+        rows: (k, m) S if selected by names, (0, m) for soft modes.
+        soft: number of soft modes, 0 if S is given.
+        names: names of the selected motions, for messages.
     """
 
     def __init__(self, model: ArmModel, selection: tuple[str, ...] = (ALL,), spare: int = 1) -> None:
-        """Choose.
+        """Select the motions.
 
         Args:
-            model: of the arm.
+            model: the arm.
             selection: names of elastic joints, or ``("all",)``, or ``("auto",)`` for the soft modes.
-            spare: joints that the task needs beside: at most ``n - spare`` motions can be selected.
+            spare: number of joints that the task needs in addition: at most ``n - spare`` motions can be selected.
 
         Raises:
-            ConfigError: unknown or repeated names, or more motions than joints.
+            ConfigError: unknown or repeated names, or too many motions for the number of joints.
         """
         self._model = model
         known = model.elastic_joint_names
@@ -100,12 +100,12 @@ class BaseSelection:
         self.count, self.names = len(chosen), chosen
 
     def at(self, blocks: DynamicsBlocks, damping_ratio: float, literal_gain: float) -> SelectedCoupling:
-        """Rows and their damping at one state.
+        """Return the rows and their damping at one state.
 
         Args:
-            blocks: of the equation of motion there.
+            blocks: terms of the equation of motion at this state.
             damping_ratio: zeta of every selected mode.
-            literal_gain: g_b in place of it, 0 = none [1/s].
+            literal_gain: g_b that replaces the damping ratio [1/s]; 0: not used.
         """
         expect("blocks", blocks, DynamicsBlocks)
         damping_ratio, literal_gain = number("damping_ratio", damping_ratio), number("literal_gain", literal_gain)

@@ -1,4 +1,4 @@
-"""VibrationControllerConfig: settings of the vibration controller; ``vibration_controller`` has the equations."""
+"""VibrationControllerConfig: settings of the vibration controller; for the equations see the module ``controller``."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ REALISATIONS = ("computed_torque", "joint_servo")
 
 @dataclass(frozen=True, slots=True)
 class VibrationControllerConfig:
-    """Settings of the controller; every one may change between two samples.
+    """Settings of the controller; each setting may change between two samples.
 
     Attributes:
-        law: ``reactionless`` (12, 15), ``torque`` (16) or ``resolved_acceleration`` (the plain law, for comparison).
-        task: ``tool_path`` follows a CartesianReference, ``joint_path`` a JointReference as far as the base lets it,
-            ``hold`` goes back to the first posture so far, ``none`` leaves u = 0.
-        realisation: how the accelerations are made to happen: ``computed_torque`` or ``joint_servo``.
-        position_gain: G_p, of the tool, the joint reference or the held posture [1/s^2].
+        law: ``reactionless`` (12, 15), ``torque`` (16) or ``resolved_acceleration`` (without the reaction null space,
+            for comparison).
+        task: ``tool_path`` follows a CartesianReference, ``joint_path`` follows a JointReference within the null space,
+            ``hold`` returns to the posture of the first sample, ``none`` leaves u = 0.
+        realisation: how the accelerations are realized: ``computed_torque`` or ``joint_servo``.
+        position_gain: G_p for the tool, the joint reference or the held posture [1/s^2].
         velocity_gain: G_d [1/s].
-        posture_gain: ``tool_path``: of the joints along what base and tool leave free, to a JointReference where one is
-            given, else to the first posture [1/s^2]; 0: there they are only damped.
-        servo_position_gain: of each joint's servo [1/s^2].
-        servo_velocity_gain: of each joint's servo [1/s].
-        vibration_damping: whether the base feedback G_b is in force.
-        damping_ratio: zeta from which G_b is chosen at every sample.
-        vibration_gain: literal g_b [1/s], of ``torque`` [N*s/m | N*m*s/rad]; 0 = by damping_ratio.
+        posture_gain: for ``tool_path``: gain in the directions that base and tool leave free, towards the
+            JointReference if one is given, otherwise towards the first posture [1/s^2]; 0: only damping there.
+        servo_position_gain: position gain of each joint servo [1/s^2].
+        servo_velocity_gain: velocity gain of each joint servo [1/s].
+        vibration_damping: whether the base feedback G_b is active.
+        damping_ratio: zeta from which G_b is computed at every sample.
+        vibration_gain: literal g_b [1/s], for ``torque`` [N*s/m | N*m*s/rad]; 0: use damping_ratio.
         joint_damping: G_m [1/s].
-        coupling_threshold: singular value of H_bm, relative to ``sqrt(tr H_b tr H_m)``, below which it is damped.
-        tool_threshold: singular value of Jbar, relative to the norm of J, below which it is damped.
-        load_bandwidth: at which an unknown constant load is found and carried [rad/s]; 0: the tool sags under it. Used
+        coupling_threshold: singular value of H_bm, relative to ``sqrt(tr H_b tr H_m)``, below which its inverse is
+            damped.
+        tool_threshold: singular value of Jbar, relative to the norm of J, below which its inverse is damped.
+        load_bandwidth: bandwidth at which an unknown constant load is estimated and compensated [rad/s]; 0: the tool
+            sags under the load. Used with limits.
+        longest_wait: largest lag of the path before the law gives up [s]. Used with limits.
+        largest_error: largest tool error before the law gives up [m]; 3 rad of orientation error count as 1 m. Used
             with limits.
-        longest_wait: by which the path may be late before the law gives up [s]. Used with limits.
-        largest_error: of the tool, at which the law gives up [m], 3 rad of orientation counting as 1 m. Used with
-            limits.
     """
 
     law: str = "reactionless"
@@ -61,7 +63,7 @@ class VibrationControllerConfig:
     largest_error: float = 0.2
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         if self.law not in LAWS:
             raise ConfigError(f"law '{self.law}' is unknown; valid: {', '.join(LAWS)}")
         if self.task not in TASKS:
@@ -79,7 +81,7 @@ class VibrationControllerConfig:
                 raise ConfigError(f"{name} must lie in (0, 1), got {getattr(self, name)}")
 
     def gains(self, joint_damping: float) -> Array:
-        """What ``vibration_law`` and ``vibration_task`` take as ``gains`` (7,), with a joint damping G_m of its own."""
+        """Return the ``gains`` (7,) for the modules ``law`` and ``task``, with a separately given joint damping G_m."""
         return np.array(
             [
                 self.damping_ratio,

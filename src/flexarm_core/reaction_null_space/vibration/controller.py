@@ -1,25 +1,27 @@
-"""Laws of the reaction null space with end-effector control (Nenchev et al. 1999, equations 12, 15, 16, 24).
+"""Reaction null space control laws with end-effector control (Nenchev et al. 1999, equations 12, 15, 16, 24).
 
 ::
 
     qdd   = qdd_p + Jbar^+ [ xdd_d + G_d ed + G_p e - dJ v - J qdd_p - J_b xdd_b ] + N w
     qdd_p = H_bm^+ (H_b G_b xd_b - dH_bm qd) - G_m qd                         Jbar = J P_RNS
 
-With a base at rest and G_m = 0 this is (24) literally. The last two terms extend it: the tool is also kept from feeling
-the damping motion (J qdd_p), and, where the reference is given in the inertial frame, from feeling the base's own
-motion (J_b xdd_b). They cost nothing because ``H_bm P_RNS = 0``: the base's acceleration depends on qdd_p alone. Of
-H_bm only the selected rows count (see ``base_selection``).
+With a base at rest and G_m = 0 this is (24) literally. The last two terms extend it: the tool task also compensates the
+damping motion (J qdd_p) and, if the reference is given in the inertial frame, the base motion (J_b xdd_b). Both terms
+leave the base unaffected because ``H_bm P_RNS = 0``: the base acceleration depends on qdd_p alone. Only the selected
+rows of H_bm enter (see ``base_selection``).
 
-What base and tool leave free, ``N = P_RNS - Jbar^+ Jbar``, is damped by G_m alone, so a hit on the base moves the arm
-along it for good. With a ``posture_gain`` k there is a third task: the joints go to a posture as far as they may::
+The remaining free directions, ``N = P_RNS - Jbar^+ Jbar``, are damped only by G_m, so an impact on the base displaces
+the arm along them permanently. With a ``posture_gain`` k there is a third task, which moves the joints towards a
+posture within these free directions::
 
     N qdd = N [ qdd_r + 2 sqrt(k) (qd_r - qd) + k (q_r - q) ]
 
-Two realisations. ``computed_torque`` evaluates the law at the measured state and inverts the dynamics of the arm on its
-elastic base; where stiff directions are left out of the selection it excites them (spillover). ``joint_servo``
-integrates the law's acceleration to a joint reference, evaluates it there, and closes a servo a joint on that: the only
-way from the base back to the arm is then the selected, damped motion. Law (16), ``torque`` (see ``torque_law``), says
-efforts and not accelerations, so it is its own realisation.
+There are two realizations. ``computed_torque`` evaluates the law at the measured state and inverts the dynamics of the
+arm on its elastic base; it excites stiff directions that are not in the selection (spillover). ``joint_servo``
+integrates the acceleration of the law to a joint reference, evaluates the law at this reference, and closes one servo
+loop per joint around it; the base then acts back on the arm only through the selected, damped motion. Law (16),
+``torque`` (see ``torque_law``), defines efforts and not accelerations: ``computed_torque`` commands these efforts, and
+``joint_servo`` adds to the reference the joint velocity that the base motion would cause in joints without effort.
 
 =================  ==================================================================
 symbol             meaning
@@ -49,16 +51,16 @@ from flexarm_core.reaction_null_space.vibration.task import Goal, goal_of, pull,
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks, ToolKinematics
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
-BRAKING = 4.0  # [1/s] at which joints are brought to rest, all in proportion
-REST_BANDWIDTH = 2.0  # [rad/s] at which an arm that was brought to rest finds what load it carries
+BRAKING = 4.0  # [1/s] rate at which joints are brought to rest, each in proportion to its velocity
+REST_BANDWIDTH = 2.0  # [rad/s] bandwidth of load estimation when the arm is held at rest and no bandwidth is configured
 
 
 class VibrationController:
-    """Joint accelerations that move the tool without shaking the base and that damp a base that shakes.
+    """Joint accelerations that move the tool without exciting the base and that damp base vibrations.
 
     Attributes:
-        selection: motions of the base that count.
-        guard: keeps the motion within limits; None: it is not bounded.
+        selection: selected base motions.
+        guard: keeps the motion within limits; None: the motion is not bounded.
     """
 
     def __init__(
@@ -71,14 +73,14 @@ class VibrationController:
         """Bind the controller to an arm.
 
         Args:
-            model: of the arm.
+            model: the arm.
             config: settings.
-            selection: of what the base does; None for all of its directions.
-            limits: (4, n) lower and upper position, velocity, effort, see ``motion_guard``; None: the law alone, which
-                knows of none.
+            selection: selected base motions; None: all base directions.
+            limits: (4, n) lower and upper position, velocity, effort, see ``motion_guard``; None: the law is not
+                bounded.
 
         Raises:
-            ConfigError: the arm has no elastic joints, or not more joints than selected motions.
+            ConfigError: the arm has no elastic joints, or not more actuated joints than selected motions.
         """
         if model.m == 0:
             raise ConfigError("the robot has no elastic joint: name at least one in <flexibility>")
@@ -98,7 +100,7 @@ class VibrationController:
 
     @property
     def config(self) -> VibrationControllerConfig:
-        """Settings; those given take effect with the next sample."""
+        """Settings; new settings take effect with the next sample."""
         return self._config
 
     @config.setter
@@ -110,7 +112,7 @@ class VibrationController:
             self.guard.clock.longest = config.longest_wait
 
     def reset(self) -> None:
-        """Forget the held posture and the joint reference: both begin at the next sample."""
+        """Forget the held posture and the joint reference; both start again at the next sample."""
         self._posture: Array | None = None
         self._joints.let_go()
         self._rests, self._correction = False, self._nothing
@@ -124,16 +126,16 @@ class VibrationController:
 
         Args:
             state: measured state of arm and base.
-            reference: tool reference of the same stamp; needed for task ``tool_path``.
-            joints: joint reference of the same stamp; needed, with a position, for task ``joint_path``, and used by
-                ``tool_path`` where there is a ``posture_gain``. A velocity or acceleration that it lacks counts as 0.
+            reference: tool reference with the same stamp; required by task ``tool_path``.
+            joints: joint reference with the same stamp; task ``joint_path`` requires one with positions, and
+                ``tool_path`` uses it with a ``posture_gain``. A missing velocity or acceleration counts as 0.
 
         Returns:
-            Joint reference with acceleration and the effort that realises it, with ``joint_servo`` also position and
-            velocity; base reaction.
+            Joint reference with acceleration and the effort that realizes it, and with ``joint_servo`` also position
+            and velocity; base reaction.
 
         Raises:
-            InputError: wrong shapes, numbers that are not finite, a missing reference, an unknown frame.
+            InputError: wrong shapes, non-finite numbers, a missing reference, an unknown frame.
         """
         config, model, guard = self.config, self.model, self.guard
         model.check_state(state)
@@ -144,7 +146,7 @@ class VibrationController:
             guard.begin(state.stamp, state.velocity)
             reference, joints = guard.clock.take(state.stamp, reference, joints)
         rests = guard is not None and bool(guard.reason)
-        if rests and not self._rests:  # from the motion that there is, servos take over
+        if rests and not self._rests:  # from now on servos bring the arm to rest, starting at the measured motion
             self._joints.let_go()
         self._rests = rests
         led = rests or config.realisation == "joint_servo"
@@ -211,7 +213,7 @@ class VibrationController:
         )
 
     def _servo(self, at: ArmState, state: ArmState, led: bool, blocks: DynamicsBlocks) -> Array:
-        """Accelerations (n,) that the joints' servos ask for, with those that carry an unknown load."""
+        """Return the accelerations (n,) that the joint servos request, including those that carry an unknown load."""
         config, guard = self.config, self.guard
         if not led:
             return self._still
@@ -221,14 +223,14 @@ class VibrationController:
             state.position, state.velocity, asked,
         )  # fmt: skip
         if guard is not None and (config.load_bandwidth > 0.0 or self._rests):
-            # within Routh's bound, k_i < k_p k_d, by a factor of ten, for loads that the model does not know
+            # a tenth of Routh's stability bound k_i < k_p k_d, because the model does not include the unknown load
             bandwidth = min(config.load_bandwidth or REST_BANDWIDTH, 0.1 * config.servo_velocity_gain)
             gain = bandwidth * config.servo_position_gain
             asked += guard.integrate(at.position - state.position, gain, np.diag(blocks.H_m))
         return asked
 
     def _lacking(self, state: ArmState, led: bool, blocks: DynamicsBlocks) -> tuple[Array, Array]:
-        """Accelerations that an unknown load takes away: of joints (n,) that no servos hold, and of the base (m,)."""
+        """Return acceleration deficits due to an unknown load: of joints without servos (n,), and of the base (m,)."""
         guard, bandwidth = self.guard, self.config.load_bandwidth
         joints, base = self._still, self._none
         if guard is not None and not led:
@@ -238,7 +240,7 @@ class VibrationController:
         return joints, base
 
     def _heading(self, tool: CartesianReference | None, joints: JointReference | None, count: int) -> Array:
-        """Velocity of the path that the task follows, of the tool's tracked axes or of the joints, at rate 1."""
+        """Return the path velocity of the task at clock rate 1: of the tracked tool axes, or of the joints."""
         if self.config.task == "tool_path" and tool is not None:
             return np.ascontiguousarray(tool.velocity[tool.axes])
         if self.config.task == "joint_path" and joints is not None and joints.velocity is not None:
@@ -246,7 +248,7 @@ class VibrationController:
         return np.zeros(count)
 
     def _task(self, at: ArmState, measured: ArmState, goal: Goal) -> tuple[int, Array, bool, bool, Array, Array]:
-        """What the task asks for at a state of the joints: goal, wish, projected, absolute, J_m, J_b of ``sample``."""
+        """Return goal, wish, projected, absolute, J_m and J_b of ``sample`` for the task at a joint state."""
         config, projected = self.config, self.config.law != "resolved_acceleration"
         if isinstance(goal, CartesianReference):
             swung = ArmState(at.stamp, at.position, at.velocity, measured.deflection, measured.deflection_rate)
@@ -281,7 +283,7 @@ class VibrationController:
         return NO_GOAL, self._still, projected, False, *self._no_axes
 
     def _watch(self, goal: CartesianReference, tool: ToolKinematics) -> Array:
-        """Velocity at which the law corrects the tool, of its tracked axes; give up where it is too far off."""
+        """Return the correction velocity of the tracked tool axes; give up if the tool error is too large."""
         if self.guard is None:
             return self._nothing
         config, away = self.config, np.empty(6)
@@ -292,7 +294,7 @@ class VibrationController:
         return correction
 
     def _free_motion(self, at: ArmState, joints: JointReference | None) -> Array:
-        """Accelerations (n,) along what base and tool leave free; empty: there the joints are only damped."""
+        """Return accelerations (n,) for the directions that base and tool leave free; empty: damping only."""
         gain = self.config.posture_gain
         if gain == 0.0 or self.config.task != "tool_path":
             return self._nothing
@@ -301,7 +303,7 @@ class VibrationController:
         return self._towards(joints, at, gain, 2.0 * math.sqrt(gain))
 
     def _towards(self, goal: JointReference, at: ArmState, position_gain: float, velocity_gain: float) -> Array:
-        """Accelerations (n,) that lead joints to a reference that has a position."""
+        """Return accelerations (n,) that drive the joints to a reference that has a position."""
         assert goal.position is not None
         velocity = self._still if goal.velocity is None else goal.velocity
         acceleration = self._still if goal.acceleration is None else goal.acceleration

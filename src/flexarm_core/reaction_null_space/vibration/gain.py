@@ -1,4 +1,4 @@
-"""Gain of the base feedback chosen by damping ratio."""
+"""Gain of the base feedback from a damping ratio."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from flexarm_core.types import Array
 
 
 def vibration_gain(H_b: Array, K_b: Array, damping_ratio: float) -> Array:
-    """Gain G_b (m, m) [1/s] that gives every mode of the base the same damping ratio.
+    """Return the gain G_b (m, m) [1/s] that gives every mode of the base the same damping ratio.
 
     The acceleration law closes the loop to ``xdd_b + G_b xd_b + H_b^-1 K_b x_b = 0`` (equation 13). With the modes
     ``K_b V = H_b V diag(w^2)``, ``V^T H_b V = 1``, the gain is ``G_b = V diag(2 zeta w) V^T H_b``; for one direction it

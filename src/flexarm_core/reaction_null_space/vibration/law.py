@@ -1,7 +1,8 @@
-"""One sample of the vibration controller's laws, compiled; ``vibration_controller`` says what they are.
+"""One sample of the control laws of the vibration controller, compiled; for the laws see the module ``controller``.
 
-Symbols are those there and in ``torque_law``. With ``load = D_b xd_b + K_b x_b + c_b`` the base takes the acceleration
-``xdd_b = -H_b^-1 (load + H_bm qdd)``; eliminated, joints whose efforts are ``H_m a + c_m + D_m qd`` take
+The symbols are those of ``controller`` and ``torque_law``. With ``load = D_b xd_b + K_b x_b + c_b`` the base
+acceleration is ``xdd_b = -H_b^-1 (load + H_bm qdd)``. Elimination of ``xdd_b`` gives, for joint efforts
+``H_m a + c_m + D_m qd``,
 
     (H_m - H_bm^T H_b^-1 H_bm) qdd = H_m a + H_bm^T H_b^-1 load
 """
@@ -28,13 +29,13 @@ from flexarm_core.reaction_null_space.vibration.motion_bounds import bound_motio
 from flexarm_core.types import Array
 
 REACTIONLESS, TORQUE, RESOLVED_ACCELERATION = 0, 1, 2
-SLOWEST = 0.02  # [m/s] of a correction of the tool that cannot be had, which counts
-NO_GOAL, FREE_GOAL, TOOL_GOAL = 0, 1, 2  # nothing, accelerations within the null space, of the tool
+SLOWEST = 0.02  # [m/s] least unattainable part of the tool correction velocity that counts
+NO_GOAL, FREE_GOAL, TOOL_GOAL = 0, 1, 2  # no goal, joint accelerations, tool acceleration
 
 
 @kernel
 def damping_of(H: Array, K: Array, damping_ratio: float) -> Array:
-    """``H G = H V diag(2 zeta w) V^T H`` (k, k) of a base with inertia and stiffness (k, k)."""
+    """Return ``H G = H V diag(2 zeta w) V^T H`` (k, k) for a base with inertia H and stiffness K (k, k)."""
     k = H.shape[0]
     frequencies, shapes = np.empty(k), np.empty((k, k))
     find_modes(H, K, frequencies, shapes)
@@ -50,15 +51,15 @@ def damping_of(H: Array, K: Array, damping_ratio: float) -> Array:
 
 @kernel
 def select(H_b: Array, K_b: Array, S: Array, soft: int, damping_ratio: float, literal_gain: float) -> Any:
-    """Selected motions at a posture: rows S (k, m) and their damping ``S H_b G_b`` (k, m).
+    """Return the selected motions at one posture: rows S (k, m) and their damping ``S H_b G_b`` (k, m).
 
     Args:
         H_b: (m, m) base inertia.
-        K_b: (m, m) stiffness.
-        S: (k, m) rows that are given.
-        soft: in place of them, the number of soft modes; 0: S is given.
+        K_b: (m, m) base stiffness.
+        S: (k, m) given rows; used if ``soft`` is 0.
+        soft: number of soft modes to select instead of S; 0: use S.
         damping_ratio: zeta of every selected motion.
-        literal_gain: g_b in place of it, 0 = none [1/s].
+        literal_gain: g_b that replaces the damping ratio [1/s]; 0: not used.
     """
     if soft > 0:
         m = H_b.shape[0]
@@ -78,7 +79,7 @@ def select(H_b: Array, K_b: Array, S: Array, soft: int, damping_ratio: float, li
 
 @kernel
 def yielding_inertia(H_b: Array, H_bm: Array, H_m: Array, rows: Array) -> Array:
-    """``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm`` (n, n): of the joints where the motions S (k, m) give way."""
+    """Return the joint inertia (n, n) when motions S (k, m) yield: ``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm``."""
     coupled = product(rows, H_bm)
     H = product(product(rows, H_b), rows.T)
     L = np.empty_like(H)
@@ -89,7 +90,7 @@ def yielding_inertia(H_b: Array, H_bm: Array, H_m: Array, rows: Array) -> Array:
 
 @kernel
 def base_acceleration(L: Array, H_bm: Array, load: Array, acceleration: Array) -> Array:
-    """``-H_b^-1 (load + H_bm qdd)`` (m,) with ``H_b = L L^T``."""
+    """Return the base acceleration ``-H_b^-1 (load + H_bm qdd)`` (m,) with ``H_b = L L^T``."""
     x = (-load - times(H_bm, acceleration)).reshape(-1, 1)
     forward(L, x)
     backward(L, x)
@@ -98,9 +99,9 @@ def base_acceleration(L: Array, H_bm: Array, load: Array, acceleration: Array) -
 
 @kernel
 def giving_way(H_bm: Array, H_m: Array, S: Array, K_b: Array) -> Array:
-    """Joint velocities that a base brings about in joints without effort, ``-H_m^-1 H_bm^T S^T (S K_b S^T)^-1 S K_b``.
+    """Return the map (n, m) from the base rate to the joint velocity that it causes in joints without effort.
 
-    (n, m), of the base's rate; only the motions S (k, m) are seen of it.
+    The map is ``-H_m^-1 H_bm^T S^T (S K_b S^T)^-1 S K_b``; only the selected motions S (k, m) of the base enter.
     """
     SK = product(S, K_b)
     K, L, L_m = product(SK, S.T), np.empty((S.shape[0], S.shape[0])), np.empty_like(H_m)
@@ -157,56 +158,59 @@ def sample(
     gives: Array,
     values: Array,
 ) -> Any:
-    """One sample of a law.
+    """Compute one sample of a control law.
 
     Args:
-        H_b: (m, m) block of the equation of motion.
-        H_bm: (m, n).
-        H_m: (n, n).
-        c_b: (m,).
-        c_m: (n,).
-        dH_bm_qd: (m,).
+        H_b: (m, m) base inertia, block of the equation of motion.
+        H_bm: (m, n) inertia coupling.
+        H_m: (n, n) arm inertia.
+        c_b: (m,) velocity and gravity terms of the base.
+        c_m: (n,) velocity and gravity terms of the joints.
+        dH_bm_qd: (m,) ``dH_bm/dt qd``.
         weight: (m,) gravity terms of the base rows; used by ``TORQUE``.
-        K_b: (m, m) stiffness of the base.
-        D_b: (m, m) damping of the base.
+        K_b: (m, m) base stiffness.
+        D_b: (m, m) base damping.
         D_m: (n,) viscous damping of the joints.
-        S: (k, m) selected motions, where ``soft`` is 0.
+        S: (k, m) selected motions; used if ``soft`` is 0.
         soft: number of soft modes to select.
-        law: one of the codes above.
-        led: whether joint servos follow a reference that the law leads (``joint_servo``).
-        damped: whether the base feedback is in force.
-        gains: damping ratio, literal gain, G_m, thresholds of coupling and of tool, G_p, G_d.
+        law: one of the law codes above.
+        led: whether joint servos follow a reference that is integrated from the law (``joint_servo``).
+        damped: whether the base feedback is active.
+        gains: damping ratio, literal gain, G_m, thresholds of coupling and tool, G_p, G_d.
         velocity: (n,) joint velocities at which the law is evaluated.
-        deflection: (m,) measured.
-        rate: (m,) measured.
-        servo: (n,) accelerations that the servos ask for, where ``led``.
-        goal: one of the codes above.
-        wish: ``FREE_GOAL``: (n,) accelerations; ``TOOL_GOAL``: (a,) ``xdd_d + G_d ed + G_p e - dJ v`` of tracked axes.
-        projected: whether the goal is served within the null space.
-        absolute: whether ``wish`` are accelerations of the joints (``FREE_GOAL``) or of the tool in the inertial frame
-            (``TOOL_GOAL``), and not what comes on top of the law.
-        J_m: (a, n) Jacobian of tracked axes, of the joints; used by ``TOOL_GOAL``.
-        J_b: (a, m) the same of the elastic joints.
-        posture: (n,) accelerations of the joints along what ``TOOL_GOAL`` leaves free; empty: there they are damped.
-        heading: (a,) or (n,) velocity of the path that the goal follows; empty: it follows none.
+        deflection: (m,) measured base deflection.
+        rate: (m,) measured base deflection rate.
+        servo: (n,) accelerations that the joint servos request; used if ``led``.
+        goal: one of the goal codes above.
+        wish: ``FREE_GOAL``: (n,) joint accelerations; ``TOOL_GOAL``: (a,) ``xdd_d + G_d ed + G_p e - dJ v`` of the
+            tracked axes.
+        projected: whether the goal is restricted to the null space.
+        absolute: whether ``wish`` is the total acceleration, of the joints (``FREE_GOAL``) or of the tool in the
+            inertial frame (``TOOL_GOAL``). If false, ``FREE_GOAL`` adds ``wish`` to the law, and ``TOOL_GOAL`` excludes
+            the motion of the base.
+        J_m: (a, n) Jacobian of the tracked axes with respect to the joints; used by ``TOOL_GOAL``.
+        J_b: (a, m) Jacobian of the tracked axes with respect to the elastic joints; used by ``TOOL_GOAL``.
+        posture: (n,) joint accelerations for the directions that ``TOOL_GOAL`` leaves free; empty: only damping there.
+        heading: (a,) or (n,) velocity of the path that the goal follows; empty: no path.
         correction: (a,) velocity at which ``TOOL_GOAL`` brings the tool back to its path; used with limits.
-        position: (n,) of the joints at which the law is evaluated.
-        measured_velocity: (n,) of the joints.
+        position: (n,) joint positions at which the law is evaluated.
+        measured_velocity: (n,) measured joint velocities.
         limits: (4, n) lower and upper position, velocity, effort; (4, 0): the motion is not bounded.
-        lacking: (n,) accelerations that joints are found to fall short of what they are told; used with limits.
-        base_lacking: (m,) the same of the base.
-        carries: whether ``lacking`` are added to the law, along what no feedback of the goal holds.
-        wholly: whether they are added to it along all.
-        clock: (7,) rate r' that the path's clock wants, least, most, time in which a limit is approached; gets r', the
-            share of base feedback, the share of the law against braking (see ``motion_bounds``).
-        out: (6, max(n, m)) gets joint accelerations and efforts; acceleration of the base, reaction, coupling momentum;
-            accelerations by which the joints still will fall short.
-        gives: (n, m) gets what :func:`giving_way` says, where ``led`` by ``TORQUE``.
-        values: (min(k, n),) gets the singular values of the coupling.
+        lacking: (n,) estimated acceleration deficits of the joints due to an unknown load; used with limits.
+        base_lacking: (m,) estimated acceleration deficits of the base.
+        carries: whether ``lacking`` is compensated in the directions that no feedback of the goal controls.
+        wholly: whether ``lacking`` is compensated in all directions.
+        clock: (7,) input: wanted, smallest and largest rate change r' of the path clock, time in which a limit is
+            approached; output: applied r', share of base feedback, share of the law against braking (see
+            ``motion_bounds``).
+        out: (6, max(n, m)) output rows: joint accelerations; joint efforts; base acceleration; reaction; coupling
+            momentum; joint acceleration deficits that remain uncompensated.
+        gives: (n, m) output: the result of :func:`giving_way`, if ``led`` with ``TORQUE``.
+        values: (min(k, n),) output: singular values of the coupling.
 
     Returns:
-        Rank of the coupling, largest damping factor, smallest singular value of the restricted Jacobian, 0 if there is
-        none, and the share of the path's velocity, or of its correction, that the tool cannot have.
+        Rank of the coupling, largest damping factor, smallest singular value of the restricted Jacobian (0 without a
+        tool goal), and the share of the path velocity, or of the path correction, that the tool cannot attain.
     """
     n, m = H_m.shape[0], H_b.shape[0]
     L, load = np.empty((m, m)), times(K_b, deflection) + times(D_b, rate) + c_b + times(H_b, base_lacking)
@@ -273,7 +277,7 @@ def sample(
         back, space, restrictions = np.zeros((n, a)), np.empty((min(a, n), n)), np.empty(min(a, n))
         tool_rank, tool_damping = invert_damped(J, small, small, back, space, restrictions)
         largest = max(largest, tool_damping)
-        # Of the tracked axes at most n - rank(H_bm) can be served; the rest is singular by count, not by posture.
+        # At most n - rank(H_bm) tracked axes can be served; for any others J is singular by dimension, not by posture.
         served = min(max(n - (rank if projected else 0), 1), min(a, n))
         restricted = restrictions[served - 1] if served else 0.0
         acceleration += times(back, asked)
@@ -301,7 +305,7 @@ def sample(
 
     if yields:
         effort = times(H_m, said + acceleration - particular)
-        acceleration = solve_definite(moved, effort + pushed)  # unselected directions take part in it
+        acceleration = solve_definite(moved, effort + pushed)  # includes the effect of the unselected directions
     served = times(yielding_inertia(H_b, H_bm, H_m, rows) if led else H_m - _coupled_inertia(L, H_bm), servo + loose)
     if bounded:
         inertia, biased = H_m, c_m + D_m * velocity + served
@@ -333,7 +337,7 @@ def sample(
 
 @kernel
 def _share_lost(J: Array, back: Array, velocity: Array, least: float) -> float:
-    """Share of a tool velocity (a,) that joints cannot give it, 0 where that is less than ``least``."""
+    """Return the share of a tool velocity (a,) that the joints cannot attain, 0 if that part is below ``least``."""
     missed, had = 0.0, times(J, times(back, velocity))
     for i in range(velocity.shape[0]):
         missed += (velocity[i] - had[i]) ** 2
@@ -343,7 +347,7 @@ def _share_lost(J: Array, back: Array, velocity: Array, least: float) -> float:
 
 @kernel
 def _coupled_inertia(L: Array, H_bm: Array) -> Array:
-    """``H_bm^T H_b^-1 H_bm`` (n, n)."""
+    """Return ``H_bm^T H_b^-1 H_bm`` (n, n)."""
     X = H_bm.copy()
     forward(L, X)
     return product(X.T, X)
@@ -351,7 +355,7 @@ def _coupled_inertia(L: Array, H_bm: Array) -> Array:
 
 @kernel
 def _yielded(H_bm: Array, H_m: Array) -> Array:
-    """``H_bm H_m^-1 H_bm^T`` (m, m)."""
+    """Return ``H_bm H_m^-1 H_bm^T`` (m, m)."""
     L_m, X = np.empty_like(H_m), H_bm.T.copy()
     cholesky(H_m, L_m)
     forward(L_m, X)

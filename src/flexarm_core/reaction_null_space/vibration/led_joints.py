@@ -1,4 +1,4 @@
-"""LedJoints: the joint reference of servos, led by the accelerations of a law, over an undeflected base."""
+"""LedJoints: joint reference for servos, integrated from the accelerations of a law over an undeflected base."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from flexarm_core.reaction_null_space.vibration.task import carry_on
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
-LEASH = 0.5  # [rad | m] between joints and their led reference beyond which it is not that of this arm
-LONGEST_GAP = 0.1  # [s] between two samples over which a joint reference is carried on
+LEASH = 0.5  # [rad | m] largest distance between joints and reference; beyond it the reference is rejected
+LONGEST_GAP = 0.1  # [s] longest time between two samples over which the joint reference is integrated
 
 
 class LedJoints:
-    """Where a law's accelerations have led the joints since the first sample.
+    """Joint reference integrated from the accelerations of a law since the first sample.
 
     Attributes:
-        gives: (n, m) joint velocities that a base's rate brings about in the reference, where the law has it give way.
+        gives: (n, m) map from the base rate to the reference joint velocity that it causes, if the law lets the
+            reference yield to the base.
     """
 
     def __init__(self, model: ArmModel) -> None:
-        """Begin with an arm of n joints on a base of m directions."""
+        """Start for an arm with n joints on a base with m directions."""
         self._model = expect("model", model, ArmModel)
         self.gives = np.zeros((model.n, model.m))
         self._none, self._still = np.zeros(model.m), np.zeros(model.n)
@@ -30,27 +31,28 @@ class LedJoints:
         self.let_go()
 
     def let_go(self) -> None:
-        """Forget the reference: it begins anew at the measured joints."""
-        self._last: tuple[ArmState, Array] | None = None  # and its acceleration
-        self._rate = self._none  # of the base then
+        """Forget the reference; it starts again at the measured joint positions."""
+        self._last: tuple[ArmState, Array] | None = None  # last reference state and its acceleration
+        self._rate = self._none  # base rate at that sample
 
     def take(self, at: ArmState, acceleration: Array, rate: Array) -> None:
-        """Lead the joints from a state of theirs by an acceleration (n,); ``rate`` (m,) is the base's."""
+        """Store a joint state, its acceleration (n,) and the base rate (m,) for integration to the next sample."""
         self._model.check_state(at)
         self._last = at, finite("acceleration", acceleration, self._model.n)
         self._rate = finite("rate", rate, self._model.m)
 
     def at(self, state: ArmState, rests: bool, yields: bool) -> ArmState:
-        """The reference at a sample.
+        """Return the reference at a sample.
 
         Args:
-            state: measured.
-            rests: whether the arm is to come to rest from the motion that it has; else a reference begins at rest.
-            yields: whether ``gives`` counts.
+            state: measured state.
+            rests: whether the arm is brought to rest: a new reference then starts at the measured velocity, otherwise
+                at zero velocity.
+            yields: whether ``gives`` is applied.
 
         Raises:
-            InputError: the reference has left the joints, and the arm is not to rest; it begins anew. Or the state is
-                not that of such an arm.
+            InputError: the joints are too far from the reference and ``rests`` is false (the reference then starts
+                again at the joints), or the state does not fit the arm.
         """
         self._model.check_state(state)
         if self._last is not None:

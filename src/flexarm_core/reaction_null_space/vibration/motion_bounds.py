@@ -1,19 +1,19 @@
-r"""What a law asks of joints, brought within their limits, compiled: first the path slows, then all is scaled.
+r"""Bounds the acceleration of a law to the joint limits, compiled: first the path slows down, then the law is scaled.
 
-A law's acceleration is linear in the rate of the path's clock and in the share of base feedback,
+The acceleration of a law is linear in the rate change r' of the path clock and in the share g of base feedback:
 
     qdd = a + r' d - (1 - g) f          d: ``along`` the path,  f: of the base feedback,  0 <= g <= 1
     tau = E qdd + e
 
-Joints must be able to stop before their limits. With the deceleration A that a joint has, the fastest velocity that may
-lead to an upper limit is ``v = min(v_max, sqrt(A (d - qd t)))`` at a distance d, approached within the time ``t``:
+Joints must be able to stop before their position limits. With the available deceleration A of a joint, the largest
+velocity towards an upper limit at a distance d is ``v = min(v_max, sqrt(A (d - qd t)))``, approached within a time t:
 
     (-v_lower - qd) / t  <=  qdd  <=  (v_upper - qd) / t,      |tau| <= tau_max
 
-In this order, the first that is enough: the path's clock slows (r'); the base is damped less (g, which never gives the
-base energy); law and braking are mixed, ``qdd = b + s (qdd - b)`` with one share s for all joints, so that the
-direction is kept. Braking in proportion, ``b = -k qd - A^+ S dH_bm qd``, gives the base no reaction where the joints
-had no momentum. What still is too much, an effort beyond the motors, is cut.
+The measures are applied in this order until one is sufficient. (1) The path clock slows down (r'). (2) The base is
+damped less (g); this never adds energy to the base. (3) Law and braking are mixed, ``qdd = b + s (qdd - b)`` with one
+share s for all joints, so that the direction is kept. Proportional braking, ``b = -k qd - A^+ S dH_bm qd``, causes no
+base reaction if the joints had no coupling momentum. (4) Efforts that still exceed the motor limits are cut off.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from flexarm_core.compiled import kernel
 from flexarm_core.reaction_null_space.coupling.small_matrices import solve_definite, times
 from flexarm_core.types import Array
 
-MARGIN = 0.97  # of velocity and effort limits that is used
-DISTANCE, SHARE = 0.02, 0.01  # kept to position limits: the less of [rad | m] and of the range
-STOP_TIME = 0.4  # [s] in which a joint at its velocity limit is to be stopped
-EFFORT_SHARE = 0.5  # of the effort that braking before a position limit counts on
+MARGIN = 0.97  # share of the velocity and effort limits that is used
+DISTANCE, SHARE = 0.02, 0.01  # margin to position limits: the smaller of [rad | m] and share of the range
+STOP_TIME = 0.4  # [s] time in which a joint at its velocity limit is to be stopped
+EFFORT_SHARE = 0.5  # share of the available effort that braking before a position limit may use
 
 
 @kernel
@@ -37,18 +37,18 @@ def acceleration_box(
     position: Array, velocity: Array, limits: Array, inertia: Array, bias: Array, lacking: Array, time: float,
     low: Array, high: Array,
 ) -> None:  # fmt: skip
-    """Accelerations (n,) between which every joint stays within its limits; ``low <= high`` always.
+    """Compute acceleration bounds (n,) that keep every joint within its limits; always ``low <= high``.
 
     Args:
-        position: (n,) [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        limits: (4, n) lower and upper position, velocity, effort; infinite where there is none.
+        position: (n,) joint positions [rad | m].
+        velocity: (n,) joint velocities [rad/s | m/s].
+        limits: (4, n) lower and upper position, velocity, effort; infinite where there is no limit.
         inertia: (n, n) E.
         bias: (n,) e.
-        lacking: (n,) accelerations that the joints are found to fall short of what they are told.
-        time: t, within which a limit of the velocity is approached [s].
-        low: (n,) gets the least.
-        high: (n,) gets the largest.
+        lacking: (n,) joint acceleration deficits that remain uncompensated.
+        time: t, within which a velocity limit is approached [s].
+        low: (n,) output: lower bounds.
+        high: (n,) output: upper bounds.
     """
     for i in range(position.shape[0]):
         fastest = MARGIN * limits[2, i]
@@ -58,7 +58,7 @@ def acceleration_box(
             braking = min(braking, EFFORT_SHARE * spare / inertia[i, i])
         up = down = fastest
         if braking < np.inf:
-            ahead = velocity[i] * time  # on the way until the velocity has come to what it may be
+            ahead = velocity[i] * time  # distance traveled until the velocity is within its bound
             kept = min(DISTANCE, SHARE * (limits[1, i] - limits[0, i]))
             up = min(up, math.sqrt(braking * max(limits[1, i] - kept - position[i] - max(ahead, 0.0), 0.0)))
             down = min(down, math.sqrt(braking * max(position[i] - kept - limits[0, i] + min(ahead, 0.0), 0.0)))
@@ -68,7 +68,7 @@ def acceleration_box(
 
 @kernel
 def _interval(a: Array, d: Array, low: Array, high: Array, least: float, most: float) -> tuple[float, float]:
-    """Largest interval of x within which ``low <= a + x d <= high``; empty where its first end is the larger."""
+    """Return the largest interval of x with ``low <= a + x d <= high``; it is empty if its first end is larger."""
     for i in range(a.shape[0]):
         size = max(abs(a[i]), 1.0)
         below, above = low[i] - a[i], high[i] - a[i]
@@ -84,7 +84,7 @@ def _interval(a: Array, d: Array, low: Array, high: Array, least: float, most: f
 
 @kernel
 def _rows(inertia: Array, a: Array) -> Array:
-    """Accelerations and the efforts that come from them (2 n,)."""
+    """Return the accelerations and the efforts that they cause, stacked (2 n,)."""
     n = a.shape[0]
     rows = np.empty(2 * n)
     rows[:n] = a
@@ -109,26 +109,26 @@ def bound_motion(
     least: float,
     most: float,
 ) -> tuple[float, float, float]:
-    """Bring an acceleration within the limits; see module.
+    """Bring an acceleration within the limits; see the module docstring.
 
     Args:
-        acceleration: (n,) a of the law; gets what is within the limits.
+        acceleration: (n,) input: acceleration a of the law; output: bounded acceleration.
         along: (n,) d.
         feedback: (n,) f.
-        bias_motion: (n,) ``-A^+ S dH_bm qd``, with which braking leaves the base quiet.
+        bias_motion: (n,) ``-A^+ S dH_bm qd``, added to braking so that it causes no base reaction.
         inertia: (n, n) E.
         bias: (n,) e.
-        position: (n,).
-        velocity: (n,).
-        limits: (4, n) as of :func:`acceleration_box`, and so the next.
-        lacking: (n,).
+        position: (n,) joint positions.
+        velocity: (n,) joint velocities.
+        limits: (4, n), see :func:`acceleration_box`.
+        lacking: (n,), see :func:`acceleration_box`.
         time: t [s].
-        wanted: r' that the clock wants [1/s].
-        least: smallest r'.
-        most: largest r'.
+        wanted: r' that the clock requests [1/s].
+        least: smallest r' [1/s].
+        most: largest r' [1/s].
 
     Returns:
-        r', g and s.
+        r', g and s that were applied.
     """
     n = acceleration.shape[0]
     low, high = np.empty(2 * n), np.empty(2 * n)
@@ -158,7 +158,7 @@ def bound_motion(
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     mixed = last if first <= last else 0.0
     acceleration[:] = brake + mixed * (quiet - brake)
-    if first > last:  # braking alone is too much: no further than each motor can
+    if first > last:  # braking alone exceeds the limits: limit each joint and each motor separately
         acceleration[:] = np.minimum(np.maximum(acceleration, low[:n]), high[:n])
         effort, cut = times(inertia, acceleration), False
         for i in range(n):

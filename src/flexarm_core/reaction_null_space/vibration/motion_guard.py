@@ -1,16 +1,18 @@
-"""MotionGuard: keeps what the vibration controller asks within the joints' limits, and gives up where that is no use.
+"""MotionGuard: keeps the requests of the vibration controller within the joint limits, and gives up when this fails.
 
-The path's clock slows or waits (``path_clock``, ``motion_bounds``). The guard gives up, for good, with a reason,
+The path clock slows down or waits (``path_clock``, ``motion_bounds``). The guard gives up permanently, with a reason,
 
-* where the clock is later than ``longest_wait``, or the tool is farther from its path than ``largest_error``;
-* where braking was mixed into the law for longer than ``LONGEST_MIXED``.
+* if the lag of the clock exceeds ``longest_wait``, or the tool error exceeds ``largest_error``;
+* if braking was mixed into the law for longer than ``LONGEST_MIXED``.
 
-The base is still damped then, unless that needs braking again for so long, or keeps the arm ``QUICK`` for longer than
-braking takes: with a wrong coupling, of an arm that carries much, damping feeds what it should take away.
+The base is still damped after that. Damping also ends if it again requires braking for so long, or if it keeps the arm
+faster than ``QUICK`` for longer than braking takes: if the coupling model is wrong, for example because the arm carries
+a heavy unknown load, damping adds energy to the base instead of removing it.
 
-Load (``load_observer``). Under gravity the joints are told what they lack on top of the law, along what no feedback of
-the task holds: without it they would drop there. The tool sags as far as its feedback lets it; with a
-``load_bandwidth`` the joints are told all that they lack, the base's acceleration is known, and it does not sag.
+Load (``load_observer``). Under gravity the law adds the estimated acceleration deficit of the joints in the directions
+that no task feedback controls; otherwise the joints would fall there. The tool sags as far as its feedback allows. With
+a ``load_bandwidth`` the whole deficit is added and the estimated base acceleration includes the load, so the tool does
+not sag.
 """
 
 from __future__ import annotations
@@ -22,35 +24,35 @@ from flexarm_core.reaction_null_space.vibration.load_observer import LoadObserve
 from flexarm_core.reaction_null_space.vibration.path_clock import PathClock
 from flexarm_core.types import Array
 
-LONGEST_MIXED = 0.2  # [s] for which law and braking may be mixed
-NEAR_TIME = 0.03  # [s] within which a limit of the velocity is approached
-PERIODS = 4.0  # periods, at least, of that
-LOST = 0.3  # share of the path's velocity that the tool cannot have, at which the path waits
-WATCHED = 40.0  # [rad/s] bandwidth at which an unknown load is found, where the loop is fast enough
-LOAD_SHARE = 0.5  # of the motors' efforts that an unknown load may take
-SLOWED, QUICK = 0.4, 0.3  # [s] in which an arm that gave up must have become slower than this share of its limits
-FAR = 0.1  # of the distance from its path at which the law gives up, from which on people are told
-TURN = 3.0  # [rad/m] of orientation that counts as much as a way
-LATEST = 0.1  # [s] between two samples beyond which the guard begins anew
+LONGEST_MIXED = 0.2  # [s] longest time for which law and braking may be mixed
+NEAR_TIME = 0.03  # [s] least time in which a velocity limit is approached
+PERIODS = 4.0  # least value of that time, in sampling periods
+LOST = 0.3  # share of the path velocity that the tool cannot attain, from which on the path waits
+WATCHED = 40.0  # [rad/s] default bandwidth of load estimation, if the loop is fast enough
+LOAD_SHARE = 0.5  # largest share of the motor efforts that an unknown load may take
+SLOWED, QUICK = 0.4, 0.3  # [s] after giving up, from when on damping ends if a joint exceeds this share of its limit
+FAR = 0.1  # share of the largest tool error from which on the error is reported
+TURN = 3.0  # [rad/m] orientation error that counts as much as 1 m of position error
+LATEST = 0.1  # [s] longest time between two samples; after a longer gap the load estimates start again
 
 
 class MotionGuard:
-    """What is kept from sample to sample about limits.
+    """State of the limit supervision that is kept between samples.
 
     Attributes:
-        clock: of the path.
+        clock: path clock.
         limits: (4, n) lower and upper position, velocity, effort.
-        watched: bandwidth at which a load on the joints is found where nobody says another [rad/s].
-        joints: load on them.
-        base: load on it.
+        watched: bandwidth of the joint load estimate if none is configured [rad/s].
+        joints: load observer of the joints.
+        base: load observer of the base.
         reason: why the law gave up; empty: it did not.
-        damps: whether the base is still damped then.
-        timing: (7,) of the law's sample: rate r' that the clock wants, least, most, time in which limits are
-            approached; then r', the share of base feedback and that of the law against braking.
+        damps: whether the base is still damped after the law gave up.
+        timing: (7,) input of the law: wanted, smallest and largest rate change r' of the clock, time in which limits
+            are approached; output of the law: applied r', share of base feedback, share of the law against braking.
     """
 
     def __init__(self, limits: Array, longest_wait: float, directions: int) -> None:
-        """Begin; ``limits`` (4, n), ``longest_wait`` [s], ``directions`` m of the base."""
+        """Start; ``limits`` (4, n), ``longest_wait`` [s], ``directions``: number m of base directions."""
         self.limits = numbers("limits", limits, 4, ANY)
         self.joints, self.base = LoadObserver(self.limits.shape[1]), LoadObserver(directions)
         self.clock, self.watched = PathClock(longest_wait), WATCHED
@@ -58,7 +60,7 @@ class MotionGuard:
         self.reset()
 
     def reset(self) -> None:
-        """Forget earlier samples, and why the law gave up."""
+        """Forget earlier samples and the reason for giving up."""
         self.clock.reset()
         self.reason, self._far, self.damps = "", "", True
         self._resting = 0.0  # [s] since the law gave up
@@ -70,7 +72,7 @@ class MotionGuard:
 
     @property
     def remark(self) -> str:
-        """What people should know: why the law gave up, or that the path is slower than it was asked for."""
+        """Message for users: why the law gave up, or that the path is slower than requested."""
         if self.reason:
             return self.reason
         if self.clock.lag > 0.0:
@@ -83,7 +85,7 @@ class MotionGuard:
         return ""
 
     def begin(self, stamp: int, velocity: Array) -> None:
-        """Take the stamp of a sample [ns], and how fast the joints are (n,)."""
+        """Start a sample with its stamp [ns] and the joint velocities (n,)."""
         dt = 0.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
         if not 0.0 <= dt <= LATEST:
             self.joints.forget()
@@ -100,33 +102,33 @@ class MotionGuard:
         self.timing[3] = max(NEAR_TIME, PERIODS * step)
 
     def keep_near(self, distance: float, largest: float) -> None:
-        """Give up where the tool is farther from its path than ``largest`` [m], and say where it is ``FAR`` from it."""
+        """Give up if the tool error exceeds ``largest`` [m]; report the error if it exceeds ``FAR * largest``."""
         self._far = f"the tool is {distance:.2g} m from its path" if distance > FAR * largest else ""
         if distance > largest:
             self.give_up(f"the tool is {distance:.3g} m from its path, at most {largest:g} m")
 
     def find_load(self, position: Array, velocity: Array, bandwidth: float, inertia: Array) -> Array:
-        """Accelerations (n,) that the joints lack.
+        """Return the estimated acceleration deficits (n,) of the joints.
 
         Args:
-            position: (n,) measured.
-            velocity: (n,) measured.
-            bandwidth: w [rad/s].
-            inertia: (n,) of each joint.
+            position: (n,) measured joint positions.
+            velocity: (n,) measured joint velocities.
+            bandwidth: bandwidth w of the estimate [rad/s].
+            inertia: (n,) inertia of each joint.
         """
         return self.joints.find(position, velocity, bandwidth, LOAD_SHARE * self.limits[3] / inertia)
 
     def integrate(self, error: Array, gain: float, inertia: Array) -> Array:
-        """Accelerations (n,) that hold a load: the integral of ``gain`` [1/s^3] times the servos' error (n,)."""
+        """Return accelerations (n,) that hold a load: the integral of ``gain`` [1/s^3] times the servo error (n,)."""
         return self.joints.integrate(gain * self._dt * error, LOAD_SHARE * self.limits[3] / inertia)
 
     def end(self, going: Array, base: Array, lost: float) -> None:
-        """Take what joints and base are believed to do in this sample.
+        """Finish a sample with the accelerations that joints and base are expected to have.
 
         Args:
-            going: (n,) accelerations that the joints were told, as they were bounded, less those that they lack.
-            base: (m,) accelerations of the base.
-            lost: share of the path's velocity that the tool cannot have.
+            going: (n,) bounded joint accelerations, minus the deficits that remain uncompensated.
+            base: (m,) base accelerations.
+            lost: share of the path velocity that the tool cannot attain.
         """
         dt = max(self._dt, 1e-4)
         change, _, mixed = self.timing[4:]
@@ -141,7 +143,7 @@ class MotionGuard:
             self.give_up(f"the path had to wait for longer than {self.clock.longest:g} s: limits or a singularity")
 
     def give_up(self, reason: str) -> None:
-        """From now on the arm is brought to rest and held; a second time, without damping the base."""
+        """Bring the arm to rest and hold it from now on; if called again, base damping may end too."""
         if self.reason:
             self.damps = self.damps and self._mixed <= LONGEST_MIXED
         else:
@@ -150,6 +152,6 @@ class MotionGuard:
 
 
 def joint_limits(lower: Array, upper: Array, velocity: Array, effort: Array) -> Array:
-    """Limits (4, n) of joints; a velocity or effort of 0 counts as none given."""
+    """Return joint limits (4, n); a velocity or effort limit of 0 counts as not given (infinite)."""
     none = np.inf
     return np.vstack((lower, upper, np.where(velocity > 0.0, velocity, none), np.where(effort > 0.0, effort, none)))

@@ -1,7 +1,8 @@
-"""MotionLimits: how far a spline of joint positions goes beyond limits, as a penalty for a quadratic model.
+"""MotionLimits: penalty on joint limit violations of a joint-position spline, for a quadratic model.
 
-Positions, velocities and accelerations are linear in the spline's coefficients, so what a step would pass is known
-before it is taken: the penalty of a step counts the limits that are passed now, and those that the step itself would.
+Positions, velocities and accelerations are linear in the spline coefficients, so the limits that a step would violate
+are known before the step is taken. The penalty of a step counts the limits violated now and those that the step itself
+would violate.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class MotionBounds:
-    """What the joints' motion must keep.
+    """Bounds of the joint motion.
 
     Attributes:
-        lower, upper: (n,) positions.
-        velocity, acceleration: (n,) magnitudes.
+        lower, upper: (n,) position limits.
+        velocity, acceleration: (n,) limits on the magnitudes.
     """
 
     lower: Array
@@ -30,16 +31,16 @@ class MotionBounds:
 
 
 class MotionLimits:
-    """Limits of one spline's coefficients (c, n) at some times."""
+    """Limits on the coefficients (c, n) of one spline at given times."""
 
     def __init__(self, bounds: MotionBounds, position: Array, velocity: Array, acceleration: Array) -> None:
         """Set up.
 
         Args:
-            bounds: of the joints.
-            position: (t, c) coefficients -> positions.
-            velocity: (t, c) coefficients -> velocities.
-            acceleration: (t, c) coefficients -> accelerations.
+            bounds: bounds of the joint motion.
+            position: (t, c) matrix that maps coefficients to positions.
+            velocity: (t, c) matrix that maps coefficients to velocities.
+            acceleration: (t, c) matrix that maps coefficients to accelerations.
         """
         self._basis = np.concatenate((position, velocity, acceleration))
         each = [len(position)] * 3
@@ -48,25 +49,25 @@ class MotionLimits:
         self._size = np.repeat([np.ones_like(bounds.lower), bounds.velocity, bounds.acceleration], each, axis=0)
 
     def passed(self, coefficients: Array) -> NDArray[np.bool_]:
-        """(2, 3 t, n) which lower and upper limits are passed."""
+        """Return (2, 3 t, n) which lower and which upper limits are violated."""
         values = self._basis @ coefficients
         return np.array((values < self._low, values > self._high))
 
     def penalty(self, coefficients: Array, unit: float) -> float:
-        """Sum of the squares of what goes beyond: positions [rad | m], others as share of their limits, by a unit."""
+        """Return the sum of squared violations / unit: positions [rad | m], others relative to their limits."""
         values = self._basis @ coefficients
         beyond = np.maximum(values - self._high, 0.0) + np.maximum(self._low - values, 0.0)
         return float(((beyond / (unit * self._size)) ** 2).sum())
 
     def add(self, coefficients: Array, counted: NDArray[np.bool_], unit: float, square: Array, gradient: Array) -> None:
-        """Add what limits (2, 3 t, n) contribute to the quadratic model about coefficients (c, n).
+        """Add the contribution of the limits (2, 3 t, n) to the quadratic model about coefficients (c, n).
 
         Args:
-            coefficients: where the model is made.
-            counted: limits that count, as :meth:`passed` says.
+            coefficients: (c, n) expansion point of the model.
+            counted: limits that count, as returned by :meth:`passed`.
             unit: as in :meth:`penalty`.
-            square: (c, n, c, n) half the second derivative, added to.
-            gradient: (c, n) half the gradient, added to.
+            square: (c, n, c, n) half the second derivative; the contribution is added.
+            gradient: (c, n) half the gradient; the contribution is added.
         """
         values = self._basis @ coefficients
         for side, limit in ((counted[0], self._low), (counted[1], self._high)):

@@ -1,10 +1,10 @@
-"""PathClock: the time of a stream of references, which may run slower than that of the samples, wait, and catch up.
+"""PathClock: the time base of a reference stream, which can run slower than the sample clock, wait, and catch up.
 
-The references that came are kept. With the clock late by ``l`` and running at a rate ``r`` the law follows
+The clock keeps the received references. With a lag ``l`` and a clock rate ``r`` the law follows
 
     x(t - l),      v = r xd(t - l),      a = r^2 xdd(t - l) + r' xd(t - l)
 
-so that the tool stays on its path whatever its speed. A clock that is not late gives the references as they came.
+so the tool stays on its path at any path speed. A clock without lag returns the references unchanged.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ from scipy.spatial.transform import Rotation
 
 from flexarm_core.types import Array, CartesianReference, JointReference
 
-SLOWING, HASTE = 8.0, 2.0  # [1/s] at which the rate of the clock may fall, and rise
-CATCHING_UP = 0.25  # by which a late clock is faster than time, at most
-CATCHING_TIME = 0.5  # [s] in which a small lag is made up for
-ON_TIME = 1e-6  # [s] of lag that is none
+SLOWING, HASTE = 8.0, 2.0  # [1/s] largest rate of change of the clock rate: when slowing down, when speeding up
+CATCHING_UP = 0.25  # largest excess of the clock rate over 1 while the clock catches up
+CATCHING_TIME = 0.5  # [s] time in which a small lag is removed
+ON_TIME = 1e-6  # [s] lag below which the clock counts as on time
 References = tuple[CartesianReference | None, JointReference | None]
 
 
 class PathClock:
-    """References of a path at its own time.
+    """References of a path at the time of the path clock.
 
     Attributes:
-        lag: by which it is late [s].
-        rate: at which it runs; 1: as time does.
-        longest: for how long references are kept [s].
+        lag: delay of the clock [s].
+        rate: clock rate; 1: real time.
+        longest: time for which references are kept [s].
     """
 
     def __init__(self, longest_lag: float) -> None:
-        """Start on time; ``longest_lag``: for how long references are kept [s]."""
+        """Start without lag; ``longest_lag``: time for which references are kept [s]."""
         self.longest = longest_lag
         self.reset()
 
     def reset(self) -> None:
-        """Forget the references; be on time."""
+        """Forget the references and set the lag to 0 and the rate to 1."""
         self.lag, self.rate = 0.0, 1.0
         self._kept: deque[tuple[int, References]] = deque()
         self._stamp: int | None = None
 
     @property
     def exhausted(self) -> bool:
-        """Whether it is later than references are kept."""
+        """Whether the lag exceeds the time for which references are kept."""
         return self.lag > self.longest
 
     def take(self, stamp: int, tool: CartesianReference | None, joints: JointReference | None) -> References:
-        """References at the clock's time for a sample [ns], the references of which are given.
+        """Store the references of a sample [ns] and return the references at the time of the clock.
 
-        Their velocities and accelerations are those of a path whose clock runs at rate 1.
+        The returned velocities and accelerations are those of a path whose clock runs at rate 1.
         """
         if self._stamp is not None:
             dt = max(stamp - self._stamp, 0) * 1e-9
@@ -74,11 +74,11 @@ class PathClock:
         )
 
     def bounds(self, dt: float, allowed: float) -> tuple[float, float, float]:
-        """Change of the rate that is wanted, the least and the largest [1/s].
+        """Return the wanted, the smallest and the largest rate of change of the clock rate [1/s].
 
         Args:
-            dt: to the next sample [s].
-            allowed: largest rate, 0: the path must wait.
+            dt: time to the next sample [s].
+            allowed: largest clock rate; 0: the path must wait.
         """
         ahead = min(CATCHING_UP, self.lag / CATCHING_TIME)
         goal = min(1.0 + ahead, allowed)
@@ -88,7 +88,7 @@ class PathClock:
         return min(max((goal - self.rate) / max(dt, 0.02), least), most), least, most
 
     def advance(self, change: float, dt: float) -> None:
-        """Take the change of the rate that the law had [1/s], for a time [s]."""
+        """Apply the rate change that the law used [1/s] for a time ``dt`` [s]."""
         if change != 0.0:
             self.rate = max(self.rate + change * dt, 0.0)
 
@@ -96,7 +96,7 @@ class PathClock:
 def _between(
     before: tuple[Array, Array, Array], after: tuple[Array, Array, Array], since: float, gap: float
 ) -> tuple[Array, Array, Array]:
-    """Position, velocity, acceleration (k,) between two samples, from the nearer ones by their derivatives."""
+    """Interpolate position, velocity, acceleration (k,) between two samples, extrapolating each by its derivatives."""
     share = min(since / gap, 1.0) if gap > 0.0 else 0.0
     parts = []
     for (x, v, a), d in ((before, since if gap > 0.0 else 0.0), (after, since - gap if gap > 0.0 else 0.0)):
@@ -112,7 +112,7 @@ def _tool(
     if before is None or after is None:
         return after
     zero = np.zeros(3)
-    turned = Rotation.from_matrix(after.rotation @ before.rotation.T).as_rotvec()  # in the frame of the reference
+    turned = Rotation.from_matrix(after.rotation @ before.rotation.T).as_rotvec()  # in the reference frame
     x, v, a = _between(
         (np.concatenate((before.position, zero)), before.velocity, before.acceleration),
         (np.concatenate((after.position, turned)), after.velocity, after.acceleration),

@@ -1,4 +1,4 @@
-"""Sampling: what lies between a controller's equations and the arm: period, delays, drives."""
+"""Sampling: sampling period, delays and drives between the controller equations and the arm."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ DRIVES = ("effort", "velocity", "position")
 class Sampling:
     """Period and delays of a closed loop.
 
-    Delays count from the sensor to the motor, whatever causes them: filters, transport, or a command that is in force
+    Delays count from the sensor to the motor, whatever their cause: filters, transport, or a command that takes effect
     one period later. They are rounded up to whole periods.
 
     Attributes:
-        period: between two samples, commands being held over it [s].
-        delay: of the joints' positions and velocities [s].
-        base_delay: of the base's deflection and rate [s]; None: as the joints'.
-        rate_from_differences: whether the base's rate is the difference of two samples of its deflection.
-        drive: what the motors take: ``effort``, ``velocity`` or ``position``.
-        drive_bandwidth: w of velocity drives, which follow as ``w / (s + w)``, and of position drives,
-            ``w^2 / (s + w)^2`` [rad/s].
+        period: sampling period; commands are held constant for one period [s].
+        delay: delay of the joint positions and velocities [s].
+        base_delay: delay of the base deflection and its rate [s]; None: equal to ``delay``.
+        rate_from_differences: whether the base rate is computed as the difference of two deflection samples.
+        drive: type of command that the motors accept: ``effort``, ``velocity`` or ``position``.
+        drive_bandwidth: bandwidth w of velocity drives with the response ``w / (s + w)``, and of position drives with
+            the response ``w^2 / (s + w)^2`` [rad/s].
     """
 
     period: float
@@ -38,7 +38,7 @@ class Sampling:
     drive_bandwidth: float = 200.0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         if not 0.0 < self.period <= LONGEST_GAP:
             raise ConfigError(f"period must lie in (0, {LONGEST_GAP}] s, got {self.period}")
         for name, value in (("delay", self.delay), ("base_delay", self.base_delay)):
@@ -51,19 +51,19 @@ class Sampling:
 
     @property
     def joint_samples(self) -> int:
-        """Delay of the joints in periods."""
+        """Return the joint delay in whole periods."""
         return self._samples(self.delay)
 
     @property
     def base_samples(self) -> int:
-        """Delay of the base in periods."""
+        """Return the base delay in whole periods."""
         return self._samples(self.delay if self.base_delay is None else self.base_delay)
 
     def _samples(self, delay: float) -> int:
         return math.ceil(delay / self.period - 1e-6)
 
     def __str__(self) -> str:
-        """For people: ``a delay of 4 ms at 250 Hz``."""
+        """Return a text for users: ``a delay of 4 ms at 250 Hz``."""
         text = f"a delay of {1e3 * self.delay:.3g} ms"
         if self.base_delay is not None and self.base_delay != self.delay:
             text += f" (base {1e3 * self.base_delay:.3g} ms)"

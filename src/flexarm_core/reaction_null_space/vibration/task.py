@@ -1,4 +1,4 @@
-"""What the vibration controller's tasks and servos ask for, compiled; ``vibration_controller`` says what they are."""
+"""Accelerations that the tasks and servos of the vibration controller request, compiled; see ``controller``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Goal = CartesianReference | JointReference | None
 
 
 def goal_of(task: str, reference: CartesianReference | None, joints: JointReference | None, n: int) -> Goal:
-    """The reference that a task of an arm with n joints follows.
+    """Return the reference that a task follows for an arm with n joints.
 
     Raises:
-        InputError: it is missing, or one of the two has wrong shapes or numbers that are not finite.
+        InputError: the reference is missing, or a reference has a wrong shape or non-finite numbers.
     """
     if task == "tool_path":
         if reference is None:
@@ -36,7 +36,7 @@ def goal_of(task: str, reference: CartesianReference | None, joints: JointRefere
 
 @kernel
 def carry_on(position: Array, velocity: Array, acceleration: Array, dt: float, to: Array, to_velocity: Array) -> None:
-    """Where joints (n,) get to under an acceleration in a time ``dt`` [s], and how fast they are then."""
+    """Integrate joint positions and velocities (n,) over ``dt`` [s] at constant acceleration, into ``to`` arrays."""
     for i in range(to.shape[0]):
         to[i] = position[i] + (velocity[i] + 0.5 * acceleration[i] * dt) * dt
         to_velocity[i] = velocity[i] + acceleration[i] * dt
@@ -53,7 +53,7 @@ def pull(
     velocity: Array,
     out: Array,
 ) -> None:
-    """Accelerations ``qdd_r + d (qd_r - qd) + k (q_r - q)`` (n,) that pull joints towards a reference."""
+    """Compute accelerations ``qdd_r + d (qd_r - qd) + k (q_r - q)`` (n,) that drive joints to a reference."""
     for i in range(out.shape[0]):
         out[i] = damping * (goal_velocity[i] - velocity[i]) + stiffness * (goal[i] - position[i]) + goal_acceleration[i]
 
@@ -74,11 +74,11 @@ def tool_task(
     J_m: Array,
     J_b: Array,
 ) -> int:
-    """``xdd_d + G_d ed + G_p e - dJ v`` (6,) of a tool with pose, twist and bias; gains at the end of ``gains``.
+    """Compute ``xdd_d + G_d ed + G_p e - dJ v`` (6,) for a tool pose, twist and bias; G_p, G_d: ``gains[5]``, ``[6]``.
 
     Returns:
-        How many axes are tracked. What belongs to them comes first in ``wish`` (6,), and their rows in the Jacobians
-        ``J_m`` (6, n) and ``J_b`` (6, m).
+        Number a of tracked axes. On return, the first a entries of ``wish`` (6,) and the first a rows of the Jacobians
+        ``J_m`` (6, n) and ``J_b`` (6, m) belong to the tracked axes.
     """
     error, count = np.empty(6), 0
     pose_error(wanted_position, wanted_rotation, position, rotation, error)
