@@ -1,1 +1,1 @@
-"""Motions between two postures that leave the base quiet."""
+"""Planning of motions between two postures that do not excite the base."""

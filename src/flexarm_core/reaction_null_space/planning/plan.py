@@ -1,4 +1,4 @@
-"""ReactionPlan: a motion of the joints from rest to rest, and what it does to the base."""
+"""ReactionPlan: a joint motion from rest to rest and its predicted effect on the base."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMo
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array, JointReference
 
-INTERVAL = 0.01  # [s] at most, between two samples of a plan
-AFTER = 1.0  # [s] for which the base is watched when the joints are at rest again
+INTERVAL = 0.01  # [s] largest time between two samples of a plan
+AFTER = 1.0  # [s] time after the end of the motion for which the base response is predicted
 
 
 @dataclass(frozen=True, slots=True)
 class ReactionPlan:
-    """A motion of the joints, sampled at even times; between the samples quintics with continuous acceleration.
+    """A joint motion, sampled at equally spaced times; quintics with continuous acceleration between the samples.
 
-    Reactions are those of the selected motions of the base, weighed so that one that were constant would store the
-    energy ``1/2 |r|^2``; see :class:`~flexarm_core.reaction_null_space.reactionless.motions.ReactionlessMotions`.
+    Reactions are those on the selected base motions, weighted such that a constant reaction r would store the energy
+    ``1/2 |r|^2``; see :class:`~flexarm_core.reaction_null_space.reactionless.motions.ReactionlessMotions`.
 
     Attributes:
-        kind: ``line``: the tool moves straight, ``free``: it leaves the line between start and goal.
-        joint_names: (n,).
-        times: (t,) from 0 on [s].
-        positions, velocities, accelerations: (t, n) [rad | m] and their derivatives by time.
-        tool_positions: (t, 3) in the base link's frame [m].
-        reactions: (t, k) [sqrt(J)].
+        kind: ``line``: the tool moves straight, ``free``: the tool may leave the line between start and goal.
+        joint_names: (n,) joint names.
+        times: (t,) starting at 0 [s].
+        positions, velocities, accelerations: (t, n) joint positions [rad | m] and their time derivatives.
+        tool_positions: (t, 3) in the base link frame [m].
+        reactions: (t, k) weighted reactions [sqrt(J)].
         tool_sigma: (t,) smallest singular value of ``Jbar`` [m].
         coupling_conditioning: (t,) smallest over largest singular value of the coupling.
-        peak_energy: largest elastic energy of the base during the motion and for 1 s after it, as predicted [J]; with
-            weight, of what the base deflects from where it hung at the start.
-        straight_energy: the same if the tool were led straight from the same posture by resolved acceleration [J].
+        peak_energy: predicted largest elastic energy of the base during the motion and for 1 s after it [J]; under
+            gravity, of the deflection relative to the equilibrium at the start.
+        straight_energy: ``peak_energy`` of a straight tool motion by resolved acceleration from the same posture [J].
     """
 
     kind: str
@@ -54,7 +54,7 @@ class ReactionPlan:
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration of the motion [s]."""
         return float(self.times[-1])
 
     @property
@@ -64,38 +64,38 @@ class ReactionPlan:
 
     @property
     def rms_reaction(self) -> float:
-        """Root of the mean square of the reaction over the motion [sqrt(J)]."""
+        """Root mean square of the reaction over the motion [sqrt(J)]."""
         return float(np.sqrt((self.reactions**2).sum(axis=1).mean()))
 
     @property
     def deflection_ratio(self) -> float:
-        """Root of the peak elastic energy relative to that of resolved acceleration, as predicted."""
+        """Square root of the predicted peak elastic energy, relative to resolved acceleration."""
         return float(np.sqrt(self.peak_energy / self.straight_energy)) if self.straight_energy > 0.0 else np.inf
 
     def trajectory(self) -> JointTrajectory:
-        """The motion as a function of time."""
+        """Return the motion as a function of time."""
         return JointTrajectory(
             self.positions[0], self.times.tolist(), self.positions, self.velocities, self.accelerations
         )
 
     def sample(self, stamp: int, time: float) -> JointReference:
-        """Joint reference at a time [s] since the start, with a stamp [ns]; at rest before and after.
+        """Return the joint reference at a time [s] since the start, with a stamp [ns]; at rest before and after.
 
-        Where many are needed, take :meth:`trajectory` once.
+        If many samples are needed, call :meth:`trajectory` once and sample the result.
         """
         return self.trajectory().sample(stamp, time)
 
 
 @dataclass(frozen=True, slots=True)
 class MotionLoads:
-    """What a motion along a joint path asks of joints and base, at even times.
+    """Loads on joints and base during a motion along a joint path, at equally spaced times.
 
     Attributes:
         times: (t,) [s].
-        positions, velocities, accelerations: (t, n).
-        blocks: of the equation of motion, one a time.
-        loads: (t, m) reactions on the base ``-(H_bm qdd + dH_bm qd)``, and by how much weight loads it otherwise than
-            at the start [N | N*m].
+        positions, velocities, accelerations: (t, n) joint motion.
+        blocks: terms of the equation of motion, one entry per time.
+        loads: (t, m) reactions on the base ``-(H_bm qdd + dH_bm qd)``, plus the change of the gravity load since the
+            start [N | N*m].
         peak_energy: largest elastic energy of the base during the motion and for 1 s after it [J].
     """
 
@@ -109,12 +109,12 @@ class MotionLoads:
 
 
 def loads_along(model: ArmModel, path: BSpline, duration: float) -> MotionLoads:
-    """Move along a joint path by the fifth-order law, and predict how the base swings.
+    """Move along a joint path with a fifth-order time law and predict the vibration of the base.
 
     Args:
         model: the arm.
-        path: joint positions by a coordinate from 0 to 1.
-        duration: of the motion [s].
+        path: joint positions as a function of a path coordinate from 0 to 1.
+        duration: duration of the motion [s].
     """
     none, (first, second) = np.zeros(model.m), (path.derivative(order) for order in (1, 2))
     times = np.linspace(0.0, duration, int(np.ceil(duration / INTERVAL)) + 1)
@@ -140,14 +140,14 @@ def loads_along(model: ArmModel, path: BSpline, duration: float) -> MotionLoads:
 def plan_along(
     motions: ReactionlessMotions, kind: str, path: BSpline, duration: float, straight_energy: float
 ) -> ReactionPlan:
-    """Move along a joint path by the fifth-order law, and judge what that does.
+    """Move along a joint path with a fifth-order time law and evaluate the motion.
 
     Args:
-        motions: of the arm.
-        kind: of the plan.
-        path: joint positions by a coordinate from 0 to 1.
-        duration: of the motion [s].
-        straight_energy: for comparison [J].
+        motions: reactionless motions of the arm.
+        kind: kind of the plan.
+        path: joint positions as a function of a path coordinate from 0 to 1.
+        duration: duration of the motion [s].
+        straight_energy: peak energy of resolved acceleration, for comparison [J].
     """
     model, none = motions.model, np.zeros(motions.model.m)
     moved = loads_along(model, path, duration)

@@ -1,4 +1,4 @@
-"""Plans on disk: ``.npz`` with the arrays of a :class:`ReactionPlan`, the robot and its joints."""
+"""Plans on disk: ``.npz`` with the arrays of a :class:`ReactionPlan`, the robot name and the joint names."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from flexarm_core.robot.arm_model import ArmModel
 NAMES = tuple(field.name for field in fields(ReactionPlan))
 NUMBERS = tuple(name for name in NAMES if name not in ("kind", "joint_names", "peak_energy", "straight_energy"))
 JOINT_ROWS = ("positions", "velocities", "accelerations")
-ROUNDING = 1e-6  # share by which a planned velocity may exceed a limit that the planner kept
+ROUNDING = 1e-6  # relative tolerance on velocity limits, because a planned velocity may reach its limit
 
 
 def save_plan(plan: ReactionPlan, file: str | Path, robot: str) -> None:
-    """Write a plan of a robot of this name."""
+    """Write a plan for the robot with this name."""
     arrays: dict[str, Any] = {name: np.array(getattr(plan, name)) for name in NAMES}
     with open(file, "wb") as stream:
         np.savez(stream, robot=np.array(robot), **arrays)
 
 
 def load_plan(file: str | Path, model: ArmModel) -> ReactionPlan:
-    """Read a plan of this arm.
+    """Read a plan for this arm.
 
     Raises:
-        ConfigError: no such file, not a plan, of another robot or other joints, beyond this arm's position or
-            velocity limits.
+        ConfigError: the file does not exist, is not a plan, is for another robot or other joints, or exceeds the
+            position or velocity limits of this arm.
     """
     archive = ArrayFile(file, "plan")
     missing = archive.lacking(("robot", *NAMES))

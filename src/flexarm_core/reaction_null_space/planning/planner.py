@@ -1,12 +1,12 @@
-"""ReactionPlanner: joint motions between two tool positions that leave the base at rest, all its directions together.
+"""ReactionPlanner: joint motions between two tool positions that leave the base at rest in all its directions.
 
-The tool is free between start and goal
-(:class:`~flexarm_core.reaction_null_space.reactionless.free_search.FreeSearch`), or is led along the straight line
-between them by the reactionless law (``qd = Jbar^+ v``), from the start posture that serves it best: the
-selected motions of the base are then at rest, and the momentum goes to the others.
+The tool is either free between start and goal
+(:class:`~flexarm_core.reaction_null_space.reactionless.free_search.FreeSearch`), or moves along the straight line
+between them by the reactionless law (``qd = Jbar^+ v``), from the most suitable start posture. On the straight line,
+the selected base motions stay at rest, and the other motions take up the momentum.
 
-The arm moves from rest to rest in a given time. Where the arm has weight, the base begins in equilibrium under it, and
-what counts is by how much its load changes on the way; the straight line leaves it out of account until it is judged.
+The arm moves from rest to rest in a given time. Under gravity the base starts in equilibrium, and only the change of
+the gravity load during the motion counts; the straight-line search ignores this change until a line is evaluated.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from flexarm_core.reaction_null_space.reactionless.tool_postures import ToolPost
 from flexarm_core.reaction_null_space.vibration.motion_limits import MotionBounds
 from flexarm_core.types import Array
 
-MARGIN = 0.02  # share of limits that the search keeps off velocity and acceleration, and misses conditioning by
-SLACK = 1e-6  # by which a finished path keeps off the position limits themselves [rad | m]
-WILDEST = 100.0  # [rad | m] of dq/ds: beyond it a path is not worth a look
-JUDGED = 3  # best paths within all limits, or best straight lines, of which the base's response is predicted
-BESIDE = 0.6  # [rad | m] about a given start posture in which postures of the goal are looked for
+MARGIN = 0.02  # share by which the search stays below velocity and acceleration limits and may miss the conditioning
+SLACK = 1e-6  # least distance of a finished path from the position limits [rad | m]
+WILDEST = 100.0  # [rad | m] of dq/ds: a path beyond it is discarded
+JUDGED = 3  # number of best paths within all limits, or best straight lines, for which the base response is predicted
+BESIDE = 0.6  # [rad | m] standard deviation about a given start posture in which goal postures are searched
 
 
 class NoQuietMotionError(InputError):
-    """No motion that was found leaves the base quiet enough; what was asked for is valid."""
+    """No motion was found that keeps the base excitation low enough; the request itself is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +52,22 @@ class ReactionPlannerConfig:
 
     Attributes:
         samples: random postures tried at each tool position.
-        pairs: of postures, one at either end, that are looked at for a free path.
-        starts: minimisations that begin at the best pairs.
-        bends: minimisations in each further round, from the best paths bent at random.
-        rounds: of these at most; more make better plans, and take longer.
-        least_conditioning: smallest over largest singular value of the selected motions' coupling that a free path is
-            to have where it starts: the larger, the better the arm can damp the base there; 0: any. A start posture
-            that is given is kept.
-        variations: of the best postures for a straight line, in each of five rounds.
-        least_sigma: smallest singular value of ``Jbar`` that a straight line may meet [m].
-        inset: by which motions keep off the position limits [rad | m].
-        acceleration_limit: of every joint [rad/s^2 | m/s^2].
-        largest_ratio: root of the predicted peak elastic energy, relative to resolved acceleration along the line, up
-            to which a plan is worth having.
-        good_ratio: at which nothing better is looked for.
-        tool_tolerance: by which the tool may miss start and goal [m].
-        seed: of the random numbers.
+        pairs: pairs of a start and a goal posture that are evaluated for a free path.
+        starts: optimizations that start from the best pairs.
+        bends: optimizations in each further round, which start from random variations of the best paths.
+        rounds: largest number of further rounds; more rounds give better plans but take longer.
+        least_conditioning: least ratio of the smallest to the largest singular value of the selected coupling at the
+            start of a free path: the larger, the better the arm can damp the base there; 0: any. A given start posture
+            is kept in any case.
+        variations: variations of the best postures for a straight line, in each of five rounds.
+        least_sigma: least singular value of ``Jbar`` allowed on a straight line [m].
+        inset: distance of motions from the position limits [rad | m].
+        acceleration_limit: limit for every joint [rad/s^2 | m/s^2].
+        largest_ratio: largest accepted square root of the predicted peak elastic energy, relative to resolved
+            acceleration along the line.
+        good_ratio: ratio at which the search stops.
+        tool_tolerance: tolerance on the tool position at start and goal [m].
+        seed: seed of the random numbers.
     """
 
     samples: int = 300
@@ -86,7 +86,7 @@ class ReactionPlannerConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         counts = {"samples": 2, "pairs": 1, "starts": 1, "bends": 1, "rounds": 0, "variations": 0}
         for name, least in counts.items():
             if getattr(self, name) < least:
@@ -100,7 +100,7 @@ class ReactionPlannerConfig:
 
 
 class ReactionPlanner:
-    """Plans of one arm.
+    """Planner for one arm.
 
     Attributes:
         motions: reactionless motions of the arm.
@@ -124,15 +124,15 @@ class ReactionPlanner:
         """Plan a motion of least reaction.
 
         Args:
-            start: (3,) tool position in the base link's frame [m].
-            goal: (3,) tool position [m].
-            duration: of the motion [s].
-            posture: (n,) joint positions at the start; None lets the planner choose.
-            straight: whether the tool is led along the straight line, or free between start and goal.
+            start: (3,) tool position in the base link frame [m].
+            goal: (3,) tool position in the base link frame [m].
+            duration: duration of the motion [s].
+            posture: (n,) joint positions at the start; None: the planner chooses.
+            straight: whether the tool moves along the straight line; otherwise it is free between start and goal.
 
         Raises:
-            InputError: a position is out of reach or not finite, or the posture does not fit it.
-            NoQuietMotionError: no motion leaves the base quiet enough; the message says what is in the way.
+            InputError: a position is out of reach or not finite, or the posture does not fit the start position.
+            NoQuietMotionError: no motion keeps the base excitation low enough; the message gives the reason.
         """
         begin, end = self.motions.check_tool("start", start), self.motions.check_tool("goal", goal)
         if not (np.isfinite(duration) and duration > 0.0):
@@ -151,7 +151,7 @@ class ReactionPlanner:
         )
 
     def _free(self, ends: tuple[Array, Array], duration: float, fixed: Array | None) -> tuple[ReactionPlan | None, str]:
-        """The best plan with a free tool, and what is in the way of a better one."""
+        """Return the best plan with a free tool, and the reason why there is no better one."""
         config, generator = self.config, np.random.default_rng(self.config.seed)
         search = FreeSearch(
             config.pairs, config.starts, config.bends, config.rounds, config.good_ratio, config.least_conditioning
@@ -173,7 +173,7 @@ class ReactionPlanner:
         kept = list(islice((plan for plan in plans if plan is not None), JUDGED))
         if not kept:
             return None, self._beyond(good[0].path, duration)
-        # as the search does: what would be wild straight is no merit
+        # As in the search: a very poor straight line must not improve the score of a plan.
         typical = float(np.median([plan.straight_energy for plan in kept]))
         best = min(kept, key=lambda plan: plan.peak_energy / min(plan.straight_energy, typical))
         return best, self._too_much(best)
@@ -181,7 +181,7 @@ class ReactionPlanner:
     def _straight(
         self, ends: tuple[Array, Array], duration: float, fixed: Array | None
     ) -> tuple[ReactionPlan | None, str]:
-        """The best plan with the tool along the straight line, and what is in the way of a better one."""
+        """Return the best plan with a straight tool path, and the reason why there is no better one."""
         config, bounds = self.config, self._bounds
         if fixed is None:
             search = LineSearch(config.samples, config.variations, config.least_sigma, config.inset)
@@ -200,7 +200,7 @@ class ReactionPlanner:
         return best, said if best is None else f"{said}; {self._too_much(best)}"
 
     def _postures(self, place: Array, generator: np.random.Generator, beside: Array | None) -> Array:
-        """(p, n) postures of a tool position; half of them near a given one."""
+        """Return (p, n) postures for a tool position; if a posture is given, half of them are near this posture."""
         places, count = ToolPostures(self.motions, place, self.config.inset), self.config.samples
         found = places.random(generator, count if beside is None else count // 2)
         if beside is not None:
@@ -211,7 +211,7 @@ class ReactionPlanner:
         return np.array(found)
 
     def _exact(self, attempt: LineAttempt, duration: float) -> ReactionPlan | None:
-        """The straight line, exactly, near a coarse attempt."""
+        """Refine a coarse attempt into an exact straight line."""
         near, line = (
             make_interp_spline(np.linspace(0.0, 1.0, len(attempt.positions)), attempt.positions, k=5),
             attempt.path,
@@ -225,7 +225,7 @@ class ReactionPlanner:
         return self._judged("line", path, (line.begin, line.begin + line.line), duration)
 
     def _judged(self, kind: str, path: BSpline, ends: tuple[Array, Array], duration: float) -> ReactionPlan | None:
-        """The plan along a joint path, None where it misses the tool positions or passes a limit."""
+        """Return the plan along a joint path, None if it misses the tool positions or violates a limit."""
         for s, wanted in zip((0.0, 1.0), ends, strict=True):
             if np.linalg.norm(self.motions.tool(path(s))[0] - wanted) > self.config.tool_tolerance:
                 return None
@@ -264,7 +264,7 @@ class ReactionPlanner:
         )
 
     def _beyond(self, path: BSpline, duration: float) -> str:
-        """Which limit a joint path passes."""
+        """Return which limit a joint path violates."""
         model, names = self.motions.model, self.motions.model.joint_names
         moved = loads_along(model, path, duration)
         speed = np.abs(moved.velocities).max(axis=0) / model.velocity_limit
@@ -286,7 +286,7 @@ class ReactionPlanner:
         )
 
     def _attempts_in_words(self, attempts: list[LineAttempt], duration: float) -> str:
-        """What came of straight lines."""
+        """Summarize the results of the straight-line attempts for a message."""
         counts = Counter(each.reason for each in attempts)
         names = self.motions.model.joint_names
         joints = Counter(names[each.joint] for each in attempts if each.reason in ("limit", "fast"))

@@ -1,1 +1,1 @@
-"""Whether gains are stable at a rate, with the delay of a sample."""
+"""Stability of the controller gains at a given sampling rate and delay."""

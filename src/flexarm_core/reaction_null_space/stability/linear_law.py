@@ -1,12 +1,12 @@
-"""LinearLaw: one sample of the vibration controller about a posture at rest, as matrices.
+"""LinearLaw: one sample of the vibration controller, linearized about a posture at rest, as matrices.
 
-The laws' matrices multiply what is zero at rest, so only their values at the posture count, not their derivatives. What
-the law asks of the joints is, with the state ``s = [q; qd; x_b; xd_b]`` (changes from the posture at rest; joints are
-the reference's for ``joint_servo`` and the measured ones for ``computed_torque``),
+The matrices of the laws multiply quantities that are zero at rest, so only their values at the posture matter, not
+their derivatives. Let the state be ``s = [q; qd; x_b; xd_b]``: changes from the posture at rest, where q and qd belong
+to the joint reference for ``joint_servo`` and to the measured joints for ``computed_torque``. The law requests
 
     qdd = (F + g G) s
 
-where ``g`` scales the base feedback ``G_b``: 1 is what the configuration says.
+where ``g`` scales the base feedback ``G_b``: 1 means as configured.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ ALL_AXES = (True,) * 6
 
 @dataclass(frozen=True, slots=True)
 class ToolTask:
-    """How the tool's path is given.
+    """Definition of the tool path.
 
     Attributes:
-        frame: of the reference, ``world_frame`` or ``base_frame`` of the model; empty: the latter.
-        axes: (6,) tracked ones, ``[v; w]``.
+        frame: reference frame, ``world_frame`` or ``base_frame`` of the model; empty: ``base_frame``.
+        axes: (6,) tracked axes, ``[v; w]``.
     """
 
     frame: str = ""
@@ -43,17 +43,17 @@ class ToolTask:
 
 @dataclass(frozen=True, slots=True)
 class LinearLaw:
-    """Gains about a posture; columns are ``s = [q; qd; x_b; xd_b]``, of 2 n + 2 m.
+    """Gains about a posture; the 2 n + 2 m columns belong to ``s = [q; qd; x_b; xd_b]``.
 
     Attributes:
         acceleration: F (n, 2 n + 2 m), without base feedback.
-        acceleration_feedback: G (n, 2 n + 2 m), what the base feedback adds.
-        effort: (n, 2 n + 2 m) without base feedback, of that state.
-        effort_feedback: (n, 2 n + 2 m) what the base feedback adds.
-        servo: (n, 2 n) effort of measured joint positions and velocities in the joint servos; zero for
+        acceleration_feedback: G (n, 2 n + 2 m), contribution of the base feedback.
+        effort: (n, 2 n + 2 m) effort without base feedback.
+        effort_feedback: (n, 2 n + 2 m) effort due to the base feedback.
+        servo: (n, 2 n) effort of the joint servos due to measured joint positions and velocities; zero for
             ``computed_torque``.
-        gives: (n, m) velocities of the joint reference that a base's rate brings about; zero but for ``torque`` with
-            ``joint_servo``.
+        gives: (n, m) map from the base rate to the reference joint velocity that it causes; zero except for ``torque``
+            with ``joint_servo``.
     """
 
     acceleration: Array
@@ -71,21 +71,21 @@ def linear_law(
     selection: BaseSelection,
     tool: ToolTask | None = None,
 ) -> LinearLaw:
-    """Linearise a sample.
+    """Linearize one sample of the controller.
 
     Args:
-        model: that the controller computes with.
-        plant: linearised about the posture.
-        config: of the controller.
-        selection: of the base's motions.
-        tool: for task ``tool_path``; None: all axes in the base link's frame.
+        model: arm model that the controller uses.
+        plant: plant linearized about the posture.
+        config: settings of the controller.
+        selection: selected base motions.
+        tool: tool task, for task ``tool_path``; None: all axes in the base link frame.
 
     Raises:
-        ConfigError: six axes were not given, or a frame that is none.
+        ConfigError: the task does not have six axes, or the frame is unknown.
     """
     n, m = model.n, model.m
     led = config.realisation == "joint_servo"
-    rest = np.zeros(m) if led else plant.rest  # the reference stands over an undeflected base
+    rest = np.zeros(m) if led else plant.rest  # the joint reference assumes an undeflected base
     blocks = model.blocks(ArmState(0, plant.posture, np.zeros(n), rest, np.zeros(m)))
     gravity = gravity_stiffness(model, plant.posture, rest)
     if led:
@@ -93,7 +93,7 @@ def linear_law(
     Q, V, X, R = np.vsplit(np.eye(2 * n + 2 * m), (n, 2 * n, 2 * n + m))
     springs = model.D_b @ R + model.K_b @ X + gravity[:m, :m] @ X + gravity[:m, m:] @ Q
     yielding, coupled = np.linalg.solve(blocks.H_b, springs), np.linalg.solve(blocks.H_b, blocks.H_bm)
-    moved = blocks.H_m - blocks.H_bm.T @ coupled  # inertia of the joints while the base gives way
+    moved = blocks.H_m - blocks.H_bm.T @ coupled  # joint inertia if the base yields
 
     selected = selection.at(blocks, config.damping_ratio, config.vibration_gain)
     scale = float(np.sqrt(np.trace(selected.rows @ blocks.H_b @ selected.rows.T) * np.trace(blocks.H_m)))
@@ -103,7 +103,7 @@ def linear_law(
     damped = config.vibration_damping
     if config.law == "reactionless" and damped:
         G = coupling.inverse @ selected.damping @ R
-    said, said_feedback = F, G  # accelerations of a rigid base
+    said, said_feedback = F, G  # accelerations for a rigid base
     if config.law == "torque":
         if damped:
             design = (config.damping_ratio, config.vibration_gain)
@@ -131,7 +131,7 @@ def linear_law(
         threshold = config.tool_threshold * float(np.linalg.norm(J[axes]))
         restricted = damped_inverse(J[axes] @ free, threshold, threshold)
         inverse = restricted.inverse
-        carried = J - J_b @ coupled  # J_b is zero in the base link's frame
+        carried = J - J_b @ coupled  # J_b is zero in the base link frame
         wanted = J_b @ yielding - config.velocity_gain * (J @ V + J_b @ R) - config.position_gain * (J @ Q + J_b @ X)
         F, G = F + inverse @ (wanted - carried @ F)[axes], G - inverse @ (carried @ G)[axes]
         if config.posture_gain > 0.0:

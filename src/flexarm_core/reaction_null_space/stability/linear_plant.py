@@ -1,16 +1,16 @@
-r"""LinearPlant: arm and elastic base about a posture at rest, with all elastic directions.
+r"""LinearPlant: arm and elastic base, linearized about a posture at rest, with all elastic directions.
 
 ::
 
     [H_b    H_bm] [xdd_b]   [D_b    ] [xd_b]   [K_b + g_bb  g_bm] [x_b]   [ 0 ]
     [H_bm^T H_m ] [qdd  ] + [    D_m] [qd  ] + [g_mb        g_mm] [q  ] = [tau]
 
-``g`` is the stiffness of gravity, derivative of its efforts. Position and velocity drives impose the joints' motion,
-``qdd = w^2 (q_s - q) + w v_c - 2 w qd`` with the set point ``q_s`` (the position command, ``v_c = 0``; or the integral
-of the velocity command ``v_c``); of the equation the base's rows remain then.
+``g`` is the gravity stiffness, the derivative of the gravity efforts. Position and velocity drives impose the joint
+motion ``qdd = w^2 (q_s - q) + w v_c - 2 w qd`` with the set point ``q_s`` (the position command with ``v_c = 0``, or
+the integral of the velocity command ``v_c``). Only the base rows of the equation of motion are then needed.
 
-Oscillators are kept in modal coordinates, positions scaled by their frequencies: stiff directions and soft ones side by
-side then cost no digits.
+The oscillators are represented in modal coordinates, with positions scaled by their frequencies. This keeps full
+numerical accuracy when stiff and soft directions occur together.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
-STEP = 1e-5  # [rad | m] of the central differences of gravity
-ITERATIONS = 20  # of the deflection under gravity
+STEP = 1e-5  # step of the central differences of gravity [rad | m]
+ITERATIONS = 20  # largest number of iterations for the deflection under gravity
 
 
 @dataclass(frozen=True, slots=True)
 class LinearPlant:
-    """``dz/dt = A z + B u``; u is the command of the drives.
+    """Linear state-space model ``dz/dt = A z + B u``; u is the command of the drives.
 
     Attributes:
-        posture: (n,) joints [rad | m].
-        rest: (m,) what gravity deflects [m | rad].
-        blocks: of the equation of motion there.
+        posture: (n,) joint positions [rad | m].
+        rest: (m,) base deflection under gravity [m | rad].
+        blocks: terms of the equation of motion at this posture.
         gravity_stiffness: (m + n, m + n) [N/m | N*m/rad ...], base first.
-        A: (p, p).
-        B: (p, n).
-        position: (n, p) rows that give q, as a change from the posture.
-        velocity: (n, p) rows that give qd.
-        deflection: (m, p) rows that give x_b, as a change from rest.
-        rate: (m, p) rows that give xd_b.
+        A: (p, p) state matrix.
+        B: (p, n) input matrix.
+        position: (n, p) output rows for q, relative to the posture.
+        velocity: (n, p) output rows for qd.
+        deflection: (m, p) output rows for x_b, relative to ``rest``.
+        rate: (m, p) output rows for xd_b.
     """
 
     posture: Array
@@ -59,7 +59,7 @@ class LinearPlant:
     rate: Array
 
     def step(self, period: float) -> tuple[Array, Array]:
-        """State transition (p, p) and input (p, n) matrices of one period [s] with the command held: exact."""
+        """Return the exact transition (p, p) and input (p, n) matrices of one period [s] with the command held."""
         p, n = self.B.shape
         whole = np.zeros((p + n, p + n))
         whole[:p, :p], whole[:p, p:] = self.A * period, self.B * period
@@ -68,16 +68,16 @@ class LinearPlant:
 
 
 def linear_plant(model: ArmModel, posture: Array, sampling: Sampling, stiffness: float = 1.0) -> LinearPlant:
-    """Linearise an arm on its elastic base.
+    """Linearize an arm on its elastic base.
 
     Args:
-        model: of the arm.
-        posture: (n,) at rest there [rad | m].
-        sampling: names the drives.
-        stiffness: factor on the stiffness of the base.
+        model: arm model.
+        posture: (n,) joint positions at rest [rad | m].
+        sampling: provides the type and bandwidth of the drives.
+        stiffness: factor on the base stiffness.
 
     Raises:
-        InputError: a posture of the wrong shape, not finite, or under which the base gives way without end.
+        InputError: the posture has a wrong shape, is not finite, or the base cannot carry the arm in it.
     """
     springs = number("stiffness", stiffness) * model.K_b
     rest = _deflection_under_gravity(model, posture, springs)
@@ -90,7 +90,7 @@ def linear_plant(model: ArmModel, posture: Array, sampling: Sampling, stiffness:
 
 
 def gravity_stiffness(model: ArmModel, posture: Array, deflection: Array) -> Array:
-    """Derivative (m + n, m + n) of gravity's efforts by deflection and joints, both base first."""
+    """Return the derivative (m + n, m + n) of the gravity efforts by deflection and joint positions, base first."""
     m, size = model.m, model.m + model.n
     stiffness = np.empty((size, size))
     for column in range(size):
@@ -98,7 +98,7 @@ def gravity_stiffness(model: ArmModel, posture: Array, deflection: Array) -> Arr
         change[column] = STEP
         ends = [_gravity(model, posture + sign * change[m:], deflection + sign * change[:m]) for sign in (1.0, -1.0)]
         stiffness[:, column] = (ends[0] - ends[1]) / (2.0 * STEP)
-    return 0.5 * (stiffness + stiffness.T)  # it derives from a potential
+    return 0.5 * (stiffness + stiffness.T)  # symmetric, because gravity has a potential
 
 
 def _still(model: ArmModel, posture: Array, deflection: Array) -> ArmState:
@@ -122,7 +122,7 @@ def _deflection_under_gravity(model: ArmModel, posture: Array, springs: Array) -
 
 
 def _modal(H: Array, D: Array, K: Array) -> tuple[Array, Array, Array, Array]:
-    """Scaled modal coordinates ``(s eta, deta/dt)`` of an oscillator: dynamics, force input, position and rate rows."""
+    """Return A, force input, position rows and rate rows of an oscillator in modal coordinates ``(s eta, deta/dt)``."""
     squared, V = eigh(K, H)
     size, scale = len(H), np.sqrt(np.maximum(np.abs(squared), 1.0))
     zero = np.zeros((size, size))
@@ -140,7 +140,7 @@ def _free(model: ArmModel, blocks: DynamicsBlocks, K: Array) -> tuple[Array, ...
 
 
 def _driven(model: ArmModel, blocks: DynamicsBlocks, K: Array, sampling: Sampling) -> tuple[Array, ...]:
-    """State: base in modal coordinates, q, qd, and with velocity drives q_s."""
+    """Return the plant with imposed joint motion; state: modal base coordinates, q, qd, and q_s for velocity drives."""
     m, n, w = model.m, model.n, sampling.drive_bandwidth
     A_b, force, position, rate = _modal(blocks.H_b, model.D_b, K[:m, :m])
     one, none = np.eye(n), np.zeros((n, n))

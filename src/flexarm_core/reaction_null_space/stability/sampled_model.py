@@ -1,20 +1,22 @@
-r"""SampledModel: the closed loop of arm, elastic base and vibration controller about a posture, as it is sampled.
+r"""SampledModel: sampled closed loop of arm, elastic base and vibration controller, linearized about a posture.
 
-The arm rests at a posture on its base, of which all elastic directions move, also those that the controller does not
-know of. Commands are held over a period, which is discretised exactly; measurements come whole periods late; the joint
-reference of ``joint_servo`` is integrated as the controller does it. From one sample to the next the state goes
+The arm rests at a posture on its base. All elastic directions of the base can move, including those that the controller
+does not control. Commands are held for one period, and the plant is discretized exactly; measurements are delayed by
+whole periods; the joint reference of ``joint_servo`` is integrated as in the controller. The transition of the state
+from one sample to the next is
 
     s' = (Phi_0 + g Phi_1) s
 
-with ``g`` a factor on the base feedback G_b.
+with a factor ``g`` on the base feedback G_b.
 
-Drift. With task ``none``, and along what a task leaves free, the arm may rest anywhere: as many eigenvalues are 1, and
-where the joints are not damped (G_m = 0) each is double. They are no instability, but next to them a slow one would not
-be seen in computed eigenvalues. So states of rest, ``Phi_0 s = s`` and ``Phi_1 s = 0``, are found first, from the
-static equations, and divided out; what remains has simple eigenvalues at 1 at most, from speeds that nothing brakes.
+Drift. With task ``none``, and in the directions that a task leaves free, the arm can rest at any position: each such
+direction gives an eigenvalue 1, which is double if the joints are not damped (G_m = 0). These eigenvalues are no
+instability, but they would hide a slow instability in the numerically computed eigenvalues. Therefore the rest states,
+``Phi_0 s = s`` and ``Phi_1 s = 0``, are computed first, from the static equations, and projected out. The remaining
+eigenvalues at 1 are at most simple; they belong to velocities that are not damped.
 
-Delays: how a delay is shared out between sensors and motors does not change the poles of a linear loop, so what joints
-and base have in common is put into one line of commands.
+Delays: the poles of a linear loop do not depend on how a delay is divided between sensors and motors. The part of the
+delay that joints and base have in common is therefore modeled as a delay line of commands.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 
-DRIFT = 1e-6  # [1/s] below which a real pole counts as one that stands still: a time constant of 11 days
-STATIC = 1e-10  # relative singular value of the static equations below which a direction is one of rest
+DRIFT = 1e-6  # [1/s] decay rate below which a real pole counts as 1 (at rest): a time constant of 11 days
+STATIC = 1e-10  # relative singular value of the static equations below which a direction is a rest state
 
 
 class SampledModel:
@@ -42,8 +44,8 @@ class SampledModel:
     Attributes:
         matrix: Phi_0 (N, N).
         feedback: Phi_1 (N, N).
-        rest: (N, d) orthonormal, states in which all stands still.
-        plant: linearised arm and base.
+        rest: (N, d) orthonormal basis of the rest states.
+        plant: linearized arm and base.
         sampling: periods and delays.
     """
 
@@ -59,22 +61,22 @@ class SampledModel:
         authority: float = 1.0,
         stiffness: float = 1.0,
     ) -> None:
-        """Linearise.
+        """Linearize the loop.
 
         Args:
-            model: of the arm.
-            posture: (n,) at which it rests [rad | m].
-            config: of the controller.
-            selection: of the base's motions, made for the controller's model.
+            model: arm model.
+            posture: (n,) posture at which the arm rests [rad | m].
+            config: settings of the controller.
+            selection: selected base motions, constructed with the model of the controller.
             sampling: periods, delays, drives.
-            tool: for task ``tool_path``; None: all axes in the base link's frame.
-            controller_model: with which the controller computes, where it is another one than the arm's.
-            authority: factor by which the motors do more than they are told, gain of the loop broken there.
-            stiffness: factor by which the base is stiffer than the models say.
+            tool: tool task, for task ``tool_path``; None: all axes in the base link frame.
+            controller_model: arm model that the controller uses; None: ``model``.
+            authority: ratio of actual to commanded motor effort; a gain of the loop at the motors.
+            stiffness: ratio of the actual to the modeled base stiffness.
 
         Raises:
-            ConfigError: ``computed_torque`` on velocity or position drives.
-            InputError: a posture of the wrong shape or not finite, or under which gravity overcomes the base's springs.
+            ConfigError: ``computed_torque`` with velocity or position drives.
+            InputError: the posture has a wrong shape, is not finite, or the base cannot carry the arm under gravity.
         """
         if config.realisation == "computed_torque" and sampling.drive != "effort":
             raise ConfigError(f"computed_torque gives efforts, which {sampling.drive} drives do not take: joint_servo")
@@ -87,39 +89,40 @@ class SampledModel:
         self._moving_feedback = complement.T @ self.feedback @ complement
 
     def poles(self, feedback: float = 1.0) -> Array:
-        """Poles z of all that moves (states of rest divided out), largest first.
+        """Return the poles z without the rest states, largest absolute value first.
 
         Args:
-            feedback: g, factor on the base feedback; 1 is what the configuration says, 0 none.
+            feedback: g, factor on the base feedback; 1: as configured, 0: none.
         """
         z = np.linalg.eigvals(self._moving + number("feedback", feedback) * self._moving_feedback)
         return np.asarray(z[np.argsort(-np.abs(z))])
 
     def growth(self, feedback: float = 1.0) -> float:
-        """Rate at which the fastest growing motion grows [1/s], or the slowest decays where it is negative.
+        """Return the growth rate of the fastest growing motion [1/s]; negative: decay rate of the slowest motion.
 
-        Motions that stand still in all but name (``|ln z| / T`` below ``DRIFT``) do not count.
+        Motions that are practically at rest (``|z - 1| / T`` up to ``DRIFT``) do not count.
         """
         z = self.poles(feedback)
         z = z[np.abs(z - 1.0) > DRIFT * self.sampling.period]
         return float(np.log(max(np.abs(z).max(initial=0.0), 1e-300)) / self.sampling.period)
 
     def is_stable(self, feedback: float = 1.0) -> bool:
-        """Whether nothing grows."""
+        """Return whether no motion grows."""
         return self.growth(feedback) <= DRIFT
 
     def hit_response(self, duration: float) -> Array:
-        """How far a hit on the base, at rest before, has moved the joints after a time.
+        """Return the joint displacement that an impact on the base, initially at rest, has caused after a given time.
 
-        ``dq = R w``, where the hit leaves the base, under joints that still rest, at a rate ``L^-T w`` with
-        ``H_b = L L^T``, so that its energy is ``|w|^2 / 2``: one of energy E moves the joints by ``sqrt(2 E)
-        sigma_max(R)`` at most. What the base feedback gives to joints that the task leaves free is taken back by the
-        joint damping G_m alone, so that a stable loop may go far.
+        ``dq = R w``: after the impact the base has the rate ``L^-T w``, with ``H_b = L L^T``, while the joints are
+        still at rest. The energy of the impact is ``|w|^2 / 2``, so an energy E displaces the joints by at most
+        ``sqrt(2 E) sigma_max(R)``. In the directions that the task leaves free, only the joint damping G_m removes the
+        joint velocity that the base feedback causes, so even a stable loop may move far.
 
         Args:
-            duration: [s].
+            duration: time after the impact [s].
 
         Returns:
+            R (n, m) [rad / sqrt(J) | m / sqrt(J)].
             R (n, m) [rad / sqrt(J) | m / sqrt(J)].
         """
         plant, H_b = self.plant, self.plant.blocks.H_b
@@ -137,7 +140,7 @@ class SampledModel:
         (p, n), m = plant.B.shape, len(plant.rest)
         joint_late, base_late = sampling.joint_samples, sampling.base_samples
         if sampling.drive != "effort":
-            joint_late = base_late  # measured joints are not used
+            joint_late = base_late  # these drives do not use the measured joints
         common, extra = min(joint_late, base_late), abs(joint_late - base_late)
         wide = 0 if extra == 0 else 2 * n if joint_late > base_late else 2 * m
         sizes = (p, 2 * n if led else 0, common * n, extra * wide, m if sampling.rate_from_differences else 0)
@@ -149,13 +152,13 @@ class SampledModel:
         if sampling.rate_from_differences:
             rate = (deflection - before) / sampling.period
         base = np.vstack((deflection, rate))
-        newest = joints if joint_late > base_late else base  # what enters the line of what is later than the rest
+        newest = joints if joint_late > base_late else base  # input of the delay line of the more delayed measurement
         if extra and joint_late > base_late:
             joints = late[-wide:]
         elif extra:
             base = late[-wide:]
 
-        given = np.vstack((np.zeros((n, len(identity))), law.gives @ base[m:]))  # no part of the state
+        given = np.vstack((np.zeros((n, len(identity))), law.gives @ base[m:]))  # not part of the state
         reference = reference + given if led else reference
         seen = np.vstack((reference if led else joints, base))
         commands = [law.effort @ seen + law.servo @ joints, law.effort_feedback @ seen]
@@ -186,11 +189,11 @@ class SampledModel:
         self.rest = self._rest(commands[0], accelerations[0] if led else None, sizes, newest)
 
     def _rest(self, command: Array, acceleration: Array | None, sizes: tuple[int, ...], newest: Array) -> Array:
-        """States of rest: the plant's forces are in balance, the reference (if any) is not accelerated."""
+        """Return the rest states: the plant forces are balanced and the reference, if any, is not accelerated."""
         plant, total = self.plant, sum(sizes)
         (p, n), led, common = plant.B.shape, acceleration is not None, sizes[2] // plant.B.shape[1]
         free = p + (n if led else 0)
-        whole = np.eye(total, free)  # plant and positions of the reference to the whole state; lines hold what enters
+        whole = np.eye(total, free)  # plant and reference positions -> whole state; delay lines hold their input
         if sizes[4]:
             whole[total - sizes[4] :] = plant.deflection @ whole[:p]
         if sizes[3]:

@@ -1,17 +1,17 @@
-"""Whether gains of the vibration controller are stable on the full sampled model with a margin, and which still are.
+"""Checks whether gains of the vibration controller are stable with a margin on the full sampled model; finds limits.
 
-A loop is accepted if, at every posture that is looked at,
+A loop is accepted if, at every checked posture,
 
-* with the models as they are, it is stable for every base feedback from none to ``Margin.feedback`` times the one
-  that is asked for;
-* at every feedback up to that it stays stable where the base is up to ``Margin.stiffness`` times as stiff or as soft,
-  where efforts do up to ``Margin.effort`` times more or less than they are told, and where both happen.
+* with the nominal model, it is stable for every base feedback from zero to ``Margin.feedback`` times the requested one;
+* at every feedback up to the requested one, it remains stable if the base is up to ``Margin.stiffness`` times as stiff
+  or as soft, if the actual efforts are up to ``Margin.effort`` times larger or smaller than commanded, and if both
+  occur together.
 
-The first is the classic gain margin of the base feedback (1.5 is 3.5 dB). The others cover what it does not see: the
-servos of the joints act on stiff, lightly damped directions too, through delay and sampling with a phase that turns by
-whole fractions of a radian where a frequency is 10 % wrong (most of all near half the sampling frequency), and on the
-inertia of arm and base together. Of random loops that pass the first alone, errors of +-10 % in the inertia of every
-link made one in six unstable.
+The first condition is the classic gain margin of the base feedback (1.5 is 3.5 dB). The others cover errors that it
+does not detect: the joint servos also act on stiff, lightly damped directions and on the combined inertia of arm and
+base. Delay and sampling change the phase of this action by a considerable fraction of a radian if a frequency is wrong
+by 10 %, most of all near half the sampling frequency. Of random loops that pass only the first condition, errors of
++-10 % in the inertia of every link made one in six unstable.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 
 LARGEST_SEARCHED = 3.0  # damping ratio
-LOOKS = 20  # at feedbacks from 1/1000 of the largest one to it: 1.44 apart
-DIGITS = 1e-4  # relative, to which a limit is found
-HIT_ENERGY = 0.1  # [J]
-FARTHEST = 0.5  # [rad | m] from a posture at which others are looked at
-HIT_TIME = 3.0  # [s] after a hit, in which a joint damping of 1 1/s has taken back nearly all speed
+LOOKS = 20  # number of feedback values checked, from 1/1000 of the largest one to the largest one: factor 1.44 apart
+DIGITS = 1e-4  # relative tolerance to which a limit is found
+HIT_ENERGY = 0.1  # [J] energy of an impact on the base
+FARTHEST = 0.5  # [rad | m] largest distance from a posture at which other postures are checked
+HIT_TIME = 3.0  # [s] time after an impact in which a joint damping of 1 1/s has removed nearly all joint velocity
 
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """What must not make a loop unstable; factors, 1 = no margin.
+    """Deviations that must not make a loop unstable; factors, 1 = no margin.
 
     Attributes:
-        feedback: on the base feedback.
-        effort: on efforts, up and down.
-        stiffness: on the stiffness of the base, up and down.
+        feedback: factor on the base feedback.
+        effort: factor on efforts, up and down.
+        stiffness: factor on the base stiffness, up and down.
     """
 
     feedback: float = 1.5
@@ -60,7 +60,7 @@ class Margin:
                 raise ConfigError(f"margin {name} must be a factor >= 1, got {value}")
 
     def plants(self) -> Iterator[tuple[float, float]]:
-        """Factors (effort, stiffness) of the arms that could be there instead."""
+        """Yield the factors (effort, stiffness) of the deviating arms that are checked."""
         if self.effort > 1.0:
             yield from ((self.effort, 1.0), (1.0 / self.effort, 1.0))
         if self.stiffness > 1.0:
@@ -70,15 +70,15 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class StabilityLimit:
-    """How large a gain may be at the worst of some postures.
+    """Largest stable gain at the worst of several postures.
 
     Attributes:
-        crossing: gain from which on the loop as modelled is unstable, inf where none up to the searched one is; 0
-            where it is so without any base feedback.
-        accepted: largest gain with the margins, inf likewise.
-        posture: (n,) where the latter is smallest [rad | m].
-        limited_by: what else than the models' arm sets it there, ``on a base 0.8 times as stiff``; empty: the arm as
-            modelled, with its margin of feedback.
+        crossing: smallest gain at which the nominal loop is unstable; inf if none was found in the searched range; 0 if
+            the loop is unstable without any base feedback.
+        accepted: largest gain that is stable with the margins; inf if no limit was found.
+        posture: (n,) posture at which ``accepted`` is smallest [rad | m].
+        limited_by: the deviation from the nominal model that sets this limit, for example ``on a base 0.8 times as
+            stiff``; empty: the nominal arm with its feedback margin.
     """
 
     crossing: float
@@ -97,21 +97,23 @@ def stability_limit(
     margin: Margin | None = None,
     largest: float = LARGEST_SEARCHED,
 ) -> StabilityLimit:
-    """Largest gain of the base feedback at some postures: damping ratio, or the literal gain where the config has one.
+    """Return the largest gain of the base feedback at some postures.
+
+    The gain is the damping ratio, or the literal gain if the configuration has one.
 
     Args:
-        model: of the arm, and the controller's.
+        model: arm model, used for the plant and for the controller.
         postures: (n,) or (count, n) [rad | m].
-        config: of the controller; how large its gain of the base feedback is does not matter.
-        selection: of the base's motions.
+        config: settings of the controller; the value of its base feedback gain is not used.
+        selection: selected base motions.
         sampling: periods, delays, drives.
-        tool: for task ``tool_path``.
+        tool: tool task, for task ``tool_path``.
         margin: None for the default.
-        largest: gain that is searched up to.
+        largest: upper end of the searched range of gains.
 
     Raises:
-        ConfigError: nothing to be searched, or what :class:`SampledModel` refuses.
-        InputError: as of :class:`SampledModel`.
+        ConfigError: ``largest`` is not positive, or :class:`SampledModel` raises it.
+        InputError: see :class:`SampledModel`.
     """
     if not largest > 0.0:
         raise ConfigError(f"gains are searched up to a positive one, got {largest}")
@@ -149,9 +151,10 @@ def largest_stable_damping_ratio(
     tool: ToolTask | None = None,
     margin: Margin | None = None,
 ) -> float:
-    """Largest damping ratio that is accepted at a posture (or at all of several), inf where 3 is; see module.
+    """Return the largest damping ratio accepted at a posture, or at all of several; inf if no limit up to 3 was found.
 
-    Arguments as of :func:`stability_limit`. 0 where the loop is not safely stable without any base feedback.
+    For the arguments see :func:`stability_limit`. The result is 0 if the loop is not stable, with the margins, without
+    base feedback.
     """
     return stability_limit(
         model, posture, replace(config, vibration_gain=0.0), selection, sampling, tool, margin
@@ -167,21 +170,21 @@ def check_gains(
     tool: ToolTask | None = None,
     margin: Margin | None = None,
 ) -> StabilityLimit | None:
-    """Refuse gains that are not stable with the margins at every one of some postures.
+    """Reject gains that are not stable with the margins at every one of some postures.
 
-    Arguments as of :func:`stability_limit`.
+    For the arguments see :func:`stability_limit`.
 
     Returns:
-        What was found, searched up to the gains asked for; None where there is no base feedback to be found a limit of.
+        The limit found, searched up to the requested gain; None if there is no base feedback.
 
     Raises:
-        ConfigError: the gains are refused; the message says what would be accepted.
+        ConfigError: the gains are rejected; the message gives the largest gain that would be accepted.
     """
     margin = Margin() if margin is None else margin
     literal = config.vibration_gain > 0.0
     name, asked = ("vibration_gain", config.vibration_gain) if literal else ("damping_ratio", config.damping_ratio)
     fed_back = config.law != "resolved_acceleration" and config.vibration_damping and asked > 0.0
-    searched = asked if fed_back else 1e-9  # as good as no base feedback
+    searched = asked if fed_back else 1e-9  # practically no base feedback
     found = stability_limit(model, postures, config, selection, sampling, tool, margin, searched)
     at = f"at joint positions {np.round(found.posture, 2).tolist()}"
     if found.accepted == 0.0:
@@ -212,25 +215,26 @@ def postures_after_hits(
     tool: ToolTask | None = None,
     energy: float = HIT_ENERGY,
 ) -> Array:
-    """A posture, and where a hit on the base moves the arm to from there: farthest, either way, and half as far.
+    """Return a posture and postures to which an impact on the base moves the arm: farthest and half way, both signs.
 
-    For :func:`check_gains`: what is stable at a posture need not be so where a hit throws the arm to, along what its
-    task leaves free; least of all where the arm has little grip on a selected motion, since there the inverse of the
-    law changes fast with the posture. That also makes the arm go farther than the linear loop says: the energy wants a
-    margin, 16 times that of the hits that are to be expected is a factor of 4 on the way.
+    For :func:`check_gains`: a loop that is stable at a posture may be unstable where an impact moves the arm along the
+    directions that its task leaves free. This is most likely where the arm is weakly coupled to a selected motion,
+    because the inverse in the law then changes fast with the posture. For the same reason the arm moves farther than
+    the linear loop predicts, so choose the energy with a margin: 16 times the expected energy is a factor of 4 on the
+    displacement.
 
     Args:
-        model: of the arm, and the controller's.
+        model: arm model, used for the plant and for the controller.
         posture: (n,) [rad | m].
-        config: of the controller.
-        selection: of the base's motions.
+        config: settings of the controller.
+        selection: selected base motions.
         sampling: periods, delays, drives.
-        tool: for task ``tool_path``.
-        energy: of a hit, in whatever direction [J].
+        tool: tool task, for task ``tool_path``.
+        energy: energy of an impact in any direction [J].
 
     Returns:
-        (5, n), the posture first, within the joint limits and at most ``FARTHEST`` away; (1, n), the posture alone,
-        where the loop is unstable there.
+        (5, n), the given posture first, within the joint limits and at most ``FARTHEST`` away; (1, n), only the given
+        posture, if the loop is unstable there.
     """
     loop = SampledModel(model, posture, config, selection, sampling, tool)
     if not loop.is_stable():
@@ -242,15 +246,16 @@ def postures_after_hits(
 
 
 def neighbouring_postures(model: ArmModel, posture: Array, reach: float = FARTHEST, count: int = 8) -> Array:
-    """A posture and some around it, within the joint limits: the same ones at every call.
+    """Return a posture and some random postures around it, within the joint limits; the same at every call.
 
     Args:
-        model: of the arm.
+        model: arm model.
         posture: (n,) [rad | m].
-        reach: largest distance of every joint [rad | m].
-        count: of neighbours.
+        reach: largest distance of every joint from the posture [rad | m].
+        count: number of neighboring postures.
 
     Returns:
+        (count + 1, n), the given posture first.
         (count + 1, n), the posture first.
     """
     steps = reach * np.random.default_rng(0).uniform(-1.0, 1.0, (count, model.n))
@@ -258,7 +263,7 @@ def neighbouring_postures(model: ArmModel, posture: Array, reach: float = FARTHE
 
 
 def _first_crossing(loop: SampledModel, top: float) -> float:
-    """Smallest feedback at which the loop is unstable; 0 if it is without any, inf if none up to the top one is."""
+    """Return the smallest unstable feedback; 0 if unstable without feedback, inf if stable at all up to ``top``."""
     if not loop.is_stable(0.0):
         return 0.0
     good = 0.0
@@ -284,6 +289,6 @@ def _name(effort: float, stiffness: float) -> str:
 
 
 def _down(value: float) -> str:
-    """Two digits, rounded down: what is said must be accepted."""
+    """Format with two digits, rounded down, so that the printed gain is accepted."""
     unit = 10.0 ** (np.floor(np.log10(value)) - 1.0)
     return f"{np.floor(value / unit * (1.0 + 1e-9)) * unit:.2g}"

@@ -1,4 +1,4 @@
-"""Refuse gains of the velocity law that are not stable on the sampled arm at every posture where it will be."""
+"""Reject gains of the velocity law that are not stable on the sampled arm at every posture of a motion."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def check_velocity_gains(
     period: float,
     delay: int,
 ) -> None:
-    """Refuse gains that :func:`velocity_law_poles` finds unstable, and say the largest stable vibration gain.
+    """Reject gains that :func:`velocity_law_poles` finds unstable; the message gives the largest stable vibration gain.
 
     Args:
         model: the arm.
-        postures: (n,) each [rad | m].
-        config: of the law.
-        drive_bandwidth: of the drives' first-order lag [rad/s].
-        period: between two commands [s].
-        delay: of the measurements, in periods.
+        postures: postures (n,) [rad | m].
+        config: settings of the law.
+        drive_bandwidth: bandwidth of the first-order lag of the drives [rad/s].
+        period: sampling period [s].
+        delay: delay of the measurements, in periods.
 
     Raises:
-        ConfigError: unstable at one of the postures.
+        ConfigError: the gains are unstable at one of the postures.
     """
     poles = partial(velocity_law_poles, drive_bandwidth=drive_bandwidth, period=period, delay=delay)
     largest_gain = partial(largest_stable_gain, drive_bandwidth=drive_bandwidth, period=period, delay=delay)

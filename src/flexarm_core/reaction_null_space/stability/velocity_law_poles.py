@@ -1,14 +1,15 @@
-"""Poles of arm and base under the velocity law, with sampling, delay and the drives' lag, selected directions or not.
+"""Poles of arm and base under the velocity law, with sampling, delay, drive lag and all base directions.
 
-About a posture at rest, ``q`` the joints' offset from it, ``x`` the whole base's deflection and ``w`` the drives'
-bandwidth::
+About a posture at rest, ``q`` is the joint displacement, ``x`` the deflection of the whole base and ``w`` the bandwidth
+of the drives::
 
     H_b xdd + D_b xd + K_b x = -H_bm qdd,   qdd = w (v - qd)
     v = A^+ S H_b S^T g_b S x - [ g_m A^+ A + g_p (1 - A^+ A) ] q,   A = S H_bm
-        held over each period, computed from what was measured `delay` periods before
+        held over each period, computed from measurements that are `delay` periods old
 
-Exact in the linear sense: zero-order hold by the matrix exponential. Directions that are not selected swing too, so a
-law that excites them (spillover) is found out. Gravity's part in the stiffness is neglected.
+The discretization of the linear system is exact: zero-order hold by the matrix exponential. Directions that are not
+selected can vibrate too, so excitation of these directions by the law (spillover) is detected. The gravity stiffness is
+neglected.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
 MOST_DELAY = 1000  # periods
-SMALLEST, LARGEST = 1e-2, 1e5  # [1/s] between which gains are searched
-ROUND_OFF = 1e-9  # by which the absolute value of a pole that stays may seem to exceed 1
+SMALLEST, LARGEST = 1e-2, 1e5  # [1/s] range of the gain search
+ROUND_OFF = 1e-9  # round-off by which the absolute value of a pole at 1 may seem to exceed 1
 
 
 def velocity_law_poles(
@@ -38,23 +39,23 @@ def velocity_law_poles(
     period: float = 0.001,
     delay: int = 0,
 ) -> tuple[Array, Array]:
-    """Poles of the sampled closed loop about a posture that is held.
+    """Return the poles of the sampled closed loop about a held posture.
 
     Args:
         model: the arm.
         position: (n,) the posture [rad | m].
-        config: of the law; its feed-forward plays no part.
-        drive_bandwidth: w of the drives' first-order lag [rad/s].
-        period: between two commands [s].
-        delay: of the measurements, in periods.
+        config: settings of the law; the feed-forward is not used.
+        drive_bandwidth: w of the first-order lag of the drives [rad/s].
+        period: sampling period [s].
+        delay: delay of the measurements, in periods.
 
     Returns:
-        Absolute values of all poles z, largest first: below 1 is stable; and the oscillations below half the sampling
+        Absolute values of all poles z, largest first (stable: below 1); and the oscillations below half the sampling
         frequency as rows ``(natural frequency [rad/s], damping ratio)``, least damped first.
 
     Raises:
         ConfigError: a period or bandwidth that is not positive, a negative delay, or a selection that does not fit.
-        InputError: a wrong posture.
+        InputError: an invalid posture.
     """
     _check(drive_bandwidth, period, delay)
     z = np.linalg.eigvals(_Loop(model, position, config, drive_bandwidth, period, delay).at(config.vibration_gain))
@@ -73,10 +74,10 @@ def largest_stable_gain(
     period: float = 0.001,
     delay: int = 0,
 ) -> float:
-    """Largest vibration gain g_b up to which every gain is stable [1/s].
+    """Return the largest vibration gain g_b such that all gains up to it are stable [1/s].
 
-    0 where even a gain of 0.01 1/s is not, inf where every gain up to 1e5 1/s is. Arguments and errors as of
-    :func:`velocity_law_poles`; the configuration's own vibration gain plays no part.
+    The result is 0 if a gain of 0.01 1/s is unstable, and inf if every gain up to 1e5 1/s is stable. For arguments and
+    errors see :func:`velocity_law_poles`; the vibration gain in the configuration is not used.
     """
     _check(drive_bandwidth, period, delay)
 
@@ -106,7 +107,7 @@ def _check(drive_bandwidth: float, period: float, delay: int) -> None:
 
 
 class _Loop:
-    """Transition matrix of ``[x, xd, q, qd, commands on their way]`` from sample to sample, for any vibration gain."""
+    """Transition matrix of ``[x, xd, q, qd, delayed commands]`` from sample to sample, for any vibration gain."""
 
     def __init__(
         self, model: ArmModel, position: Array, config: VelocityLawConfig, bandwidth: float, period: float, delay: int
@@ -127,7 +128,7 @@ class _Loop:
         self._on_base[:, x], self._on_joints[:, q] = law.feedback(blocks)  # the former is proportional to the gain
 
     def at(self, vibration_gain: float) -> Array:
-        """With this gain [1/s]."""
+        """Return the transition matrix for this gain [1/s]."""
         step, n, delay, size = self._step, self._n, self._delay, len(self._step)
         law = vibration_gain * self._on_base + self._on_joints
         if delay == 0:

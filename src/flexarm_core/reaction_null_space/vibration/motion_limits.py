@@ -54,7 +54,7 @@ class MotionLimits:
         return np.array((values < self._low, values > self._high))
 
     def penalty(self, coefficients: Array, unit: float) -> float:
-        """Return the sum of squared violations / unit: positions [rad | m], others relative to their limits."""
+        """Return the sum of squared violations in units of ``unit`` [rad | m], or of ``unit`` times the rate limit."""
         values = self._basis @ coefficients
         beyond = np.maximum(values - self._high, 0.0) + np.maximum(self._low - values, 0.0)
         return float(((beyond / (unit * self._size)) ** 2).sum())
