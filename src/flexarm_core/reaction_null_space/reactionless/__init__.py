@@ -1,1 +1,1 @@
-"""Motions that do not shake the base, and the postures in which they exist."""
+"""Motions that do not excite the base, and the postures in which they exist."""

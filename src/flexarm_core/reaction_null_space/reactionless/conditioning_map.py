@@ -1,19 +1,20 @@
-r"""ConditioningMap: where an arm can move its tool without shaking the base, and from which posture it does so best.
+r"""ConditioningMap: where an arm can move its tool without exciting the base, and the best posture for this.
 
-Joint velocities that leave the selected motions of the base at rest are ``qd = N y`` with a basis N (n, n - k) of the
-null space of ``S H_bm``. The tool then moves by ``J N y``; the singular values of ``J N`` are those of
-``Jbar = J P_RNS`` that count (Nenchev et al. 1999, equation 24; MATHS.md section 5). The smallest of them is how fast
-the tool goes at joint velocities of norm 1 in the direction in which that is hardest. How well the base can be damped
-from a posture is told by ::
+Joint velocities that leave the selected base motions at rest are ``qd = N y`` with a basis N (n, n - k) of the null
+space of ``S H_bm``. The tool velocity is then ``J N y``; the singular values of ``J N`` are the relevant ones of
+``Jbar = J P_RNS`` (Nenchev et al. 1999, equation 24; MATHS.md section 5). The smallest of them is the tool speed, at
+joint velocities of norm 1, in the direction in which the tool moves least. How well the base can be damped from a
+posture is measured by ::
 
     conditioning = sigma_min(S H_bm) / sqrt( tr(S H_b S^T) tr H_m )
 
-which is what the controller's ``coupling_threshold`` bounds.
+which is the quantity to which the ``coupling_threshold`` of the controller applies.
 
-The workspace is cut into cubes, and of all postures that are tried the best of each cube is kept. The first quarter of
-them is spread evenly over what the joints reach (additive recurrence by powers of the generalised golden ratio). The
-others vary those that were kept, the better ones more often, in several rounds: a map of elites (Mouret, Clune 2015).
-Of a seven-joint arm that finds speeds that are half as large again as by even postures alone, for the same effort.
+The workspace is divided into cubes, and the best of all tried postures is kept for each cube. The first quarter of the
+postures is spread evenly over the joint ranges (additive recurrence with powers of the generalized golden ratio). The
+others are variations of the kept postures, of the better ones more often, in several rounds: a map of elites (Mouret,
+Clune 2015). For a seven-joint arm this finds tool speeds 50 % higher than evenly spread postures alone, for the same
+effort.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelect
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
-CUBES = 20  # about so many along the longest side of the workspace
-ROUNDS = 8  # of variations
-STEP = 0.08  # of them, standard deviation as share of half a joint's range
-PREFERENCE = 1.5  # power by which the better ones are varied more often; 1: all as often
-NO_WAY = 1e-9  # of the Jacobian's largest entry, below which the tool does not move along an axis
+CUBES = 20  # approximate number of cubes along the longest side of the workspace
+ROUNDS = 8  # number of rounds of variations
+STEP = 0.08  # standard deviation of the variations, as share of half the joint range
+PREFERENCE = 1.5  # exponent by which better postures are varied more often; 1: all equally often
+NO_WAY = 1e-9  # Jacobian row size, relative to its largest entry, below which the tool does not move along an axis
 NICE = np.array([1.0, 2.0, 5.0, 10.0])
 
 
@@ -41,13 +42,13 @@ class ConditioningMapConfig:
     """Settings of the map.
 
     Attributes:
-        postures: how many are tried.
+        postures: number of postures that are tried.
         voxel: edge of a cube [m]; 0: about a twentieth of the workspace.
-        axes: tracked axes x y z of the tool position in the base link's frame; None: those along which the tool moves.
-        least_margin: by which postures keep off the position limits, as share of half a joint's range.
-        least_conditioning: below which a posture counts as singular: others are preferred to it. The default is half
-            as much again as where the controller begins to damp: room to move from there.
-        seed: of the variations.
+        axes: tracked axes x y z of the tool position in the base link frame; None: those along which the tool moves.
+        least_margin: least distance of postures from the position limits, as share of half the joint range.
+        least_conditioning: conditioning below which a posture counts as singular; regular postures are preferred. The
+            default is 1.5 times the value at which the controller starts damping, to leave room for motion.
+        seed: seed of the random variations.
     """
 
     postures: int = 20_000
@@ -58,7 +59,7 @@ class ConditioningMapConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         if self.postures < 1:
             raise ConfigError(f"postures is {self.postures}, expected 1 or more")
         if not (np.isfinite(self.voxel) and self.voxel >= 0.0):
@@ -73,27 +74,27 @@ class ConditioningMapConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConditioningMap:
-    """The best posture of every cube that the tool came to, best cubes first.
+    """The best posture of every cube that the tool reached, best cubes first.
 
-    A cube with the index i has its centre at ``voxel i``. Speeds are those of the tool [m/s] at reactionless joint
-    velocities of norm 1 [rad/s | m/s].
+    A cube with the index i has its center at ``voxel i``. Speeds are tool speeds [m/s] at reactionless joint velocities
+    of norm 1 [rad/s | m/s].
 
     Attributes:
-        joint_names: (n,).
-        selection: what of the base is kept quiet.
-        frame: base link, in whose axes tool positions and directions are.
+        joint_names: (n,) joint names.
+        selection: names of the base motions that are not excited.
+        frame: base link; tool positions and directions are given in its axes.
         voxel: edge of a cube [m].
         axes: tracked axes x y z.
-        freedom: in how many independent directions the tool can move without reaction: ``min(axes, n - k)``.
-        least_conditioning: below which a posture counts as singular.
-        median: of ``sigma_min(Jbar)`` over postures that are spread evenly [m].
-        index: (V, 3) of the cubes.
-        posture: (V, n) [rad | m].
-        tool_position: (V, 3) of these postures [m].
-        least_speed: (V,) ``sigma_min(Jbar)``: number ``freedom`` of the singular values.
+        freedom: number of independent directions in which the tool can move without reaction: ``min(axes, n - k)``.
+        least_conditioning: conditioning below which a posture counts as singular.
+        median: median of ``sigma_min(Jbar)`` over evenly spread postures [m].
+        index: (V, 3) cube indices.
+        posture: (V, n) joint positions [rad | m].
+        tool_position: (V, 3) tool positions of these postures [m].
+        least_speed: (V,) ``sigma_min(Jbar)``, the singular value number ``freedom``.
         largest_speed: (V,) ``sigma_max(Jbar)``.
-        best_direction: (V, 3) unit vectors of that.
-        conditioning: (V,) of ``S H_bm``.
+        best_direction: (V, 3) unit vectors of the largest speed.
+        conditioning: (V,) conditioning of ``S H_bm``.
     """
 
     joint_names: tuple[str, ...]
@@ -114,11 +115,11 @@ class ConditioningMap:
 
     @property
     def regular(self) -> NDArray[np.bool_]:
-        """(V,) whether the posture is well enough conditioned."""
+        """Return (V,) whether the posture is sufficiently conditioned."""
         return self.conditioning >= self.least_conditioning
 
     def best(self, count: int, apart: int = 3) -> NDArray[np.int64]:
-        """Places of the best cubes that are so many edges apart from each other at least, best first."""
+        """Return the positions in the map of the best cubes, best first, at least ``apart`` edges from each other."""
         kept: list[int] = []
         for place in range(len(self.index)):
             if len(kept) == count:
@@ -130,7 +131,7 @@ class ConditioningMap:
 
 @dataclass(frozen=True, slots=True)
 class _Rated:
-    """Postures (N, n), their tools (N, 3), singular values (N, freedom), best directions (N, 3), conditioning (N,)."""
+    """Postures (N, n), tool positions (N, 3), speeds (N, freedom), best directions (N, 3), conditioning (N,)."""
 
     posture: Array
     tool: Array
@@ -148,11 +149,11 @@ class _Rated:
 def map_conditioning(
     model: ArmModel, selection: BaseSelection, config: ConditioningMapConfig | None = None
 ) -> ConditioningMap:
-    """Map the workspace of an arm; the base is taken to rest without deflection, collisions are not looked at.
+    """Map the workspace of an arm, with the base at rest without deflection; collisions are not checked.
 
     Args:
-        model: of the arm.
-        selection: motions of the base that are kept quiet.
+        model: the arm.
+        selection: base motions that must not be excited.
         config: settings.
 
     Raises:
@@ -203,7 +204,7 @@ def map_conditioning(
 
 
 def _spread(count: int, low: Array, high: Array) -> Array:
-    """(count, n) even postures: ``frac(1/2 + i a)`` with ``a_j = g^-j``, ``g^(n + 1) = g + 1``."""
+    """Return (count, n) evenly spread postures: ``frac(1/2 + i a)`` with ``a_j = g^-j``, ``g^(n + 1) = g + 1``."""
     n = len(low)
     golden = 2.0
     for _ in range(60):
@@ -213,7 +214,7 @@ def _spread(count: int, low: Array, high: Array) -> Array:
 
 
 def _seen(model: ArmModel, selection: BaseSelection, position: Array) -> tuple[Array, Array, Array, float]:
-    """``S H_bm`` (k, n), the Jacobian (3, n) of the tool, its position (3,), the scale of the first, at a posture."""
+    """Return ``S H_bm`` (k, n), tool Jacobian (3, n), tool position (3,) and the scale of ``S H_bm`` at a posture."""
     state = ArmState(0, position, np.zeros(model.n), np.zeros(model.m), np.zeros(model.m))
     blocks = model.blocks(state)
     selected = selection.at(blocks, 0.0, 1.0)
@@ -237,7 +238,7 @@ def _index(tool: Array, voxel: float) -> NDArray[np.int64]:
 
 
 def _elites(rated: _Rated, voxel: float, least: float) -> NDArray[np.int64]:
-    """The best posture of every cube, best first; any singular one comes after every regular one."""
+    """Return the indices of the best posture of every cube, best first; singular postures are last."""
     share = rated.conditioning / max(least, np.finfo(float).tiny)
     order = np.argsort(-np.where(share >= 1.0, 1.0 + rated.speeds[:, -1], share), kind="stable")
     _, first = np.unique(_index(rated.tool, voxel)[order], axis=0, return_index=True)
@@ -245,6 +246,6 @@ def _elites(rated: _Rated, voxel: float, least: float) -> NDArray[np.int64]:
 
 
 def _nice(size: float) -> float:
-    """The number 1, 2 or 5 times a power of ten that is nearest."""
+    """Return the number 1, 2 or 5 times a power of ten that is nearest to the size."""
     power = 10.0 ** np.floor(np.log10(size))
     return float(power * NICE[np.abs(np.log(NICE * power / size)).argmin()])

@@ -1,12 +1,12 @@
-"""Joint paths of least reaction between two tool positions, the tool free between them: many starts, halved in turn.
+"""Search for joint paths of least reaction between two tool positions, with a free tool between them.
 
-Minimisations begin at straight joint lines between pairs of postures that ask for little momentum; after each stage
-the better half goes on. Then the best ones are bent at random and minimised again, round by round, which leads out of
-local minima. In the end the selected motions of the base are made to count more.
+Optimizations start at straight joint lines between pairs of postures that need little momentum; after each stage only
+the best continue. Then the best paths are varied at random and optimized again, round by round, to leave local minima.
+Finally the weight of the selected base motions is increased.
 
-A path is judged by the peak of its reaction, relative to that of resolved acceleration along the straight line from
-the same posture, or to that of a typical start posture where that is less: a posture from which the straight line
-would be wild is no merit.
+The score of a path is the peak of its reaction, relative to the peak reaction of resolved acceleration along the
+straight line from the same posture, or from a typical start posture if that is smaller: a posture with a very poor
+straight line must not improve the score.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from flexarm_core.reaction_null_space.reactionless.resolved_line import resolved
 from flexarm_core.reaction_null_space.vibration.motion_limits import MotionBounds
 from flexarm_core.types import Array
 
-TYPICAL = 30  # start postures that say what is typical
-APART = 0.4  # [rad | m] by which two pairs differ at least
+TYPICAL = 30  # number of start postures from which the typical reaction is computed
+APART = 0.4  # [rad | m] least difference between two pairs
 SURVIVORS = (1.0, 0.5, 0.25, 0.17)  # share of the starts that enter each stage
-EMPHASES = (10.0, 100.0)  # in turn, of the selected motions in the end: a law that keeps them quiet can follow the path
-FINISHED = 3  # best paths for which that is done
-BENT = 2  # best paths that are bent in a round
-BEND = 0.3  # standard deviation [rad | m] of each joint's bend at the start, in the middle and at the goal
+EMPHASES = (10.0, 100.0)  # final weights of the selected motions, in turn, so that the reactionless law can follow
+FINISHED = 3  # number of best paths for which these weights are applied
+BENT = 2  # number of best paths that are varied in a round
+BEND = 0.3  # standard deviation [rad | m] of the variation of each joint at the start, in the middle and at the goal
 COORDINATES = np.linspace(0.0, 1.0, 41)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPath:
-    """A joint path.
+    """A joint path that the search has found.
 
     Attributes:
-        score: peak reaction as above, the smaller the better.
-        coefficients: (c, n) of its spline.
-        path: joint positions by the path coordinate from 0 to 1.
+        score: relative peak reaction as defined in the module docstring; smaller is better.
+        coefficients: (c, n) spline coefficients.
+        path: joint positions as a function of a path coordinate from 0 to 1.
     """
 
     score: float
@@ -53,15 +53,15 @@ class FoundPath:
 
 @dataclass(frozen=True, slots=True)
 class FreeSearch:
-    """What is tried.
+    """Effort and targets of the search.
 
     Attributes:
-        pairs: pairs of postures that are looked at.
-        starts: minimisations to begin with.
-        bends: minimisations in a round of bent paths.
-        rounds: of bent paths, at most.
-        good_score: at which nothing better is looked for.
-        least_conditioning: ``sigma_min / sigma_max`` of the selected motions' coupling to have at the start.
+        pairs: number of posture pairs that are evaluated.
+        starts: number of optimizations in the first round.
+        bends: number of optimizations in a round of varied paths.
+        rounds: largest number of rounds of varied paths.
+        good_score: score at which the search stops.
+        least_conditioning: least ``sigma_min / sigma_max`` of the selected coupling at the start.
     """
 
     pairs: int
@@ -81,18 +81,19 @@ class FreeSearch:
         bounds: MotionBounds,
         generator: np.random.Generator,
     ) -> list[FoundPath]:
-        """The best paths, finished, and then the same ones as they were before: they may keep limits that these pass.
+        """Return the best paths after the final optimization, followed by the same paths before it.
 
-        None where no two postures are near enough for the time.
+        The paths before the final optimization may satisfy limits that the final ones violate. The list is empty if no
+        two postures are close enough for the duration.
 
         Args:
-            motions: of the arm.
-            momentum: of the arm.
+            motions: reactionless motions of the arm.
+            momentum: coupling momentum of the arm.
             ends: (a,), (a,) tool positions at start and goal [m].
-            postures: (s, n), (g, n) at start and goal; where the start has only one, it is kept.
-            duration: of the motion [s].
-            bounds: of the joints.
-            generator: of random numbers.
+            postures: (s, n), (g, n) postures at start and goal; a single start posture is kept fixed.
+            duration: duration of the motion [s].
+            bounds: bounds of the joint motion.
+            generator: random number generator.
         """
         fixed = len(postures[0]) == 1
         minimum = LeastReaction(motions, momentum, ends, duration, bounds, fixed, self.least_conditioning)
@@ -132,14 +133,14 @@ class FreeSearch:
 
 
 def _bent(coefficients: Array, generator: np.random.Generator, fixed: bool) -> Array:
-    """A path bent at random by a parabola in each joint, its start kept where it is fixed."""
+    """Return a path varied by a random parabola in each joint; the start is kept if it is fixed."""
     s = np.linspace(0.0, 1.0, len(coefficients))[:, None]
     start, goal, middle = BEND * generator.standard_normal((3, coefficients.shape[1]))
     return coefficients + (0.0 if fixed else 1.0) * (1.0 - s) * start + s * goal + 4.0 * s * (1.0 - s) * middle
 
 
 def _different(pairs: Sequence[PosturePair], count: int) -> list[PosturePair]:
-    """The first ones that begin or end apart from all before them."""
+    """Return the first pairs whose start or goal differs sufficiently from all previously kept pairs."""
     kept: list[PosturePair] = []
     for pair in pairs:
         if len(kept) == count:

@@ -1,11 +1,11 @@
-r"""Motion along a tool path, step by step, by joint velocities that leave the selected motions of the base at rest.
+r"""Step-by-step motion along a tool path, with joint velocities that leave the selected base motions at rest.
 
 In the path coordinate s, from 0 to 1, with the reactionless motions N of a posture and a joint path ``q_r`` nearby::
 
     q' = N y,   y = y_r + (J N)^+ [ p_r' + K (p_r - p) - J N y_r ],   y_r = N^T [ q_r' + K (q_r - q) ]
 
-Without a joint path ``y_r = 0``. The pseudo-inverse is damped near singularities of ``J N``: a path that needs nothing
-there passes.
+Without a joint path ``y_r = 0``. With a joint path the pseudo-inverse is damped near singularities of ``J N``, so a
+path that needs no motion in the singular direction can pass them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
 from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMotions
 from flexarm_core.types import Array
 
-FEEDBACK = 8.0  # K, per path
-DAMPED_BELOW = 0.01  # [m] singular values of J N
+FEEDBACK = 8.0  # K, per unit of the path coordinate
+DAMPED_BELOW = 0.01  # [m] singular value of J N below which its inverse is damped
 
 Guide = Callable[[float], tuple[Array, Array]]  # path coordinate -> value and its derivative
 
@@ -30,8 +30,8 @@ class ToolLine:
     """A straight tool path, ``p = begin + s line``.
 
     Attributes:
-        begin: (a,) [m].
-        line: (a,) from begin to end [m].
+        begin: (a,) first tool position [m].
+        line: (a,) displacement from begin to end [m].
     """
 
     begin: Array
@@ -42,22 +42,22 @@ class ToolLine:
         return self.begin + s * self.line, self.line
 
     def reversed(self) -> ToolLine:
-        """The same path from its end."""
+        """Return the same path in the opposite direction."""
         return ToolLine(self.begin + self.line, -self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class LineAttempt:
-    """How far a tool path can be followed.
+    """Result of following a tool path as far as possible.
 
     Attributes:
-        path: of the tool.
-        fraction: of the path that was done.
-        positions: (g, n) of the joints at even path coordinates, as far as it was done.
-        reason: why it ended: ``done``, ``singular``, ``limit`` or ``fast``.
-        joint: index of the joint that met its limit, -1 for none.
-        speed: largest derivative of a joint by the path coordinate, relative to its limit.
-        load: largest momentum of the arm by the path coordinate, weighed by the base's softness [sqrt(J) s^2].
+        path: tool path.
+        fraction: share of the path that was completed.
+        positions: (g, n) joint positions at equally spaced path coordinates of the completed part.
+        reason: why the attempt ended: ``done``, ``singular``, ``limit`` or ``fast``.
+        joint: index of the joint that reached its limit, -1 for none.
+        speed: largest derivative of a joint position by the path coordinate, relative to its limit.
+        load: largest arm momentum per unit of the path coordinate, weighted with ``K_b^-1/2`` [sqrt(J) s^2].
     """
 
     path: ToolLine
@@ -78,15 +78,15 @@ def follow_line(
     least_sigma: float,
     steps: int = 20,
 ) -> LineAttempt:
-    """Try a tool path from a posture at its begin, coarsely (midpoint method).
+    """Follow a tool path from a posture at its start, with coarse steps (midpoint method).
 
     Args:
-        motions: of the arm.
+        motions: reactionless motions of the arm.
         start: (n,) joint positions.
-        path: of the tool.
-        bounds: (n,), (n,) positions that are not to be passed.
+        path: tool path.
+        bounds: (n,), (n,) lower and upper position limits.
         fastest: (n,) largest ``|dq/ds|``.
-        least_sigma: singular value of ``J N`` at which the attempt ends [m].
+        least_sigma: singular value of ``J N`` below which the attempt ends [m].
         steps: number of steps.
     """
     step, positions, speed = 1.0 / steps, [start], 0.0
@@ -126,9 +126,9 @@ def follow_line(
 
 
 def follow_guides(motions: ReactionlessMotions, start: Array, tool: Guide, joints: Guide, steps: int = 100) -> Array:
-    """Joint positions (steps + 1, n) at even path coordinates along a tool path and near a joint path.
+    """Return joint positions (steps + 1, n) at equally spaced path coordinates along a tool path, near a joint path.
 
-    By the Runge-Kutta method of fourth order, from joint positions (n,).
+    The motion is integrated by the fourth-order Runge-Kutta method from joint positions ``start`` (n,).
     """
     step, positions = 1.0 / steps, [start]
 

@@ -1,16 +1,17 @@
-r"""The joint path of least reaction between two tool positions: the tool may leave the line between them.
+r"""Joint path of least reaction between two tool positions; the tool may leave the line between them.
 
-The joints' path q(s) is a quintic B-spline, moved along by a law s(t) of the fifth order in a given time. Its
-coefficients minimise by the method of Levenberg and Marquardt
+The joint path q(s) is a quintic B-spline with a fifth-order time law s(t) of given duration. The Levenberg-Marquardt
+method finds the coefficients that minimize
 
     mean |W (d/dt(H_bm(q) qd) + g_b(q) - g_b(q(0)))|^2 / R^2  +  |p(q(0)) - p_0|^2 / P^2  +  |p(q(1)) - p_1|^2 / P^2
-        +  (what goes beyond position, velocity and acceleration limits, and what conditioning lacks)^2
-        +  a little of  integral |q''|^2 ds
+        +  (violation of position, velocity and acceleration limits, and shortfall of the conditioning)^2
+        +  a small weight times  integral |q''|^2 ds
 
-with the momentum and weight of :class:`CouplingMomentum`, in all directions of the base, which begins in equilibrium:
-R [sqrt(J)] is the reaction that counts as one, and P [m] the miss that does. Reactions are differences of the momentum
-at even times, so they need no second derivatives of the dynamics. The conditioning is that of the selected motions'
-coupling at the start. From afar tight weights hold a path where it is: so they tighten in :data:`STAGES`.
+with the momentum and the gravity load of :class:`CouplingMomentum`, in all directions of the base, which starts in
+equilibrium. R [sqrt(J)] and P [m] are the reaction and the tool error that give a term of 1. Reactions are differences
+of the momentum at equally spaced times, so second derivatives of the dynamics are not needed. The conditioning is that
+of the selected coupling at the start. Far from the solution, small R and P hardly let the path move, so they are
+reduced in :data:`STAGES`.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from flexarm_core.reaction_null_space.vibration.motion_limits import MotionBound
 from flexarm_core.types import Array
 
 DEGREE = 5
-PIECES = 13  # of the spline
-TIMES = 37  # at which the momentum is taken
+PIECES = 13  # number of spline pieces
+TIMES = 37  # number of times at which the momentum is evaluated
 MISS = 1e-5  # P [m]
-EXCESS = 1e-3  # [rad | m] beyond a position limit that counts as one; share of other limits; lack of conditioning
+EXCESS = 1e-3  # violation that gives a term of 1: position [rad | m], share of other limits, shortfall of conditioning
 BENDING = 1e-2  # weight of q''
-# R relative to the scale, and a factor of MISS and EXCESS, in turn
+# R relative to the scale, and a factor on MISS and EXCESS, for each stage
 STAGES = ((0.3, 30.0), (0.1, 5.0), (0.03, 1.0), (0.01, 1.0))
-STEPS = 30  # in a stage
-LEAST_GAIN = 0.01  # share by which the sum must fall in a step
-TRIES = 8  # of a step, each shorter
-ROUNDS = 4  # in which a step takes up limits that it would pass
-PATIENCE = 3  # steps in succession that may gain less
-DIFFERENCE = 1e-6  # [rad | m] for the slope of the conditioning
-LONGEST_STEP = 0.5  # [rad | m] of a coefficient in a step
+STEPS = 30  # largest number of steps in a stage
+LEAST_GAIN = 0.01  # share by which a step must reduce the sum; otherwise it counts as slow
+TRIES = 8  # largest number of tries for a step, each with more damping
+ROUNDS = 4  # largest number of rounds in which limits that a step would violate are added to its model
+PATIENCE = 3  # number of consecutive slow steps after which the stage ends
+DIFFERENCE = 1e-6  # [rad | m] step of the finite difference of the conditioning
+LONGEST_STEP = 0.5  # [rad | m] largest change of a coefficient in a step
 
 
 class LeastReaction:
-    """The minimisation for one arm, pair of tool positions and duration."""
+    """Optimization for one arm, one pair of tool positions and one duration."""
 
     def __init__(
         self,
@@ -58,13 +59,13 @@ class LeastReaction:
         """Set up.
 
         Args:
-            motions: of the arm.
-            momentum: of the arm.
+            motions: reactionless motions of the arm.
+            momentum: coupling momentum of the arm.
             ends: (a,), (a,) tool positions at the start and at the end [m].
-            duration: of the motion [s].
-            bounds: of the joints.
-            fixed: whether the joints start where the guess does, or anywhere at that tool position.
-            least_conditioning: ``sigma_min / sigma_max`` of the selected motions' coupling to have at the start.
+            duration: duration of the motion [s].
+            bounds: bounds of the joint motion.
+            fixed: whether the start posture is kept; otherwise it may be any posture at that tool position.
+            least_conditioning: least ``sigma_min / sigma_max`` of the selected coupling at the start.
         """
         self._motions, self._momentum, self._fixed = motions, momentum, fixed
         self._ends, self._least_conditioning = ends, least_conditioning
@@ -84,31 +85,34 @@ class LeastReaction:
         self._bending, self._bending_slopes = bending, np.kron(bending, np.eye(motions.model.n))
 
     def begin(self, guess: Array) -> Array:
-        """Coefficients (c, n) of a path near joint positions (g, n) at even path coordinates."""
+        """Return coefficients (c, n) of a path near joint positions (g, n) at equally spaced path coordinates."""
         s, fine = np.linspace(0.0, 1.0, len(guess)), np.linspace(0.0, 1.0, 3 * PIECES)
         coefficients = make_lsq_spline(fine, make_interp_spline(s, guess, k=1)(fine), self._knots, DEGREE).c
         coefficients[0] = guess[0]
         return np.asarray(coefficients)
 
     def path(self, coefficients: Array) -> BSpline:
-        """Joint positions by the path coordinate from 0 to 1."""
+        """Return the joint positions as a function of the path coordinate from 0 to 1."""
         return BSpline(self._knots, coefficients, DEGREE)
 
     def peak_reaction(self, coefficients: Array) -> float:
-        """Largest norm of the reaction along the path [sqrt(J)]; half its square is the energy of a slow motion."""
+        """Return the largest norm of the reaction along the path [sqrt(J)].
+
+        Half its square is the elastic energy if the motion is slow.
+        """
         return float(np.linalg.norm(self._reactions(coefficients), axis=1).max())
 
     def improve(self, coefficients: Array, scale: float, stage: tuple[float, float], emphasis: float = 1.0) -> Array:
-        """Coefficients of the least sum of squares near others (c, n).
+        """Return coefficients (c, n) of a local minimum of the sum of squares.
 
         Args:
-            coefficients: to begin with.
-            scale: reaction that would be large [sqrt(J)].
+            coefficients: (c, n) initial coefficients.
+            scale: a large reaction, to which R is relative [sqrt(J)].
             stage: one of :data:`STAGES`.
-            emphasis: factor by which reactions on the selected motions count more.
+            emphasis: additional weight factor on reactions on the selected motions.
         """
         self._emphasis = np.eye(len(self._motions.selected_loads)) + (emphasis - 1.0) * self._motions.selected_loads
-        self._share = 1.0 / (scale * stage[0] * np.sqrt(TIMES - 1))  # the squares sum to the mean by R
+        self._share = 1.0 / (scale * stage[0] * np.sqrt(TIMES - 1))  # the sum of squares is the mean divided by R^2
         self._unit = stage[1]
         value, (damping, slow) = self._value(coefficients), (1e-3, 0)
         for _ in range(STEPS):
@@ -129,7 +133,7 @@ class LeastReaction:
         return coefficients
 
     def _step(self, coefficients: Array, damping: float, square: Array, gradient: Array, lack: Array) -> Array:
-        """(c, n) to the least of the quadratic model, with the limits that are passed on the way."""
+        """Return the step (c, n) to the minimum of the quadratic model, including limits violated by the step."""
         count, n = coefficients.shape
         size, unit = count * n, EXCESS * self._unit
         counted, short = self._limits.passed(coefficients), lack[0] > 0.0
@@ -139,7 +143,7 @@ class LeastReaction:
             if short:
                 whole[0, :, 0, :] += np.outer(lack[1:], lack[1:])
                 slope[0] += lack[0] * lack[1:]
-            if self._fixed:  # the first coefficient is the start
+            if self._fixed:  # the first coefficient is the start posture
                 whole[0], whole[:, :, 0], slope[0] = 0.0, 0.0, 0.0
             flat = whole.reshape(size, size)
             diagonal = flat.diagonal() + 1e-9 * flat.diagonal().max()
@@ -152,7 +156,7 @@ class LeastReaction:
         return step
 
     def _reactions(self, coefficients: Array) -> Array:
-        """(t - 1, m) between the times."""
+        """Return the reactions (t - 1, m) between the times."""
         q = self._position @ coefficients
         found = np.diff(self._momentum.at(q, self._velocity @ coefficients), axis=0) / self._interval
         if self._momentum.weighs:
@@ -161,7 +165,7 @@ class LeastReaction:
         return found
 
     def _reaction_slopes(self, coefficients: Array) -> tuple[Array, Array]:
-        """The same, and its derivative (t - 1, m, c, n) by the coefficients."""
+        """Return the reactions and their derivative (t - 1, m, c, n) with respect to the coefficients."""
         q = self._position @ coefficients
         momenta, turning, coupling = self._momentum.derivatives(q, self._velocity @ coefficients)
         slope = turning[:, :, None, :] * self._position[:, None, :, None]
@@ -175,7 +179,7 @@ class LeastReaction:
         return found, slopes
 
     def _value(self, coefficients: Array) -> float:
-        """Sum of squares."""
+        """Return the sum of squares."""
         parts = [self._share * self._reactions(coefficients) @ self._emphasis, self._bending @ coefficients]
         parts += [
             (self._motions.tool(position)[0] - wanted) / (MISS * self._unit)
@@ -185,9 +189,9 @@ class LeastReaction:
         return sum(float((part**2).sum()) for part in parts) + self._limits.penalty(coefficients, EXCESS * self._unit)
 
     def _model(self, coefficients: Array) -> tuple[Array, Array, Array]:
-        """The quadratic model but for limits: half its second derivative (c n, c n), half its gradient (c n,).
+        """Return the quadratic model without limits: half its Hessian (c n, c n) and half its gradient (c n,).
 
-        And the lack of conditioning with its derivative by the start, (1 + n,).
+        Also return the shortfall of conditioning with its derivative by the start posture, (1 + n,).
         """
         count, n = coefficients.shape
         reactions, by_coefficients = self._reaction_slopes(coefficients)
@@ -208,12 +212,12 @@ class LeastReaction:
         return derivative.T @ derivative, derivative.T @ whole, lack
 
     def _places(self, coefficients: Array) -> list[tuple[int, Array, Array]]:
-        """Row among the times, joint positions (n,) there, and where the tool is to be (a,)."""
+        """Return the row among the times, the joint positions (n,) there, and the wanted tool position (a,)."""
         start, end = (0, coefficients[0], self._ends[0]), (-1, coefficients[-1], self._ends[1])
         return [end] if self._fixed else [start, end]
 
     def _lack(self, position: Array) -> float:
-        """By how much the conditioning falls short at a start posture (n,), negative where it does not."""
+        """Return the scaled shortfall of the conditioning at a start posture (n,), negative if it is sufficient."""
         if not self._conditioned:
             return 0.0
         values = np.linalg.svd(self._motions.coupling(position), compute_uv=False)

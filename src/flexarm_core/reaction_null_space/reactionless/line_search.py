@@ -1,7 +1,7 @@
-"""The start posture from which a straight line of the tool can best be followed without shaking the base.
+"""Search for the start posture from which the tool can best follow a straight line without exciting the base.
 
-Random postures of the start (and, run backwards, of the goal: a reactionless path is one either way) are tried; then
-the best of them are varied by random steps that shrink from round to round, and what does better is kept.
+Random postures are tried at the start and, with the line reversed, at the goal (a reactionless path stays reactionless
+when it is reversed). Then the best of them are varied by random steps in several rounds, and improvements are kept.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from flexarm_core.reaction_null_space.reactionless.tool_postures import ToolPost
 from flexarm_core.reaction_null_space.vibration.motion_limits import MotionBounds
 from flexarm_core.types import Array
 
-ROUNDS = (0.5, 0.3, 0.15, 0.3, 0.15)  # standard deviations of a joint, round by round [rad | m]
-PARENTS = 6
-FASTEST_RATE = 1.875  # largest rate of the fifth-order law times its duration
+ROUNDS = (0.5, 0.3, 0.15, 0.3, 0.15)  # standard deviation of the joint variation in each round [rad | m]
+PARENTS = 6  # number of best postures that are varied in each round
+FASTEST_RATE = 1.875  # largest rate of the fifth-order time law, times its duration
 
 
 @dataclass(frozen=True, slots=True)
 class LineSearch:
-    """What is tried.
+    """Effort and limits of the search.
 
     Attributes:
-        samples: random postures, of the start and of the goal together.
-        variations: postures in each round.
-        least_sigma: smallest singular value of ``Jbar`` that a line may meet [m].
-        inset: by which postures keep off their limits [rad | m].
+        samples: number of random postures, half of them at the start and half at the goal.
+        variations: number of postures in each round.
+        least_sigma: smallest singular value of ``Jbar`` allowed on a line [m].
+        inset: least distance of postures from the position limits [rad | m].
     """
 
     samples: int
@@ -45,7 +45,7 @@ class LineSearch:
         bounds: MotionBounds,
         generator: np.random.Generator,
     ) -> list[LineAttempt]:
-        """Attempts between two tool positions (a,), (a,) [m], best first; all go from start to goal."""
+        """Return attempts between two tool positions (a,), (a,) [m], best first; all run from start to goal."""
         places = [ToolPostures(motions, end, self.inset) for end in ends]
         fastest = bounds.velocity * duration / FASTEST_RATE
         limits = (bounds.lower, bounds.upper)
@@ -76,6 +76,6 @@ class LineSearch:
 
 
 def _rank(found: tuple[LineAttempt, int]) -> tuple[float, float]:
-    """What gets furthest first; of what is done, what loads the other directions of the base least."""
+    """Rank by the completed fraction; complete lines by their base load, incomplete lines by their joint speed."""
     each = found[0]
     return -each.fraction, each.load if each.reason == "done" else each.speed

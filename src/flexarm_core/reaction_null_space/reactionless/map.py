@@ -1,7 +1,7 @@
 """ReactionlessMap: the family of reactionless paths in an arm's workspace (Nenchev et al. 1999, figure 8).
 
-Through every regular posture of an arm with ``n - rank(S H_bm) = 1`` runs exactly one path, so a family of seeds covers
-the workspace: each seed that lies on no path yet is traced.
+Exactly one path runs through every regular posture of an arm with ``n - rank(S H_bm) = 1``, so a family of seed
+postures covers the workspace. Each seed that does not lie on a known path is traced.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 
 LARGEST_GRID = 100_000
-ON_PATH = 1e-6  # [rad | m]: a seed this near to a path lies on it
+ON_PATH = 1e-6  # [rad | m] distance below which a seed lies on a path
 
 
 @dataclass(frozen=True, slots=True)
 class PathPicture:
-    """What is drawn of one path: points at equal steps of s.
+    """Points of one path at equal steps of s, for drawing.
 
     Attributes:
         s: (P,) path coordinate [rad | m].
         position: (P, n) joint positions [rad | m].
-        tool_position: (P, 3) in the base link's frame [m].
+        tool_position: (P, 3) tool positions in the base link frame [m].
         sigma_min: (P,) smallest singular value of ``S H_bm``.
-        conditioning: (P,) the same relative to ``sqrt(tr(S H_b S^T) tr H_m)``.
-        closed: whether the path comes back to its start.
-        ends: reasons at its least and its greatest s.
+        conditioning: (P,) ``sigma_min`` relative to ``sqrt(tr(S H_b S^T) tr H_m)``.
+        closed: whether the path returns to its start.
+        ends: end reasons at the smallest and at the largest s.
     """
 
     s: Array
@@ -52,10 +52,10 @@ class ReactionlessMap:
     """A family of paths.
 
     Attributes:
-        seeds: (N, n) postures [rad | m].
-        paths: every different path through them.
-        path_of_seed: (N,) index of the path through each seed, -1 where there is none.
-        refused: by seed index, why there is none.
+        seeds: (N, n) seed postures [rad | m].
+        paths: all different paths through the seeds.
+        path_of_seed: (N,) index of the path through each seed, -1 if there is none.
+        refused: reason why there is no path, by seed index.
     """
 
     seeds: Array
@@ -65,15 +65,15 @@ class ReactionlessMap:
 
 
 def seed_grid(lower: Array, upper: Array, counts: Sequence[int]) -> Array:
-    """Postures (N, n) on a grid, the last joint changing first.
+    """Return postures (N, n) on a grid; the last joint changes fastest.
 
     Args:
         lower: (n,) first value of each joint [rad | m].
         upper: (n,) last value of each joint [rad | m].
-        counts: (n) values of each joint; 1: the lower one only.
+        counts: (n) number of values of each joint; 1: only the lower value.
 
     Raises:
-        ConfigError: shapes that do not fit, not finite, a count below 1 or more than 100,000 postures.
+        ConfigError: shapes do not fit, values are not finite, a count is below 1, or more than 100,000 postures result.
     """
     low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
     fits = low.shape == high.shape == (len(counts),) and np.isfinite(low).all() and np.isfinite(high).all()
@@ -89,16 +89,16 @@ def seed_grid(lower: Array, upper: Array, counts: Sequence[int]) -> Array:
 def map_reactionless_paths(
     model: ArmModel, seeds: Array, selection: Sequence[str] = (ALL,), **options: Any
 ) -> ReactionlessMap:
-    """Trace the paths through seeds; a seed without a path is recorded, not an error.
+    """Trace the paths through seed postures; a seed without a path is recorded and is not an error.
 
     Args:
         model: the arm.
         seeds: (N, n) postures [rad | m].
         selection: elastic joints that must not be excited, or ``("all",)``.
-        options: of :func:`trace`: limits, length, singular_threshold.
+        options: keyword arguments of :func:`trace`: limits, length, singular_threshold.
 
     Raises:
-        ConfigError: the arm, the selection or an option do not fit.
+        ConfigError: the arm, the selection or an option does not fit.
     """
     postures = np.atleast_2d(np.asarray(seeds, dtype=float))
     paths: list[ReactionlessPath] = []
@@ -117,7 +117,7 @@ def map_reactionless_paths(
 
 
 def draw(path: ReactionlessPath, spacing: float = 0.05) -> PathPicture:
-    """Points of a path at equal steps of s.
+    """Return points of a path at equal steps of s.
 
     Args:
         path: the path.

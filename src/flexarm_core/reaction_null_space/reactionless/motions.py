@@ -1,14 +1,14 @@
-r"""ReactionlessMotions: what the joints can do at one posture without shaking the selected motions of the base.
+r"""ReactionlessMotions: joint motions at one posture that do not excite the selected base motions.
 
-With the rows S (k, m) of a :class:`BaseSelection` at a base without deflection, joint velocities are reactionless where
-``S H_bm(q) qd = 0`` and stay so. The rows of soft modes turn with the posture but span nearly the same space, so they
-are first brought to those of a middle posture, S_0, and then weighed so that a reaction counts by the elastic energy
-that it would store if it were constant::
+With the rows S (k, m) of a :class:`BaseSelection` at zero base deflection, joint velocities are reactionless if
+``S H_bm(q) qd = 0`` holds at all times. The rows of soft modes change with the posture but span nearly the same space.
+They are therefore first transformed to the rows S_0 of a middle posture and then weighted such that a reaction is
+measured by the elastic energy that it would store if it were constant::
 
     A(q) = W^T (S S_0^+)^-1 S H_bm,     W W^T = (S_0 K_b S_0^T)^-1,     energy = 1/2 |d/dt (A qd)|^2
 
-The tool then moves by ``J N y`` with the columns of N (n, n - k) a basis of the null space of A; the singular values of
-``J N`` are those of ``Jbar = J P_RNS`` that count (Nenchev et al. 1999, equation 24; MATHS.md section 5).
+The tool velocity is then ``J N y``, where the columns of N (n, n - k) are a basis of the null space of A; the singular
+values of ``J N`` are the relevant ones of ``Jbar = J P_RNS`` (Nenchev et al. 1999, equation 24; MATHS.md section 5).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from flexarm_core.types import ArmState, Array
 
 @dataclass(frozen=True, slots=True)
 class MotionSpace:
-    """Motions at one posture.
+    """Reactionless motions at one posture.
 
     Attributes:
-        tool: (a,) tracked axes of the tool position in the base link's frame [m].
-        jacobian: (a, n) of it.
+        tool: (a,) tracked axes of the tool position in the base link frame [m].
+        jacobian: (a, n) Jacobian of the tracked axes.
         coupling: (k, n) A [sqrt(J) s^2].
-        whole_coupling: (m, n) ``K_b^-1/2 H_bm``: the same of all directions of the base, the stiff ones too.
+        whole_coupling: (m, n) ``K_b^-1/2 H_bm``: weighted coupling of all base directions, including the stiff ones.
         null: (n, n - k) orthonormal N.
         restricted: (a, n - k) ``J N``.
         tool_sigma: (a,) singular values of ``J N``, largest first [m].
@@ -49,15 +49,15 @@ class MotionSpace:
 
 
 class ReactionlessMotions:
-    """The motions of one arm.
+    """Reactionless motions of one arm.
 
     Attributes:
         model: the arm.
-        selection: motions of the base that count.
+        selection: selected base motions.
         axes: (a,) indices of the tracked axes of the tool position.
-        spare: joints left beside tool and base: ``n - k - a``.
-        selected_loads: (m, m) projector of loads on the base, weighed by ``K_b^-1/2``, onto the part that the selected
-            motions feel.
+        spare: number of joints beyond those that tool and base need: ``n - k - a``.
+        selected_loads: (m, m) projector of base loads, weighted by ``K_b^-1/2``, onto the part that acts on the
+            selected motions.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class ReactionlessMotions:
 
         Args:
             model: the arm.
-            selection: motions of the base that count.
-            axes: tracked axes x y z of the tool position in the base link's frame.
+            selection: selected base motions.
+            axes: tracked axes x y z of the tool position in the base link frame.
 
         Raises:
-            ConfigError: too few joints for the tool and the base, or no axis.
+            ConfigError: too few joints for the tool and the base, or no tracked axis.
         """
         self.model, self.selection = model, selection
         self.axes = np.flatnonzero(axes)
@@ -95,11 +95,11 @@ class ReactionlessMotions:
         self._weight = np.linalg.cholesky(np.linalg.inv(rows @ model.K_b @ rows.T)).T
 
     def weighed_rows(self, rows: Array) -> Array:
-        """(k, m) ``W^T (S S_0^+)^-1 S`` of rows S (k, m): with them a reaction (m,) [N | N*m] is in sqrt(J)."""
+        """Return (k, m) ``W^T (S S_0^+)^-1 S`` for rows S (k, m); maps a reaction (m,) [N | N*m] to sqrt(J)."""
         return np.asarray(self._weight @ np.linalg.solve(rows @ self._reference_inverse, rows))
 
     def coupling(self, position: Array) -> Array:
-        """(k, n) A at joint positions (n,)."""
+        """Return (k, n) A at joint positions (n,)."""
         return self._couplings(position)[0]
 
     def _couplings(self, position: Array) -> tuple[Array, Array]:
@@ -109,13 +109,13 @@ class ReactionlessMotions:
         return A, self._softness @ blocks.H_bm
 
     def tool(self, position: Array) -> tuple[Array, Array]:
-        """(a,) tool position [m] and (a, n) its Jacobian at joint positions (n,)."""
+        """Return the tool position (a,) [m] and its Jacobian (a, n) at joint positions (n,)."""
         state = ArmState(0, position, self._still, self._none, self._none)
         kinematics = self.model.tool_kinematics(state, self.model.base_frame)
         return kinematics.position[self.axes], kinematics.J_m[self.axes]
 
     def at(self, position: Array) -> MotionSpace:
-        """The motions at joint positions (n,)."""
+        """Return the reactionless motions at joint positions (n,)."""
         A, whole = self._couplings(position)
         tool, jacobian = self.tool(position)
         _, values, right = np.linalg.svd(A)

@@ -1,12 +1,12 @@
-"""ReactionlessPath: a joint path along which the arm may move at any speed without any reaction on its base.
+"""ReactionlessPath: a joint path along which the arm can move at any speed without any reaction on its base.
 
 The path is the integral curve ``dq/ds = n(q)`` of the null direction (Nenchev et al. 1999, definition 3; MATHS.md
-section 5). For any law ``s(t)`` ::
+section 5). For any time law ``s(t)`` ::
 
     q = q(s),   qd = n sd,   qdd = n sdd + n' sd^2        =>    H_bm qd = 0,   H_bm qdd + dH_bm/dt qd = 0
 
-``q(s)`` is read between knots by fifth-order polynomials through positions, tangents and curvatures; ``n`` and ``n'``
-are computed at that very posture, so both identities hold to round-off and not only to the error of the knots.
+``q(s)`` is interpolated between knots by fifth-order polynomials through positions, tangents and curvatures. ``n`` and
+``n'`` are computed at exactly this posture, so both identities hold to round-off and not only to the knot error.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from flexarm_core.reaction_null_space.coupling.null_direction import NullDirecti
 from flexarm_core.types import Array
 
 ENDS = ("closed", "joint_limit", "singular_coupling", "length")
-SLACK = 1e-9  # by which s may exceed the ends of an open path: round-off of a caller's time law
+SLACK = 1e-9  # [rad | m] by which s may exceed the ends of an open path, for round-off in the time law of the caller
 
 
 @dataclass(frozen=True, slots=True)
 class PathEnd:
-    """Why a path goes no further at one side.
+    """Reason why a path ends at one side.
 
     Attributes:
-        reason: ``closed`` (it is back at its start), ``joint_limit``, ``singular_coupling`` (the rank of ``S H_bm`` is
-            not n - 1 any more) or ``length`` (as long as asked).
-        joint: name of the joint at its limit, else empty.
+        reason: ``closed`` (the path is back at its start), ``joint_limit``, ``singular_coupling`` (the rank of
+            ``S H_bm`` is no longer n - 1) or ``length`` (the requested length is reached).
+        joint: name of the joint at its limit, otherwise empty.
     """
 
     reason: str
@@ -45,11 +45,11 @@ class PathKnots:
 
     Attributes:
         s: (K,) path coordinate, increasing, 0 at the posture through which the path was traced [rad | m].
-        position: (K, n) joint positions, without jumps where a joint turns on and on [rad | m].
+        position: (K, n) joint positions, continuous also for continuous joints (not wrapped) [rad | m].
         tangent: (K, n) unit null vectors n, of continuous sign.
         curvature: (K, n) ``dn/ds``.
         sigma_min: (K,) smallest singular value of ``S H_bm``.
-        tool_position: (K, 3) tool in the base link's frame [m].
+        tool_position: (K, 3) tool position in the base link frame [m].
     """
 
     s: Array
@@ -62,12 +62,12 @@ class PathKnots:
 
 @dataclass(frozen=True, slots=True)
 class JointMotion:
-    """Motion of the joints at one instant.
+    """Joint motion at one instant.
 
     Attributes:
-        position: (n,) [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        acceleration: (n,) [rad/s^2 | m/s^2].
+        position: (n,) joint positions [rad | m].
+        velocity: (n,) joint velocities [rad/s | m/s].
+        acceleration: (n,) joint accelerations [rad/s^2 | m/s^2].
     """
 
     position: Array
@@ -76,15 +76,15 @@ class JointMotion:
 
 
 class ReactionlessPath:
-    """A traced path.
+    """A traced reactionless path.
 
     Attributes:
-        field: the null directions that it follows; says which arm and which elastic directions.
-        knots: its points.
-        backward_end, forward_end: why it ends at its least and at its greatest s.
-        turns: (n,) by how much the joints are further on after one round of a closed path, whole turns [rad]; zero
-            for an open one.
-        closing_error: distance by which a closed path missed its start [rad | m]; 0 for an open one.
+        field: null directions that the path follows; defines the arm and the selected elastic directions.
+        knots: points of the path.
+        backward_end, forward_end: reasons why the path ends at its smallest and at its largest s.
+        turns: (n,) change of the joint positions in one round of a closed path, in whole turns [rad]; zero for an open
+            path.
+        closing_error: distance by which a closed path missed its start [rad | m]; 0 for an open path.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class ReactionlessPath:
         forward_end: PathEnd,
         closing_error: float = 0.0,
     ) -> None:
-        """Make a path of its knots, at least two; a closed one has its start again as last knot."""
+        """Construct a path from at least two knots; the last knot of a closed path repeats the start."""
         self.field, self.knots = field, knots
         self.backward_end, self.forward_end = backward_end, forward_end
         self.closing_error = closing_error
@@ -109,17 +109,17 @@ class ReactionlessPath:
 
     @property
     def closed(self) -> bool:
-        """Whether the path comes back to its start, up to whole turns of endless joints."""
+        """Whether the path returns to its start, up to whole turns of continuous joints."""
         return self.forward_end.reason == "closed"
 
     @property
     def start(self) -> float:
-        """Least s [rad | m]."""
+        """Smallest s [rad | m]."""
         return float(self.knots.s[0])
 
     @property
     def end(self) -> float:
-        """Greatest s; of a closed path its length beyond the start, where it goes on [rad | m]."""
+        """Largest s [rad | m]; a closed path continues there at its start."""
         return float(self.knots.s[-1])
 
     @property
@@ -128,7 +128,7 @@ class ReactionlessPath:
         return self.end - self.start
 
     def position(self, s: float) -> Array:
-        """Joint positions (n,) at s.
+        """Return the joint positions (n,) at s.
 
         Raises:
             InputError: s is not finite or beyond an end of an open path.
@@ -137,19 +137,19 @@ class ReactionlessPath:
         return np.asarray(self._position(inside), dtype=float) + turns
 
     def sigma_min(self, s: float) -> float:
-        """Smallest singular value of ``S H_bm`` at s; of one elastic direction the norm of the paper's n (27).
+        """Return the smallest singular value of ``S H_bm`` at s; for one elastic direction, the norm of n in (27).
 
         Raises:
-            InputError: as of :meth:`position`.
+            InputError: see :meth:`position`.
         """
         return self.field.at(self.position(s)).sigma_min
 
     def sample(self, s: float, rate: float, acceleration: float) -> JointMotion:
-        """Motion of the joints at one instant of a law s(t).
+        """Return the joint motion at one instant of a time law s(t).
 
         Args:
-            s: path coordinate; on a closed path any number of rounds beyond either end [rad | m].
-            rate: ds/dt, of either sign [rad/s | m/s].
+            s: path coordinate; on a closed path it may exceed the ends by any number of rounds [rad | m].
+            rate: ds/dt, positive or negative [rad/s | m/s].
             acceleration: d2s/dt2 [rad/s^2 | m/s^2].
 
         Raises:
@@ -165,10 +165,12 @@ class ReactionlessPath:
         return JointMotion(position + turns, tangent * rate, tangent * acceleration + turn * rate**2)
 
     def read(self, s: float, rate: float, acceleration: float) -> JointMotion:
-        """As :meth:`sample`, with n and n' of the polynomials too: in a fifth of the time, to about 1e-8 and 1e-6.
+        """Return the same as :meth:`sample`, but with n and n' from the polynomials.
+
+        This takes a fifth of the time; the errors of n and n' are about 1e-8 and 1e-6.
 
         Raises:
-            InputError: as of :meth:`sample`.
+            InputError: see :meth:`sample`.
         """
         if not (np.isfinite(rate) and np.isfinite(acceleration)):
             raise InputError(f"path rate {rate} and acceleration {acceleration} must be finite")
@@ -177,12 +179,12 @@ class ReactionlessPath:
         return JointMotion(self._position(inside) + turns, tangent * rate, tangent * acceleration + turn * rate**2)
 
     def nearest(self, position: Array) -> tuple[float, float]:
-        """The point of the path that is nearest to joint positions (n,).
+        """Return the point of the path that is nearest to joint positions (n,).
 
-        Whole turns of endless joints do not count.
+        Whole turns of continuous joints do not count.
 
         Returns:
-            Its s and its distance in joint space [rad | m].
+            Path coordinate s of this point and its distance in joint space [rad | m].
 
         Raises:
             InputError: wrong length or not finite.
@@ -196,7 +198,7 @@ class ReactionlessPath:
             low, high = s[-2] - self.length, s[1]
 
         def slope(at: float) -> float:
-            """Half the rate of the squared distance."""
+            """Return half the derivative of the squared distance with respect to s."""
             gap = self.field.difference(self.position(at), position)
             return float(gap @ self._tangent(self._inside(at)[0]))
 
@@ -209,7 +211,7 @@ class ReactionlessPath:
         return found, float(np.linalg.norm(self.field.difference(self.position(found), position)))
 
     def _inside(self, s: float) -> tuple[float, Array]:
-        """The coordinate within the knots, and what whole rounds add to the joints (n,)."""
+        """Return the coordinate within the knots, and the joint displacement (n,) due to whole rounds."""
         if not np.isfinite(s):
             raise InputError(f"path coordinate is {s}")
         if self.closed:

@@ -1,4 +1,4 @@
-"""Reactionless paths on disk: ``.npz`` with the robot, the joints and the elastic directions that they are of."""
+"""Reactionless paths on disk: ``.npz`` with the path, the robot name, the joints and the elastic directions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flexarm_core.robot.arm_model import ArmModel
 
 KNOTS = ("s", "position", "tangent", "curvature", "sigma_min", "tool_position")
 NAMES = ("robot", "joint_names", "selection", "end_reasons", "end_joints")
-RESIDUAL = 1e-8  # of a stored direction in the coupling, relative: beyond it the robot's masses are others
+RESIDUAL = 1e-8  # largest relative coupling of a stored direction; a larger one means that the robot model has changed
 
 
 def save_path(path: ReactionlessPath, file: str | Path) -> None:
@@ -35,11 +35,11 @@ def save_path(path: ReactionlessPath, file: str | Path) -> None:
 
 
 def load_path(file: str | Path, model: ArmModel) -> ReactionlessPath:
-    """Read a path of this arm.
+    """Read a path for this arm.
 
     Raises:
-        ConfigError: no such file, not a path, of another robot, other joints or other elastic joints, or traced with
-            other masses: its directions are not reactionless for this arm.
+        ConfigError: the file does not exist, is not a path, is for another robot, other joints or other elastic joints,
+            or was traced with other masses, so that its directions are not reactionless for this arm.
     """
     archive = ArrayFile(file, "reactionless path")
     missing = archive.lacking((*NAMES, "closing_error", *KNOTS))
@@ -73,7 +73,7 @@ def _texts(values: np.ndarray) -> tuple[str, ...]:  # type: ignore[type-arg]
 
 
 def _check(file: str | Path, field: NullDirection, knots: PathKnots, reasons: tuple[str, ...]) -> None:
-    """Refuse knots that do not belong together or to this arm."""
+    """Reject knots that are inconsistent or do not belong to this arm."""
     count, n = len(np.atleast_1d(knots.s)), field.model.n
     shapes = {"s": (count,), "sigma_min": (count,), "tool_position": (count, 3)}
     for key in KNOTS:

@@ -1,13 +1,14 @@
-r"""PathMotion: where on a reactionless path the reference is at a time; the path itself does not care how fast.
+r"""PathMotion: the position of the reference on a reactionless path as a function of time; any speed is reactionless.
 
-Speeds are smooth in any law, at rest at the start. With ``p(x)`` the fifth-order rise from 0 to 1::
+All time laws are smooth and start at rest. With ``p(x)`` the fifth-order rise from 0 to 1::
 
     fifth_order      s = a + (b - a) p(t / T)                     T the duration, a and b the span
     constant_rate    ds/dt = u                                    u the speed, reached and left within the blend time
-    constant_ubar    ds/dt = u |h(s)|,  |h| = sigma_min(S H_bm)   qd = n ubar with the paper's n (27): where the arm
-                                                                  pushes less on its base, it moves slower
+    constant_ubar    ds/dt = u |h(s)|,  |h| = sigma_min(S H_bm)   qd = n ubar with the paper's n (27): the arm moves
+                                                                  slower where it acts less on its base
 
-For the last, ``theta(s) = int ds / |h|`` grows at constant rate and is inverted once (Nenchev et al. 1999, section VII;
+For ``constant_ubar``, ``theta(s) = int ds / |h|`` grows at a constant rate and is inverted once (Nenchev et al. 1999,
+section VII;
 MATHS.md section 5).
 """
 
@@ -27,7 +28,7 @@ from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
 from flexarm_core.reaction_null_space.reactionless.velocity_law import Along
 
 SPEED_LAWS = ("fifth_order", "constant_rate", "constant_ubar")
-GRID = 4001  # points of the phase along a path
+GRID = 4001  # number of points at which the phase along a path is tabulated
 
 Phase = Callable[[float], float]
 Place = Callable[[float], tuple[float, float, float]]
@@ -38,16 +39,16 @@ class PathMotionConfig:
     """Settings of a motion.
 
     Attributes:
-        speed_law: see above.
-        span: from and to where on the path [rad | m]; None: from its point nearest to the first posture to its end, of
-            a closed path once round.
-        start: time after the first sample at which the motion begins [s].
-        duration: of ``fifth_order``, one way [s].
-        speed: of the other two: ``u`` [rad/s | m/s], or ubar [1/s per unit of ``H_bm``]; of either sign where the
-            motion is cyclic, else its size counts.
-        blend_time: in which that speed comes and goes [s].
-        returns: go back and forth without end.
-        cyclic: go round and round without end, on a closed path, at constant rate or ubar.
+        speed_law: time law, see the module docstring.
+        span: begin and end on the path [rad | m]; None: from the point nearest to the first posture to the end of the
+            path, or once around a closed path.
+        start: time after the first sample at which the motion starts [s].
+        duration: for ``fifth_order``: duration of one way [s].
+        speed: for the other laws: ``u`` [rad/s | m/s], or ubar [1/s per unit of ``H_bm``]; its sign counts only if the
+            motion is cyclic.
+        blend_time: time in which this speed is reached, and left at the end [s].
+        returns: whether the motion goes back and forth without end.
+        cyclic: whether the motion goes around a closed path without end, at constant rate or ubar.
     """
 
     speed_law: str = "fifth_order"
@@ -60,7 +61,7 @@ class PathMotionConfig:
     cyclic: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         if self.speed_law not in SPEED_LAWS:
             raise ConfigError(f"speed_law '{self.speed_law}' is unknown; valid: {', '.join(SPEED_LAWS)}")
         for name in ("duration", "blend_time"):
@@ -80,23 +81,23 @@ class PathMotion:
     """A motion along one path.
 
     Attributes:
-        begin: s at which it begins [rad | m].
-        end: s at which it ends, None where it goes round without end [rad | m].
-        duration: of one way, without the wait before it [s]; inf where it goes round without end.
+        begin: s at which the motion begins [rad | m].
+        end: s at which the motion ends, None for a cyclic motion [rad | m].
+        duration: duration of one way, without the initial wait [s]; inf for a cyclic motion.
     """
 
     def __init__(self, path: ReactionlessPath, config: PathMotionConfig, nearest: float | None = None) -> None:
-        """Lay a motion on a path.
+        """Define a motion on a path.
 
         Args:
             path: the path.
             config: settings.
-            nearest: s of the point nearest to the first posture, for a motion without a span; None: where the path was
-                traced from.
+            nearest: s of the point nearest to the first posture, for a motion without a span; None: the point s = 0
+                from which the path was traced.
 
         Raises:
-            ConfigError: a span beyond the path or of no length, a cyclic motion on an open path, a blend time that is
-                too long for the way.
+            ConfigError: the span exceeds the path or has no length, the motion is cyclic on an open path, or the blend
+                time is too long for the span.
         """
         self.config = config
         if config.cyclic and not path.closed:
@@ -132,7 +133,7 @@ class PathMotion:
                 )
 
     def at(self, time: float) -> Along:
-        """Where the reference is at a time since the first sample [s]."""
+        """Return the reference on the path at a time since the first sample [s]."""
         config, time = self.config, max(time - self.config.start, 0.0)
         if config.cyclic:
             return self._along(*_round(time, config.speed, config.blend_time))
@@ -148,14 +149,14 @@ class PathMotion:
         return self._along(part * self._way, rate * self._way, acceleration * self._way)
 
     def finished(self, time: float) -> bool:
-        """Whether the reference has come to rest for good at a time since the first sample [s]."""
+        """Return whether the reference is permanently at rest at a time since the first sample [s]."""
         return not self.config.returns and time - self.config.start >= self.duration
 
     def _phase_at(self, s: float) -> float:
         return s if self._phase is None else self._phase(s)
 
     def _along(self, way: float, rate: float, acceleration: float) -> Along:
-        """From the phase and its derivatives to s and its."""
+        """Convert the phase and its derivatives to s and its derivatives."""
         if self._place is None:
             return Along(self._from + way, rate, acceleration)
         s, size, slope = self._place(self._from + way)
@@ -163,7 +164,7 @@ class PathMotion:
 
 
 def _round(time: float, speed: float, blend: float) -> tuple[float, float, float]:
-    """Phase, its rate and acceleration of a speed that is reached within a blend time and then kept."""
+    """Return phase, rate and acceleration for a speed that is reached in the blend time and then held."""
     part, slope, _ = fifth_order(time, blend)
     if time >= blend:
         return speed * (time - 0.5 * blend), speed, 0.0
@@ -172,7 +173,7 @@ def _round(time: float, speed: float, blend: float) -> tuple[float, float, float
 
 
 def _phase(path: ReactionlessPath) -> tuple[Phase, Place]:
-    """``theta(s)``, 0 at the path's start, and back: s, ``|h|`` and ``d|h|/ds`` of a theta."""
+    """Return ``theta(s)``, 0 at the start of the path, and its inverse: s, ``|h|`` and ``d|h|/ds`` for a theta."""
     size = CubicSpline(path.knots.s, path.knots.sigma_min)
     grid = np.linspace(path.start, path.end, GRID)
     theta = cumulative_simpson(1.0 / size(grid), x=grid, initial=0.0)

@@ -1,12 +1,12 @@
-r"""Pairs of postures, one at each tool position, between which the arm may go with little reaction.
+r"""Pairs of postures, one at each tool position, between which the arm can move with little reaction.
 
-A base at rest keeps the momentum of the arm at zero, so the momentum of any quiet motion, integrated, vanishes. Of
-random postures at both places those pairs are taken that lie within the time's reach of each other, and of these the
-ones with the least
+If the base stays at rest, the coupling momentum of the arm stays zero, and so does its integral over any motion. From
+random postures at both tool positions, the pairs that can be reached within the duration are taken; the best of these
+have the smallest
 
-    | integral W H_bm(q) q' ds |      along the straight line of the joints between them (Gauss, three points)
+    | integral W H_bm(q) q' ds |      along the straight joint line between them (Gauss, three points)
 
-For directions in which the base is pushed that is the way of the arm's centre of mass, whatever the path.
+For translational base directions this is the displacement of the center of mass of the arm, for any path.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ WEIGHTS = (5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0)
 
 @dataclass(frozen=True, slots=True)
 class PosturePair:
-    """A start and a goal.
+    """A start posture and a goal posture.
 
     Attributes:
         start, goal: (n,) joint positions.
-        transfer: size of the integral above [sqrt(J) s^2].
+        transfer: norm of the integral above [sqrt(J) s^2].
     """
 
     start: Array
@@ -39,14 +39,14 @@ class PosturePair:
 def pair_postures(
     momentum: CouplingMomentum, starts: Array, goals: Array, farthest: Array, count: int
 ) -> list[PosturePair]:
-    """Pairs, the least integral first.
+    """Return posture pairs, smallest integral first.
 
     Args:
-        momentum: of the arm.
-        starts: (s, n) postures.
-        goals: (g, n) postures.
-        farthest: (n,) way of each joint that the time allows.
-        count: pairs that are looked at, the nearest ones.
+        momentum: coupling momentum of the arm.
+        starts: (s, n) start postures.
+        goals: (g, n) goal postures.
+        farthest: (n,) largest displacement of each joint that the duration allows.
+        count: number of nearest pairs that are evaluated.
     """
     if not len(starts) or not len(goals):
         return []

@@ -1,11 +1,11 @@
-"""Good start postures: where the arm can move its tool every way without shaking the base, away from joint limits.
+"""Search for good start postures: far from joint limits, and with reactionless tool motion in all directions.
 
-Random postures are brought to the tool position, the best of them climb within the postures of that position::
+Random postures are moved to the tool position; the best of them are improved by gradient ascent at this position::
 
     score = min( sigma_min(Jbar) / reach, weight * sigma_min(A) / sigma_max(A), margin )
 
-with ``reach`` half the width of what the tool reaches, and the margin the least distance of a
-joint from its limits as share of half its range. Good postures have a score of 0.1 and more.
+Here ``reach`` is half the width of the region that the tool reaches, and the margin is the least distance of a joint
+from its limits as a share of half its range. Good postures have a score of 0.1 or more.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from flexarm_core.reaction_null_space.reactionless.tool_postures import ToolPost
 from flexarm_core.types import Array
 
 CLIMB_STEPS = 15
-CLIMB_LENGTH, SHORTEST_CLIMB = 0.25, 0.01  # [rad | m] of a joint, in the first step uphill and in the last
+CLIMB_LENGTH, SHORTEST_CLIMB = 0.25, 0.01  # [rad | m] largest joint change in the first and in the last ascent step
 SHARPNESS = 30.0  # of the soft minimum
-DIFFERENCE = 1e-4  # [rad] for gradients
-APART = 0.3  # [rad | m] by which two candidates differ at least
-COUPLING_WEIGHT = 3.0  # good postures have sigma_min(A) / sigma_max(A) of about a third of the other shares
-IDLE = 0.05  # share of the largest column of [A; J] below which a joint moves neither base nor tool
+DIFFERENCE = 1e-4  # [rad | m] step of the finite differences for gradients
+APART = 0.3  # [rad | m] least difference between two candidates
+COUPLING_WEIGHT = 3.0  # in good postures sigma_min(A) / sigma_max(A) is about a third of the other two shares
+IDLE = 0.05  # share of the largest joint effect on base or tool below which a joint counts as without effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PostureCandidate:
 
     Attributes:
         position: (n,) joint positions.
-        score: as above, the larger the better.
+        score: as defined in the module docstring; larger is better.
         tool_sigma: ``sigma_min(Jbar)`` [m].
         coupling_conditioning: ``sigma_min(A) / sigma_max(A)``.
         margin: least distance from a joint limit as share of half the joint's range.
@@ -52,9 +52,9 @@ class PostureSearchConfig:
     """Settings of the search.
 
     Attributes:
-        samples: random postures.
-        refined: how many of them climb.
-        seed: of the random numbers.
+        samples: number of random postures.
+        refined: number of these that are improved by gradient ascent.
+        seed: seed of the random numbers.
     """
 
     samples: int = 200
@@ -62,7 +62,7 @@ class PostureSearchConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         if not 1 <= self.refined <= self.samples:
             raise ConfigError(f"refined {self.refined} must lie between 1 and samples {self.samples}")
 
@@ -70,7 +70,7 @@ class PostureSearchConfig:
 def search_postures(
     motions: ReactionlessMotions, tool_position: Array, config: PostureSearchConfig | None = None
 ) -> list[PostureCandidate]:
-    """Postures of a tool position (3,) in the base link's frame [m], best first.
+    """Return postures for a tool position (3,) in the base link frame [m], best first.
 
     Raises:
         InputError: the arm does not reach the position within its joint limits.
@@ -95,18 +95,18 @@ def search_postures(
 
 
 class _Search:
-    """One tool position."""
+    """Search for one tool position."""
 
     def __init__(self, motions: ReactionlessMotions, wanted: Array) -> None:
         model = motions.model
         self._motions, self.postures = motions, ToolPostures(motions, wanted)
         self._low, self._high = self.postures.low, self.postures.high
-        # half the width of what the tool reaches, by which sigma becomes a pure number
+        # half the width of the region that the tool reaches; makes sigma dimensionless
         random = np.random.default_rng(0).uniform(self._low, self._high, (50, model.n))
         self._reach = 0.5 * float(np.ptp([motions.tool(q)[0] for q in random], axis=0).max())
 
     def climb(self, candidate: PostureCandidate) -> PostureCandidate:
-        """The best posture that steps uphill lead to."""
+        """Return the best posture that gradient ascent reaches."""
         length = CLIMB_LENGTH
         for _ in range(CLIMB_STEPS):
             step = self._uphill(candidate.position)
@@ -123,28 +123,28 @@ class _Search:
         return candidate
 
     def rated(self, position: Array) -> PostureCandidate:
-        """A posture with its score."""
+        """Return a posture with its score."""
         space = self._motions.at(position)
         shares = self._shares(space, position)
         sigma = float(space.tool_sigma[-1])
         return PostureCandidate(position, min(shares), sigma, space.coupling_conditioning, shares[2])
 
     def acts(self, position: Array) -> Array:
-        """(n,) how much each joint matters to base or tool: 1, or less than that where next to nothing."""
+        """Return (n,) the effect of each joint on base or tool: 1, or less if the effect is negligible."""
         space = self._motions.at(position)
         columns = [np.linalg.norm(part, axis=0) / np.linalg.norm(part) for part in (space.coupling, space.jacobian)]
         most = np.maximum(*columns)
         return np.asarray(np.minimum(1.0, most / (IDLE * most.max())))
 
     def _uphill(self, position: Array) -> Array:
-        """(n,) direction in which a smooth stand-in of the score rises, the tool held."""
+        """Return (n,) the ascent direction of the smoothed score at a fixed tool position."""
         base = self._smooth(position)
         slopes = np.array([self._smooth(position + DIFFERENCE * unit) - base for unit in np.eye(len(position))])
         _, jacobian = self._motions.tool(position)
         return np.asarray(slopes - np.linalg.pinv(jacobian) @ (jacobian @ slopes))
 
     def _smooth(self, position: Array) -> float:
-        """Soft minimum of the three shares: the minimum itself has kinks on which a climb sticks."""
+        """Return the soft minimum of the three shares; the exact minimum has kinks at which an ascent stops early."""
         shares = np.array(self._shares(self._motions.at(position), position))
         return -float(np.log(np.exp(-SHARPNESS * shares).sum()))
 

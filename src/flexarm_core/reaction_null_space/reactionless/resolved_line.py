@@ -1,4 +1,4 @@
-"""The joints' path along a straight line of the tool by the plain pseudo-inverse, the base left out of account."""
+"""Joint path for a straight tool line by the plain pseudo-inverse, without regard to the base."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
 from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMotions
 from flexarm_core.types import Array
 
-DAMPED_BELOW = 0.05  # [m] singular values of J
+DAMPED_BELOW = 0.05  # [m] singular value of J below which its inverse is damped
 
 
 def resolved_line(motions: ReactionlessMotions, start: Array, displacement: Array, steps: int = 40) -> BSpline:
-    """``q' = J^+ p'``: the path that resolved acceleration takes from rest, which a reactionless one is compared with.
+    """Return the path ``q' = J^+ p'`` of resolved acceleration from rest, for comparison with reactionless paths.
 
     Args:
-        motions: of the arm; the base does not count.
+        motions: reactionless motions of the arm; only the tool kinematics are used.
         start: (n,) joint positions.
-        displacement: (a,) of the tool [m].
-        steps: of the integration, each with its tool error made up for in the next.
+        displacement: (a,) tool displacement [m].
+        steps: number of integration steps; each step corrects the tool error of the previous one.
 
     Returns:
         Joint positions as a quintic spline of the path coordinate, from 0 to 1.

@@ -1,6 +1,7 @@
-"""Trace the reactionless path through a posture, both ways, until a limit, a singularity, its own start or a length.
+"""Trace the reactionless path through a posture in both directions, until one of several end conditions is met.
 
-``dq/ds = n(q)`` is integrated by the Runge-Kutta method DOP853 of order 8 with an error far below 1e-10 per unit of s.
+The end conditions are a joint limit, a singularity, the return to the start, and a given length. ``dq/ds = n(q)`` is
+integrated by the Runge-Kutta method DOP853 of order 8 with an error far below 1e-10 per unit of s.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from flexarm_core.reaction_null_space.reactionless.path import PathEnd, PathKnot
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 
-TOLERANCE = 1e-12  # of the integration, per step
-KNOT_ERROR = 1e-11  # between the knots' polynomials and the integrator's
-LONGEST_STEP = 0.1  # [rad | m]: short enough to see every limit and the start when it comes by
-CLOSING = 1e-7  # miss below which a path that passes its start is the same path
+TOLERANCE = 1e-12  # integration tolerance per step
+KNOT_ERROR = 1e-11  # largest difference between the polynomials between knots and the integrator
+LONGEST_STEP = 0.1  # [rad | m] short enough to detect every limit crossing and every return to the start
+CLOSING = 1e-7  # largest distance from the start at which a path that returns to its start counts as closed
 
 Curve = Callable[[float], Array]
 
@@ -38,21 +39,23 @@ def trace(
 ) -> ReactionlessPath:
     """Trace the reactionless path through a posture.
 
-    The base is taken to rest without deflection; under gravity the arm's weight must not load the selected directions,
-    or load them the same in every posture.
+    The base is assumed to be at rest without deflection. Under gravity, the weight of the arm must not load the
+    selected directions, or must load them equally in every posture.
 
     Args:
         model: the arm, with ``n - rank(S H_bm) = 1``.
-        position: (n,) joint positions, s = 0 there; s grows the way in which the largest component of n is positive.
+        position: (n,) joint positions at s = 0; s increases in the direction in which the largest component of n is
+            positive.
         selection: elastic joints that must not be excited, or ``("all",)``.
-        lower: (n,) position limits, None for those of the robot description.
-        upper: (n,) position limits, None for those of the robot description.
-        length: at which tracing ends, for each of the two ways [rad | m].
-        singular_threshold: singular value of ``S H_bm`` relative to ``sqrt(tr(S H_b S^T) tr H_m)`` at which it ends.
+        lower: (n,) position limits; None: those of the robot description.
+        upper: (n,) position limits; None: those of the robot description.
+        length: path length at which tracing ends, in each direction [rad | m].
+        singular_threshold: smallest singular value of ``S H_bm``, relative to ``sqrt(tr(S H_b S^T) tr H_m)``, at which
+            tracing ends.
 
     Raises:
-        ConfigError: the arm and the selection do not fit, or a bound has no meaning.
-        InputError: the posture is beyond a limit, singular, or leaves more or less than one free direction.
+        ConfigError: the arm and the selection do not fit, or a parameter is invalid.
+        InputError: the posture exceeds a limit, is singular, or does not have exactly one reactionless direction.
     """
     field = NullDirection(model, selection)
     if not (length > 0.0 and np.isfinite(length) and 0.0 < singular_threshold < 1.0):
@@ -87,16 +90,16 @@ def trace(
 
 
 def _bounds(model: ArmModel, lower: Array | None, upper: Array | None) -> tuple[Array, Array]:
-    """Position limits (n,) in force."""
+    """Return the position limits (n,) that apply."""
     low = model.lower if lower is None else np.array(lower, dtype=float)
     high = model.upper if upper is None else np.array(upper, dtype=float)
-    if not (low.shape == high.shape == (model.n,) and (low < high).all()):  # false for what is not a number, too
+    if not (low.shape == high.shape == (model.n,) and (low < high).all()):  # also false for NaN
         raise ConfigError(f"limits from {low} to {high}: give {model.n} numbers each, the lower below the upper")
     return low, high
 
 
 class _Way:
-    """One way from the start: parts ``(begin, end, curve)`` in the order of s, and how it ended."""
+    """Path in one direction from the start: parts ``(begin, end, curve)`` in the order of s, and the end reason."""
 
     def __init__(self) -> None:
         self.parts: list[tuple[float, float, Curve]] = []
@@ -105,7 +108,7 @@ class _Way:
 
 
 class _Tracer:
-    """Integrates from the start, one way at a time."""
+    """Integrates from the start, in one direction at a time."""
 
     def __init__(
         self, field: NullDirection, start: Array, bounds: tuple[Array, Array], length: float, threshold: float
@@ -125,7 +128,7 @@ class _Tracer:
         )
         while solver.status == "running":
             failure = solver.step()
-            if failure:  # the step has shrunk to nothing: so sharp a turn is a singularity
+            if failure:  # the step size has become too small: such a sharp turn is a singularity
                 way.end = PathEnd("singular_coupling")
                 return way
             curve, begin = solver.dense_output(), float(solver.t_old)
@@ -141,7 +144,7 @@ class _Tracer:
         return way
 
     def _first_end(self, curve: Curve, begin: float, end: float, first: Array) -> tuple[float, PathEnd | None]:
-        """Where in a step the path ends, and why; the step's end and None where it goes on."""
+        """Return where in a step the path ends, and why; the end of the step and None if it continues."""
         found: list[tuple[float, PathEnd]] = []
         marks = np.linspace(begin, end, 5)
         limit = self._limit(curve, marks)
@@ -173,16 +176,17 @@ class _Tracer:
             ]
             if roots:
                 name = self._field.model.joint_names[beyond[int(np.argmin(roots))]]
-                # a hair before the limit, for its joint must not be found beyond it
+                # slightly before the limit, so that the joint is not found beyond it
                 return max(float(marks[index]), float(min(roots)) - 1e-12), PathEnd("joint_limit", name)
         return None
 
     def _singular(self, curve: Curve, begin: float, end: float) -> float | None:
-        """First s at which the coupling is singular.
+        """Return the first s at which the coupling is singular, None if there is none.
 
-        Singular values change by at most as much as the matrix does, so an interval between whose ends the matrix
-        changes by less than the two values there sum to holds no singularity; others are halved. So even a path that
-        runs straight through a singular posture, where the direction stays smooth, is stopped.
+        Singular values change by at most as much as the matrix does. An interval is therefore taken as free of
+        singularities if twice the matrix change between its ends is at most the sum of the smallest singular values
+        there; other intervals are halved. This also stops a path that runs straight through a singular posture, where
+        the direction stays smooth.
         """
 
         def look(s: float) -> tuple[float, float, float, Array]:
@@ -202,7 +206,7 @@ class _Tracer:
         return search(look(begin), look(end))
 
     def _closing(self, curve: Curve, marks: Array, first: Array) -> float | None:
-        """Where the path passes its start, if it does so close enough to be the same path."""
+        """Return where the path passes its start, if it passes close enough to count as closed, otherwise None."""
         gaps = [self._field.difference(curve(s), self._start) for s in marks]
         sides = [float(gap @ first) for gap in gaps]
         for a, b, gap, before, after in zip(marks, marks[1:], gaps, sides, sides[1:], strict=False):
@@ -210,14 +214,14 @@ class _Tracer:
                 s = brentq(lambda t: self._field.difference(curve(t), self._start) @ first, a, b, xtol=1e-14)
                 gap = self._field.difference(curve(s), self._start)
                 bounded = np.isfinite(self._bounds[0]) | np.isfinite(self._bounds[1])
-                turned = np.abs(curve(s) - self._start - gap) > 1.0  # such a path could not be run round and round
+                turned = np.abs(curve(s) - self._start - gap) > 1.0  # whole turns are impossible for joints with limits
                 if float(np.linalg.norm(gap)) < CLOSING and not (bounded & turned).any():
                     return float(s)
         return None
 
 
 def _knots(field: NullDirection, start: Array, tangent: Array, parts: list[tuple[float, float, Curve]]) -> PathKnots:
-    """Knots of one way, so close that the polynomials between them agree with the integrator."""
+    """Return the knots of one direction, so dense that the polynomials between them agree with the integrator."""
 
     def knot(s: float, position: Array, heading: Array) -> tuple[float, Array, Array, Array, float, Array]:
         vector = field.at(position)
@@ -242,7 +246,7 @@ def _knots(field: NullDirection, start: Array, tangent: Array, parts: list[tuple
 
 
 def _joined(behind: PathKnots, ahead: PathKnots) -> PathKnots:
-    """Both ways as one path: what was traced backwards is turned round; the curvature is the same either way."""
+    """Join both directions into one path: the backward part is reversed; the curvature keeps its sign."""
 
     def join(a: Array, b: Array, sign: float = 1.0) -> Array:
         return np.concatenate((sign * a[:0:-1], b))

@@ -1,20 +1,21 @@
-"""VelocityLaw: base damping and reactionless motion for arms whose drives take joint velocities.
+"""VelocityLaw: base damping and reactionless motion for arms whose drives accept joint velocities.
 
-Premultiplied by ``A = S H_bm`` the acceleration law (15) rules the coupling momentum ``L = A qd`` of the selected
-directions, ``x`` their deflection and ``H`` their inertia: ``dL/dt = H G_b xd - g_m L``. Integrated once over time, the
-inertia being slow against the vibration, and with the joints' offset ``e = q_r - q`` from a reference path in the null
-space in place of the integral of L (``A e = -int L dt`` there), it becomes ::
+Premultiplied by ``A = S H_bm``, the acceleration law (15) determines the coupling momentum ``L = A qd`` of the selected
+directions with deflection ``x`` and inertia ``H``: ``dL/dt = H G_b xd - g_m L``. This is integrated once over time,
+under the assumption that the inertia changes slowly compared with the vibration. The integral of L is replaced by the
+joint error ``e = q_r - q`` relative to a reference path in the null space (there ``A e = -int L dt``)::
 
     A qd = H G_b x + g_m A e                                                                  (row space of A)
     qd   = A^+ H G_b x + [ g_m A^+ A + g_p (1 - A^+ A) ] e + (1 - A^+ A) qd_r + t_d qdd_r
 
-With one direction, ``g_p = g_m`` and without the two last terms (``feed_forward`` off) this is the paper's velocity law
-(30), in which the arm lags behind its reference by ``1 / g_m``. With them it does not: ``t_d`` is the time by which the
-drives lag, which the acceleration makes up for. What acts on the base follows from the first line,
-``L = s / (s + g_m) H G_b x``: the deflection must vibrate faster than ``g_m`` to be damped, hence the momentum's gain
-is apart from the one along the path here (see ``velocity_law_poles``).
+With one direction, ``g_p = g_m`` and without the last two terms (``feed_forward`` off), this is the velocity law (30)
+of the paper, in which the arm lags behind its reference by ``1 / g_m``. The two terms remove this lag; ``t_d`` is the
+lag of the drives, which the acceleration feed-forward compensates. The effect on the base follows from the first
+equation, ``L = s / (s + g_m) H G_b x``: only deflections that vibrate faster than ``g_m`` are damped. Therefore the
+momentum gain is separate from the path gain here (see ``velocity_law_poles``).
 
-Only deflection is fed back, no rate: what gravity bends by the model, ``-K_b^-1 c_b`` at rest, is taken off.
+Only the deflection is fed back, not its rate. The static deflection under gravity according to the model,
+``-K_b^-1 c_b`` at rest, is subtracted.
 
 =================  ==================================================================
 symbol             meaning
@@ -41,16 +42,17 @@ from flexarm_core.types import ArmState, Array, JointReference
 
 @dataclass(frozen=True, slots=True)
 class VelocityLawConfig:
-    """Settings of the law; every one but the selection may change between two samples.
+    """Settings of the law; all except the selection may change between two samples.
 
     Attributes:
         vibration_gain: g_b, ``G_b = g_b 1`` [1/s]; 0: no base feedback.
-        momentum_gain: g_m, at which the arm gives back the momentum that it took from the base [1/s].
-        path_gain: g_p, at which it comes back along the null space [1/s].
-        feed_forward: whether the reference's velocity and acceleration are fed forward; the paper's (30) does not.
-        drive_lag: t_d by which joints follow velocity commands later than these are computed: 1 / bandwidth of a drive
-            of first order and half a sampling period [s]; 0: not known, nothing is made up for.
-        selection: elastic joints that are damped, or ``("all",)``; the others count as rigid.
+        momentum_gain: g_m, rate at which the arm returns the momentum that it took from the base [1/s].
+        path_gain: g_p, rate at which the arm returns to its reference within the null space [1/s].
+        feed_forward: whether velocity and acceleration of the reference are fed forward; in (30) of the paper they are
+            not.
+        drive_lag: t_d, delay between computed velocity commands and joint motion: 1 / bandwidth of a first-order drive
+            plus half a sampling period [s]; 0: unknown, no compensation.
+        selection: elastic joints that are damped, or ``("all",)``; the others are treated as rigid.
         coupling_threshold: singular value of A, relative to ``sqrt(tr H tr H_m)``, below which its inverse is damped.
     """
 
@@ -63,7 +65,7 @@ class VelocityLawConfig:
     coupling_threshold: float = 0.01
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         for name in ("vibration_gain", "momentum_gain", "path_gain", "drive_lag"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
                 raise ConfigError(f"{name} must be a number >= 0, got {getattr(self, name)}")
@@ -73,7 +75,7 @@ class VelocityLawConfig:
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """Where on a path the reference is at one sample.
+    """Position and motion of the reference on a path at one sample.
 
     Attributes:
         s: path coordinate [rad | m].
@@ -94,10 +96,10 @@ class VelocityLaw:
     """
 
     def __init__(self, model: ArmModel, config: VelocityLawConfig) -> None:
-        """Bind the law to an arm; it holds the first posture that it sees.
+        """Bind the law to an arm; until told otherwise it holds the posture of the first sample.
 
         Raises:
-            ConfigError: no elastic joint, an unknown one, or more selected ones than joints.
+            ConfigError: no elastic joint, an unknown or repeated one, or more selected ones than joints.
         """
         chosen = model.elastic_joint_names if tuple(config.selection) == (ALL,) else config.selection
         unknown = [name for name in chosen if name not in model.elastic_joint_names]
@@ -119,14 +121,14 @@ class VelocityLaw:
         self._posture: Array | None = None
 
     def reset(self) -> None:
-        """Forget path and posture: the next posture that is seen is held."""
+        """Forget path and posture; the posture of the next sample is then held."""
         self._path, self._posture, self.coupling = None, None, None
 
     def follow(self, path: ReactionlessPath) -> None:
         """Follow a path from the next sample on.
 
         Raises:
-            ConfigError: the path is of another arm.
+            ConfigError: the path is for another arm.
         """
         other = path.field.model
         if (other.description.name, other.joint_names) != (self.model.description.name, self.model.joint_names):
@@ -140,7 +142,7 @@ class VelocityLaw:
         """Hold a posture from the next sample on.
 
         Args:
-            position: (n,) [rad | m].
+            position: (n,) joint positions [rad | m].
 
         Raises:
             InputError: wrong length or not finite.
@@ -154,18 +156,18 @@ class VelocityLaw:
         """Compute one sample.
 
         Args:
-            state: measured state; of base and arm only the positions are used.
-            along: where on the path the reference is; None where a posture is held.
+            state: measured state; only the positions of base and arm are used.
+            along: position of the reference on the path; None if a posture is held.
 
         Returns:
             Joint velocity to command, and the reference position on the path or the held posture.
 
         Raises:
-            InputError: wrong shapes, numbers that are not finite, ``along`` missing or out of place, s beyond the path.
+            InputError: wrong shapes, non-finite numbers, ``along`` missing or given without a path, s beyond the path.
         """
         self.model.check_state(state)
         config, reference = self.config, self._reference(state, along)
-        # Velocities are left out: c_b is then what gravity loads the base with.
+        # Velocities are set to zero, so that c_b is the gravity load on the base.
         still = ArmState(state.stamp, state.position, self._still, state.deflection, self._base_still)
         blocks = self.model.blocks(still)
         H = blocks.H_b[self._square]
@@ -184,14 +186,14 @@ class VelocityLaw:
         return JointReference(stamp=state.stamp, position=reference.position, velocity=velocity)
 
     def feedback(self, blocks: DynamicsBlocks) -> tuple[Array, Array]:
-        """The law's linear part about a posture, for its analysis.
+        """Return the linear part of the law about a posture, for stability analysis.
 
         Args:
-            blocks: equation of motion there, at rest.
+            blocks: terms of the equation of motion at this posture, at rest.
 
         Returns:
-            What the commanded velocity takes of the base's deflection, (n, m), and of the joints' offset from the
-            posture, (n, n) [1/s].
+            Gains of the commanded velocity on the base deflection (n, m), and on the joint displacement from the
+            posture (n, n) [1/s].
         """
         coupling = self._inverse(blocks)
         on_base = np.zeros((self.model.n, self.model.m))
@@ -201,7 +203,7 @@ class VelocityLaw:
         return on_base, -self.config.momentum_gain * bound - self.config.path_gain * free
 
     def _inverse(self, blocks: DynamicsBlocks) -> DampedInverse:
-        """Inverse of A, damped where it is singular."""
+        """Return the inverse of A, damped near singularities."""
         scale = float(np.sqrt(blocks.H_b[self._rows, self._rows].sum() * blocks.H_m.trace()))
         threshold = self.config.coupling_threshold * scale
         return damped_inverse(blocks.H_bm[self._rows], threshold, threshold)
