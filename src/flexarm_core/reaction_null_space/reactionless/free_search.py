@@ -29,7 +29,7 @@ from flexarm_core.types import Array
 TYPICAL = 30  # number of start postures from which the typical reaction is computed
 APART = 0.4  # [rad | m] least difference between two pairs
 SURVIVORS = (1.0, 0.5, 0.25, 0.17)  # share of the starts that enter each stage
-EMPHASES = (10.0, 100.0)  # final weights of the selected motions, in turn, so that the reactionless law can follow
+EMPHASES = (10.0, 100.0)  # final weights of the selected motions, in turn, so that the reactionless law can follow them
 FINISHED = 3  # number of best paths for which these weights are applied
 BENT = 2  # number of best paths that are varied in a round
 BEND = 0.3  # standard deviation [rad | m] of the variation of each joint at the start, in the middle and at the goal

@@ -55,7 +55,7 @@ class LineAttempt:
         fraction: share of the path that was completed.
         positions: (g, n) joint positions at equally spaced path coordinates of the completed part.
         reason: why the attempt ended: ``done``, ``singular``, ``limit`` or ``fast``.
-        joint: index of the joint that reached its limit, -1 for none.
+        joint: index of the joint that would exceed its position or velocity limit, -1 for none.
         speed: largest derivative of a joint position by the path coordinate, relative to its limit.
         load: largest arm momentum per unit of the path coordinate, weighted with ``K_b^-1/2`` [sqrt(J) s^2].
     """

@@ -96,7 +96,7 @@ class VelocityLaw:
     """
 
     def __init__(self, model: ArmModel, config: VelocityLawConfig) -> None:
-        """Bind the law to an arm; until told otherwise it holds the posture of the first sample.
+        """Bind the law to an arm; without a path it holds the posture of the first sample.
 
         Raises:
             ConfigError: no elastic joint, an unknown or repeated one, or more selected ones than joints.

@@ -112,7 +112,7 @@ def stability_limit(
         largest: upper end of the searched range of gains.
 
     Raises:
-        ConfigError: ``largest`` is not positive, or :class:`SampledModel` raises it.
+        ConfigError: ``largest`` is not positive; see also :class:`SampledModel`.
         InputError: see :class:`SampledModel`.
     """
     if not largest > 0.0:

@@ -43,8 +43,8 @@ def acceleration_box(
         position: (n,) joint positions [rad | m].
         velocity: (n,) joint velocities [rad/s | m/s].
         limits: (4, n) lower and upper position, velocity, effort; infinite where there is no limit.
-        inertia: (n, n) E.
-        bias: (n,) e.
+        inertia: (n, n) E, effort per joint acceleration.
+        bias: (n,) e, effort at zero joint acceleration.
         lacking: (n,) joint acceleration deficits that remain uncompensated.
         time: t, within which a velocity limit is approached [s].
         low: (n,) output: lower bounds.
@@ -113,11 +113,11 @@ def bound_motion(
 
     Args:
         acceleration: (n,) input: acceleration a of the law; output: bounded acceleration.
-        along: (n,) d.
-        feedback: (n,) f.
+        along: (n,) d, joint acceleration per unit of r'.
+        feedback: (n,) f, joint acceleration due to the base feedback.
         bias_motion: (n,) ``-A^+ S dH_bm qd``, added to braking so that it causes no base reaction.
-        inertia: (n, n) E.
-        bias: (n,) e.
+        inertia: (n, n) E, effort per joint acceleration.
+        bias: (n,) e, effort at zero joint acceleration.
         position: (n,) joint positions.
         velocity: (n,) joint velocities.
         limits: (4, n), see :func:`acceleration_box`.
