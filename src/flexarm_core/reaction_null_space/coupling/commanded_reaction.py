@@ -15,7 +15,7 @@ def commanded_reaction(
     Args:
         model: the arm.
         state: state of arm and base.
-        acceleration: (n,) commanded [rad/s^2 | m/s^2].
+        acceleration: (n,) commanded joint accelerations [rad/s^2 | m/s^2].
         coupling: damped inverse of the selected rows of ``H_bm`` that the law used.
         vibration_damping: whether the base feedback is active.
     """

@@ -46,7 +46,7 @@ class NullDirection:
 
     Attributes:
         model: the arm.
-        selection: names of the selected elastic joints, in the model's order.
+        selection: names of the selected elastic joints, in the order of the model.
         rows: (k,) indices of the selected elastic joints in ``H_bm``.
         turning: (n,) bool, true for continuous joints without position limits.
     """

@@ -51,7 +51,7 @@ class ReactionPlannerConfig:
     """Settings of the planner.
 
     Attributes:
-        samples: random postures tried at each tool position.
+        samples: number of random postures tried at each tool position.
         pairs: pairs of a start and a goal posture that are evaluated for a free path.
         starts: optimizations that start from the best pairs.
         bends: optimizations in each further round, which start from random variations of the best paths.

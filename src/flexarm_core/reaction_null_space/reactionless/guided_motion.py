@@ -38,7 +38,7 @@ class ToolLine:
     line: Array
 
     def at(self, s: float) -> tuple[Array, Array]:
-        """Position (a,) and its derivative (a,) at a path coordinate from 0 to 1."""
+        """Return the position (a,) and its derivative (a,) at a path coordinate from 0 to 1."""
         return self.begin + s * self.line, self.line
 
     def reversed(self) -> ToolLine:

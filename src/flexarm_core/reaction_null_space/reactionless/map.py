@@ -93,7 +93,7 @@ def map_reactionless_paths(
 
     Args:
         model: the arm.
-        seeds: (N, n) postures [rad | m].
+        seeds: (N, n) seed postures [rad | m].
         selection: elastic joints that must not be excited, or ``("all",)``.
         options: keyword arguments of :func:`trace`: limits, length, singular_threshold.
 

@@ -32,7 +32,7 @@ class MotionSpace:
         jacobian: (a, n) Jacobian of the tracked axes.
         coupling: (k, n) A [sqrt(J) s^2].
         whole_coupling: (m, n) ``K_b^-1/2 H_bm``: weighted coupling of all base directions, including the stiff ones.
-        null: (n, n - k) orthonormal N.
+        null: (n, n - k) N, orthonormal basis of the null space of A.
         restricted: (a, n - k) ``J N``.
         tool_sigma: (a,) singular values of ``J N``, largest first [m].
         coupling_conditioning: smallest over largest singular value of A.

@@ -6,7 +6,8 @@ have the smallest
 
     | integral W H_bm(q) q' ds |      along the straight joint line between them (Gauss, three points)
 
-For translational base directions this is the displacement of the center of mass of the arm, for any path.
+For translational base directions this is proportional to the displacement of the center of mass of the
+arm, for any path.
 """
 
 from __future__ import annotations

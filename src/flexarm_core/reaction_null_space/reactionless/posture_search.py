@@ -21,7 +21,7 @@ from flexarm_core.types import Array
 
 CLIMB_STEPS = 15
 CLIMB_LENGTH, SHORTEST_CLIMB = 0.25, 0.01  # [rad | m] largest joint change in the first and in the last ascent step
-SHARPNESS = 30.0  # of the soft minimum
+SHARPNESS = 30.0  # sharpness of the soft minimum
 DIFFERENCE = 1e-4  # [rad | m] step of the finite differences for gradients
 APART = 0.3  # [rad | m] least difference between two candidates
 COUPLING_WEIGHT = 3.0  # in good postures sigma_min(A) / sigma_max(A) is about a third of the other two shares

@@ -123,7 +123,6 @@ class SampledModel:
 
         Returns:
             R (n, m) [rad / sqrt(J) | m / sqrt(J)].
-            R (n, m) [rad / sqrt(J) | m / sqrt(J)].
         """
         plant, H_b = self.plant, self.plant.blocks.H_b
         duration = number("duration", duration, 0.0, 1e6)

@@ -1,11 +1,11 @@
-"""Checks whether gains of the vibration controller are stable with a margin on the full sampled model; finds limits.
+"""Check, with a margin, whether gains of the vibration controller are stable on the full sampled model; find limits.
 
 A loop is accepted if, at every checked posture,
 
 * with the nominal model, it is stable for every base feedback from zero to ``Margin.feedback`` times the requested one;
 * at every feedback up to the requested one, it remains stable if the base is up to ``Margin.stiffness`` times as stiff
-  or as soft, if the actual efforts are up to ``Margin.effort`` times larger or smaller than commanded, and if both
-  occur together.
+  or as soft, if the actual efforts are up to ``Margin.effort`` times larger or smaller than commanded, and if
+  larger efforts and a stiffness deviation occur together.
 
 The first condition is the classic gain margin of the base feedback (1.5 is 3.5 dB). The others cover errors that it
 does not detect: the joint servos also act on stiff, lightly damped directions and on the combined inertia of arm and
@@ -103,12 +103,12 @@ def stability_limit(
 
     Args:
         model: arm model, used for the plant and for the controller.
-        postures: (n,) or (count, n) [rad | m].
+        postures: (n,) or (count, n) joint positions [rad | m].
         config: settings of the controller; the value of its base feedback gain is not used.
         selection: selected base motions.
         sampling: periods, delays, drives.
         tool: tool task, for task ``tool_path``.
-        margin: None for the default.
+        margin: stability margins; None: the default.
         largest: upper end of the searched range of gains.
 
     Raises:
@@ -225,7 +225,7 @@ def postures_after_hits(
 
     Args:
         model: arm model, used for the plant and for the controller.
-        posture: (n,) [rad | m].
+        posture: (n,) joint positions [rad | m].
         config: settings of the controller.
         selection: selected base motions.
         sampling: periods, delays, drives.
@@ -250,13 +250,12 @@ def neighbouring_postures(model: ArmModel, posture: Array, reach: float = FARTHE
 
     Args:
         model: arm model.
-        posture: (n,) [rad | m].
+        posture: (n,) joint positions [rad | m].
         reach: largest distance of every joint from the posture [rad | m].
         count: number of neighboring postures.
 
     Returns:
         (count + 1, n), the given posture first.
-        (count + 1, n), the posture first.
     """
     steps = reach * np.random.default_rng(0).uniform(-1.0, 1.0, (count, model.n))
     return np.vstack((posture, np.clip(posture + steps, model.lower, model.upper)))

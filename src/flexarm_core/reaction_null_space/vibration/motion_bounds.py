@@ -1,4 +1,4 @@
-r"""Bounds the acceleration of a law to the joint limits, compiled: first the path slows down, then the law is scaled.
+r"""Limit the acceleration of a law to the joint limits, compiled: first the path slows down, then the law is scaled.
 
 The acceleration of a law is linear in the rate change r' of the path clock and in the share g of base feedback:
 

@@ -1,6 +1,7 @@
 """MotionGuard: keeps the requests of the vibration controller within the joint limits, and gives up when this fails.
 
-The path clock slows down or waits (``path_clock``, ``motion_bounds``). The guard gives up until it is reset, with a reason,
+The path clock slows down or waits (``path_clock``, ``motion_bounds``). The guard gives up, with a reason, until it
+is reset,
 
 * if the lag of the clock exceeds ``longest_wait``, or the tool error exceeds ``largest_error``;
 * if braking was mixed into the law for longer than ``LONGEST_MIXED``.
