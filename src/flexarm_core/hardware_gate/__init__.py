@@ -1,1 +1,1 @@
-"""The last step before the hardware: limits, rate limits, and a controlled stop when the input is not usable."""
+"""Last stage before the hardware: limits, rate limits, and a controlled stop when the input is unusable."""

@@ -1,45 +1,45 @@
-"""Arrivals: how states reach the gate, and whether its command mode bears that."""
+"""Arrivals: checks whether states arrive on time, in order, and often enough for effort mode."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
 
-OVERTAKEN = 3  # states in a row, each newer than the one before, after which an older time is the right one
-BORNE = 2.5  # periods between two states: efforts are judged for two, so one state may be lost
-LATE = 3  # states in a row of which the youngest tells how late states are
-GAPS = 3.0  # gaps that are too long, each forgotten with a time constant of 1 s, that are borne
+OVERTAKEN = 3  # consecutive older states, each newer than the one before, after which the clock was set back
+BORNE = 2.5  # periods between two states that are allowed: efforts are computed for two, so one state may be lost
+LATE = 3  # consecutive states of which the smallest age is the delay of the states
+GAPS = 3.0  # number of long gaps that are allowed, forgotten with a time constant of 1 s
 
 
 class Arrivals:
-    """Counts what is late, lost, or of another time.
+    """Count states that are late, lost, or out of order.
 
     Attributes:
-        age: smallest age of the newest states when they arrived, 0 where it is not known [s].
+        age: smallest age on arrival of the newest LATE states, 0 if unknown [s].
     """
 
     def __init__(self, patience: float, period: float) -> None:
-        """Judge arrivals.
+        """Set the longest allowed gap: ``patience``, or BORNE periods if that is longer.
 
         Args:
-            patience: time between two states that is borne every time, as two periods and a half are [s].
-            period: between two states [s].
+            patience: time between two states that is always allowed [s].
+            period: nominal time between two states [s].
         """
         self._longest = max(patience, BORNE * period)
         self.reset()
 
     def reset(self) -> None:
-        """Forget what came."""
+        """Forget all arrivals."""
         self._ages: deque[float] = deque(maxlen=LATE)
         self._gaps = 0.0
         self.age = 0.0
         self._overtaken, self._newest_overtaken = 0, -math.inf
 
     def is_step_back(self, stamp: int, back: float, since: float, bound: float) -> bool:
-        """Whether a stamp [ns] that is ``back`` [s] older than the newest one says that the clock was set back.
+        """Return whether a stamp [ns] that is ``back`` [s] older than the newest one shows that the clock was set back.
 
-        One that is older by no more than ``bound`` [s] may have been overtaken on its way; several in a row, each newer
-        than the one before, have not where no newer one has come for longer than is borne, ``since`` [s].
+        A state older by at most ``bound`` [s] may only be out of order. OVERTAKEN such states, each newer than the one
+        before, show a clock step if no newer state has arrived for longer than the allowed gap (``since`` [s]).
         """
         if back > bound:
             return True
@@ -48,12 +48,12 @@ class Arrivals:
         return self._overtaken >= OVERTAKEN and since > self._longest
 
     def came(self, age: float | None) -> None:
-        """A state came that was this old [s]; None: not known."""
+        """Record the age [s] of a state on arrival; None: unknown."""
         self._ages.append(0.0 if age is None else max(age, 0.0))
         self.age = min(self._ages) if len(self._ages) == LATE else 0.0
 
     def lost(self, gap: float) -> str:
-        """Why a state that comes ``gap`` [s] after the one before is not borne, as too many did; empty where it is."""
+        """Record a state ``gap`` [s] after the previous one; return why too many were lost, empty string if not."""
         self._overtaken, self._newest_overtaken = 0, -math.inf
         self._gaps += (1.0 if gap > self._longest else 0.0) - min(gap, 1.0) * self._gaps
         if self._gaps > GAPS:

@@ -1,4 +1,4 @@
-"""StateBelief: whether a joint state can be true, given the one before and what was commanded."""
+"""StateBelief: checks whether a joint state is plausible, given the previous state and the command."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from flexarm_core.compiled import kernel
 from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
 
-FAST = 2.0  # multiple of the velocity limit beyond which a single reading is not believed
-CONFIRMED = 3  # states that agree with each other and are believed then, however unlikely the first of them was
-RESOLUTION = 0.005  # [rad | m] by which position and velocity may disagree between two states
-STILL = 3  # identical states from which on it is asked whether the arm should have moved
-FROZEN_MOTION, FROZEN_CHANGE = 0.02, 0.1  # [rad | m] and share of the velocity limit that a still state may hide
-RESTING, AGAIN = 0.01, 1.0  # share of the velocity limit at which a still state may be true, and [s] until it is asked
-ROUNDING = 2.0**-52  # of a number: where that is more than RESOLUTION, motion cannot be told
-PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE = range(5)  # what a pair of states is
+FAST = 2.0  # multiple of the velocity limit beyond which a single reading is rejected
+CONFIRMED = 3  # consecutive consistent states that are accepted, however implausible the first of them was
+RESOLUTION = 0.005  # [rad | m] tolerance between the position change and the integrated velocity of two states
+STILL = 3  # identical consecutive states after which to check whether the arm should have moved
+FROZEN_MOTION, FROZEN_CHANGE = 0.02, 0.1  # largest hidden motion [rad | m], velocity change
+RESTING, AGAIN = 0.01, 1.0  # fraction of the velocity limit of a joint at rest; [s] until a frozen state is rechecked
+ROUNDING = 2.0**-52  # relative rounding error of a number: if it exceeds RESOLUTION, motion cannot be resolved
+PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE = range(5)  # results of comparing two states
 
 
 class StateBelief:
-    """Compares each state with the one before.
+    """Check the plausibility of each joint state against the previous one.
 
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
-    jump. A real event that looks impossible (a collision, a joint that was pushed) is believed once CONFIRMED states in
-    a row agree with each other; not a position where no joint can be, farther beyond its limits than these are apart.
-    States that are identical to the last bit while the command moves the arm, or while they themselves say that it
-    moves, are frozen. Of joints at rest they are believed again after AGAIN, if nothing that is commanded moves them.
+    jump. A real event that looks impossible (a collision, a joint that was pushed) is accepted once CONFIRMED
+    consecutive states agree with each other. Never accepted is a position farther beyond its limits than the lower and
+    upper limit are apart. States that are bitwise identical although the command, or their own velocity, moves the arm
+    are frozen. Frozen states of joints at rest are accepted again after AGAIN, if no command moves the joints.
     """
 
     def __init__(self, limits: JointLimits, names: Sequence[str]) -> None:
-        """Judge the joints with these limits, called by these names in reasons."""
+        """Check joints with these limits; the error messages use these names."""
         self._table, self._names = limits.table, tuple(names)
         self.reset()
-        self._compare(ArmState(0, *(np.zeros(len(self._names)) for _ in range(4))), None, 0.0)  # compiles, or loads
+        self._compare(ArmState(0, *(np.zeros(len(self._names)) for _ in range(4))), None, 0.0)  # compiles or loads
 
     def reset(self) -> None:
-        """Believe the next state as it is, unless it is too fast."""
+        """Accept the next state without comparison, unless it is too fast."""
         self._suspect: ArmState | None = None
         self._agreeing = 0
         self._identical = 0
-        self._stuck = ""  # why states that stand still are not believed
-        self._change = np.zeros(len(self._names))  # of the velocity since the state stands still, by the command
+        self._stuck = ""  # reason why unchanged states are rejected
+        self._change = np.zeros(len(self._names))  # velocity change due to the command since the freeze
         self._motion = np.zeros(len(self._names))
         self._still_for = 0.0  # [s]
 
@@ -55,20 +55,20 @@ class StateBelief:
         *,
         idle: bool = False,
     ) -> str:
-        """Why a state is not believed; empty where it is.
+        """Return why a state is rejected; empty string if it is accepted.
 
         Args:
-            state: that came.
-            before: newest state that was believed, None where there is none.
+            state: received state.
+            before: newest accepted state, None if there is none.
             dt: time between the two [s].
-            caused: gives joint velocity (n,) and acceleration (n,) that the command in force causes at a state, asked
-                only where states stand still.
-            idle: whether nothing that is commanded moves the arm.
+            caused: function of a state that returns the joint velocity (n,) and acceleration (n,) that the command in
+                force causes; called only if states do not change.
+            idle: whether no command moves the arm.
         """
         if self._stuck and before is not None and _identical(state, before):
             rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
             if not (idle and rests and dt >= AGAIN):
-                return self._stuck  # however long they agree with each other
+                return self._stuck  # even if many frozen states agree with each other
             self._stuck = ""
             self._forget_still()
         code, joint = self._compare(state, before, dt)
@@ -135,7 +135,7 @@ class StateBelief:
 
 
 def _identical(state: ArmState, other: ArmState) -> bool:
-    """Whether all that was measured is the same to the last bit."""
+    """Return whether all measured quantities are bitwise identical."""
     return (
         np.array_equal(state.position, other.position)
         and np.array_equal(state.velocity, other.velocity)
@@ -147,7 +147,7 @@ def _identical(state: ArmState, other: ArmState) -> bool:
 def _compare(
     table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float
 ) -> tuple[int, int]:
-    """What is wrong with a state (n,) after another, and with which joint."""
+    """Return what is implausible about a state (n,) given the previous one, and for which joint."""
     for i in range(position.shape[0]):
         apart = table[UPPER, i] - table[LOWER, i]
         if not abs(position[i]) * ROUNDING <= RESOLUTION:

@@ -1,4 +1,4 @@
-"""Braking: how a stop decelerates every joint at its limit, and then holds it."""
+"""Braking: decelerates every joint at its limit during a stop, and then holds it."""
 
 from __future__ import annotations
 
@@ -6,57 +6,58 @@ import numpy as np
 
 from flexarm_core.types import ArmState, Array
 
-PER_SAMPLE = 0.2  # radians of the servo's bandwidth that a sample and its age may last: phase for twice that is lost
-SLOWEST = 1.0  # [rad/s] bandwidth that is left in any case
+PER_SAMPLE = 0.2  # [rad] bandwidth times (period + age) at most: delays of twice that reduce the phase margin
+SLOWEST = 1.0  # [rad/s] lowest bandwidth
 
 
 class Braking:
-    """The law of one stop: of efforts by a servo, of set points by a ramp.
+    """Control law of a stop: a servo for efforts, a ramp for set points.
 
     Attributes:
-        gain: share of the servo's bandwidth, made smaller where a stop does not slow the arm.
+        gain: factor on the bandwidth of the servo, reduced if a stop does not slow the arm.
     """
 
     def __init__(self, acceleration: Array, frequency: float, period: float) -> None:
-        """Brake at most this hard.
+        """Set the limits of the stop.
 
         Args:
             acceleration: (n,) deceleration of each joint [rad/s^2 | m/s^2].
             frequency: bandwidth of the servo that brakes and holds [rad/s].
-            period: between two commands [s].
+            period: nominal time between two commands [s].
         """
         self._most, self._frequency, self._period = acceleration, frequency, period
         self.reset()
 
     def reset(self) -> None:
-        """Begin another stop."""
+        """Begin a new stop."""
         self.gain = 1.0
         self.release()
 
     def release(self) -> None:
-        """Hold where the joints come to rest from now on."""
+        """Release the hold position: the joints are held where they next come to rest."""
         self._hold: Array | None = None
 
     def see(self, position: Array) -> None:
-        """The joints are here (n,) after nothing was known: what the servo cannot gently take back is let go.
+        """Check the hold position against the first measured position (n,) after missing states.
 
-        Else an arm whose weight is not what the model says would sink a little whenever a measurement is missing.
+        The hold position is released if the servo cannot return to it within the limit. Otherwise it is kept:
+        with a wrong gravity model, the arm would sink a little after each gap in the measurements.
         """
         if self._hold is not None and (np.abs(position - self._hold) > self._most / self._frequency**2).any():
             self.release()
 
     def acceleration(self, state: ArmState, most: Array, push: Array, age: float = 0.0) -> Array:
-        """Acceleration (n,) of the servo: ``-2 w v`` until the joints are slow, then also towards where they rest.
+        """Return the servo acceleration (n,): ``-2 w v`` until the joints are slow, then to the hold position too.
 
         Args:
-            state: of the arm.
-            most: deceleration (n,).
-            push: accelerations (n,) that a base adds: against them the servo may give as much more.
-            age: of the state when its command arrives, beyond a period [s]: the servo is the slower, the older it is.
+            state: arm state.
+            most: (n,) largest deceleration.
+            push: (n,) accelerations that the base adds; the limits are extended by as much in the opposite direction.
+            age: age of the state when its command arrives, beyond one period [s]; the older, the lower the bandwidth.
         """
         w = max(min(self._frequency, PER_SAMPLE / (self._period + age)) * self.gain, SLOWEST)
         if self._hold is None and np.all(np.abs(state.velocity) <= self._most / w):
-            # From here the critically damped servo decelerates by w v at most: within the limit.
+            # From here the critically damped servo decelerates by at most w v: within the limit.
             self._hold = state.position + state.velocity / w
         wanted = -2.0 * w * state.velocity
         if self._hold is not None:
@@ -64,6 +65,6 @@ class Braking:
         return np.clip(wanted, -most - np.maximum(push, 0.0), most - np.minimum(push, 0.0))
 
     def rate(self, rate: Array, dt: float) -> Array:
-        """Rate (n,) of the set point after ``dt`` [s]: nearer to zero, at the limit."""
+        """Return the rate (n,) of the set point after ``dt`` [s], decreased towards zero at the deceleration limit."""
         most = self._most * dt
         return rate - np.clip(rate, -most, most)

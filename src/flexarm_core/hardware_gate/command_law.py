@@ -1,4 +1,4 @@
-"""CommandLaw: the commands of one mode, within every limit: what follows a reference, what brakes, what holds."""
+"""CommandLaw: computes the commands of one command mode within all limits: following, braking, holding."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
 NOTHING = np.zeros(0)
-RUN_AWAY = 0.05  # share by which a joint is too fast for its friction to be compensated
-SPEED_SHARE = 0.93  # of the velocity limit that efforts lead to, less what is UNFORESEEN: the drives are late
-UNFORESEEN = 0.5  # share of the acceleration limits by which the model may err until the next command
-PUSHED = 0.05  # share of its velocity limit by which a base may push a joint until the next command: more is not undone
-NEVER = 1e9  # [s] of what is not known
-LEAST = 0.2  # share of a braking below which it is not scaled
-CAUTION = 0.25  # share of the acceleration limits where commands may come late
-FORGOTTEN = 0.5  # [s] after which a velocity that was not followed no longer counts
+RUN_AWAY = 0.05  # fraction of the velocity limit beyond it at which friction is no longer compensated
+SPEED_SHARE = 0.93  # fraction of the velocity limit for efforts, before UNFORESEEN is subtracted: drives are late
+UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may err until the next command
+PUSHED = 0.05  # a base may push a joint by this fraction of its velocity limit until the next command
+NEVER = 1e9  # [s] age that stands for unknown
+LEAST = 0.2  # smallest scaling factor of a braking command
+CAUTION = 0.25  # factor on the acceleration limits if commands may be late
+FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
 
 class CommandLaw:
-    """Remembers the command in force, so that the next one leads on from it.
+    """Computes each command from the one in force.
 
     Attributes:
         mode: ``effort``, ``velocity`` or ``position``.
-        command: (n,) in force, None before the first.
-        friction: (n,) part of an effort in force that friction takes.
-        rate: (n,) of the set point.
-        limited: names of joints whose command had to change, with the limit that did it.
-        braking: of the stop.
-        cautious: whether efforts may come late, so that they accelerate by CAUTION of the limits.
+        command: (n,) command in force, None before the first.
+        friction: (n,) friction that the effort in force compensates.
+        rate: (n,) rate of the set point.
+        limited: joints whose command was changed, each with the limit that required it.
+        braking: control law of a stop.
+        cautious: whether efforts may be late, so that they accelerate with CAUTION times the limits.
     """
 
     def __init__(
         self, model: ArmModel, limits: JointLimits, mode: str, period: float, horizon: float, hold_frequency: float
     ) -> None:
-        """Command an arm.
+        """Set up the law for an arm.
 
         Args:
-            model: of the arm.
-            limits: of its joints.
+            model: arm model.
+            limits: joint limits.
             mode: ``effort``, ``velocity`` or ``position``.
-            period: between two commands [s].
-            horizon: time that an effort may stay in force, for which it is judged [s].
+            period: nominal time between two commands [s].
+            horizon: time that an effort may stay in force, for which the limits are checked [s].
             hold_frequency: bandwidth of the servo that brakes and holds [rad/s].
         """
         self._model, self._limits, self.mode = model, limits, mode
@@ -73,7 +73,7 @@ class CommandLaw:
         self._load_compiled()
 
     def _load_compiled(self) -> None:
-        """Call once what judges an effort, so that the first that counts is not late."""
+        """Call the compiled functions once, so that the first real command is not delayed."""
         none, base, table = np.zeros(self._model.n), np.zeros(self._model.m), self._limits.table
         self._model.forward_dynamics(ArmState(0, none, none, base, base), none)
         is_allowed(self._limits, none, none, none, self._period)
@@ -91,12 +91,12 @@ class CommandLaw:
         self.braking.reset()
 
     def restart(self, state: ArmState) -> None:
-        """Lead on from a measured state, whatever was commanded before."""
+        """Continue from a measured state, independent of earlier commands."""
         self.reset()
         self.rate = state.velocity.copy()
 
     def remember(self, command: Array, dt: float) -> Array:
-        """This command (n,) is in force now, ``dt`` [s] after the last one."""
+        """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""
         if self.mode == "position" and self.command is not None:
             self.rate = (command - self.command) / dt
         elif self.mode == "velocity":
@@ -105,7 +105,7 @@ class CommandLaw:
         return command
 
     def caused(self, state: ArmState) -> tuple[Array, Array]:
-        """Velocity and acceleration (n,), beyond any friction, that the command in force should cause at a state."""
+        """Return velocity and acceleration (n,) that the command in force should cause despite friction."""
         none = self._no_friction
         if self.mode == "position":  # moves only with a new command
             advanced, self._advanced = self._advanced, False
@@ -121,10 +121,10 @@ class CommandLaw:
         return state.velocity, np.where(moving, self._model.forward_dynamics(state, effort), 0.0)
 
     def following_error(self, state: ArmState, dt: float) -> str:
-        """Name of a joint that does not follow the set point, empty where all do; ``dt``: since the last state [s]."""
+        """Return the name of a joint that does not follow the set point, or empty; ``dt``: since the last state [s]."""
         if self.mode == "effort" or self.command is None:
             return ""
-        dt = min(dt, 2.0 * self._period)  # the rate of a longer gap is not known
+        dt = min(dt, 2.0 * self._period)  # the rate during a longer gap is not known
         if self.mode == "position":
             error = self.command - state.position
         else:
@@ -136,10 +136,10 @@ class CommandLaw:
     # Following a reference --------------------------------------------------------------------------------------------
 
     def follow(self, wanted: Array, friction: Array | None, state: ArmState, age: float = 0.0) -> Array:
-        """Command (n,) nearest to a wanted one that respects every limit; ``age``: as in :meth:`brake`.
+        """Return the command (n,) nearest to a wanted one that respects every limit; ``age``: as in :meth:`brake`.
 
         Raises:
-            InputError: no acceleration can be told for the wanted effort, it is too large.
+            InputError: the wanted command is so large that its acceleration is not finite.
         """
         if self.mode == "effort":
             return self._follow_effort(wanted, self._no_friction if friction is None else friction, state, age)
@@ -163,7 +163,7 @@ class CommandLaw:
         if not all_finite(wanted):
             raise InputError(f"joint reference effort is beyond all measure: {effort}")
         if taken.any():
-            # If there were no such friction, this is what it would do to the joints until the next command.
+            # Velocity change until the next command if this friction does not exist but is compensated.
             change = (self._model.forward_dynamics(state, effort) - wanted) * self._horizon
             room = (1.0 + RUN_AWAY) * self._limits.velocity - np.sign(change) * state.velocity
             harmless = np.clip(room / np.maximum(np.abs(change), 1e-12), 0.0, 1.0)
@@ -188,7 +188,7 @@ class CommandLaw:
         return self._careful if self.cautious else self._bounds
 
     def judge_held(self, state: ArmState, age: float) -> Array | None:
-        """The effort in force, judged anew at a state that nobody has answered: a command (n,) if it has to change."""
+        """Check the effort in force at an unanswered state; return a new command (n,) only if it must change."""
         if self.mode != "effort" or self.command is None:
             return None
         acceleration = self._model.forward_dynamics(state, self.command - self.friction)
@@ -198,26 +198,27 @@ class CommandLaw:
         return None if np.array_equal(command, self.command) else command
 
     def _push(self, state: ArmState, age: float) -> tuple[Array, Array]:
-        """Accelerations (n,) by an elastic base: those that are made up for, and of the others what has room."""
+        """Return accelerations (n,) due to an elastic base: the compensated part, and the rest, limited to PUSHED."""
         if not self._model.m:
             return self._no_friction, self._no_friction
         answered, rest = self._dynamics.push(state, self._period + age)
         return answered, np.clip(rest, -self._pushed, self._pushed)
 
     def _feasible(self, effort: Array, state: ArmState, friction: Array, age: float) -> Array:
-        """Effort (n,) that all motors can give: where one cannot, the accelerations of all joints become smaller alike.
+        """Return an effort (n,) within all effort limits; if a motor saturates, scale the accelerations of all joints.
 
-        ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` keeps the velocity, but for what
-        the base does by itself. To cut one effort alone would accelerate the other joints as nobody asked for.
+        ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` is the effort at zero acceleration,
+        without the uncompensated effect of the base. Limiting only one effort would cause unwanted accelerations of the
+        other joints.
         """
         most, self._share = self._limits.effort, 1.0
         if (np.abs(effort) <= most).all():
             return effort
         bias = self._dynamics.effort(state, -self._push(state, age)[0]) + friction
-        if not (np.abs(bias) < most).all():  # a base that pushes harder than the motors is left alone
+        if not (np.abs(bias) < most).all():  # the push of the base exceeds the effort limits: it is not compensated
             bias = self._dynamics.effort(state, self._no_friction) + friction
         if not (np.abs(bias) < most).all():
-            return effort  # the motors cannot even keep the velocity: each gives what it can
+            return effort  # the motors cannot even keep the velocity: each effort is limited separately
         change = effort - bias
         room = np.where(change > 0.0, most - bias, most + bias)
         share = float((room / np.maximum(np.abs(change), 1e-300)).min())
@@ -228,9 +229,9 @@ class CommandLaw:
     def _bounded(
         self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float, push: Array | None = None
     ) -> Array:
-        """Accelerations (n,) within the limits; ``push`` (n,): what else accelerates the joints.
+        """Return accelerations (n,) within the limits; ``push`` (n,): additional accelerations of the joints.
 
-        Limits of position and velocity are for the sum, that of acceleration for what is commanded.
+        The position and velocity limits apply to the sum, the acceleration limit applies to the commanded part.
         """
         self.limited, limits = (), self._limits_in_force
         if push is None and is_allowed(limits, position, velocity, wanted, dt):
@@ -267,13 +268,13 @@ class CommandLaw:
         self._lag[:] = 0.0
 
     def brake(self, state: ArmState, dt: float, age: float = 0.0, *, predicted: bool = False) -> Array:
-        """Command (n,) that decelerates at the limit, then holds where the joints came to rest.
+        """Return the command (n,) that decelerates at the limit and then holds where the joints came to rest.
 
         Args:
-            state: measured, or predicted.
-            dt: since the last command [s].
-            age: of the state when its command arrives, beyond a period [s].
-            predicted: whether it is predicted: what an elastic base does is not known then.
+            state: measured or predicted state.
+            dt: time since the last command [s].
+            age: age of the state when its command arrives, beyond one period [s].
+            predicted: whether the state is predicted: the motion of an elastic base is unknown then.
         """
         self.limited = ()
         if self.mode != "effort":
@@ -292,10 +293,10 @@ class CommandLaw:
         return self._bounded_effort(effort, dt)
 
     def _braking_effort(self, wanted: Array, state: ArmState) -> Array:
-        """Effort (n,) where one motor can hardly bear its weight, so that to scale all alike would brake none.
+        """Return the effort (n,) if a motor can hardly compensate gravity, so that scaling all joints would not brake.
 
-        Motors that cannot give enough give what they can, the others brake: of the joints ``k`` at their limits
-        ``H_kk qdd_k = tau_k - b_k - H_ko qdd_o``, and the other ones are given what they need beside that.
+        The joints ``k`` that saturate give their limits, and the others ``o`` brake:
+        ``H_kk qdd_k = tau_k - b_k - H_ko qdd_o``; the others get the effort that their braking needs with this motion.
         """
         (inertia, bias), most = self._dynamics.terms(state), self._limits.effort
         effort, held = inertia @ wanted + bias, np.zeros(most.size, dtype=bool)
@@ -315,12 +316,12 @@ class CommandLaw:
         return effort
 
     def coast(self, state: ArmState, dt: float) -> Array:
-        """Effort (n,) that keeps the velocity of a predicted state."""
+        """Return the effort (n,) that keeps the velocity of a predicted state."""
         self.limited = ()
         return self._bounded_effort(self._dynamics.effort(state, np.zeros(self._model.n)) + self.friction, dt)
 
     def bear(self, state: ArmState, dt: float) -> Array:
-        """Effort (n,) that bears the arm at rest."""
+        """Return the effort (n,) that compensates gravity with the arm at rest."""
         self.limited = ()
         self.friction = self._no_friction
         return self._bounded_effort(self._model.gravity_effort(state), dt)

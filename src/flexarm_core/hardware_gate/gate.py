@@ -1,4 +1,4 @@
-r"""HardwareGate: what reaches the hardware is within limits, and stops safely when the input is not usable.
+r"""HardwareGate: keeps the commands to the hardware within limits, and stops safely when the input is unusable.
 
 State machine::
 
@@ -7,24 +7,24 @@ State machine::
 
     RUNNING, STOPPING --the supervisor trips--> TRIPPED --acknowledge--> STOPPING
 
-In effort mode a command is turned into the acceleration it causes (the arm's model), the acceleration is held within
-what the limits allow, and only where it had to change is the effort computed anew. What the reference says that joint
-friction takes, ``f``, never reaches the links: ``qdd = FD(q, qd, effort - f)`` and ``effort = ID(q, qd, qdd) + f``.
+In effort mode the arm model converts a command to the acceleration that it causes. This acceleration is limited, and
+the effort is recomputed only if the acceleration had to change. The joint friction effort ``f`` given in the reference
+does not act on the links: ``qdd = FD(q, qd, effort - f)`` and ``effort = ID(q, qd, qdd) + f``.
 
-A stop decelerates every joint at its limit and then holds it. Only a believable state is acted on, and each state is
-answered by one command. Without one, effort mode goes on along the model's prediction from the last believed state:
-first at the velocity of the moment, as states may only be late, then braking. The status asks for a fallback as soon as
-the prediction is worth little, or after ``blind_time``; from then on the effort bears the arm. A stop keeps nothing of
-``f``: friction then only adds to the deceleration.
+A stop decelerates every joint at its limit and then holds it. The gate only acts on believable states and answers each
+state with one command. Without a believable state, effort mode continues with the state that the model predicts from
+the last believable one: first it keeps the current velocity, because the states may only be late, then it brakes. The
+status requests a fallback as soon as the prediction is unreliable, or after ``blind_time``; from then on the effort
+only compensates gravity. During a stop ``f`` is not compensated, so friction only adds to the deceleration.
 
-All time-outs are of a monotonic clock of the gate's own. Stamps only tell which reference belongs to which state: where
-they go back, or jump ahead, a new time base begins with a stop.
+All timeouts use the gate's own monotonic clock. Stamps only match references to states. If the stamps go back or jump
+ahead, the gate stops and starts a new time base.
 
-Where commands reach nobody, or the drives are to take commands of another kind, :meth:`HardwareGate.interrupt` begins
-a stop that good input does not end; :meth:`HardwareGate.resume` goes on from where the arm is by then.
+If no drive receives the commands, or the drives are to switch to another command mode, :meth:`HardwareGate.interrupt`
+begins a stop that good input does not end; :meth:`HardwareGate.resume` continues from the current state of the arm.
 
-In lockstep every state is answered by exactly one command, made from the reference that carries the state's own stamp,
-and only stamps count.
+In lockstep every state is answered by exactly one command, computed from the reference that carries the same stamp as
+the state, and only stamps count.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # of a joint reference
 AT_REST = 0.02  # share of the velocity limit below which a joint counts as at rest
-RELIEVED = 0.5  # share of the age that is borne at which a stop for a greater one may end
-HOPELESS = 2.0  # multiple of the age that is borne at which the fallback is asked for, or of less for blind_time
+RELIEVED = 0.5  # fraction of the maximum age below which a stop caused by old states may end
+HOPELESS = 2.0  # multiple of the maximum age at which the fallback is requested; at a smaller one, after blind_time
 CLOCK_HINT = "; is use_sim_time set as it should be?"
 
 
@@ -69,10 +69,10 @@ class HardwareGate:
         """Bind the gate to an arm.
 
         Args:
-            model: of the arm.
-            limits: of its joints.
+            model: arm model.
+            limits: joint limits.
             config: settings.
-            clock: of every time-out [s]; it must never go back.
+            clock: time for all timeouts [s]; must be monotonic.
         """
         self.model, self.limits, self.config, self._clock = model, limits, config, clock
         self._patience = config.patience(limits)
@@ -88,7 +88,7 @@ class HardwareGate:
         self.reset()
 
     def _now(self) -> float:
-        """Time of every time-out [s]: in lockstep only stamps count."""
+        """Return the time for all timeouts [s]; in lockstep this is the stamp of the measured state."""
         if not self.config.lockstep:
             return self._clock()
         return 0.0 if self._measured is None else self._measured.stamp * 1e-9
@@ -98,7 +98,7 @@ class HardwareGate:
         self._law = CommandLaw(self.model, self.limits, mode, config.period, config.horizon(), config.hold_frequency)
 
     def reset(self) -> None:
-        """Forget everything but the settings."""
+        """Forget everything except the settings."""
         self._state = GateState.WAITING
         self._reason = ""
         self._interrupted = self._silent = self._ending = False
@@ -112,19 +112,19 @@ class HardwareGate:
         self._begin_braking()
 
     def _forget_time(self) -> None:
-        """Begin another time base."""
+        """Start a new time base."""
         self._measured = None
-        self._arrived_at = self._now()  # when the newest believed state came
+        self._arrived_at = self._now()  # arrival time of the newest believed state
         self._blind = self._rebase = False
-        self._stale = False  # the newest state was too old when it came
-        self._late_for = 0.0  # [s] that states or commands have been too late
-        self._late = False  # they were, and are not RELIEVED
+        self._stale = False  # the newest state was too old on arrival
+        self._late_for = 0.0  # [s] for which states or commands have been too late
+        self._late = False  # they were too late, and their age has not dropped below RELIEVED yet
         self._first_stamp: int | None = None
         self._reference_stamp: int | None = None
         self._answered: int | None = None
         self._early: JointReference | None = None
-        self._early_at = 0.0  # when it came
-        self._sound: JointReference | None = None  # the newest that was found usable
+        self._early_at = 0.0  # arrival time of _early
+        self._sound: JointReference | None = None  # newest reference that was found usable
         self._belief.reset()
         self._arrivals.reset()
         self._prediction.reset()
@@ -133,14 +133,14 @@ class HardwareGate:
 
     @property
     def status(self) -> GateStatus:
-        """What the gate is doing, for diagnostics."""
+        """Status of the gate for diagnostics."""
         return GateStatus(
             self._state, self._reason, self._law.limited, self._stops, self._trips, self._blind, self._fallback
         )
 
     @property
     def at_rest(self) -> bool:
-        """Whether the arm is known to rest, or nothing more can be done for it: commands may end."""
+        """Whether the arm is known to be at rest, or nothing more can be done to stop it: commands may end."""
         if self._measured is None or self._silent or self._law.command is None:
             return True
         if self._law.mode != "effort":
@@ -151,13 +151,13 @@ class HardwareGate:
 
     @property
     def _idle(self) -> bool:
-        """Whether nothing that is commanded moves the arm: set points rest, or the drives were asked for already."""
+        """Whether no command moves the arm: the set points rest, or (effort mode) the fallback was requested."""
         return self._fallback if self._law.mode == "effort" else not self._law.rate.any()
 
     def is_overtaken(self, stamp: int) -> bool:
-        """Whether a state of this stamp [ns] is repeated, or was overtaken: else it is new, or time went back.
+        """Return whether a state with this stamp [ns] is repeated or out of order, not new or after a clock step.
 
-        To be asked once for a state that comes.
+        Call it only once for each arriving state.
         """
         if self._measured is None or stamp > self._measured.stamp:
             return False
@@ -166,7 +166,7 @@ class HardwareGate:
         return not self._arrivals.is_step_back(stamp, back, since, self.config.reference_timeout)
 
     def check_age(self, age: float | None) -> None:
-        """Raise InputError for a state that comes from the past or from the future."""
+        """Raise InputError if the age shows that a state is too old or is stamped in the future."""
         if age is None:
             return
         if age > self.config.blind_time:
@@ -177,11 +177,11 @@ class HardwareGate:
     # Input ------------------------------------------------------------------------------------------------------------
 
     def on_state(self, state: ArmState, age: float | None = None) -> Array | None:
-        """Take a measured state; return the command (n,) that answers it, or None to wait for a reference.
+        """Process a measured state; return the command (n,) that answers it, or None to wait for a reference.
 
         Args:
-            state: that came.
-            age: of the state when it came, by the clock that stamps are of [s]; None: not known.
+            state: received state.
+            age: age of the state on arrival, by the clock that set its stamp [s]; None: unknown.
 
         Raises:
             InputError: the state is not usable; call :meth:`on_unusable_state` with the message.
@@ -189,7 +189,7 @@ class HardwareGate:
         self.model.check_state(state)
         self.check_age(age)
         if self.is_overtaken(state.stamp):
-            return None  # the newer one has been answered
+            return None  # the newer state has been answered
         before = self._measured
         if before is not None and state.stamp <= before.stamp:
             if self._state is not GateState.WAITING:
@@ -198,7 +198,7 @@ class HardwareGate:
             before = None
         gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
         if self._silent:
-            self._belief.reset()  # nothing is commanded: whoever moves the arm may do as they like
+            self._belief.reset()  # nothing is commanded: the arm may be moved by other means in any way
         elif doubt := self._belief.doubt(state, before, gap, self._law.caused, idle=self._idle):
             raise InputError(doubt)
         self._arrivals.came(age)
@@ -214,7 +214,7 @@ class HardwareGate:
             brakes = self._state in STOPPED and not self._silent
             return self._answer(state.stamp, self._brake(state)) if brakes else None
         self._look(state, gap, elapsed, unborne)
-        command = None if self._fallback else self._law.command  # else the drives are somebody else's
+        command = None if self._fallback else self._law.command  # otherwise another controller has the drives
         if self._law.mode == "effort" and command is not None and not self.config.lockstep:
             self._response.on_state(state, command - self._law.friction)
             self._law.cautious = self._response.suspected > 0.0 or self._response.doubted
@@ -226,15 +226,15 @@ class HardwareGate:
         if self._state in STOPPED:
             return self._answer(state.stamp, self._brake(state))
         if self._state is GateState.RUNNING and not self.config.lockstep:
-            held = self._law.judge_held(state, self._age)  # not an answer to the state: its reference may still come
+            held = self._law.judge_held(state, self._age)  # no answer to the state: its reference may still arrive
             return None if held is None else self._remember(held, self.config.period)
         return None
 
     def on_unusable_state(self, stamp: int, reason: str) -> Array | None:
-        """A state came that cannot be used: stop without measurements; return the command that answers it."""
+        """Process an unusable state: stop without measurements, and return the command that answers it."""
         self._stop(reason)
         if self._measured is None:
-            return None  # nothing has been commanded yet and nothing is known: the drives keep what they have
+            return None  # nothing has been commanded and no state is known: the drives keep their last input
         self._blind = True
         if self.config.lockstep and stamp == self._answered:
             return None
@@ -242,7 +242,7 @@ class HardwareGate:
         return self._unseen(brakes=True)
 
     def on_tick(self) -> Array | None:
-        """Look at the clock, at least every ``patience``: a command (n,) where states or references stay away."""
+        """Check the timeouts, at least every ``patience``; return a command (n,) if input is missing."""
         if self._measured is None or self._silent or self.config.lockstep:
             return None
         if self._state is GateState.WAITING:
@@ -261,32 +261,32 @@ class HardwareGate:
         return self._unseen(brakes=self._state is not GateState.RUNNING)
 
     def on_reference(self, reference: JointReference) -> Array | None:
-        """Take a reference; return the command (n,), or None if there is none to give for it.
+        """Process a reference; return the command (n,), or None if this reference requires none.
 
         Raises:
             InputError: the reference is not usable; call :meth:`on_unusable_reference` with the message.
         """
-        if not self._interrupted:  # else it may be meant for the commands that were, or for those that will be
+        if not self._interrupted:  # otherwise it may be for the command mode before or after
             self._check(reference)
         if self._measured is None or reference.stamp > self._measured.stamp:
             ahead = 0.0 if self._measured is None else (reference.stamp - self._measured.stamp) * 1e-9
             if ahead > self.config.reference_timeout:
                 raise InputError(f"joint reference is stamped {ahead:.3f} s ahead of the newest joint state")
-            self._early = reference  # topics are not ordered among each other: its state is still on the way
+            self._early = reference  # topics are not ordered among each other: its state is still on its way
             self._early_at = self._now()
             return None
         return self._use(reference, self._measured)
 
     def on_unusable_reference(self, reason: str) -> Array | None:
-        """A reference came that cannot be used: brake; return the command that answers the newest state."""
+        """Process an unusable reference: brake, and return the command that answers the newest state."""
         self._stop(reason)
         state = self._measured
         if state is None or self._blind or self._answered == state.stamp:
-            return None  # the next state, or the clock, is answered
+            return None  # the next state or on_tick causes the next command
         return self._answer(state.stamp, self._brake(state))
 
     def on_base(self, deflection: Array, rate: Array) -> None:
-        """Look at a base (m,) over which efforts are not judged; beyond its limits the gate trips."""
+        """Check a base (m,) whose motion the effort limits ignore; the gate trips if it is beyond its limits."""
         if self._measured is not None and self._state is not GateState.WAITING:
             beyond = self._supervisor.on_state(replace(self._measured, deflection=deflection, deflection_rate=rate))
             if beyond:
@@ -295,11 +295,11 @@ class HardwareGate:
     # From outside -----------------------------------------------------------------------------------------------------
 
     def interrupt(self, reason: str, *, silent: bool) -> None:
-        """Begin a stop that good input does not end; a gate that still waits for a first reference goes on waiting.
+        """Begin a stop that good input does not end; a gate in WAITING, before its first reference, stays in WAITING.
 
         Args:
-            reason: for the status.
-            silent: whether nothing is commanded meanwhile, as nobody takes it; else the arm is braked and held.
+            reason: text for the status.
+            silent: True: send no commands meanwhile, as no drive accepts them; False: brake and hold the arm.
         """
         if self._state is not GateState.WAITING:
             self._stop(reason)
@@ -308,16 +308,16 @@ class HardwareGate:
         self._interrupted, self._silent = True, silent
 
     def resume(self, command_mode: str = "") -> Array | None:
-        """End an interruption; the stop itself ends as every other, by good references.
+        """End an interruption; the stop itself ends as usual, after enough good references.
 
-        What was commanded before is forgotten: set points go on from the measured position and velocity, efforts from
-        what brakes the arm and bears its weight. So nothing jumps, wherever the arm was moved meanwhile.
+        Earlier commands are forgotten: set points continue from the measured position and velocity, efforts from the
+        effort that brakes the arm and compensates gravity. So no command jumps, even if the arm was moved meanwhile.
 
         Args:
-            command_mode: of the commands from now on, empty: as before.
+            command_mode: mode of the commands from now on; empty: unchanged.
 
         Returns:
-            The command (n,) that brakes and holds the arm, or None where nothing has been measured lately.
+            The command (n,) that brakes and holds the arm, or None if there is no recent measurement.
 
         Raises:
             ConfigError: the mode is unknown.
@@ -330,23 +330,23 @@ class HardwareGate:
         self._good = 0
         self._led_at = self._now()
         if self._now() - self._arrived_at > self.config.state_timeout:
-            self._forget_time()  # whoever had the drives may have moved the arm since
+            self._forget_time()  # the arm may have been moved since
         if self._measured is None:
-            return None  # the next state is answered
+            return None  # the next state will be answered
         self._law.restart(self._measured)
         return self._remember(self._brake(self._measured), self.config.period)
 
     def end(self, reason: str) -> None:
-        """Brake the arm and hold it, whatever references say, until :meth:`reset`; see :attr:`at_rest`."""
+        """Brake and hold the arm, regardless of references, until :meth:`reset`; see :attr:`at_rest`."""
         if self._state is not GateState.WAITING or self._law.command is not None:
             self._stop(reason)
         self._ending = True
 
     def acknowledge(self) -> None:
-        """Somebody has seen why the gate tripped: good references end the stop again.
+        """Acknowledge a trip: good references can end the stop again.
 
         Raises:
-            InputError: the drives are for the fallback, and no usable state tells where they would be taken over.
+            InputError: the fallback has the drives, and no usable state is known from which control could continue.
         """
         silence = self._now() - self._arrived_at
         if self._fallback and silence > self.config.state_timeout:
@@ -359,7 +359,7 @@ class HardwareGate:
             self._begin_braking()
 
     def rest_command(self) -> Array | None:
-        """What to send when control ends: gravity effort of the last known posture, zero velocity, or nothing."""
+        """Return the last command before control ends: gravity effort at the last posture, zero velocity, or None."""
         if self._measured is None or self._silent or self._law.mode == "position":
             return None
         if self._law.mode == "velocity":
@@ -369,7 +369,7 @@ class HardwareGate:
     # Judging ----------------------------------------------------------------------------------------------------------
 
     def _see(self, state: ArmState) -> None:
-        """A believed state came: no prediction is needed any more."""
+        """Store a believed state and discard the prediction."""
         self._measured = state
         self._arrived_at = self._now()
         if self._blind:
@@ -378,7 +378,7 @@ class HardwareGate:
         self._prediction.reset()
 
     def _look(self, state: ArmState, gap: float, elapsed: float, unborne: str) -> None:
-        """Stop, or trip, for what a state shows."""
+        """Stop or trip if a state gives a reason to."""
         if gap > self.config.state_timeout:
             jumped = not self.config.lockstep and elapsed < 0.5 * gap
             self._stop(f"time jumped ahead by {gap:.3f} s" if jumped else f"no joint state for {gap:.3f} s")
@@ -409,7 +409,7 @@ class HardwareGate:
             self._watch_stop(state)
 
     def _stop_late(self) -> None:
-        """Stop, by a servo that bears the delay; what is much too late is for the fallback."""
+        """Stop because of late states or commands; request the fallback if they are much too late, or for too long."""
         states = self._arrivals.age >= self._response.age
         what = "joint states are {:.3f} s old when they arrive" if states else "commands act {:.3f} s late"
         late = f"{what.format(self._age)}, effort mode bears {self._bearable:.3f} s"
@@ -420,7 +420,7 @@ class HardwareGate:
             self._fallback = True
 
     def _watch_stop(self, state: ArmState) -> None:
-        """A stop that does not slow the arm is tried with half the gain, and asks for the fallback."""
+        """If a stop does not slow the arm, halve the servo gain and request the fallback."""
         name = self._speed.failing_stop(state, self._now(), late=self._age >= self._bearable)
         if name:
             self._law.braking.gain *= 0.5
@@ -439,7 +439,7 @@ class HardwareGate:
         if self._state is GateState.STOPPING:
             self._good += 1
         if self._stale and self._state is GateState.RUNNING:
-            return None  # what answers it would come too late: the next one may be younger
+            return None  # its answer would arrive too late: the next state may be younger
         if self._answered == state.stamp or (self.config.lockstep and reference.stamp != state.stamp):
             if self._state is GateState.STOPPING and self._may_run(state):
                 self._run()
@@ -460,9 +460,10 @@ class HardwareGate:
         return self._answer(state.stamp, command)
 
     def _may_run(self, state: ArmState) -> bool:
-        """Whether a stop may end: it has slowed the arm, and enough good references have come.
+        """Return whether a stop may end: it has slowed the arm, and enough good references have arrived.
 
-        One for joints that do not follow has to begin anew from where they are, too.
+        After a stop because a joint did not follow its commands, the set points must first restart from the measured
+        position (position mode).
         """
         if self._late or (self._rebase and self._law.mode == "position"):
             return False
@@ -472,17 +473,17 @@ class HardwareGate:
 
     @property
     def _age(self) -> float:
-        """Of a state when the command that answers it acts, beyond a period [s]."""
+        """Age of a state when the command that answers it acts, beyond one period [s]."""
         return max(self._arrivals.age, self._response.age)
 
     def _since(self, state: ArmState) -> float:
-        """Time since the state that was answered before this one [s]."""
+        """Return the time since the previously answered state [s], at most 1 s."""
         if self._answered is None:
             return self.config.period
         return min(max((state.stamp - self._answered) * 1e-9, 0.0), 1.0)
 
     def _check(self, reference: JointReference) -> None:
-        """Raise InputError unless a reference has what the mode commands, in this arm's shape and finite numbers."""
+        """Raise InputError unless a reference has the commanded quantity, the shape (n,), and finite values."""
         given = [name for name in FIELDS if getattr(reference, name) is not None]
         mode = self._law.mode
         if mode not in given:
@@ -529,7 +530,7 @@ class HardwareGate:
         self._speed.begin_stop()
 
     def _brake(self, state: ArmState) -> Array:
-        """Command (n,) of a stop from a measured state; set points that the arm does not follow begin anew there."""
+        """Return the braking command (n,) for a state; restart set points there if the arm did not follow them."""
         law = self._law
         if self._rebase and law.mode == "position" and not law.rate.any():
             slow = np.abs(state.velocity) <= AT_REST * self.limits.velocity
@@ -541,7 +542,7 @@ class HardwareGate:
         return law.brake(state, self.config.period, max(self._age, self._response.suspected))
 
     def _unseen(self, *, brakes: bool) -> Array | None:
-        """Command (n,) without a believable state: along the prediction, or set points that come to rest."""
+        """Return the command (n,) without a believable state: use the prediction, or bring set points to rest."""
         assert self._measured is not None
         now, law = self._now(), self._law
         dt = self.config.period

@@ -1,4 +1,4 @@
-"""JointDynamics: what efforts do to the joints of an arm, apart from what its base does to them."""
+"""JointDynamics: maps efforts to joint accelerations, without the motion that the base makes by itself."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ import numpy as np
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
-ANSWERED = 0.1  # [rad] of its phase by which the swing of a base may be answered late
+ANSWERED = 0.1  # [rad] largest phase delay at which base oscillations are fully compensated
 
 
 class JointDynamics:
-    """The equation of motion of the joints, over an elastic base that moves as they push it.
+    """Equation of motion of the joints on an elastic base that reacts to their motion.
 
-    ``tau = H qdd + c_m + D_m qd - H_bm^T H_b^-1 dH_bm/dt qd + p`` with ``H = H_m - H_bm^T H_b^-1 H_bm``, the inertia
-    that joints feel over a free base, and the push ``p`` of a base that is deflected or swings by itself; over a rigid
-    base only ``tau = H_m qdd + c_m + D_m qd`` is left. In some postures ``p`` is many times what the motors can give,
-    and efforts that make up for it feed the swing of modes that are quick beside the time that they take. Without it an
-    effort with ``qdd = -k qd`` takes energy from arm and base together: ``qd . H qdd = -k qd . H qd < 0``.
+    ``tau = H qdd + c_m + D_m qd - H_bm^T H_b^-1 dH_bm/dt qd + p`` with ``H = H_m - H_bm^T H_b^-1 H_bm``, the joint
+    inertia over a free base, and the effort ``p`` due to the deflection and the vibration of the base; on a rigid base
+    ``tau = H_m qdd + c_m + D_m qd``. In some postures ``p`` is many times the effort limit, and efforts that compensate
+    it excite base modes that are fast compared with the delay of the control loop. Without ``p``, an effort with
+    ``qdd = -k qd`` dissipates the energy of arm and base together: ``qd . H qdd = -k qd . H qd < 0``.
     """
 
     def __init__(self, model: ArmModel) -> None:
-        """Of an arm."""
+        """Use the dynamics of an arm model."""
         self._model = model
-        self._state: ArmState | None = None  # asked for last: a command asks for the same one several times
+        self._state: ArmState | None = None  # last requested state: one command evaluates the same state several times
         self._blocks: DynamicsBlocks | None = None
         self._terms: tuple[Array, Array] | None = None
 
     def effort(self, state: ArmState, acceleration: Array) -> Array:
-        """Effort (n,) of accelerations (n,), but for what the base does by itself."""
+        """Return the effort (n,) for joint accelerations (n,), without the effort ``p`` of the base."""
         inertia, bias = self.terms(state)
         effort: Array = inertia @ acceleration + bias
         return effort
 
     def acceleration(self, state: ArmState, effort: Array) -> Array:
-        """Accelerations (n,) of an effort (n,), but for what the base does by itself."""
+        """Return the joint accelerations (n,) for an effort (n,), without the effort ``p`` of the base."""
         if not self._model.m:
             return self._model.forward_dynamics(state, effort)
         inertia, bias = self.terms(state)
         return np.linalg.solve(inertia, effort - bias).astype(np.float64, copy=False)
 
     def push(self, state: ArmState, delay: float) -> tuple[Array, Array]:
-        """Accelerations (n,) that the base adds to those, ``-H^-1 p``: what efforts may make up for, and the rest.
+        """Return the accelerations (n,) due to the base, ``-H^-1 p``: a part to compensate, and the rest.
 
-        ``p = -H_bm^T H_b^-1 f`` with the force ``f`` on the base that is not of the joints' own motion. It is taken
-        apart by the modes of the base with joints that are held, ``K v = w^2 H_b v``: where these are, stiff modes only
-        pass on what slow ones do. Of a mode efforts that act ``delay`` [s] after the state may make up for all where it
-        turns by ANSWERED in that time, and for nothing at twice that.
+        ``p = -H_bm^T H_b^-1 f`` with the force ``f`` on the base that is not due to the joint accelerations. It is
+        split into the modes of the base with fixed joints, ``K v = w^2 H_b v``, where stiff modes only transmit the
+        motion of slow modes. Efforts that act ``delay`` [s] after the state may compensate a mode fully if its phase
+        advances by at most ANSWERED in that time, and not at all if it advances by twice that.
         """
         model = self._model
         if not model.m:
@@ -63,7 +63,7 @@ class JointDynamics:
         return joints[:, 0], joints[:, 1]
 
     def terms(self, state: ArmState) -> tuple[Array, Array]:
-        """``H`` (n, n) and the effort (n,) that keeps the velocity."""
+        """Return ``H`` (n, n) and the effort (n,) at zero joint acceleration."""
         blocks = self._blocks_of(state)
         if self._terms is None:
             inertia, bias = blocks.H_m, blocks.c_m + self._model.D_m * state.velocity

@@ -1,4 +1,4 @@
-"""Joint limits, and the accelerations that respect them at one sample."""
+"""Joint limits, and the accelerations that respect them for one sample."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from flexarm_core.entrance import number, numbers
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
-FADE = 0.25  # share of the velocity limit over which friction that drives a joint on is believed less and less
-HARDER, NEAR = 2.5, 0.1  # multiple of the deceleration beyond a velocity limit, reached over this share of it
+FADE = 0.25  # fraction of the velocity limit over which the compensation of friction that accelerates a joint fades out
+HARDER, NEAR = 2.5, 0.1  # multiple of the deceleration beyond a velocity limit, reached over this fraction of the limit
 LOWER, UPPER, VELOCITY, ACCELERATION, EFFORT, EFFORT_RATE, FRICTION = range(7)  # rows of the table
 
 
 @dataclass(frozen=True, slots=True)
 class JointLimits:
-    """Limits of the actuated joints; infinite where there is none.
+    """Limits of the actuated joints; infinite for an unlimited quantity.
 
     Attributes:
-        lower: (n,) position [rad | m].
-        upper: (n,) position [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        acceleration: (n,) finite, also the deceleration of a stop [rad/s^2 | m/s^2].
-        effort: (n,) [N*m | N].
-        effort_rate: (n,) [N*m/s | N/s].
-        friction: (n,) largest that a reference may say of its effort, 0: it is not believed [N*m | N].
-        following_error: (n,) largest distance between commanded and measured position [rad | m].
-        table: (7, n) all of them, a row each, for what is compiled.
+        lower: (n,) lower position limits [rad | m].
+        upper: (n,) upper position limits [rad | m].
+        velocity: (n,) velocity limits [rad/s | m/s].
+        acceleration: (n,) acceleration limits, finite, also the deceleration of a stop [rad/s^2 | m/s^2].
+        effort: (n,) effort limits [N*m | N].
+        effort_rate: (n,) effort rate limits [N*m/s | N/s].
+        friction: (n,) largest friction effort accepted from a reference, 0: none [N*m | N].
+        following_error: (n,) largest difference between commanded and measured position [rad | m].
+        table: (7, n) array for compiled code: one row for each limit except following_error.
     """
 
     lower: Array
@@ -43,7 +43,7 @@ class JointLimits:
     table: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for limits that leave nothing or are not numbers."""
+        """Raise ConfigError for limits that are not numbers or leave no allowed range."""
         for name in ("velocity", "acceleration", "effort", "effort_rate", "following_error"):
             if not np.all(getattr(self, name) > 0.0):
                 raise ConfigError(f"{name} limits must be > 0, got {getattr(self, name)}")
@@ -58,12 +58,12 @@ class JointLimits:
 
 
 def _highest_acceleration(distance: Array, velocity: Array, deceleration: Array, dt: float) -> Array:
-    """Largest acceleration for one sample after which the joint can still stop before its limit.
+    """Return the largest acceleration for one sample after which the joint can still stop before its limit.
 
     With ``v1 = v + a dt`` and ``d1 = d - v dt - c a dt^2`` the condition ``v1^2 <= 2 A d1`` is the quadratic
     ``dt^2 a^2 + 2 (v dt + c A dt^2) a + v^2 - 2 A (d - v dt) <= 0`` (viability; Del Prete 2018, RA-L 3(1)). A joint
-    under constant effort moves with c = 1/2, one that is commanded by position or velocity with c = 1: the smaller root
-    holds for both.
+    under constant effort moves with c = 1/2, a joint commanded by position or velocity with c = 1: the smaller root
+    is safe for both.
     """
     highest = np.full_like(distance, np.inf)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -77,13 +77,13 @@ def _highest_acceleration(distance: Array, velocity: Array, deceleration: Array,
 
 
 def is_allowed(limits: JointLimits, position: Array, velocity: Array, acceleration: Array, dt: float) -> bool:
-    """Whether accelerations (n,) plainly respect every limit: the cheap test that decides most samples.
+    """Return whether accelerations (n,) clearly respect every limit: a cheap test that decides most samples.
 
-    Sufficient, not necessary: where it says no, :func:`acceleration_bounds` says what is allowed. After the sample, the
-    joint has moved by ``max(v, v1) dt`` at most and needs ``v1 |v1| / 2 A`` to stop.
+    Sufficient, not necessary: if it fails, :func:`acceleration_bounds` computes what is allowed. During the sample, the
+    joint moves by ``max(v, v1) dt`` at most and then needs ``v1 |v1| / 2 A`` to stop.
 
     Raises:
-        InputError: the arrays are not of these joints.
+        InputError: an array does not have the shape (n,).
     """
     n = limits.table.shape[1]
     position, velocity = numbers("position", position, n), numbers("velocity", velocity, n)
@@ -107,17 +107,18 @@ def _is_allowed(table: Array, position: Array, velocity: Array, acceleration: Ar
 def believe_friction(
     table: Array, run_away: float, friction: Array, position: Array, velocity: Array, out: Array
 ) -> bool:
-    """Friction (n,) within its bounds into ``out``; none that drives a joint on which is beyond a limit already.
+    """Write the friction (n,) that is accepted within its bounds into ``out``.
 
-    What drives a joint on is believed less and less over the last FADE of its velocity limit, and no more at the share
-    ``run_away`` beyond it: friction that is not there accelerates.
+    Friction compensation that accelerates a joint in its direction of motion fades out over a range of FADE times the
+    velocity limit, to zero at the fraction ``run_away`` beyond the limit, because compensating friction that does not
+    exist accelerates the joint. It is zero if it drives a joint farther beyond a position limit.
 
     Returns:
-        Whether some of it is not believed.
+        Whether any friction was reduced.
     """
     doubted = False
     for i in range(out.shape[0]):
-        most = min(table[FRICTION, i], table[EFFORT, i])  # the motor cannot lose more than it gives
+        most = min(table[FRICTION, i], table[EFFORT, i])  # friction cannot be more than the motor effort
         fast, width = (1.0 + run_away) * table[VELOCITY, i], FADE * table[VELOCITY, i]
         upward, downward = 1.0, 1.0
         if width < np.inf:
@@ -132,10 +133,10 @@ def believe_friction(
 
 @kernel
 def bound_effort(table: Array, effort: Array, before: Array, dt: float, out: Array) -> bool:
-    """Effort (n,) within its limits into ``out``, and by no more away from ``before`` (n,), empty: nothing was before.
+    """Write the effort (n,) within its limits and rate limits into ``out``; empty ``before``: no previous effort.
 
     Returns:
-        Whether it had to change.
+        Whether any effort changed.
     """
     changed = False
     for i in range(out.shape[0]):
@@ -149,9 +150,10 @@ def bound_effort(table: Array, effort: Array, before: Array, dt: float, out: Arr
 
 
 def hardest_braking(limits: JointLimits, velocity: Array) -> Array:
-    """Deceleration (n,) of efforts: their limit, and HARDER times that for a joint that is beyond its velocity limit.
+    """Return the deceleration (n,) for efforts: the limit, and HARDER times it for joints beyond their velocity limit.
 
-    A model that errs by a tenth may say of a light wrist that it slows down while others throw it.
+    With a model error of 10 percent, the model may predict that a light wrist joint decelerates while the motion of
+    other joints accelerates it.
     """
     beyond = np.clip((np.abs(velocity) / limits.velocity - 1.0) / NEAR + 1.0, 0.0, 1.0)
     return limits.acceleration * (1.0 + (HARDER - 1.0) * beyond)
@@ -160,16 +162,16 @@ def hardest_braking(limits: JointLimits, velocity: Array) -> Array:
 def acceleration_bounds(
     limits: JointLimits, position: Array, velocity: Array, dt: float, braking: Array | None = None
 ) -> tuple[Array, Array]:
-    """Lowest and highest acceleration (n,) that respect position, velocity and acceleration limits for one sample.
+    """Return the lowest and highest acceleration (n,) that respect all motion limits for one sample.
 
-    A joint beyond a limit gets the interval that brings it back as far as its acceleration limit allows.
+    A joint beyond a limit gets the interval that brings it back as fast as its acceleration limit allows.
 
     Args:
-        limits: of the joints.
-        position: (n,) [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        dt: sample time [s].
-        braking: (n,) deceleration beyond a limit, None: the limit of acceleration.
+        limits: joint limits.
+        position: (n,) joint positions [rad | m].
+        velocity: (n,) joint velocities [rad/s | m/s].
+        dt: sampling period [s].
+        braking: (n,) deceleration beyond a limit, None: the acceleration limit.
     """
     A = limits.acceleration
     most = A if braking is None else braking
@@ -178,7 +180,7 @@ def acceleration_bounds(
     lowest = np.maximum(-A, (-limits.velocity - velocity) / dt)
     lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, A, dt))
     highest, lowest = np.clip(highest, -most, A), np.clip(lowest, -A, most)
-    # Outside a limit both bounds may cross: braking wins.
+    # Beyond a limit the two bounds may cross: braking has priority.
     crossed = lowest > highest
     braking = np.where(velocity > 0.0, np.minimum(lowest, highest), np.maximum(lowest, highest))
     return np.where(crossed, braking, lowest), np.where(crossed, braking, highest)

@@ -1,4 +1,4 @@
-"""Prediction: where the arm is by its model, while no believable state comes."""
+"""Prediction: integrates the arm model while no believable state arrives."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
-STEP = 0.002  # [s] of the integration
-WRONG = 0.1  # share by which inertia and velocity of a joint may be other than believed
-DOUBTFUL = 0.5  # share of a velocity limit by which two predictions may be apart
-FASTEST = 1.5  # multiple of the velocity limit that a prediction may reach: beyond it, it says nothing
+STEP = 0.002  # [s] integration step
+WRONG = 0.1  # assumed relative error of the inertia and velocity of a joint
+DOUBTFUL = 0.5  # fraction of the velocity limit by which two predictions may differ
+FASTEST = 1.5  # multiple of the velocity limit to which a predicted velocity is clipped
 
 
 class Prediction:
-    """Integrates ``qdd = FD(q, qd, effort)`` from the last believed state, the base held as it was.
+    """Integrates ``qdd = FD(q, qd, effort)`` from the last believed state, with the base fixed at its deflection.
 
-    Others like it get the same efforts: one whose masses and velocities are smaller by WRONG, and some in which those
-    of every other joint are, of every other two, of every other four, and those of the rest are greater, so that any
-    two joints err against each other in one of them. Where they move apart, as inverted pendulums and light wrists
-    under another one's gravity do, nothing is known any more.
+    Perturbed copies get the same efforts. One has masses and velocities smaller by WRONG. In the others they are
+    smaller for every second joint, for every second pair, for every second group of four, and greater for the rest, so
+    that any two joints have opposite errors in one of them. Where the copies diverge, as for an inverted pendulum or a
+    light wrist under a wrong gravity load, the prediction is not believed.
     """
 
     def __init__(self, model: ArmModel, velocity_limit: Array) -> None:
-        """Predict an arm whose joints have these limits (n,) [rad/s | m/s]."""
+        """Predict an arm with these joint velocity limits (n,) [rad/s | m/s]."""
         self._dynamics = JointDynamics(model)
         self._limit = numbers("velocity_limit", velocity_limit, model.n)
         self._fastest = FASTEST * self._limit
@@ -37,21 +37,21 @@ class Prediction:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the prediction: measurements are there."""
+        """Discard the prediction, as measurements are available."""
         self._state: ArmState | None = None
         self._others: list[ArmState] = []
         self._ended = False
 
     @property
     def is_believable(self) -> bool:
-        """Whether all arms still move alike, and nobody has taken them to rest."""
+        """Whether all copies still agree, and :meth:`rest` has not ended the prediction."""
         if self._state is None:
             return True
         most, expected = DOUBTFUL * self._limit, self._state.velocity
         return not self._ended and all((np.abs(other.velocity - expected) <= most).all() for other in self._others)
 
     def advance(self, measured: ArmState, effort: Array, dt: float) -> ArmState:
-        """State after an effort (n,) that reached the links for ``dt`` [s]; ``measured``: where a prediction begins."""
+        """Return the state after ``dt`` [s] with an effort (n,) on the links; the first call starts at ``measured``."""
         start = replace(measured, deflection_rate=np.zeros_like(measured.deflection_rate))
         if self._state is None:
             self._state = start
@@ -73,7 +73,7 @@ class Prediction:
         return state
 
     def rest(self) -> ArmState | None:
-        """The predicted posture at rest, for when motion can be predicted no longer."""
+        """Return the predicted posture at rest, and end the prediction; None if there was none."""
         self._ended = True
         if self._state is not None:
             self._state = replace(self._state, velocity=np.zeros_like(self._state.velocity))

@@ -1,4 +1,4 @@
-"""Response: how late the commands of effort mode act, seen in what the arm does."""
+"""Response: estimates the delay of effort commands from the motion of the arm."""
 
 from __future__ import annotations
 
@@ -10,80 +10,81 @@ from flexarm_core.entrance import numbers
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
-INTERVAL = 0.005  # [s] of motion that is looked at as one
-DELAYS = np.array([0.0, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09])  # [s] that are told from each other
-LONGEST = 0.04  # [s] between two states, and of a moment of rest
-KEPT = 1024  # states: half of them last for longer than any delay, at up to 4 kHz
-MEMORY = 0.1  # [s] time constant in which evidence is forgotten
-SLOW = 0.05  # [s] time constant of what is left out
-EVIDENCE = 2e-5  # [s] by which misfits must differ: 3 % of the effort limits for 0.02 s
-CONFIRMED = 4  # intervals in a row
-MOVING = 0.02  # share of a velocity limit: at rest, and where a joint turns, friction takes whatever is commanded
-TOLD = 1.6  # intervals that a delay must last to be told
-MOVED = 0.7  # share of the misfit of no commands at all that is left with the delay
-BETTER = 0.4  # share of the misfit of commands in time that is left with the delay
+INTERVAL = 0.005  # [s] length of the motion intervals that are evaluated
+DELAYS = np.array([0.0, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09])  # [s] candidate delays
+LONGEST = 0.04  # [s] longest time between two states, and longest moment of rest
+KEPT = 1024  # states in the history: half of them cover more than the longest delay, at up to 4 kHz
+MEMORY = 0.1  # [s] time constant with which old evidence is forgotten
+SLOW = 0.05  # [s] time constant of the slow part, which is subtracted
+EVIDENCE = 2e-5  # [s] required difference of misfits: 3 % of the effort limits for 0.02 s
+CONFIRMED = 4  # consecutive intervals
+MOVING = 0.02  # fraction of the velocity limit: friction hides the commands of slow or reversing joints
+TOLD = 1.6  # number of intervals that a delay must last to be detected
+MOVED = 0.7  # with the delay, the misfit must be below this fraction of the misfit without any commands
+BETTER = 0.4  # with the delay, the misfit must be below this fraction of the misfit with commands in time
 
 
 class Response:
-    """Compares the effort that a motion needed with the commands that were sent now, and some time before.
+    """Compares the effort that a motion needed with the commands sent now and some time before.
 
-    Over an interval the model says which effort moved the joints, ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd`` with
-    the accelerations that were measured. For every delay ``d`` the misfit ``J_d = sum |tau - u(t - d)|^2 dt`` is kept,
-    efforts as shares of their limits, less their means over SLOW: what friction and errors of the model add changes
-    slowly, and is in every ``J_d`` alike. A joint that is at rest or turns says nothing: there friction takes what is
-    commanded, and what it took before comes back as motion later. So the least of them tells the delay as soon as
-    commands change quickly, if it is less than that of no commands at all too: contact and friction take commands, late
-    or not, and nothing moves.
+    For each interval the model gives the effort that moved the joints, ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd``,
+    from measured accelerations. For every delay ``d`` the misfit ``J_d = sum |tau - u(t - d)|^2 dt`` is summed,
+    with efforts as fractions of their limits, minus their means over SLOW: friction and model errors change slowly and
+    are in every ``J_d`` equally. A joint that is at rest or reverses is ignored: there static friction balances
+    the command, and the effort it held back appears later as motion. The smallest misfit shows the delay as soon as the
+    commands change quickly, if it is also smaller than the misfit without any commands: contact and friction can
+    balance commands, late or not, and nothing moves.
 
-    What an elastic base does, ``H_bm^T xdd_b``, is led by commands as well, of a controller that damps it. Where it is
-    not measured, only those directions of the joints are looked at in which no motion of the base pushes: errors less
-    their part in the range of ``H_bm^T``. Over a base of as many directions as the arm has joints none is left.
+    The term of an elastic base, ``H_bm^T xdd_b``, also depends on the commands, if a controller damps the base. If the
+    base is not measured, only the joint directions that the base motion does not affect are evaluated: the errors
+    without their component in the range of ``H_bm^T``. If the base has as many elastic joints as the arm has joints, no
+    direction is left.
 
     Attributes:
-        age: by which commands act late, from the time of the states [s]; 0 where they act in time, or nothing is known.
-        suspected: the age before somebody said that it is mended, until commands were seen to act in time [s].
-        doubted: whether the motion is explained better by no commands at all than by commands in time.
+        age: delay of the commands, from the time of the states [s]; 0 if they act in time, or if it is unknown.
+        suspected: age before the acknowledgment, until the motion shows that commands act in time [s].
+        doubted: whether no commands at all explain the motion better than commands in time.
     """
 
     def __init__(
         self, model: ArmModel, effort_limit: Array, velocity_limit: Array, *, base_measured: bool = True
     ) -> None:
-        """Watch an arm with these limits (n,); ``base_measured``: whether states tell how its base moves."""
+        """Evaluate an arm with these limits (n,); ``base_measured``: whether states contain the motion of the base."""
         self._model, self._limit = model, numbers("effort_limit", effort_limit, model.n)
         self._base_measured = base_measured
         self.age = self.suspected = 0.0
         self._moving = MOVING * numbers("velocity_limit", velocity_limit, model.n)
         self.reset()
-        nothing = np.zeros(model.n)  # what is compiled is called once, so that no tick waits for it
+        nothing = np.zeros(model.n)  # call the compiled functions once, so that no tick waits for their compilation
         _add_misfit(np.array([0.0, 1.0]), np.zeros((2, nothing.size)), 0.0, 1.0, nothing, self._limit,
                     np.zeros((model.n, 0)), np.zeros(model.n, dtype=bool), self._slow, self._misfit)  # fmt: skip
         self.reset()
 
     def acknowledge(self) -> None:
-        """Somebody says that nothing is late any more."""
+        """Assume that commands act in time again, as the operator confirmed; keep the old age as ``suspected``."""
         suspected = max(self.age, self.suspected)
         self.reset()
         self.suspected = suspected
 
     def reset(self) -> None:
-        """Forget what was seen."""
+        """Forget all states and commands."""
         self.age = self.suspected = 0.0
-        self._moved = 0  # stamp of the last state in motion
+        self._moved = 0  # stamp of the last moving state
         self._count, self._origin = 0, 0
-        self._times = np.zeros(KEPT)  # [s] of states
-        self._impulses = np.zeros((KEPT, self._limit.size))  # of all commands until then
+        self._times = np.zeros(KEPT)  # [s] times of the states
+        self._impulses = np.zeros((KEPT, self._limit.size))  # time integrals of the commands up to these times
         self._begin()
 
     def _begin(self) -> None:
-        """Judge a motion from its begin; the commands before it are still known."""
-        self._misfit = np.zeros(DELAYS.size + 1)  # the last one: of no commands at all
-        self._slow = np.full((DELAYS.size + 1, self._limit.size), np.nan)  # mean of what is not explained
+        """Begin the evaluation of a new motion; earlier commands are kept."""
+        self._misfit = np.zeros(DELAYS.size + 1)  # last entry: misfit without any commands
+        self._slow = np.full((DELAYS.size + 1, self._limit.size), np.nan)  # slow mean of the residual
         self._in_a_row = 0
         self.doubted = False
         self._start: ArmState | None = None
 
     def on_state(self, state: ArmState, command: Array) -> None:
-        """A believed state came, an effort (n,) was in force."""
+        """Process a believed state, and the effort (n,) that was in force until then."""
         dt = self._record(state.stamp, command)
         if (np.abs(state.velocity) > self._moving).any():
             self._moved = state.stamp
@@ -101,7 +102,7 @@ class Response:
         self._start = state
 
     def _record(self, stamp: int, command: Array) -> float:
-        """Remember a command (n,) until a stamp [ns]; the time since the last one [s]."""
+        """Store a command (n,) that was in force until a stamp [ns]; return the time since the last state [s]."""
         if self._count == 0:
             self._origin, self._count = stamp, 1
             return 0.0
@@ -144,7 +145,7 @@ class Response:
 
 
 def _middle(one: ArmState, other: ArmState) -> ArmState:
-    """The state between two: of its dynamics the mean over the time between them differs least."""
+    """Return the midpoint of two states, where the dynamics approximate their mean over the interval."""
     return ArmState(
         one.stamp,
         0.5 * (one.position + other.position),
@@ -167,10 +168,10 @@ def _add_misfit(
     slow: Array,
     misfit: Array,
 ) -> None:
-    """Add to the misfits (d,) of all delays what an interval shows, and to the slow means (d, n).
+    """Add the errors of an interval to the misfits (d,) of all delays, and update the slow means (d, n).
 
-    ``unknown`` (n, k): orthonormal directions, of shares of the limits, that are left out; ``silent`` (n,): joints
-    whose means begin anew.
+    ``unknown`` (n, k): orthonormal directions, of efforts as fractions of the limits, that are ignored; ``silent``
+    (n,): joints that are ignored and whose means restart.
     """
     dt, error = now - begin, np.empty(moved.size)
     forgotten, kept = np.exp(-dt / SLOW), np.exp(-dt / MEMORY)
@@ -200,7 +201,7 @@ def _add_misfit(
 
 @kernel
 def _between(times: Array, asked: float) -> tuple[int, float]:
-    """The sample before a time, and how far it is on to the next one; at the ends, those."""
+    """Return the index of the sample before a time and the fraction to the next one, limited to the range."""
     place = min(max(int(np.searchsorted(times, asked)) - 1, 0), times.size - 2)
     share = float((asked - times[place]) / (times[place + 1] - times[place]))
     return place, min(max(share, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""SpeedWatch: whether joints are too fast, and whether a stop slows them."""
+"""SpeedWatch: checks whether joints are too fast, and whether a stop slows them."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.types import ArmState
 
 OVERSPEED = 1.05  # multiple of the velocity limit at which a run is stopped, once it is confirmed
-FASTER = 0.1  # share of the velocity limit by which a joint may become faster during a stop
-FASTER_STATES = 2  # in a row
-SHARE, REACTION = 1.5, 0.3  # a stop may take this multiple of the shortest one, and [s] beyond it
-CREEPING = 0.1  # share of the velocity limit below which a stop has done its work
+FASTER = 0.1  # fraction of the velocity limit by which a joint may become faster during a stop
+FASTER_STATES = 2  # consecutive states
+SHARE, REACTION = 1.5, 0.3  # a stop may take this multiple of the shortest stopping time, plus this time [s]
+CREEPING = 0.1  # fraction of the velocity limit below which a stop counts as successful
 
 
 class SpeedWatch:
-    """Compares the speed of the fastest joint, relative to its limit, from state to state."""
+    """Checks the speed of the joint that is fastest relative to its limit."""
 
     def __init__(self, limits: JointLimits, names: Sequence[str]) -> None:
-        """Watch joints of these names."""
+        """Check joints with these limits and names."""
         self._limits, self._names = limits, tuple(names)
         self._in_a_row = 0
         self.begin_stop()
 
     def reset(self) -> None:
-        """Forget what was seen."""
+        """Forget earlier states."""
         self._in_a_row = 0
         self.begin_stop()
 
     def begin_stop(self) -> None:
-        """The next state is the first of a stop."""
+        """Treat the next state as the first one of a stop."""
         self._began, self._until = math.nan, math.inf
-        self._faster = 0  # states in a row
+        self._faster = 0  # consecutive states
 
     def _fastest(self, state: ArmState) -> tuple[str, float]:
         share = np.abs(state.velocity) / self._limits.velocity
@@ -43,18 +43,18 @@ class SpeedWatch:
         return self._names[place], float(share[place])
 
     def overspeed(self, state: ArmState) -> str:
-        """Why a run has to stop: a joint has been too fast for CONFIRMED states; empty for no reason."""
+        """Return why the run must stop: a joint was too fast for CONFIRMED consecutive states; empty string if not."""
         name, share = self._fastest(state)
         self._in_a_row = self._in_a_row + 1 if share > OVERSPEED else 0
         return f"{name} moves at {share:.2f} times its velocity limit" if self._in_a_row >= CONFIRMED else ""
 
     def failing_stop(self, state: ArmState, now: float, *, late: bool) -> str:
-        """Name of a joint that a stop does not slow, empty where it slows all.
+        """Return the name of a joint that a stop does not slow, empty string if it slows all.
 
         Args:
-            state: that came.
-            now: [s].
-            late: whether what is seen, or done, is late: joints may then become no faster than they were.
+            state: received state.
+            now: current time [s].
+            late: whether states or commands are late: then a joint may exceed only its initial speed, not OVERSPEED.
         """
         name, share = self._fastest(state)
         if math.isnan(self._began):

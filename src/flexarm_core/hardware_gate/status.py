@@ -1,4 +1,4 @@
-"""GateStatus: what the gate says of itself."""
+"""GateStatus: the status that the gate reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class GateState(Enum):
-    """What the gate is doing."""
+    """State of the gate's state machine."""
 
     WAITING = "waiting for the first reference"
     RUNNING = "running"
@@ -20,16 +20,16 @@ STOPPED = (GateState.STOPPING, GateState.TRIPPED)
 
 @dataclass(frozen=True, slots=True)
 class GateStatus:
-    """What the gate reports.
+    """Status of the gate.
 
     Attributes:
-        state: of the state machine.
-        reason: why it stops or tripped, or empty.
-        limited: names of joints whose command had to change, with the limit that did it.
-        stops: controlled stops begun since the reset.
-        trips: how often the supervisor tripped since the reset.
-        blind: whether there is no believable measurement now.
-        fallback: whether the drives should be given to another controller: the gate cannot brake the arm.
+        state: state of the state machine.
+        reason: why the gate stopped or tripped, or empty.
+        limited: joints whose command was changed, each with the limit that required it.
+        stops: number of controlled stops since the reset.
+        trips: number of trips since the reset.
+        blind: whether no believable measurement is available now.
+        fallback: whether another controller should take over the drives: the gate cannot brake the arm.
     """
 
     state: GateState

@@ -1,4 +1,4 @@
-"""Supervisor: sees that a law has failed, and trips; what it reports stays latched until somebody resets it."""
+"""Supervisor: detects that a control law has failed, and trips the gate; a trip is latched until it is reset."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference
 
-AT_LIMIT = 0.999  # share of the effort limit from which on an effort counts as saturated
-BUCKET = 0.5  # [s] in which the largest energy of the base is looked for
-GROWTH = 1.3  # factor by which it grows from bucket to bucket where a law feeds the base
-GROWTHS = 2  # such buckets in a row
-OFTEN = 0.1  # share of a bucket in which efforts are saturated
-NEGLIGIBLE = 0.01  # share of the energy at the deflection limits below which growth does not matter
+AT_LIMIT = 0.999  # fraction of the effort limit above which an effort counts as saturated
+BUCKET = 0.5  # [s] length of the intervals (buckets) whose largest base energies are compared
+GROWTH = 1.3  # factor by which the largest energy grows from bucket to bucket if a law excites the base
+GROWTHS = 2  # consecutive growing buckets
+OFTEN = 0.1  # fraction of a bucket during which efforts are saturated
+NEGLIGIBLE = 0.01  # fraction of the energy at the deflection limits below which growth is ignored
 
 
 @dataclass(frozen=True, slots=True)
 class SupervisorConfig:
-    """What trips the gate.
+    """Thresholds that trip the gate.
 
     Attributes:
-        saturation_time: saturated efforts, accumulated and forgotten with a time constant of 1 s [s].
-        tracking_time: distance from the reference's position, as a time at the velocity limit [s].
-        stops: controlled stops within ``stop_window``.
-        stop_window: [s].
+        saturation_time: accumulated time of saturated efforts, forgotten with a time constant of 1 s [s].
+        tracking_time: position error to the reference, as travel time at the velocity limit [s].
+        stops: number of controlled stops within ``stop_window``.
+        stop_window: length of the window in which stops are counted [s].
     """
 
     saturation_time: float = 0.5
@@ -37,17 +37,17 @@ class SupervisorConfig:
     stop_window: float = 10.0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         for name in ("saturation_time", "tracking_time", "stops", "stop_window"):
             if not getattr(self, name) > 0.0:
                 raise ConfigError(f"{name} must be > 0, got {getattr(self, name)}")
 
 
 class Supervisor:
-    """Looks at every answered state; each method returns why the gate is to trip, empty for no reason."""
+    """Checks every answered state; each method returns why the gate must trip, empty string if it need not."""
 
     def __init__(self, model: ArmModel, limits: JointLimits, config: SupervisorConfig) -> None:
-        """Watch an arm within its limits, and its base within those of the robot description."""
+        """Check an arm against these limits, and its base against the limits in the robot description."""
         self._model, self._limits, self._config = model, limits, config
         joints = [model.description.joints[name] for name in model.elastic_joint_names]
         self._lower, self._upper = (np.array([getattr(j, side) for j in joints]) for side in ("lower", "upper"))
@@ -62,7 +62,7 @@ class Supervisor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was seen."""
+        """Forget all earlier states and stops."""
         self._saturated = 0.0
         self._stopped.clear()
         self._forget_base()
@@ -72,14 +72,14 @@ class Supervisor:
         self._peak, self._peak_before, self._growths = 0.0, np.inf, 0
 
     def on_stop(self, time: float) -> str:
-        """A controlled stop began at this time [s]."""
+        """Record a controlled stop that began at this time [s]; report too many stops."""
         self._stopped.append(time)
         if len(self._stopped) < self._config.stops or time - self._stopped[0] > self._config.stop_window:
             return ""
         return f"{self._config.stops} controlled stops within {time - self._stopped[0]:.1f} s"
 
     def on_state(self, state: ArmState) -> str:
-        """The base is beyond its limits."""
+        """Report a base deflection or rate beyond its limit."""
         if not self._model.m:
             return ""
         beyond = (state.deflection < self._lower) | (state.deflection > self._upper)
@@ -94,7 +94,7 @@ class Supervisor:
         return f"{what} {values[place]:.3g} of {self._model.elastic_joint_names[place]} is beyond its limit"
 
     def on_command(self, state: ArmState, command: Array, reference: JointReference | None, dt: float) -> str:
-        """An effort (n,) answers a state ``dt`` [s] after the last one."""
+        """Check an effort (n,) that answers a state ``dt`` [s] after the last one: saturation, tracking, energy."""
         largest = self._limits.effort
         saturated = bool((np.abs(command) >= AT_LIMIT * largest).any())
         self._saturated += (dt if saturated else 0.0) - min(dt, 1.0) * self._saturated
@@ -111,7 +111,7 @@ class Supervisor:
         return self._base(state, saturated, dt) if self._model.m else ""
 
     def _base(self, state: ArmState, saturated: bool, dt: float) -> str:
-        """The energy of the base grows from bucket to bucket while efforts are at their limits."""
+        """Report base energy that grows from bucket to bucket while efforts are saturated."""
         x, rate = state.deflection, state.deflection_rate
         self._peak = max(self._peak, float(x @ self._model.K_b @ x + rate @ self._inertia @ rate))
         self._time += dt
@@ -128,7 +128,7 @@ class Supervisor:
 
 
 def _friction(reference: JointReference | None, joint: str, model: ArmModel) -> str:
-    """What a reference says of a joint's friction: nobody can check it, and too much of it drives the joint."""
+    """Return the friction that the reference claims for a joint, as text: too large a claim drives the joint."""
     claimed = None if reference is None else reference.friction
     share = 0.0 if claimed is None else float(claimed[model.joint_names.index(joint)])
     return f"; the reference says that friction takes {share:.3g} of its effort" if share else ""

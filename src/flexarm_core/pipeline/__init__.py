@@ -1,1 +1,1 @@
-"""The order of one tick, written once: stages in one process, as the nodes are in several."""
+"""Stages of one arm in one process, in the same order as the separate nodes."""

@@ -1,4 +1,4 @@
-"""GateStage: the hardware gate as the last step of a tick."""
+"""GateStage: the hardware gate as the last stage of a tick."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from flexarm_core.pipeline.tick import Tick
 
 
 class GateStage:
-    """Answers every sample: by the reference that reached it, by a stop where a stage refused, or by waiting for one.
+    """Answers every sample: follow the reference, stop if a stage rejected its input, or wait for a reference.
 
     Attributes:
-        gate: that is asked.
-        source: where it takes the base's deflection from.
+        gate: hardware gate.
+        source: source of the base deflection, one of ``BASE_STATES``.
     """
 
     name = "hardware_gate"
 
     def __init__(self, gate: HardwareGate, source: str = "joint_states") -> None:
-        """Let a gate judge over a base of this source, one of ``BASE_STATES``."""
+        """Bind the stage to a gate and to a source of the base deflection, one of ``BASE_STATES``."""
         self.gate, self.source = gate, source
 
     @property
     def elastic(self) -> int:
-        """Number of elastic joints under the base."""
+        """Number of elastic joints of the base."""
         return self.gate.model.m
 
     def reset(self) -> None:
@@ -31,7 +31,7 @@ class GateStage:
         self.gate.reset()
 
     def update(self, tick: Tick) -> None:
-        """State, then reference; no input makes it raise."""
+        """Pass the state, then the reference, to the gate; unusable input does not raise."""
         gate = self.gate
         try:
             answer = gate.on_state(tick.arm_state(self.source), tick.age)

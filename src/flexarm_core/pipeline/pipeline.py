@@ -1,4 +1,4 @@
-"""Pipeline: any stages of one arm in one process, in the order in which the nodes would answer each other."""
+"""Pipeline: stages of one arm in one process, in the order in which separate nodes would answer each other."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from flexarm_core.types import Array, CartesianReference, FlexibleSample, Flexib
 
 
 class Pipeline:
-    """Observers, deciding and acting stages in order, and the gate behind them; in lockstep with its samples.
+    """Runs the stages in order and the gate last, once for each sample (lockstep).
 
-    A stage that refuses its input gives no reference, and the gate begins a controlled stop at once, where separate
-    processes would only fall silent and be stopped by its time-out. Stages behind it still see the sample.
+    If a stage rejects its input, it gives no reference and the gate begins a controlled stop at once; in separate
+    processes the stage would fall silent and the gate would stop by its timeout. Later stages still get the sample.
     """
 
     def __init__(
@@ -27,13 +27,13 @@ class Pipeline:
         """Chain the stages.
 
         Args:
-            stages: in order, the gate left out.
-            gate: the last step before the hardware.
-            carry: what a tool reference goes through between two stages; None: nothing. A message, for one: its unit
-                quaternion differs from a rotation matrix in the last digits.
+            stages: stages in order, without the gate.
+            gate: last stage before the hardware.
+            carry: conversion of a tool reference between two stages, for example to a message and back, as a unit
+                quaternion differs from a rotation matrix in the last digits; None: none.
 
         Raises:
-            ConfigError: two stages of one name.
+            ConfigError: two stages have the same name.
         """
         names = [stage.name for stage in (*stages, gate)]
         if len(set(names)) < len(names):
@@ -42,23 +42,23 @@ class Pipeline:
         self.reset()
 
     def reset(self) -> None:
-        """Reset every stage."""
+        """Reset every stage and the gate."""
         self.gate.reset()
         self.reset_stages()
 
     def reset_stages(self) -> None:
-        """Reset every stage but the gate, as a new time base begins."""
+        """Reset every stage except the gate, for a new time base."""
         for stage in self.stages:
             stage.reset()
         self._before: JointReference | None = None
         self._flexible: FlexibleState | None = None
 
     def tick(self, sample: FlexibleSample, age: float | None = None) -> Tick:
-        """One sample -> one command, and what every stage made of it.
+        """Process one sample; return the tick with the command and the results of every stage.
 
         Args:
-            sample: measured.
-            age: of the sample when it came, by the clock that its stamp is of [s]; None: not known.
+            sample: measurements.
+            age: age of the sample on arrival, by the clock that set its stamp [s]; None: unknown.
         """
         tick = Tick(sample, self.gate.elastic, age, self._before)
         for stage in self.stages:
@@ -77,16 +77,16 @@ class Pipeline:
         return tick
 
     def brake(self, sample: FlexibleSample, age: float | None = None) -> Array | None:
-        """Command (n,) of a gate that ends, for a sample that no other stage sees any more."""
+        """Return the command (n,) of the gate alone, which brakes the arm at the end; other stages are skipped."""
         tick = Tick(sample, self.gate.elastic, age, flexible=self._flexible)
         self.gate.update(tick)
         return tick.command
 
     def refuse(self, stamp: int, reason: str) -> Array | None:
-        """A measurement came that is no sample: the command (n,) of a stop without measurements, None before the first.
+        """Return the command (n,) of a stop without measurements, for an unusable measurement; None before the first.
 
         Args:
-            stamp: of the measurement [ns].
-            reason: what is wrong with it.
+            stamp: stamp of the measurement [ns].
+            reason: why the measurement is unusable.
         """
         return self.gate.gate.on_unusable_state(stamp, reason)

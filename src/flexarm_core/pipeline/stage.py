@@ -1,4 +1,4 @@
-"""Stage: what a pipeline asks of one."""
+"""Stage: interface of a pipeline stage."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from flexarm_core.pipeline.tick import Tick
 
 
 class Stage(Protocol):
-    """One step of a tick, made of a concern's core object.
+    """One processing step of a tick.
 
     Attributes:
-        name: of the node that does the same in a process of its own.
+        name: name of the node that does the same in a separate process.
     """
 
     name: str
@@ -20,8 +20,8 @@ class Stage(Protocol):
         """Forget earlier ticks."""
 
     def update(self, tick: Tick) -> None:
-        """Take what the tick holds and add to it.
+        """Read the inputs from the tick and add the results to it.
 
         Raises:
-            InputError: what the tick holds is not usable: nothing is added.
+            InputError: an input is not usable; nothing is added.
         """

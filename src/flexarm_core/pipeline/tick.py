@@ -1,4 +1,4 @@
-"""Tick: what the sensors say at one stamp, and what each stage has made of it so far."""
+"""Tick: the measurements at one stamp, and the results of all stages so far."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ BASE_STATES = ("joint_states", "flexible_state", "none")
 
 @dataclass(slots=True)
 class Tick:
-    """One stamp on its way through the stages; a stage reads what it needs and adds what it makes.
+    """Data of one stamp that pass through the stages; each stage reads its inputs and adds its results.
 
     Attributes:
-        sample: what was measured; an effort that is not known is NaN.
-        elastic: m, number of elastic joints under the base.
-        age: of the sample when it came, by the clock that its stamp is of [s]; None: not known.
-        before: joint reference that reached the gate at the tick before, None where none did.
-        flexible: estimated state of all that bends.
-        tool: tool reference on its way.
-        joints: joint reference on its way: that of the nearest stage before.
-        reaction: what the arm does to its base.
-        estimate: what the sensor under the base says of the joints.
-        command: (n,) for the hardware, None where the gate gave none.
-        given: joint reference of each stage that gave one, by its name.
-        given_tools: likewise tool references, as the stage made them.
-        refused: why a stage did not take its input, by its name.
-        remarks: what people should know of a stage, by its name.
+        sample: measurements; an unknown effort is NaN.
+        elastic: m, number of elastic joints of the base.
+        age: age of the sample on arrival, by the clock that set its stamp [s]; None: unknown.
+        before: joint reference that reached the gate at the previous tick, None if there was none.
+        flexible: estimated state of the flexible arm.
+        tool: current tool reference.
+        joints: current joint reference: that of the last stage that gave one.
+        reaction: reaction of the arm on its base.
+        estimate: joint torque estimate from the force/torque sensor under the base.
+        command: (n,) command for the hardware, None if the gate gave none.
+        given: joint references by the names of the stages that gave them.
+        given_tools: tool references by the names of the stages that gave them, unmodified.
+        refused: reasons why stages rejected their input, by stage name.
+        remarks: remarks of stages for the operator, by stage name.
     """
 
     sample: FlexibleSample
@@ -60,30 +60,30 @@ class Tick:
 
     @property
     def stamp(self) -> int:
-        """Of the measurement [ns]."""
+        """Stamp of the measurement [ns]."""
         return self.sample.stamp
 
     def take_joints(self) -> JointReference | None:
-        """The joint reference on its way: it goes no further than to whom it is given, whatever comes of it."""
+        """Return the joint reference and remove it: later stages do not see it, even if this stage rejects it."""
         joints, self.joints = self.joints, None
         return joints
 
     def give_joints(self, stage: str, joints: JointReference) -> None:
-        """Send a stage's joint reference on its way."""
+        """Set the current joint reference, given by this stage."""
         self.joints = self.given[stage] = joints
 
     def give_tool(self, stage: str, tool: CartesianReference) -> None:
-        """Send a stage's tool reference on its way."""
+        """Set the current tool reference, given by this stage."""
         self.tool = self.given_tools[stage] = tool
 
     def arm_state(self, source: str) -> ArmState:
-        """Joints, and the base's deflection from a source.
+        """Return the joint state together with the base deflection from a source.
 
         Args:
-            source: ``joint_states``: as measured, ``flexible_state``: as estimated, ``none``: undeflected and still.
+            source: ``joint_states``: measured, ``flexible_state``: estimated, ``none``: undeflected and at rest.
 
         Raises:
-            InputError: the deflection is not there, or not finite.
+            InputError: the deflection is missing or not finite.
         """
         sample = self.sample
         said: FlexibleState | FlexibleSample | None

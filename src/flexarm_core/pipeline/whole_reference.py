@@ -1,4 +1,4 @@
-"""whole_reference: a reference of all joints of an arm, from that of its chain."""
+"""whole_reference: extends a reference of the chain's joints to all joints of an arm."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from flexarm_core.types import Array, JointReference
 def whole_reference(
     stamp: int, held: Array, place: NDArray[np.int64], position: Array, velocity: Array, acceleration: Array
 ) -> JointReference:
-    """Reference of all joints of an arm, of those of its chain; the others stay.
+    """Return a reference of all joints; joints that are not in the chain hold their positions.
 
     Args:
-        stamp: of the sample [ns].
-        held: (n,) where the others stay [rad | m].
-        place: (c,) of the chain's joints in the arm.
-        position: (c,) [rad | m].
-        velocity: (c,) [rad/s | m/s].
-        acceleration: (c,) [rad/s^2 | m/s^2].
+        stamp: stamp of the sample [ns].
+        held: (n,) positions that the other joints hold [rad | m].
+        place: (c,) indices of the chain's joints in the arm.
+        position: (c,) positions of the chain's joints [rad | m].
+        velocity: (c,) velocities of the chain's joints [rad/s | m/s].
+        acceleration: (c,) accelerations of the chain's joints [rad/s^2 | m/s^2].
     """
     n = len(held)
     wholes = held.copy(), np.zeros(n), np.zeros(n)
@@ -29,7 +29,7 @@ def whole_reference(
 
 
 def load_compiled() -> None:
-    """Make one, so that the first that counts is not late."""
+    """Build one reference, so that the first real one is not delayed by compilation."""
     one = np.zeros(1)
     whole_reference(0, one, np.zeros(1, dtype=np.int64), one, one, one)
 
@@ -38,6 +38,6 @@ def load_compiled() -> None:
 def _spread(
     place: NDArray[np.int64], q: Array, v: Array, a: Array, position: Array, velocity: Array, acceleration: Array
 ) -> None:
-    """Put motions of a chain's joints (c,) where they belong in those of an arm (n,)."""
+    """Copy the motion of a chain's joints (c,) to their indices in the arrays of the arm (n,)."""
     for i in range(place.shape[0]):
         position[place[i]], velocity[place[i]], acceleration[place[i]] = q[i], v[i], a[i]
