@@ -1,1 +1,1 @@
-"""The simulated plant of flexarm: one Backend interface, sensors and disturbances; no ROS import."""
+"""The simulated plant of flexarm: a backend interface, sensors and disturbances; imports no ROS package."""

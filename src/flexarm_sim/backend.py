@@ -1,6 +1,6 @@
-"""The one interface behind which every simulated world stands, and the ground truth it gives.
+"""Backend: interface of all simulated dynamics, and the ground truth they return.
 
-A backend knows the rigid and elastic dynamics of one robot and nothing of sensors, drives, clocks or ROS. Notation:
+A backend models the rigid and elastic dynamics of one robot; sensors, drives, clocks and ROS are outside. Notation:
 ``n`` actuated joints, ``m`` elastic joints of the base, ``k`` deformation modes of all flexible links one after the
 other, ``g`` strain gauges; all in the order of the robot description.
 """
@@ -21,7 +21,7 @@ from flexarm_sim.surfaces import Surface
 
 
 class PlantDivergedError(FlexarmError):
-    """The simulated state is no longer finite: the step is too long for the stiffness or the effort is absurd."""
+    """The simulated state is no longer finite: the step is too long for the stiffness, or the effort is too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +29,30 @@ class PlantState:
     """Ground truth at one instant: accelerations and wrenches belong to this state under the effort held now.
 
     Attributes:
-        time: since the last reset [s].
-        position: (n,) actuated joints [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        acceleration: (n,) [rad/s^2 | m/s^2].
+        time: time since the last reset [s].
+        position: (n,) positions of the actuated joints [rad | m].
+        velocity: (n,) velocities of the actuated joints [rad/s | m/s].
+        acceleration: (n,) accelerations of the actuated joints [rad/s^2 | m/s^2].
         effort: (n,) motor effort held now [N*m | N].
-        deflection: (m,) elastic joints, x_b [m | rad].
-        deflection_rate: (m,) xd_b [m/s | rad/s].
-        deflection_acceleration: (m,) xdd_b [m/s^2 | rad/s^2].
+        deflection: (m,) positions of the elastic joints, x_b [m | rad].
+        deflection_rate: (m,) velocities of the elastic joints, xd_b [m/s | rad/s].
+        deflection_acceleration: (m,) accelerations of the elastic joints, xdd_b [m/s^2 | rad/s^2].
         wrenches: by force/torque sensor, (6,) ``[f; n]`` exerted by the child side on the parent side, at the origin
             and in the axes of the sensor frame [N, N*m].
         tool_position_in_world: (3,) origin of the tool frame in the root link [m].
         tool_rotation_in_world: (3, 3) orientation of the tool frame in the root link.
-        tool_position_in_base: (3,) the same in the link that carries the arm [m].
-        tool_rotation_in_base: (3, 3).
+        tool_position_in_base: (3,) origin of the tool frame in the base frame, the link that carries the arm [m].
+        tool_rotation_in_base: (3, 3) orientation of the tool frame in the base frame.
         tool_twist_in_world: (6,) ``[v; w]`` of the tool frame's origin, axes of the root link [m/s, rad/s].
-        modal_position: (k,) modes of the flexible links [sqrt(kg)*m].
-        modal_rate: (k,) [sqrt(kg)*m/s].
-        strain: (g,) at the strain gauges, tension positive [1].
+        modal_position: (k,) modal positions of the flexible links [sqrt(kg)*m].
+        modal_rate: (k,) modal rates of the flexible links [sqrt(kg)*m/s].
+        strain: (g,) strain at the gauges, tension positive [1].
         imus: by IMU, (6,) ``[specific force; angular velocity]`` at the origin and in the axes of its frame
-            [m/s^2, rad/s]; at rest the force points up.
+            [m/s^2, rad/s]; at rest the specific force points up.
         contacts: by surface, (6,) ``[f; n]`` that it exerts on the tool, at the tool frame's origin in axes of the root
-            link [N, N*m]; zeros where it is not touched.
-        friction: (n,) effort that ``JointFriction`` takes from each joint, along its motion or what would move it:
-            ``effort - friction`` is what is left for the links [N*m | N]; zeros where there is none.
+            link [N, N*m]; zeros without contact.
+        friction: (n,) ``JointFriction`` effort, positive along the motion, or along the motion that it prevents:
+            ``effort - friction`` acts on the links [N*m | N]; zeros without friction.
     """
 
     time: float
@@ -79,16 +79,16 @@ class PlantState:
 
 @dataclass(frozen=True, slots=True)
 class SensedState:
-    """What sensors feel of a ``PlantState``, under the same names: it is read in every tick, the rest on demand.
+    """The part of a ``PlantState`` that sensors measure, under the same names; it is read in every tick.
 
     Attributes:
-        position: (n,) actuated joints [rad | m].
-        velocity: (n,) [rad/s | m/s].
+        position: (n,) positions of the actuated joints [rad | m].
+        velocity: (n,) velocities of the actuated joints [rad/s | m/s].
         effort: (n,) motor effort held now [N*m | N].
-        deflection: (m,) elastic joints, x_b [m | rad].
-        deflection_rate: (m,) xd_b [m/s | rad/s].
+        deflection: (m,) positions of the elastic joints, x_b [m | rad].
+        deflection_rate: (m,) velocities of the elastic joints, xd_b [m/s | rad/s].
         wrenches: by force/torque sensor, (6,) ``[f; n]`` [N, N*m].
-        strain: (g,) at the strain gauges [1].
+        strain: (g,) strain at the gauges [1].
         imus: by IMU, (6,) ``[specific force; angular velocity]`` [m/s^2, rad/s].
     """
 
@@ -103,7 +103,7 @@ class SensedState:
 
 
 class Backend(Protocol):
-    """A simulated robot on its elastic base, with links that may bend."""
+    """A simulated robot on its elastic base, with links that may be flexible."""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -136,18 +136,18 @@ class Backend(Protocol):
         modal_rate: ArrayLike | None = None,
         at_rest: bool = False,
     ) -> None:
-        """Set the state, the time to 0 and every external wrench to zero; what is not given is zero.
+        """Set the state, and the time and all external wrenches to zero; values that are not given are zero.
 
         Args:
-            position: (n,) [rad | m].
-            velocity: (n,) [rad/s | m/s].
-            deflection: (m,) [m | rad].
-            deflection_rate: (m,) [m/s | rad/s].
-            effort: (n,) motor effort to which the first accelerations and wrenches belong [N*m | N].
-            modal_position: (k,) [sqrt(kg)*m].
-            modal_rate: (k,) [sqrt(kg)*m/s].
-            at_rest: a deflection and modal positions that are not given are those of the static equilibrium under
-                gravity, with the joints held.
+            position: (n,) joint positions [rad | m].
+            velocity: (n,) joint velocities [rad/s | m/s].
+            deflection: (m,) base deflection [m | rad].
+            deflection_rate: (m,) base deflection rate [m/s | rad/s].
+            effort: (n,) motor effort for the accelerations and wrenches of the initial state [N*m | N].
+            modal_position: (k,) modal positions [sqrt(kg)*m].
+            modal_rate: (k,) modal rates [sqrt(kg)*m/s].
+            at_rest: whether a deflection and modal positions that are not given are those of the static equilibrium
+                under gravity, with fixed joints.
 
         Raises:
             InputError: wrong shape or not finite; the backend is then unchanged.
@@ -156,10 +156,10 @@ class Backend(Protocol):
         ...
 
     def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
-        """Let a wrench act on a link from now on, until it is set anew or the backend is reset.
+        """Apply a wrench to a link from now on, until it is set again or the backend is reset.
 
         Args:
-            link: link it acts on.
+            link: link on which the wrench acts.
             wrench_in_world: (6,) ``[f; n]`` at the origin of the link, axes of the root link [N, N*m].
 
         Raises:
@@ -168,21 +168,21 @@ class Backend(Protocol):
         ...
 
     def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
-        """Take the stiffness, damping and friction of all surfaces, from the next step on.
+        """Change the stiffness, damping and friction of all surfaces from the next step on.
 
         Args:
-            surfaces: those that the backend was made with, in the same places.
+            surfaces: the surfaces that the backend was made with, in the same places.
 
         Raises:
-            ConfigError: other surfaces, or one too stiff for the step; the backend is then unchanged.
+            ConfigError: other surfaces, or a surface too stiff for the step; the backend is then unchanged.
         """
         ...
 
     def change_friction(self, friction: JointFriction) -> None:
-        """Take other friction of the joints, from the next step on.
+        """Change the joint friction from the next step on.
 
         Args:
-            friction: of the actuated joints.
+            friction: friction of the actuated joints.
 
         Raises:
             ConfigError: values that do not fit, or a backend that was made without friction; it is then unchanged.
@@ -190,33 +190,33 @@ class Backend(Protocol):
         ...
 
     def step(self, effort: ArrayLike, duration: float) -> None:
-        """Hold the effort and the external wrenches for a time and integrate the equations of motion over it.
+        """Integrate the equations of motion over a time, with constant effort and external wrenches.
 
         Args:
             effort: (n,) motor effort [N*m | N].
-            duration: [s], positive.
+            duration: positive time [s].
 
         Raises:
             InputError: wrong shape, not finite, or duration not positive; the backend is then unchanged.
-            PlantDivergedError: the state after the step is not finite; reset before going on.
+            PlantDivergedError: the state after the step is not finite; reset the backend before further steps.
         """
         ...
 
     def state(self) -> PlantState:
-        """Ground truth now, with the accelerations and wrenches that the held effort causes at this very state."""
+        """Return the ground truth now; accelerations and wrenches are those of this state and the held effort."""
         ...
 
     def sensed(self) -> SensedState | PlantState:
-        """Of the same ground truth, what sensors feel."""
+        """Return the part of the ground truth that sensors measure."""
         ...
 
     def joint_dynamics(self) -> tuple[Array, Array]:
-        """What a model-based joint servo needs: inertia and bias of the actuated joints on the free elastic base.
+        """Return inertia and bias of the actuated joints on the free elastic base, for a model-based joint servo.
 
-        With the elastic coordinates, those of flexible links too, eliminated from the equations of motion,
-        ``effort = Lambda qdd + b``, ``Lambda = H_m - H_bm^T H_b^-1 H_bm``; ``b`` holds gravity, gyroscopic forces,
-        viscous damping of the description and what the base springs pass on; dry friction, all of ``JointFriction``,
-        external wrenches and contacts are left out.
+        With the elastic coordinates, including those of flexible links, eliminated from the equations of motion,
+        ``effort = Lambda qdd + b``, ``Lambda = H_m - H_bm^T H_b^-1 H_bm``; ``b`` contains gravity, gyroscopic forces,
+        viscous damping of the description and the effect of the base springs; dry friction, all of ``JointFriction``,
+        external wrenches and contacts are not included.
 
         Returns:
             ``Lambda`` (n, n) [kg*m^2 | kg*m | kg] and ``b`` (n,) [N*m | N].
@@ -224,9 +224,9 @@ class Backend(Protocol):
         ...
 
     def gravity_effort(self) -> Array:
-        """Efforts (n,) that hold the weight at the present positions, everything elastic included [N*m | N]."""
+        """Return the efforts (n,) that compensate gravity at the present positions, elastic ones included [N*m | N]."""
         ...
 
     def base_frequency(self) -> float:
-        """Frequency of the fastest swing of the elastic base while the joints give way, here; 0 without one [rad/s]."""
+        """Return the highest frequency of the elastic base with free joints at this state; 0 without a base [rad/s]."""
         ...

@@ -1,4 +1,4 @@
-"""Makes the backend that a name stands for; an engine is imported only when it is asked for."""
+"""Creates a backend by name; the physics engine is imported only if it is used."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def make_backend(
     tip_radius: float = 0.015,
     friction: JointFriction | None = None,
 ) -> Backend:
-    """Make a backend.
+    """Create a backend.
 
     Args:
         name: ``mujoco`` (flexible links are chains of rigid segments) or ``flexible_dynamics`` (they have modes).
         description: the robot.
         tool_frame: link of the tool, empty for ``tool0`` or the only tip.
-        gravity: (3,) in axes of the root link [m/s^2].
+        gravity: (3,) gravity in axes of the root link [m/s^2].
         max_step: longest integration step [s].
         hard_stops: whether joints stop at their position limits; ``mujoco`` only.
-        segments: of each flexible link; ``mujoco`` only.
-        surfaces: what the tool's tip can touch; ``mujoco`` only.
-        tip_radius: of the sphere about the tool frame's origin that touches them [m].
-        friction: of the actuated joints, beside the description's; None for none.
+        segments: number of segments of each flexible link; ``mujoco`` only.
+        surfaces: surfaces that the tool tip can touch; ``mujoco`` only.
+        tip_radius: radius of the sphere around the tool frame's origin that touches them [m].
+        friction: friction of the actuated joints, in addition to that of the description; None for none.
 
     Raises:
-        ConfigError: unknown name, settings out of bounds, or hard stops or surfaces of a backend that has none.
+        ConfigError: unknown name, settings out of bounds, or hard stops or surfaces with a backend that has none.
         RobotDescriptionError: the robot cannot be simulated.
     """
     if name == "mujoco":

@@ -1,15 +1,15 @@
-r"""Beam -> chain of rigid pieces: the numbers of a chain and its linear maps, without any physics engine.
+r"""BeamChain: a beam as a chain of rigid pieces; its properties and linear maps, without a physics engine.
 
-A beam of ``E`` equal elements of length ``dx = L / E`` is cut in the middle of each: ``E`` hinges at
-``x_i = (i - 1/2) dx`` between ``E + 1`` rigid pieces; the first, ``dx / 2`` long, is clamped to the link's frame, the
-last is as short. A hinge bears the whole give of its element: stiffness ``EI / dx`` in bending, ``GJ / dx`` in torsion
-and ``EA / dx`` along the beam.
+A beam of ``E`` equal elements of length ``dx = L / E`` is cut in the middle of each element: ``E`` hinges at
+``x_i = (i - 1/2) dx`` between ``E + 1`` rigid pieces. The first piece, of length ``dx / 2``, is clamped to the link
+frame; the last one is as short. A hinge has the whole compliance of its element: stiffness ``EI / dx`` in bending,
+``GJ / dx`` in torsion and ``EA / dx`` along the beam.
 
 Dampers act on the modes of the clamped and loaded chain, each with the damping ratio ``zeta`` of the beam. With all
 hinges of a direction of stiffness ``k`` and the mass matrix ``M = U diag(mu) U^T`` of their angles, the modes are the
 columns of ``U``, ``omega = sqrt(k / mu)``, and the damping matrix ``D = 2 zeta sqrt(k) M^(1/2)`` is ``E`` dampers, one
-for each combination ``U_j`` of angles. Damping proportional to stiffness would do for the first mode, but grows with
-``omega^2``: the highest of 20 hinges would need integration steps of a microsecond.
+for each combination ``U_j`` of angles. Stiffness-proportional damping would suit the first mode, but grows with
+``omega^2``: the highest mode of 20 hinges would need integration steps of a microsecond.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One way in which every hinge of a chain gives.
+    """One direction in which every hinge of a chain is compliant.
 
     Attributes:
-        name: ``bending_z`` (turns about z), ``bending_y``, ``torsion`` or ``axial``.
-        axis: (3,) of every hinge, in axes of the link.
-        stiffness: of each hinge [N*m/rad | N/m].
-        dampers: (E, E) one damper a row: the combination of hinge coordinates on which it acts.
-        damping: (E,) of each damper [N*m*s/rad | N*s/m]; zeros where the beam is undamped.
+        name: ``bending_z`` (rotation about z), ``bending_y``, ``torsion`` or ``axial``.
+        axis: (3,) axis of every hinge, in axes of the link.
+        stiffness: stiffness of each hinge [N*m/rad | N/m].
+        dampers: (E, E) one damper per row: the combination of hinge coordinates on which it acts.
+        damping: (E,) damping of each damper [N*m*s/rad | N*s/m]; zeros if the beam is undamped.
     """
 
     name: str
@@ -51,11 +51,11 @@ class Piece:
     """A rigid piece, a slender rod along the beam.
 
     Attributes:
-        start: where it begins, at its hinge, the first one at 0 [m].
-        length: [m].
-        mass: [kg].
-        polar: moment of inertia about the beam [kg*m^2].
-        lateral: moments across it, about its centre [kg*m^2].
+        start: position of its start, at its hinge; 0 for the first piece [m].
+        length: length [m].
+        mass: mass [kg].
+        polar: moment of inertia about the beam axis [kg*m^2].
+        lateral: moment of inertia about lateral axes through its center [kg*m^2].
     """
 
     start: float
@@ -67,21 +67,21 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class BeamChain:
-    """A beam as a chain; coordinates ``q`` (c,) are those of its hinges, direction by direction.
+    """A beam as a chain; the coordinates ``q`` (c,) are those of its hinges, direction by direction.
 
     Attributes:
         link: flexible link.
         turn: (3, 3) rotation of the beam in its link.
-        pieces: (E + 1) of them, inboard first.
-        directions: in the order in which they follow each other in a hinge.
+        pieces: (E + 1) pieces, inboard first.
+        directions: compliant directions, in their order within a hinge.
         modes: names of the ``k`` modes.
         nodes: (N, 3) points of the modal data, axes of the link [m].
-        node_piece: (N,) piece that carries each.
-        projection: (k, 4 N) takes ``[v; w; torsion; stretch]`` of the nodes to modal coordinates.
-        node_map: (4 N, c) those displacements, linear in the coordinates.
-        mode_map: (c, k) coordinates of the chain bent as each mode.
+        node_piece: (N,) index of the piece that carries each node.
+        projection: (k, 4 N) maps ``[v; w; torsion; stretch]`` of the nodes to modal coordinates.
+        node_map: (4 N, c) maps the hinge coordinates to these node displacements.
+        mode_map: (c, k) hinge coordinates of each unit mode.
         gauges: (g) strain gauges on this beam.
-        strain_map: (g, c) strain of each.
+        strain_map: (g, c) maps the hinge coordinates to the strain of each gauge.
     """
 
     link: str
@@ -98,21 +98,21 @@ class BeamChain:
     strain_map: Array
 
     def piece_at(self, position: Array) -> int:
-        """Piece that carries a point (3,) of the link's frame."""
+        """Return the index of the piece that carries a point (3,) in the link frame."""
         return _piece_at(float(self.turn[:, 0] @ position), len(self.pieces) - 1, self.pieces[1].start * 2.0)
 
     def start_of(self, piece: int) -> Array:
-        """(3,) where a piece begins, in the undeformed link's frame [m]."""
+        """Return the start (3,) of a piece in the frame of the undeformed link [m]."""
         start: Array = self.turn[:, 0] * self.pieces[piece].start
         return start
 
 
 def make_chains(description: RobotDescription, segments: int) -> dict[str, BeamChain]:
-    """Chains of all flexible links, in the order of their modes.
+    """Build the chains of all flexible links, in the order of their modes.
 
     Raises:
-        ConfigError: fewer segments than a beam has modes of a kind, or than two.
-        RobotDescriptionError: a flexible link that is no beam, or is not usable.
+        ConfigError: fewer than two segments, or fewer than a beam has modes of one kind.
+        RobotDescriptionError: a flexible link that is not a beam, or is not usable.
     """
     if isinstance(segments, bool) or not isinstance(segments, int) or segments < 2:
         raise ConfigError(f"segments is {segments!r}, expected a whole number of at least 2 rigid segments a beam")
@@ -135,18 +135,18 @@ def make_chains(description: RobotDescription, segments: int) -> dict[str, BeamC
 def make_chain(
     link: str, beam: Beam, load: TipLoad, data: ModalData, gauges: Sequence[StrainGauge], segments: int
 ) -> BeamChain:
-    """Cut one beam into pieces.
+    """Divide one beam into rigid pieces.
 
     Args:
-        link: its flexible link.
+        link: flexible link of the beam.
         beam: the beam.
-        load: at its tip, for the dampers only.
-        data: its modes.
-        gauges: on it.
+        load: load at the tip, used for the dampers only.
+        data: modes of the beam.
+        gauges: strain gauges on the beam.
         segments: number of elements and hinges ``E``.
 
     Raises:
-        ConfigError: fewer segments than modes of a kind.
+        ConfigError: fewer segments than modes of one kind.
     """
     most = max(beam.modes_y, beam.modes_z, beam.modes_torsion, beam.modes_axial)
     if segments < most:
@@ -171,7 +171,7 @@ def make_chain(
     node_map = _node_map(names, x, segments, dx)
     projection = _projection(data, turn)
     mode_map = _mode_map(names, data, turn, x, segments, dx)
-    # what is set must be what is read: the slopes alone leave an error of order dx^2
+    # the modal position that is read must equal the one that was set: the slopes alone leave an error of order dx^2
     mode_map = mode_map @ np.linalg.inv(projection @ node_map @ mode_map)
     return BeamChain(
         link=link,
@@ -198,13 +198,13 @@ def _piece_at(x: float, segments: int, dx: float) -> int:
 def _piece(beam: Beam, index: int, segments: int, dx: float) -> Piece:
     length = dx if 0 < index < segments else 0.5 * dx
     mass, polar = beam.rho_A * length, beam.rho_Ip * length
-    # no body has more inertia about an axis than about both others together; a short thick piece would
+    # the inertia about one axis never exceeds the sum of the other two; a short thick piece would violate this
     lateral = max(mass * length**2 / 12.0, 0.5 * polar)
     return Piece(max(0.0, (index - 0.5) * dx), length, mass, polar, lateral)
 
 
 def _chain_mass(kind: str, pieces: Sequence[Piece], load: TipLoad, length: float) -> Array:
-    """(E, E) mass matrix of the hinge coordinates of a clamped, undeformed chain with its tip load."""
+    """Return the (E, E) mass matrix of the hinge coordinates of a clamped, undeformed chain with its tip load."""
     hinges = np.array([piece.start for piece in pieces[1:]])
     centers = np.array([piece.start + 0.5 * piece.length for piece in pieces])
     mass, polar, lateral = np.array([(piece.mass, piece.polar, piece.lateral) for piece in pieces]).T
@@ -225,10 +225,10 @@ def _chain_mass(kind: str, pieces: Sequence[Piece], load: TipLoad, length: float
 
 
 def _node_map(kinds: Sequence[str], x: Array, segments: int, dx: float) -> Array:
-    """(4 N, c) ``[v; w; torsion; stretch]`` of points on the beam, linear in the hinge coordinates."""
+    """Return (4 N, c), which maps hinge coordinates to ``[v; w; torsion; stretch]`` of points on the beam."""
     hinges = (np.arange(segments) + 0.5) * dx
     arm = np.maximum(0.0, x[:, None] - hinges)
-    part = np.clip((x[:, None] - hinges) / dx + 0.5, 0.0, 1.0)  # twist and stretch spread over the element
+    part = np.clip((x[:, None] - hinges) / dx + 0.5, 0.0, 1.0)  # twist and stretch are distributed over the element
     rows = np.zeros((4, len(x), len(kinds), segments))
     for i, kind in enumerate(kinds):
         row, values = {"bending_z": (0, arm), "bending_y": (1, -arm), "torsion": (2, part), "axial": (3, part)}[kind]
@@ -237,7 +237,7 @@ def _node_map(kinds: Sequence[str], x: Array, segments: int, dx: float) -> Array
 
 
 def _projection(data: ModalData, turn: Array) -> Array:
-    """(k, 4 N) weighted least squares: the modal coordinates whose displacements are nearest to given ones."""
+    """Return (k, 4 N): the weighted least-squares fit of modal coordinates to given displacements."""
     translation, rotation = turn.T @ data.translation, turn.T @ data.rotation
     shapes = np.concatenate([translation[:, 1], translation[:, 2], rotation[:, 0], translation[:, 0]])
     polar = (turn.T @ data.inertia @ turn)[:, 0, 0]
@@ -247,7 +247,7 @@ def _projection(data: ModalData, turn: Array) -> Array:
 
 
 def _mode_map(kinds: Sequence[str], data: ModalData, turn: Array, x: Array, segments: int, dx: float) -> Array:
-    """(c, k) hinge coordinates of each mode: what its slope, twist or stretch grows by over the element."""
+    """Return (c, k) hinge coordinates of each mode: the change of its slope, twist or stretch over each element."""
     translation, rotation = turn.T @ data.translation, turn.T @ data.rotation
     ends = np.arange(segments + 1) * dx
     columns = []
@@ -263,7 +263,7 @@ def _mode_map(kinds: Sequence[str], data: ModalData, turn: Array, x: Array, segm
 
 
 def _strain(kinds: Sequence[str], position: Array, segments: int, dx: float) -> Array:
-    """(c,) strain of a fibre, ``u' - y v'' - z w''``: linear between the hinges and beyond the outer ones."""
+    """Return (c,), which maps to fiber strain ``u' - y v'' - z w''``: linear between hinges, extrapolated outside."""
     at = position[0] / dx - 0.5
     near = int(np.clip(np.floor(at), 0, segments - 2))
     weights = np.zeros(segments)

@@ -1,4 +1,4 @@
-"""The least of a convex quadratic form in a box (compiled): of friction over a step, and of efforts at their limits."""
+"""Minimum of a convex quadratic form in a box (compiled), for friction in a step and for saturated efforts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from flexarm_core.types import Array
 
 @kernel
 def least_in_box(mobility: Array, offset: Array, work: Array, x: Array) -> None:
-    """Least of ``x^T W x / 2 + c^T x`` in a box, by a primal active set that begins where ``x`` stands.
+    """Minimize ``x^T W x / 2 + c^T x`` in a box, by a primal active-set method that starts at ``x``.
 
     Args:
         mobility: (n, n) W.
         offset: (n,) c.
-        work: (n + 8, n), rows n and n + 1 the lower and upper bounds.
-        x: (n,) start, and result.
+        work: (n + 8, n) work array, rows n and n + 1 are the lower and upper bounds.
+        x: (n,) start, overwritten with the result.
     """
     n = len(x)
     low, high, step, gradient, between = work[n], work[n + 1], work[n + 5], work[n + 6], work[n + 7]
@@ -54,7 +54,7 @@ def least_in_box(mobility: Array, offset: Array, work: Array, x: Array) -> None:
 
 @kernel
 def slope(mobility: Array, offset: Array, x: Array, gradient: Array) -> None:
-    """``W x + c`` into ``gradient``."""
+    """Write ``W x + c`` into ``gradient``."""
     for i in range(len(x)):
         rate = offset[i]
         for j in range(len(x)):
@@ -64,7 +64,7 @@ def slope(mobility: Array, offset: Array, x: Array, gradient: Array) -> None:
 
 @kernel
 def newton(mobility: Array, gradient: Array, between: Array, work: Array, step: Array) -> None:
-    """Step to the least over the joints between their bounds, by Cholesky in ``work``; 0 for the others."""
+    """Compute the Newton step of the variables between their bounds, by Cholesky in ``work``; 0 for the others."""
     n = len(step)
     for i in range(n):
         if between[i] == 0.0:

@@ -1,11 +1,11 @@
-r"""Modes and strain of a chain that MuJoCo moves, and its coordinates from modes.
+r"""Modal coordinates and strain of a chain simulated by MuJoCo, and its hinge coordinates from modal coordinates.
 
-Bending is what the nodes really move across the beam, in the link's frame ``L``, and how fast::
+Bending is computed from the lateral displacement and velocity of the nodes in the link frame ``L``::
 
     d_j = R_L^T (p_j - p_L) - r_j           dd_j = R_L^T (v_j - v_L - w_L x (p_j - p_L))
 
-Torsion and stretch are the sums of the hinges' own: a bent chain also shortens along the beam, by the square of its
-slopes, which would drown the stretch.
+Torsion and stretch are the sums of the hinge coordinates: a bent chain also shortens along the beam, by the square of
+its slopes, which would mask the stretch.
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ from flexarm_sim.beam_chain import BeamChain
 from flexarm_sim.friction.kernel import Index
 from flexarm_sim.mujoco.mjcf_beam import hinge_joint, piece_body
 
-LARGEST_PHASE = 2.5  # [rad] of the fastest oscillation in one step; RK4 is stable below 2.83
+LARGEST_PHASE = 2.5  # [rad] largest phase of the fastest oscillation in one step; RK4 is stable below 2.83
 
 
 @kernel
 def project_chain(
     state: tuple[Array, ...], places: tuple[int, int, Index, Index], shape: tuple[Array, ...], modes: Array
 ) -> None:
-    """Modal position and rate of one chain.
+    """Compute modal position and rate of one chain.
 
     Args:
-        state: MuJoCo's position (b, 3) and axes (b, 9) of the bodies in the world, centre of mass (b, 3) of what each
-            carries, ``[w; v]`` (b, 6) of each at that of its root, and coordinates and their rates.
-        places: the link's body, the root of its tree, body of each of N nodes, and (c,) coordinates of the chain.
-        shape: (N, 3) each node in axes of its body, rotation (3, 3) of the beam in its link, (N, 2) undeformed nodes
-            across the beam, (k, 4 N) projection, and (k, c) what of it is linear in the coordinates.
-        modes: (2, k) position and rate, written.
+        state: MuJoCo's position (b, 3) and axes (b, 9) of the bodies in the world, center of mass (b, 3) of the subtree
+            of each body, ``[w; v]`` (b, 6) of each body at the center of mass of its root, and generalized coordinates
+            and rates.
+        places: indices of the link's body, the root of its tree, the body of each of N nodes, and (c,) coordinates of
+            the chain.
+        shape: (N, 3) position of each node in its body, rotation (3, 3) of the beam in its link, (N, 2) lateral
+            positions of undeformed nodes, (k, 4 N) projection, and (k, c) its part that is linear in the coordinates.
+        modes: (2, k) modal position and rate, overwritten.
     """
     xpos, xmat, centers, cvel, qpos, qvel = state
     link, root, bodies, coordinates = places
@@ -55,7 +57,7 @@ def project_chain(
         px = xpos[body, 0] + axes[0] * offset[0] + axes[1] * offset[1] + axes[2] * offset[2]
         py = xpos[body, 1] + axes[3] * offset[0] + axes[4] * offset[1] + axes[5] * offset[2]
         pz = xpos[body, 2] + axes[6] * offset[0] + axes[7] * offset[1] + axes[8] * offset[2]
-        # how fast the node moves beyond what the link carries along
+        # velocity of the node relative to the link
         x, y, z = px - center[0], py - center[1], pz - center[2]
         wx, wy, wz = moving[0] - drift[0], moving[1] - drift[1], moving[2] - drift[2]
         vx = moving[3] - drift[3] + wy * z - wz * y
@@ -63,7 +65,7 @@ def project_chain(
         vz = moving[5] - drift[5] + wx * y - wy * x
         x, y, z = px - xpos[link, 0], py - xpos[link, 1], pz - xpos[link, 2]
         for side in range(2):
-            # turned into the world, the beam's y and z; the undeformed nodes lie on its x
+            # y and z axes of the beam in the world; the undeformed nodes lie on its x axis
             ax = ay = az = 0.0
             for i in range(3):
                 ax += xmat[link, i] * turn[i, side + 1]
@@ -80,12 +82,12 @@ class ChainReader:
     """One chain in a compiled model."""
 
     def __init__(self, chain: BeamChain, model: mujoco.MjModel) -> None:
-        """Find the bodies and joints of a chain; they have its names of ``mjcf_beam``."""
+        """Find the bodies and joints of a chain by their names from ``mjcf_beam``."""
         self._chain = chain
         self._link = int(model.body(piece_body(chain, 0)).id)
         bodies = np.array([model.body(piece_body(chain, i)).id for i in range(len(chain.pieces))])
         self._bodies = bodies[chain.node_piece]
-        self._root = int(model.body_rootid[self._link])  # MuJoCo gives velocities at the centre of mass of its subtree
+        self._root = int(model.body_rootid[self._link])  # MuJoCo gives velocities at the center of mass of its subtree
         self._offsets = chain.nodes - np.array([chain.start_of(piece) for piece in chain.node_piece])
         self.coordinates = np.array(
             [
@@ -96,13 +98,13 @@ class ChainReader:
             dtype=np.intp,
         )
         linear = chain.node_map.copy()
-        linear[: 2 * len(chain.nodes)] = 0.0  # bending is measured, not summed
+        linear[: 2 * len(chain.nodes)] = 0.0  # bending is computed from the nodes, not summed
         self._summed = chain.projection @ linear
         self._rest = chain.nodes @ chain.turn[:, 1:]
         self._modes = np.zeros((2, len(chain.modes)))
 
     def modes(self, data: mujoco.MjData) -> Array:
-        """Modal position and rate (2, k) of a state whose kinematics are up to date; valid until the next call."""
+        """Return modal position and rate (2, k) of a state with up-to-date kinematics; valid until the next call."""
         chain = self._chain
         project_chain(
             (data.xpos, data.xmat, data.subtree_com, data.cvel, data.qpos, data.qvel),
@@ -113,25 +115,25 @@ class ChainReader:
         return self._modes
 
     def strain(self, data: mujoco.MjData) -> Array:
-        """Strain of each gauge on this chain."""
+        """Return the strain of each gauge on this chain."""
         strain: Array = self._chain.strain_map @ data.qpos[self.coordinates]
         return strain
 
     def set_modes(self, data: mujoco.MjData, position: Array, rate: Array) -> None:
-        """Bend the chain: coordinates and their rates from modal ones (k,)."""
+        """Set the coordinates and rates of the chain from modal position and rate (k,)."""
         data.qpos[self.coordinates] = self._chain.mode_map @ position
         data.qvel[self.coordinates] = self._chain.mode_map @ rate
 
 
 class ChainReaders:
-    """All chains of a model, their modes one after the other."""
+    """All chains of a model, with their modes concatenated."""
 
     def __init__(self, chains: Mapping[str, BeamChain], gauges: tuple[str, ...], model: mujoco.MjModel) -> None:
         """Find the chains.
 
         Args:
-            chains: by link, in the order of the modes.
-            gauges: all strain gauges, in the order in which they are read.
+            chains: chains by link, in the order of the modes.
+            gauges: all strain gauges, in the order of the strain vector.
             model: compiled model.
         """
         self.modes = tuple(f"{link}/{mode}" for link, chain in chains.items() for mode in chain.modes)
@@ -146,21 +148,21 @@ class ChainReaders:
         self._ends = np.cumsum(sizes)[:-1]
 
     def read(self, data: mujoco.MjData) -> tuple[Array, Array]:
-        """Modal position and rate (k,) of a state whose kinematics are up to date."""
+        """Return modal position and rate (k,) of a state with up-to-date kinematics."""
         if not self._readers:
             return np.zeros(0), np.zeros(0)
         position, rate = np.concatenate([reader.modes(data) for reader in self._readers], axis=1)
         return position, rate
 
     def strain(self, data: mujoco.MjData) -> Array:
-        """Strain (g,)."""
+        """Return the strain (g,)."""
         strain = np.empty(len(self.strain_gauges))
         for reader, gauges in zip(self._readers, self._gauges, strict=True):
             strain[gauges] = reader.strain(data)
         return strain
 
     def set_modes(self, data: mujoco.MjData, position: Array, rate: Array) -> None:
-        """Bend every chain; modal position and rate are (k,)."""
+        """Set every chain from modal position and rate (k,)."""
         if not self._readers:
             return
         parts = zip(self._readers, np.split(position, self._ends), np.split(rate, self._ends), strict=True)
@@ -169,7 +171,7 @@ class ChainReaders:
 
 
 def highest_frequency(model: mujoco.MjModel) -> float:
-    """Highest natural frequency [rad/s] of the undamped springs at zero configuration: ``K phi = omega^2 M phi``."""
+    """Return the highest natural frequency [rad/s] of the undamped model at zero: ``K phi = omega^2 M phi``."""
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     inverse, root = np.empty((model.nv, model.nv)), np.sqrt(model.jnt_stiffness)
@@ -178,10 +180,10 @@ def highest_frequency(model: mujoco.MjModel) -> float:
 
 
 def check_step(model: mujoco.MjModel, max_step: float, segments: int) -> None:
-    """Refuse a step that is too long for the chains.
+    """Reject a step that is too long for the chains.
 
     Raises:
-        ConfigError: says which is not.
+        ConfigError: the step is too long; the message names the largest stable step.
     """
     largest = LARGEST_PHASE / highest_frequency(model)
     if max_step > largest:

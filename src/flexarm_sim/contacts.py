@@ -1,24 +1,25 @@
-r"""Contacts of a compiled model: made as stiff as their surfaces, checked against the step, and read.
+r"""Contacts of a compiled model: stiffness and damping of the surfaces, step size check, and contact wrenches.
 
 MuJoCo's contact is a soft constraint. Along the normal, with penetration ``p`` and acceleration ``a`` of penetration,
 its force is::
 
     R N = k p + b dp/dt - a,    R = (1 - d) / (d m),    k = s / d,    b = c / d     (N >= 0)
 
-for a constant impedance ``d``, ``solref = (-s, -c)`` and ``1/m = body_invweight0`` of the tip, a guess of its inverse
-mass that does not change with the pose. Hence ::
+for a constant impedance ``d``, ``solref = (-s, -c)`` and ``1/m = body_invweight0`` of the tip, an estimate of its
+inverse mass that does not depend on the pose. Hence ::
 
     N = K p + B dp/dt - m d/(1 - d) a    with    s = K (1 - d) / m,    c = B (1 - d) / m
 
-a spring and a damper of just the wanted size in every pose, and a mass that only appears in contact. ``m`` is set to
-1 kg and ``d`` to MuJoCo's least, which leaves 0.1 g of it. It also keeps the constraint explicit: RK4 integrates the
-spring as any other. A step in which the tip comes or goes errs by a part of the step: a bounce without damping gains or
-loses up to ``0.055 phase^2`` of its speed, with the phase of the oscillation in one step; damping of 2 % outweighs it.
+This is a spring and a damper with the specified values in every pose, plus a mass that acts only in contact. ``m`` is
+set to 1 kg and ``d`` to MuJoCo's minimum, which leaves a mass of 0.1 g. This also keeps the constraint explicit: RK4
+integrates the spring like any other. A step in which contact begins or ends has an error proportional to the fraction
+of the step: a bounce without damping gains or loses up to ``0.055 phase^2`` of its speed, with the phase of the
+oscillation in one step; damping of 2 % outweighs this error.
 
 Friction is a constraint on velocity, ``R_t T = -c_t u - du/dt`` with ``R_t = R / FRICTION_RATIO`` and
-``c_t = CREEP_RATE``. Where it sticks, sliding dies out at that rate, and a force ``T`` makes the tip creep at
-``T R_t / c_t``, 0.1 um/s per newton. Where it slides at ``u``, the surface bears ``friction CREEP_RATE u / R`` with no
-penetration for it: 0.1 N per m/s times the coefficient.
+``c_t = CREEP_RATE``. While the tip sticks, sliding decays at that rate, and a force ``T`` makes the tip creep at
+``T R_t / c_t``, 0.1 um/s per newton. While it slides at ``u``, the surface exerts a normal force
+``friction CREEP_RATE u / R`` even without penetration: 0.1 N per m/s times the coefficient.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from flexarm_core.types import Array
 from flexarm_sim.mujoco.mjcf_contact import TIP, contact_dimension, surface_geom
 from flexarm_sim.surfaces import Surface
 
-IMPEDANCE = 1e-4  # d, the least that MuJoCo takes
+IMPEDANCE = 1e-4  # d, the minimum in MuJoCo
 CREEP_RATE = 1000.0  # [1/s]
-LARGEST_RATE = 0.5  # of CREEP_RATE in a step
-LARGEST_PHASE = 0.6  # [rad] of the tip's fastest oscillation on a surface in one step
-SAMPLES = 200  # poses in which the tip's mobility is looked at
+LARGEST_RATE = 0.5  # largest CREEP_RATE times step
+LARGEST_PHASE = 0.6  # [rad] largest phase of the fastest oscillation of the tip on a surface in one step
+SAMPLES = 200  # poses in which the mobility of the tip is evaluated
 
 
 class Contacts:
@@ -48,16 +49,16 @@ class Contacts:
     def __init__(
         self, surfaces: Sequence[Surface], description: RobotDescription, model: mujoco.MjModel, max_step: float
     ) -> None:
-        """Calibrate the contacts of a compiled model, which is changed.
+        """Set the contact parameters of a compiled model; the model is modified.
 
         Args:
-            surfaces: those of ``mjcf_contact``.
+            surfaces: surfaces that were added by ``mjcf_contact``.
             description: the robot, for the range of its joints.
             model: compiled model.
             max_step: longest integration step [s].
 
         Raises:
-            ConfigError: a surface too stiff for the step.
+            ConfigError: a surface is too stiff for the step.
         """
         self._surfaces = {surface.name: surface for surface in surfaces}
         self._model, self._max_step = model, max_step
@@ -71,13 +72,13 @@ class Contacts:
         self.change(surfaces)
 
     def change(self, surfaces: Sequence[Surface]) -> None:
-        """Take the stiffness, damping and friction of surfaces; they stay where they are.
+        """Change the stiffness, damping and friction of the surfaces; their poses stay.
 
         Args:
-            surfaces: all that there are, in the same places.
+            surfaces: all surfaces, in the same places.
 
         Raises:
-            ConfigError: other surfaces, or one too stiff for the step; nothing is changed then.
+            ConfigError: other surfaces, or a surface too stiff for the step; nothing is changed then.
         """
         known = [_place(surface) for surface in self._surfaces.values()]
         if [_place(surface) for surface in surfaces] != known:
@@ -95,17 +96,17 @@ class Contacts:
         self._surfaces = {surface.name: surface for surface in surfaces}
 
     def read(self, data: mujoco.MjData) -> dict[str, Array]:
-        """Wrench (6,) ``[f; n]`` of each surface on the tool, at the tool frame's origin in axes of the root link.
+        """Return the wrench (6,) ``[f; n]`` of each surface on the tool, at the tool frame origin, axes of the root.
 
         Args:
-            data: of a state whose forces are up to date.
+            data: simulation data with up-to-date forces.
         """
         wrenches = {name: np.zeros(6) for name in self._surfaces}
         for index in range(data.ncon if wrenches else 0):
             contact = data.contact[index]
             first, second = contact.geom.tolist()
             mujoco.mj_contactForce(self._model, data, index, self._force)
-            force = contact.frame.reshape(3, 3).T @ self._force[:3]  # of the first geom on the second
+            force = contact.frame.reshape(3, 3).T @ self._force[:3]  # force of the first geom on the second
             if first == self._tip:
                 force, first = -force, second
             wrench = wrenches[self._names[first]]
@@ -115,9 +116,9 @@ class Contacts:
         return wrenches
 
     def _check_step(self, surface: Surface) -> None:
-        """A step this short also leaves the robot's own springs stable: ``hypot(2.5, 0.6) < 2.83``."""
+        """Check the step: it also leaves the robot's own springs stable, ``hypot(2.5, 0.6) < 2.83``."""
         mobility = self._mobility
-        # s^2 + mobility (damping s + stiffness) = 0 where the tip weighs least
+        # s^2 + mobility (damping s + stiffness) = 0 where the effective mass of the tip is smallest
         fastest = float(np.abs(np.roots((1.0, mobility * surface.damping, mobility * surface.stiffness))).max())
         if fastest * self._max_step > LARGEST_PHASE:
             raise ConfigError(
@@ -128,12 +129,12 @@ class Contacts:
 
 
 def _place(surface: Surface) -> tuple[object, ...]:
-    """What cannot change."""
+    """Return the properties that cannot change."""
     return surface.name, surface.kind, surface.position, surface.rpy, surface.half_extents
 
 
 def _largest_mobility(description: RobotDescription, model: mujoco.MjModel) -> float:
-    """Largest eigenvalue of ``J M^-1 J^T`` of the tip over the joints' range [1/kg]."""
+    """Return the largest eigenvalue of ``J M^-1 J^T`` of the tip, sampled over the joint ranges [1/kg]."""
     data, draw = mujoco.MjData(model), np.random.default_rng(0)
     body, largest = int(model.body(TIP).id), 0.0
     jacobian, solved = np.zeros((3, model.nv)), np.zeros((3, model.nv))

@@ -1,48 +1,50 @@
-"""The joint drives: what an effort, velocity or position command does to the motors, and what they do without one.
+"""Joint drives: how an effort, velocity or position command acts on the motors, and the brakes without a command.
 
-Velocity and position commands pass through one inner servo of stated bandwidth ``w``. A set-point ``q_r`` moves with
-the velocity ``v_r``, and the servo asks for
+Velocity and position commands pass through one inner servo with the specified bandwidth ``w``. A set point ``q_r``
+moves with the velocity ``v_r``, and the servo requests the acceleration
 
     qdd = 2 w (u - qd),    u = w/2 (q_r - q) + v_r/2
 
-by the effort ``Lambda qdd + b`` of the plant's own joint dynamics (``Backend.joint_dynamics``), so that every joint
-follows the set-point as ``w / (s + w)``, and friction leaves no lasting error of velocity. In velocity mode ``v_r`` is
-the command. In position mode it is ``k (q_c - q_r)``, ``q_c`` the command and ``k = w``: every joint follows that as
-``w^2 / (s + w)^2``, ``2 / w`` late on a ramp.
+with the effort ``Lambda qdd + b`` from the joint dynamics of the plant itself (``Backend.joint_dynamics``), so that
+every joint follows the set point as ``w / (s + w)``, and friction causes no steady-state velocity error. In velocity
+mode ``v_r`` is the command. In position mode it is ``k (q_c - q_r)`` with the command ``q_c`` and ``k = w``: every
+joint follows the command as ``w^2 / (s + w)^2``, with a lag of ``2 / w`` on a ramp.
 
-The effort is held for a period. What a light, soft base passes on to the joints would be compensated half of that too
-late, which drives the base's swing: so ``b`` is taken half a period ahead, along its last change, and the plant updates
-the servo often enough to resolve that swing (``Backend.base_frequency``).
+The effort is held for a period. The effect of a light, soft base on the joints would be compensated half a period too
+late, which excites the oscillation of the base. Therefore ``b`` is extrapolated by half a period from its last change,
+and the plant updates the servo often enough to resolve that oscillation (``Backend.base_frequency``).
 
-A single-joint law, scaled by the diagonal of the inertia alone, would be nearer to a real drive but not to its stated
-bandwidth: its poles scale with the eigenvalues of ``Lambda^-1 diag(Lambda)``, which reach from 0.35 to 154 on the
-stretched planar 3R, so that one is unstable at 1 kHz while another is still slow. Decoupled, the bandwidth means the
-same on every arm and in every pose.
+A single-joint law, scaled by the diagonal of the inertia only, would be closer to a real drive but would not have the
+specified bandwidth: its poles scale with the eigenvalues of ``Lambda^-1 diag(Lambda)``, which range from 0.35 to 154
+for the stretched planar 3R, so that one joint is unstable at 1 kHz while another is still slow. With decoupling, the
+bandwidth is the same for every arm and pose.
 
-**Limits.** To cut single efforts breaks the decoupling: the others then accelerate the joint whose effort was cut, and
-the arm speeds up without end. So what is demanded is limited, in two places (``g``: efforts that hold the weight):
+**Limits.** Limiting single efforts breaks the decoupling: the other efforts then accelerate the joint whose effort is
+limited, and the arm speeds up without bound. Therefore the request is limited in two places (``g``: gravity efforts):
 
-1. The set-point has a velocity from which the arm can stop on its straight way. Along ``e = q_c - q_r`` it can
-   decelerate by ``A e``, ``A`` the least of ``(L - |g|) / |Lambda e|`` over the joints, and ``k`` is at most
-   ``sqrt(A)``: half of that brakes. ``v_r`` keeps the velocity limits too. Near the target ``A`` grows beyond all
-   bounds, so that ``k`` is ``w`` again. Nor does ``2 w (u - qd)`` lead beyond a velocity limit within the period for
-   which it is held. To limit ``u`` itself would be too much: the servo could not push a joint that friction holds. By
-   what a joint missed of its velocity in the period before, more may be asked of it: else one that friction holds, or
-   that the efforts for another that friction holds push, would stay or creep away with all that it may ask for.
-2. Of all efforts within ``|tau| <= L`` the drives give the one whose acceleration is nearest to the wanted one ``a``:
-   the least of ``(qdd - a)^T D (qdd - a)``, ``D`` the diagonal of ``1 / v^2``, ``v`` the velocity limits.
+1. The velocity of the set point allows the arm to stop on its straight path. Along ``e = q_c - q_r`` the arm can
+   decelerate by ``A e``, where ``A`` is the minimum of ``(L - |g|) / |Lambda e|`` over the joints, and ``k`` is at most
+   ``sqrt(A)``: half of that deceleration brakes. ``v_r`` also respects the velocity limits. Near the target ``A`` grows
+   without bound, so that ``k`` is ``w`` again. Further, ``2 w (u - qd)`` does not lead beyond a velocity limit within
+   the period for which it is held. To limit ``u`` itself would be too strict: the servo could not move a joint that
+   sticks by friction. The request for a joint may exceed the limit by the velocity that the joint missed in the period
+   before: otherwise a joint that friction holds, or that the efforts for another sticking joint push, would stay or
+   creep away despite the largest allowed request.
+2. Of all efforts within ``|tau| <= L`` the drives choose the one whose acceleration is nearest to the requested one
+   ``a``: the minimum of ``(qdd - a)^T D (qdd - a)``, where ``D`` is the diagonal of ``1 / v^2`` with velocity limits
+   ``v``.
 
-Why that is stable: where ``b`` is within the limits, ``qdd = 0`` is among what the drives can choose from, so that the
-nearest one has ``qdd^T D (a - qdd) >= 0``, hence ``(u - qd)^T D qdd >= qdd^T D qdd / (2 w) >= 0``: whichever efforts
-are at their limits, the arm never gets further from ``u``, which itself changes by no more than what the arm can do:
-the set-point then only comes nearer to the arm. Where ``b`` is not (gyroscopic forces beyond the motors, a base that
-throws the arm about), only the share of ``b - g`` that is within the limits is compensated, as much of ``u`` is wanted,
-and ``D`` is ``Lambda``. With what the motors add beyond that, ``t = tau - g - share (b - g)``, the same inequality says
-``qd^T t <= w/2 u^T Lambda u``: where ``qd`` is large beside ``u`` they brake. In discrete time the same holds while ``2
-w`` times the period is at most 1.
+Stability: where ``b`` is within the limits, ``qdd = 0`` is feasible, so the nearest acceleration has
+``qdd^T D (a - qdd) >= 0``, hence ``(u - qd)^T D qdd >= qdd^T D qdd / (2 w) >= 0``: whichever efforts are saturated, the
+velocity never moves away from ``u``, and ``u`` changes by no more than the arm can follow, because the set point then
+only moves towards the arm. Where ``b`` exceeds the limits (gyroscopic forces beyond the motor efforts, a base that
+moves the arm violently), only the share of ``b - g`` within the limits is compensated, ``u`` is scaled by the same
+share, and ``D`` is ``Lambda``. With the remaining motor effort, ``t = tau - g - share (b - g)``, the same inequality
+yields ``qd^T t <= w/2 u^T Lambda u``: where ``qd`` is large compared with ``u`` the motors brake. In discrete time the
+same holds if ``2 w`` times the period is at most 1.
 
-**Brakes.** Before the first command, and when commands stay away for longer than ``command_timeout``, the velocity law
-with ``v_c = 0`` brings the arm to rest from where it is and holds it there.
+**Brakes.** Before the first command, and after ``command_timeout`` without commands, the velocity law with ``v_c = 0``
+brings the arm to rest and holds it there.
 """
 
 from __future__ import annotations
@@ -58,18 +60,18 @@ from flexarm_sim.box_minimum import least_in_box
 from flexarm_sim.validation import is_number
 
 MODES = ("effort", "velocity", "position")
-FLOOR = 0.1  # of an effort limit, with which an overloaded joint is taken to brake: it must not hold up the others
+FLOOR = 0.1  # fraction of the effort limit left for an overloaded joint to brake: it must not block the others
 
 
 @dataclass(frozen=True, slots=True)
 class DriveConfig:
-    """How the motors take commands.
+    """Settings of the joint drives.
 
     Attributes:
         mode: ``effort`` [N*m | N], ``velocity`` [rad/s | m/s] or ``position`` [rad | m].
-        bandwidth: of the inner servo of the velocity and position modes and of the brakes [rad/s].
-        clip_effort: whether the effort and velocity limits of the robot description hold.
-        period: longest time between two updates of the servo, ticks are divided accordingly [s].
+        bandwidth: bandwidth of the inner servo of the velocity and position modes and of the brakes [rad/s].
+        clip_effort: whether the effort and velocity limits of the robot description apply.
+        period: longest time between two updates of the servo; ticks are divided accordingly [s].
         command_timeout: time without a command after which the drives brake, in simulation time [s]; 0: never.
     """
 
@@ -101,15 +103,15 @@ class Drives:
         """Prepare the drives.
 
         Args:
-            config: how they take commands.
-            effort_limits: (n,) largest effort, inf where there is none [N*m | N].
-            velocity_limits: (n,) largest speed, inf where there is none [rad/s | m/s].
+            config: settings of the drives.
+            effort_limits: (n,) effort limits, inf for an unlimited joint [N*m | N].
+            velocity_limits: (n,) velocity limits, inf for an unlimited joint [rad/s | m/s].
             period: longest time for which an effort is held [s]; it bounds the bandwidth of the brakes.
         """
         n = len(effort_limits)
         self._mode = config.mode
         self._bandwidth = min(config.bandwidth, 0.5 / period)
-        self._change = min(1.0, 2.0 * self._bandwidth * period)  # share of a velocity error that a period takes away
+        self._change = min(1.0, 2.0 * self._bandwidth * period)  # fraction of a velocity error removed in a period
         none = np.full(n, np.inf)
         self._limits: Array = effort_limits if config.clip_effort else none
         self._fastest: Array = velocity_limits if config.clip_effort else none
@@ -117,20 +119,20 @@ class Drives:
         self._weights = 1.0 / np.where(given, velocity_limits, 1.0) ** 2
         self._work = np.zeros((n + 8, n))
         self.reset()
-        least_in_box(np.eye(n), np.zeros(n), self._work, np.zeros(n))  # compiled by now
+        least_in_box(np.eye(n), np.zeros(n), self._work, np.zeros(n))  # compiles it now
 
     def reset(self) -> None:
-        """Forget the past: the next servo begins where the arm is."""
+        """Forget the set point: the next servo starts at the position of the arm."""
         self._set_point: Array | None = None
-        self._bias: Array | None = None  # of the step before
-        self._expected: Array | None = None  # velocity at the end of the step before, without friction
+        self._bias: Array | None = None  # joint bias of the previous step
+        self._expected: Array | None = None  # velocity expected at the end of the previous step, without friction
 
     def effort(self, command: Array | None, backend: Backend, duration: float) -> Array:
-        """Motor effort for the next time step; the integrator of the velocity mode advances by it.
+        """Return the motor effort for the next time step, and advance the set point by it.
 
         Args:
             command: (n,) in the unit of the mode; None: the brakes hold.
-            backend: the plant that is driven, at its present state.
+            backend: driven plant, at its present state.
             duration: time for which the effort will be held [s].
 
         Returns:
@@ -153,7 +155,8 @@ class Drives:
         else:
             rate = np.clip(command, -self._fastest, self._fastest)
         wanted = 0.5 * (w * (self._set_point - state.position) + rate)
-        # a demand keeps the velocity limits over the period for which it is held, if as much is missing as in the last
+        # the request respects the velocity limits over the period for which it is held, if the velocity error of the
+        # last period recurs
         slack, fastest = (1.0 - self._change) * state.velocity, self._fastest
         missed = np.zeros(len(bias)) if self._expected is None else state.velocity - self._expected
         low = (-fastest - slack - np.maximum(missed, 0.0)) / self._change
@@ -165,7 +168,8 @@ class Drives:
         given = self._within_limits(wanted, state.velocity, inertia, bias, weight)
         acceleration: Array = 2.0 * w * (wanted - state.velocity)
         if (np.abs(given) >= self._limits).any():
-            # the set-point comes nearer, to where the law asks for what is given: it does not run away from the arm
+            # the set point moves towards the arm, to where the law requests the limited effort: it does not run away
+            # from the arm
             acceleration = np.asarray(np.linalg.solve(inertia, given - bias), dtype=np.float64)
             near = (acceleration + 2.0 * w * state.velocity - w * rate) / w**2
             ahead = self._set_point - state.position
@@ -175,7 +179,7 @@ class Drives:
         return given
 
     def _approach(self, way: Array, inertia: Array, weight: Array) -> Array:
-        """Velocity (n,) of the set-point on its way to a position, from which the arm can stop there."""
+        """Return the velocity (n,) of the set point towards a target position at which the arm can stop."""
         needed = np.abs(inertia @ way)
         room = np.maximum(self._limits - np.abs(weight), FLOOR * self._limits)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -184,7 +188,7 @@ class Drives:
         return min(self._bandwidth, stops, keeps) * way
 
     def _within_limits(self, wanted: Array, velocity: Array, inertia: Array, bias: Array, weight: Array) -> Array:
-        """Effort (n,) within the limits whose acceleration is nearest to what leads to a wanted velocity."""
+        """Return the effort (n,) within the limits whose acceleration is nearest to that for the wanted velocity."""
         gain, limits = 2.0 * self._bandwidth, self._limits
         effort: Array = inertia @ (gain * (wanted - velocity)) + bias
         if (np.abs(effort) <= limits).all():
@@ -202,7 +206,7 @@ class Drives:
 
 
 def _share(center: Array, way: Array, limits: Array) -> float:
-    """Largest share, up to 1, of a way that one can go from a center within limits; 0 where that is beyond them."""
+    """Return the largest share in [0, 1] for which ``center + share way`` is within limits; 0 if none is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         rooms = (limits - center * np.sign(way)) / np.abs(way)
     return float(np.clip(np.nanmin(rooms, initial=1.0), 0.0, 1.0)) if (np.abs(center) <= limits).all() else 0.0

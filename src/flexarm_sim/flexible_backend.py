@@ -1,4 +1,4 @@
-"""Backend on the suite's own recursion: links bend in modes, classical Runge-Kutta steps."""
+"""FlexibleBackend: backend on this suite's flexible dynamics: modal links, classical Runge-Kutta steps."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ STABLE = 2.5  # largest product of frequency and step: classical Runge-Kutta is 
 
 
 class FlexibleBackend:
-    """Simulated robot whose links bend in modes (implements ``flexarm_sim.backend.Backend``).
+    """Simulated robot whose flexible links have modes (implements ``flexarm_sim.backend.Backend``).
 
-    External wrenches are held in axes of their link over each step, and turn with it from step to step.
+    External wrenches are converted to axes of their link at the start of each step, and are constant in these axes
+    during the step.
     """
 
     def __init__(
@@ -38,14 +39,14 @@ class FlexibleBackend:
         max_step: float = 0.00025,
         friction: JointFriction | None = None,
     ) -> None:
-        """Build the model and put the robot at zero.
+        """Build the model and set the robot to zero positions.
 
         Args:
             description: the robot.
             tool_frame: link of the tool, empty for ``tool0`` or the only tip.
-            gravity: (3,) in axes of the root link [m/s^2].
+            gravity: (3,) gravity in axes of the root link [m/s^2].
             max_step: longest integration step [s].
-            friction: of the actuated joints, beside the description's; None for none.
+            friction: friction of the actuated joints, in addition to that of the description; None for none.
 
         Raises:
             ConfigError: gravity or max_step out of bounds, friction that does not fit, or a step too long for the
@@ -102,7 +103,7 @@ class FlexibleBackend:
         modal_rate: ArrayLike | None = None,
         at_rest: bool = False,
     ) -> None:
-        """Set the state, the time to 0 and every external wrench to zero; see ``Backend.reset``."""
+        """Set the state, and the time and all external wrenches to zero; see ``Backend.reset``."""
         model = self._model
         n, m, k = len(model.actuated), len(model.elastic), len(model.modal)
         values = (
@@ -127,7 +128,7 @@ class FlexibleBackend:
         self._state: PlantState | None = None
 
     def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
-        """Let a wrench act on a link from now on; see ``Backend.set_external_wrench``."""
+        """Apply a wrench to a link from now on; see ``Backend.set_external_wrench``."""
         links = self._model.description.links
         if link not in links:
             raise InputError(f"external wrench: link '{link}' does not exist; links: {', '.join(links)}")
@@ -135,24 +136,24 @@ class FlexibleBackend:
         self._state = None
 
     def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
-        """Refuse every surface: this backend has none; see ``Backend.change_surfaces``."""
+        """Reject any surface, as this backend has no contact; see ``Backend.change_surfaces``."""
         if surfaces:
             raise ConfigError("the backend flexible_dynamics has no contact: take mujoco")
 
     def change_friction(self, friction: JointFriction) -> None:
-        """Take other friction of the joints; see ``Backend.change_friction``."""
+        """Change the joint friction; see ``Backend.change_friction``."""
         if not self._friction:
             raise ConfigError("the plant was made without friction in the joints: begin with zeros to change it later")
         self._friction.change(friction)
         self._state = None
 
     def step(self, effort: ArrayLike, duration: float) -> None:
-        """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
+        """Integrate the equations of motion over a time, with constant effort; see ``Backend.step``."""
         model = self._model
         applied = checked_vector("effort", effort, len(model.actuated))
         if not (is_number(duration) and duration > 0.0):
             raise InputError(f"duration is {duration}, expected a positive time [s]")
-        steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # a round-off must not add a step
+        steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # round-off must not add a step
         self._applied[model.actuated] = applied
         single = self._friction is not None or any(wrench.any() for wrench in self._wrenches.values())
         h = duration / steps
@@ -171,17 +172,17 @@ class FlexibleBackend:
             )
 
     def state(self) -> PlantState:
-        """Ground truth now; see ``Backend.state``."""
+        """Return the ground truth now; see ``Backend.state``."""
         if self._state is None:
             self._state = self._read_state()
         return self._state
 
     def sensed(self) -> PlantState:
-        """What sensors feel now; see ``Backend.sensed``."""
+        """Return what sensors measure now; see ``Backend.sensed``."""
         return self.state()
 
     def joint_dynamics(self) -> tuple[Array, Array]:
-        """Inertia and bias of the actuated joints with everything elastic free; see ``Backend.joint_dynamics``."""
+        """Return inertia and bias of the joints with free elastic coordinates; see ``Backend.joint_dynamics``."""
         model = self._model
         model.articulate(self._x, self._v)
         inertia = np.linalg.inv(model.response(model.actuated)[model.actuated])
@@ -189,12 +190,12 @@ class FlexibleBackend:
         return inertia, -inertia @ free[model.actuated]
 
     def gravity_effort(self) -> Array:
-        """Efforts that hold the weight; see ``Backend.gravity_effort``."""
+        """Return the efforts that compensate gravity; see ``Backend.gravity_effort``."""
         still = np.zeros(self._model.size)
         return self._model.inverse_dynamics(self._x, still, still)[self._model.actuated]
 
     def base_frequency(self) -> float:
-        """Fastest swing of the elastic base while the joints give way; see ``Backend.base_frequency``."""
+        """Return the highest frequency of the elastic base with free joints; see ``Backend.base_frequency``."""
         model = self._model
         model.articulate(self._x, self._v)
         stiffness = model.stiffness_matrix()[np.ix_(model.elastic, model.elastic)]
@@ -202,7 +203,7 @@ class FlexibleBackend:
         return math.sqrt(squares.max(initial=0.0))
 
     def _settle(self, base: bool, links: bool) -> None:
-        """Put the elastic joints, the modes, or both, where gravity and springs balance."""
+        """Set the elastic joints, the modes, or both, to the static equilibrium under gravity."""
         model, still = self._model, np.zeros(self._model.size)
         places = np.concatenate((model.elastic[: None if base else 0], model.modal[: None if links else 0]))
         stiffness = model.stiffness_matrix()[np.ix_(places, places)]
@@ -214,7 +215,7 @@ class FlexibleBackend:
         self._x[places] = settle(stiffness, weight, [(*model.hinge_names, *model.mode_names)[i] for i in places])
 
     def _rub(self, solve: Callable[..., Array], *step: float) -> Array:
-        """Friction effort (n,) on the joints: it needs the acceleration without it."""
+        """Return the friction effort (n,) on the joints, computed from their acceleration without friction."""
         model, x, v, arm = self._model, self._x, self._v, self._model.actuated
         free = model.forward_dynamics(x, v, self._applied, self._wrenches)
         return solve(x[arm], v[arm], free[arm], model.response(arm)[arm], *step)

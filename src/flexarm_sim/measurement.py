@@ -1,4 +1,4 @@
-"""What a plant reports at one tick, and faults of the list of joints in it."""
+"""Sensor readings that a plant reports at one tick, and faults of the list of joints."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flexarm_sim.strain import StrainReading
 
 @dataclass(frozen=True, slots=True)
 class JointReading:
-    """What joints report at one tick; all arrays in the order of ``names``.
+    """Joint readings at one tick; all arrays in the order of ``names``.
 
     Attributes:
-        names: joints.
-        position: (k,) [rad | m].
-        velocity: (k,) [rad/s | m/s].
+        names: names of the reported joints.
+        position: (k,) positions [rad | m].
+        velocity: (k,) velocities [rad/s | m/s].
         effort: (k,) motor effort held until now [N*m | N]; None for elastic joints, which have no motor.
     """
 
@@ -29,17 +29,16 @@ class JointReading:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What all sensors say at one tick.
+    """Readings of all sensors at one tick.
 
     Attributes:
-        stamp: [ns].
-        joints: the actuated joints, None where one of their signals dropped out.
-        elastic: the elastic joints of the base, None likewise and on a rigid base.
+        stamp: time of the tick [ns].
+        joints: reading of the actuated joints, None if one of their signals dropped out.
+        elastic: reading of the elastic joints of the base, None if a signal dropped out or the base is rigid.
         wrenches: by sensor, (6,) ``[f; n]`` exerted by the child side on the parent side in the sensor frame [N, N*m],
-            None where it dropped out.
-        strain: the strain gauges, None where they dropped out and where there are none.
-        imus: by IMU, (6,) ``[specific force; angular velocity]`` in its frame [m/s^2, rad/s], None where it dropped
-            out.
+            None if it dropped out.
+        strain: reading of the strain gauges, None if it dropped out or there are no gauges.
+        imus: by IMU, (6,) ``[specific force; angular velocity]`` in its frame [m/s^2, rad/s], None if it dropped out.
     """
 
     stamp: int
@@ -52,12 +51,12 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class JointListFault:
-    """A fault of the joint state message: the joints it lists, in that order, while the fault lasts.
+    """A fault of the joint state message: while it lasts, only these joints are reported, in this order.
 
     Attributes:
-        names: joints that are reported; actuated and elastic ones, in any order, some left out.
-        start: [s].
-        end: [s].
+        names: reported joints, actuated and elastic, in any order; some may be missing.
+        start: start of the fault, inclusive [s].
+        end: end of the fault, exclusive [s].
     """
 
     names: tuple[str, ...]
@@ -71,11 +70,11 @@ class JointListFault:
 
 
 def relist(reading: JointReading | None, listed: tuple[str, ...]) -> JointReading | None:
-    """The listed joints of a reading, in the listed order; None where none is left.
+    """Return the listed joints of a reading, in the listed order; None if no joint remains.
 
     Args:
-        reading: what joints report, or None.
-        listed: joint names; those that are not in the reading are passed over.
+        reading: joint reading, or None.
+        listed: joint names; names that are not in the reading are ignored.
     """
     if reading is None:
         return None

@@ -1,7 +1,8 @@
-"""The plant: a backend behind drives and sensors, pushed from outside, on an integer clock.
+"""Plant: a simulated robot with drives, sensors and external pushes, on a clock of integer nanoseconds.
 
-One tick: ``measure()`` gives what the sensors say at ``stamp = tick * period``; ``advance(command)`` holds the command
-over ``[stamp, stamp + period)``. Everything is deterministic: the same configuration and commands give the same bits.
+One tick: ``measure()`` returns the sensor readings at ``stamp = tick * period``; ``advance(command)`` holds the command
+over ``[stamp, stamp + period)``. The plant is deterministic: equal configuration and commands give bitwise equal
+results.
 """
 
 from __future__ import annotations
@@ -26,31 +27,31 @@ from flexarm_sim.strain import StrainFault, StrainGauges
 from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector
 
-ABSURD = 100.0  # times the largest velocity limit no joint moves, whatever a controller does: the simulation diverges
-RESOLVED = 0.5  # [rad] of the fastest swing of the base passes between two updates of the servo, at most
-UNLIMITED = 100.0  # [rad/s | m/s] taken as the limit of a joint that has none, and the least one of an elastic joint
+ABSURD = 100.0  # multiple of the largest velocity limit beyond which the simulation counts as diverged
+RESOLVED = 0.5  # [rad] largest phase of the fastest base oscillation between two updates of the servo
+UNLIMITED = 100.0  # [rad/s | m/s] assumed limit of a joint without one, and the least one of an elastic joint
 
 
 @dataclass(frozen=True, slots=True)
 class PlantConfig:
-    """What surrounds the dynamics.
+    """Settings of a plant: initial state, drives, sensors and disturbances.
 
     Attributes:
-        period_ns: one tick [ns].
-        initial_position: (n,) [rad | m], None = zero, as for the next five but in equilibrium.
-        initial_velocity: (n,) [rad/s | m/s].
-        initial_deflection: (m,) [m | rad].
-        initial_deflection_rate: (m,) [m/s | rad/s].
-        initial_modal_position: (k,) [sqrt(kg)*m].
-        initial_modal_rate: (k,) [sqrt(kg)*m/s].
-        start_in_equilibrium: whether an initial deflection and modal position that are not given are those at which the
-            robot rests under gravity; else they are zero.
-        drive: how the motors take commands.
+        period_ns: length of one tick [ns].
+        initial_position: (n,) joint positions, None: zero [rad | m].
+        initial_velocity: (n,) joint velocities, None: zero [rad/s | m/s].
+        initial_deflection: (m,) base deflection, None: see ``start_in_equilibrium`` [m | rad].
+        initial_deflection_rate: (m,) base deflection rate, None: zero [m/s | rad/s].
+        initial_modal_position: (k,) modal positions, None: see ``start_in_equilibrium`` [sqrt(kg)*m].
+        initial_modal_rate: (k,) modal rates, None: zero [sqrt(kg)*m/s].
+        start_in_equilibrium: whether an initial deflection or modal position that is not given is the static
+            equilibrium under gravity; otherwise it is zero.
+        drive: settings of the joint drives.
         sensors: imperfections of the sensors.
         pushes: external wrenches.
-        joint_list_faults: faults of the joint state message; where several are active the first counts.
+        joint_list_faults: faults of the joint state message; if several are active, the first applies.
         strain_faults: faults of single strain gauges.
-        seed: of every random number, at least 0.
+        seed: seed of all random numbers, at least 0.
     """
 
     period_ns: int = 1_000_000
@@ -75,19 +76,19 @@ class PlantConfig:
 
 
 class Plant:
-    """A simulated robot as its controllers meet it."""
+    """A simulated robot with the interface that controllers see: commands in, measurements out."""
 
     def __init__(self, description: RobotDescription, backend: Backend, config: PlantConfig | None = None) -> None:
-        """Compose the plant and reset it.
+        """Build the plant and reset it.
 
         Args:
             description: the robot, for its limits and names.
-            backend: its dynamics; the plant owns it from now on.
-            config: what surrounds it, None for a perfect plant.
+            backend: simulated dynamics; only the plant may use it from now on.
+            config: settings, None for a plant without imperfections or disturbances.
 
         Raises:
             ConfigError: a sensor, link or joint that the robot does not have, or values that do not fit it.
-            InputError: an initial state of the wrong length or not finite.
+            InputError: an initial state has the wrong length or is not finite.
         """
         self._config = config if config is not None else PlantConfig()
         self._backend = backend
@@ -100,15 +101,15 @@ class Plant:
                 ("effort", self._names), ("velocity", self._names), ("velocity", self._elastic_names),
             )
         )  # fmt: skip
-        # only the servo of the velocity and position modes needs steps shorter than a tick, and such that resolve what
-        # it compensates: the base as it swings while the joints give way
+        # only the servo of the velocity and position modes needs steps shorter than a tick; they must resolve the base
+        # oscillation with free joints, which the servo compensates
         servo, longest = self._config.drive.mode != "effort", self._config.drive.period
         if servo:
             backend.reset(self._config.initial_position)
             longest = min(longest, RESOLVED / max(backend.base_frequency(), RESOLVED / longest))
         self._steps = max(1, -(-self._config.period_ns // max(1, to_stamp(longest)))) if servo else 1
         self._drives = Drives(self._config.drive, effort, speed, self._config.period_ns * 1e-9 / self._steps)
-        # not each by its own limit: an arm that is thrown folds like a whip, whose slowest link may become the fastest
+        # one bound for all joints: when an arm whips, its slowest link may become the fastest
         fastest = np.where(np.isfinite(speed) & (speed > 0.0), speed, UNLIMITED).max(initial=0.0)
         self._absurd = np.full(len(speed), ABSURD * fastest)
         self._absurd_base = ABSURD * np.where(elastic_speed < np.inf, np.maximum(elastic_speed, UNLIMITED), UNLIMITED)
@@ -148,7 +149,7 @@ class Plant:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """(n) actuated joints, in the order of a command."""
+        """(n) actuated joints, in the order of the command."""
         return self._names
 
     @property
@@ -167,7 +168,7 @@ class Plant:
         return self._backend.modes
 
     def reset(self) -> None:
-        """Go back to time 0 and the initial state; sensors draw the same random numbers again."""
+        """Return to time 0 and the initial state; sensors draw the same random numbers again."""
         config, backend = self._config, self._backend
         initial = {
             "position": config.initial_position,
@@ -187,7 +188,7 @@ class Plant:
         self._pushed: frozenset[str] = frozenset()
         self._drives.reset()
         self._command: Array | None = None
-        # the brakes were already holding the arm before the clock started: no jump in the first reading
+        # the brakes held the arm before time 0 too: no jump in the first reading
         backend.reset(**initial, at_rest=rest, effort=self._drives.effort(None, backend, 0.0))
         self._push()
         vectors = (*self._joint_sensors, *self._elastic_sensors, *self._wrench_sensors.values(), *self._imus.values())
@@ -197,34 +198,34 @@ class Plant:
         self._measurement = self._sample()
 
     def measure(self) -> Measurement:
-        """What the sensors say now; calling it again before the next ``advance`` gives the same record."""
+        """Return the sensor readings at this stamp; calls before the next ``advance`` return the same record."""
         return self._measurement
 
     def state(self) -> PlantState:
-        """Ground truth now, for evaluation only."""
+        """Return the ground truth at this stamp, for evaluation only."""
         return self._backend.state()
 
     def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
-        """Take the stiffness, damping and friction of all surfaces from this stamp on.
+        """Change the stiffness, damping and friction of all surfaces from this stamp on.
 
         Raises:
-            ConfigError: other surfaces, or one too stiff for the step; the plant is then unchanged.
+            ConfigError: other surfaces, or a surface too stiff for the step; the plant is then unchanged.
         """
         self._backend.change_surfaces(surfaces)
 
     def change_friction(self, friction: JointFriction) -> None:
-        """Take other friction of the joints from this stamp on.
+        """Change the joint friction from this stamp on.
 
         Raises:
-            ConfigError: values that do not fit, or a plant that was made without; it is then unchanged.
+            ConfigError: the values do not fit, or the plant was made without friction; it is then unchanged.
         """
         self._backend.change_friction(friction)
 
     def push(self, push: Push) -> None:
-        """Push a link beside the pushes of the config, until the next reset.
+        """Add a push to those of the settings, until the next reset.
 
         Raises:
-            ConfigError: no such link, or it begins before the present; the plant is then unchanged.
+            ConfigError: no such link, or the push begins in the past; the plant is then unchanged.
         """
         if push.link not in self._links:
             raise ConfigError(f"plant: pushed link '{push.link}' does not exist; valid: {', '.join(self._links)}")
@@ -236,18 +237,18 @@ class Plant:
         self._push()
 
     def advance(self, command: ArrayLike | None = None) -> Measurement:
-        """Hold a command for one tick and move on to the next.
+        """Hold a command for one tick and advance to the next.
 
         Args:
-            command: (n,) in the unit of the drive mode; None keeps the last one until ``command_timeout``. Before any,
-                and after that time, the brakes hold the arm.
+            command: (n,) in the unit of the drive mode; None keeps the last one until ``command_timeout``. Before the
+                first command, and after that timeout, the brakes hold the arm.
 
         Returns:
-            What the sensors say at the new stamp.
+            The sensor readings at the new stamp.
 
         Raises:
             InputError: wrong length or not finite; the plant is then unchanged.
-            PlantDivergedError: the simulation blew up: what it says is worthless.
+            PlantDivergedError: the simulation diverged: its state is meaningless.
         """
         if command is not None:
             self._command, self._heard = checked_vector("command", command, len(self._names)), self._stamp
@@ -280,14 +281,14 @@ class Plant:
                 )
 
     def _step_interval(self) -> tuple[int, int]:
-        """The step that begins now [ns]: integer division puts the steps of a tick on the grid without a gap."""
+        """Return the interval of the next step [ns]; integer division divides a tick into steps without gaps."""
         period, steps = self._config.period_ns, self._steps
         tick, inside = divmod(self._stamp, period)
         step = -(-inside * steps // period)
         return self._stamp, tick * period + (step + 1) * period // steps
 
     def _push(self) -> None:
-        """Set the wrenches of the step that begins now: sensors show a push from the very stamp at which it starts."""
+        """Set the wrenches of the next step, so that sensors show a push from the stamp at which it starts."""
         if not self._pushes:
             return
         begin, end = self._step_interval()
@@ -299,7 +300,7 @@ class Plant:
             self._pushed = self._pushed | {link} if wrench.any() else self._pushed - {link}
 
     def _sample(self) -> Measurement:
-        """Ask every sensor once, whether or not anybody looks: random numbers must not depend on the reader."""
+        """Read every sensor once in every tick: random numbers must not depend on which readings are used."""
         stamp, state = self._stamp, self._backend.sensed()
         position, velocity, effort = (
             sensor.sample(stamp, truth)

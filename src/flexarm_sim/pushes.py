@@ -1,4 +1,4 @@
-"""External pushes on links, as impulses that arrive exactly."""
+"""External pushes on links, applied with their exact impulse."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SHAPES = ("rectangle", "half_sine")
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A wrench that acts on a link for a while: ``w(t) = [force; torque] s(t)``.
+    """A wrench that acts on a link for some time: ``w(t) = [force; torque] s(t)``.
 
     ``s = 1`` for a rectangle (impulse ``force * duration``), ``s = sin(pi (t - start) / duration)`` for a half sine
     (impulse ``2/pi force * duration``).
 
     Attributes:
         link: link that is pushed, at its origin.
-        start: [s].
-        duration: [s], positive.
-        force: (3,) peak, axes of the root link [N].
-        torque: (3,) peak, axes of the root link [N*m].
+        start: start time [s].
+        duration: positive duration [s].
+        force: (3,) peak force, axes of the root link [N].
+        torque: (3,) peak torque, axes of the root link [N*m].
         shape: ``rectangle`` or ``half_sine``.
     """
 
@@ -51,16 +51,16 @@ class Push:
 
     @property
     def begin(self) -> int:
-        """Stamp at which it begins [ns]."""
+        """Stamp at which the push begins [ns]."""
         return to_stamp(self.start)
 
     @property
     def end(self) -> int:
-        """Stamp at which it is over [ns]."""
+        """Stamp at which the push ends [ns]."""
         return to_stamp(self.start) + to_stamp(self.duration)
 
     def wrench(self, time: float) -> Array:
-        """Wrench at one instant.
+        """Return the wrench at one instant.
 
         Args:
             time: plant time [s].
@@ -75,11 +75,11 @@ class Push:
         return factor * self._peak()
 
     def mean_wrench(self, begin: int, end: int) -> Array:
-        """Mean wrench over an interval: held constant over it, this gives the exact impulse on any grid.
+        """Return the mean wrench over an interval; held constant over it, it gives the exact impulse on any grid.
 
         Args:
-            begin: [ns].
-            end: [ns], after begin.
+            begin: start of the interval [ns].
+            end: end of the interval, after begin [ns].
 
         Returns:
             (6,) ``integral of w dt / (end - begin)`` in axes of the root link [N, N*m].

@@ -1,9 +1,9 @@
-"""What a sensor makes of the truth: delay, noise, quantisation, and the faults that tests inject.
+"""Sensor models: delay, noise, quantization, and the faults that tests inject.
 
-One SensorModel stands for one vector signal (encoder, base deflection, wrench ...) on the tick grid. A sample passes
-truth -> delay -> noise -> quantisation -> frozen -> NaN -> dropout. With everything off it is exactly the truth.
-Each model draws from random streams of its own, named by seed and sensor: results do not depend on which other
-sensors exist, nor do the dropouts of one sensor change its noise.
+One SensorModel represents one vector signal (encoder, base deflection, wrench ...) on the tick grid. A sample passes
+truth -> delay -> noise -> quantization -> frozen -> NaN -> dropout. With everything off the reading equals the truth.
+Each model has its own random streams, seeded by the seed and the sensor name: results do not depend on which other
+sensors exist, and the dropouts of a sensor do not change its noise.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from flexarm_sim.validation import is_number
 
 @dataclass(frozen=True, slots=True)
 class SensorConfig:
-    """Imperfections of one sensor; the default is a perfect one.
+    """Imperfections of one sensor; the default is a perfect sensor.
 
-    Units are those of the signal. Intervals are ``(start, end)`` in plant time [s]: start included, end not.
+    Units are those of the signal. Intervals are ``(start, end)`` in plant time [s], start inclusive, end exclusive.
 
     Attributes:
         noise: standard deviation of white Gaussian noise, one for all channels or one per channel.
-        resolution: quantisation step, 0 = none.
+        resolution: quantization step, 0: none.
         delay: age of the value in a reading, a whole number of ticks [s]; before time 0 the plant counts as at rest.
         dropout: probability that a sample is not published, 0 to 1.
-        dropout_intervals: times during which nothing is published.
-        frozen_intervals: times during which the last reading before them is repeated.
-        nan_intervals: times during which every channel reads NaN.
+        dropout_intervals: intervals in which nothing is published.
+        frozen_intervals: intervals in which the last reading before them is repeated.
+        nan_intervals: intervals in which every channel reads NaN.
     """
 
     noise: float | tuple[float, ...] = 0.0
@@ -58,14 +58,14 @@ class SensorConfig:
 
 @dataclass(frozen=True, slots=True)
 class SensorSuiteConfig:
-    """The sensors of a plant; a wrench sensor or IMU that is not named is perfect.
+    """Imperfections of the sensors of a plant; a wrench sensor or IMU that is not listed is perfect.
 
     Attributes:
         joint_position: encoders of the actuated joints [rad | m].
-        joint_velocity: their velocity signal [rad/s | m/s].
-        joint_effort: their motor effort signal [N*m | N].
+        joint_velocity: velocity signal of the actuated joints [rad/s | m/s].
+        joint_effort: motor effort signal of the actuated joints [N*m | N].
         deflection: base deflection sensor [m | rad].
-        deflection_rate: its rate signal [m/s | rad/s].
+        deflection_rate: rate signal of the base deflection [m/s | rad/s].
         wrenches: force/torque sensors by name, six channels [N, N*m].
         strain: strain gauges, one channel each [1].
         imus: inertial measurement units by name, six channels [m/s^2, rad/s].
@@ -88,11 +88,11 @@ class SensorModel:
         """Prepare the sensor.
 
         Args:
-            name: names the random streams.
+            name: name of the sensor, which seeds its random streams.
             size: number of channels.
-            period_ns: tick [ns].
-            config: its imperfections.
-            seed: of the plant, at least 0.
+            period_ns: length of a tick [ns].
+            config: imperfections of the sensor.
+            seed: seed of the plant, at least 0.
 
         Raises:
             ConfigError: the noise does not fit the channels, or the delay does not fit the tick.
@@ -120,7 +120,7 @@ class SensorModel:
         self.reset()
 
     def reset(self) -> None:
-        """Start over: empty delay line, the same random numbers again."""
+        """Restart: empty the delay line, and draw the same random numbers again."""
         noise, dropout = np.random.SeedSequence(self._entropy).spawn(2)
         self._noise_stream = np.random.default_rng(noise)
         self._dropout_stream = np.random.default_rng(dropout)
@@ -128,16 +128,16 @@ class SensorModel:
         self._last: Array | None = None
 
     def sample(self, stamp: int, truth: Array) -> Array | None:
-        """Reading at one tick.
+        """Return the reading at one tick.
 
         Args:
             stamp: time of the tick [ns].
-            truth: (size,) value of the signal.
+            truth: (size,) true value of the signal.
 
         Returns:
-            (size,) reading, or None where the sample drops out.
+            (size,) reading, or None if the sample drops out.
         """
-        reading = truth.copy()  # what is handed out may be altered
+        reading = truth.copy()  # the caller may change what it gets
         if self._delay:
             self._history.append(reading)
             reading = self._history[0].copy()

@@ -1,4 +1,4 @@
-"""The strain gauges of a plant: one vector signal, and faults of single gauges in it."""
+"""Strain gauges of a plant: one vector signal, and faults of single gauges."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FAULTS = ("frozen", "missing", "nan")
 
 @dataclass(frozen=True, slots=True)
 class StrainReading:
-    """What strain gauges report at one tick.
+    """Reading of the strain gauges at one tick.
 
     Attributes:
-        names: gauges.
-        strain: (len(names),) tension positive [1].
+        names: names of the reported gauges.
+        strain: (len(names),) strain, tension positive [1].
     """
 
     names: tuple[str, ...]
@@ -32,11 +32,11 @@ class StrainFault:
     """A fault of single strain gauges.
 
     Attributes:
-        names: gauges that it strikes.
-        kind: ``frozen``: they repeat their last reading before it, or their first; ``missing``: they are not reported;
-            ``nan``: they read NaN.
-        start: [s], belongs to it.
-        end: [s], does not.
+        names: affected gauges.
+        kind: ``frozen``: they repeat their last reading before the fault, or their first reading; ``missing``: they are
+            not reported; ``nan``: they read NaN.
+        start: start of the fault, inclusive [s].
+        end: end of the fault, exclusive [s].
     """
 
     names: tuple[str, ...]
@@ -57,9 +57,10 @@ class StrainGauges:
         """Prepare the gauges.
 
         Args:
-            names: (g) of them.
-            sensor: what is common to all.
-            faults: of single ones; where several strike one gauge, missing counts before NaN before frozen.
+            names: (g) gauges.
+            sensor: sensor model of all gauges.
+            faults: faults of single gauges; if several affect one gauge, missing overrides NaN, and NaN overrides
+                frozen.
         """
         self._names = names
         self._sensor = sensor
@@ -69,19 +70,19 @@ class StrainGauges:
         self.reset()
 
     def reset(self) -> None:
-        """Start over."""
+        """Restart the sensor."""
         self._sensor.reset()
         self._last: Array | None = None
 
     def sample(self, stamp: int, truth: Array) -> StrainReading | None:
-        """Reading at one tick.
+        """Return the reading at one tick.
 
         Args:
             stamp: time of the tick [ns].
-            truth: (g,) strain.
+            truth: (g,) true strain.
 
         Returns:
-            What is reported, or None where the whole sample drops out or no gauge is left.
+            The reading, or None if the whole sample drops out or no gauge remains.
         """
         reading = self._sensor.sample(stamp, truth)
         if reading is None:

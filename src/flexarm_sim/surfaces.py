@@ -1,4 +1,4 @@
-"""Surfaces that the tool's tip can touch: where they are, how stiff, how rough."""
+"""Surfaces that the tool tip can touch: their pose, stiffness, damping and friction."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A spring with a damper and dry friction, at rest in the root link.
+    """A spring with a damper and dry friction, fixed in the root link.
 
-    With the penetration ``p`` of the tip along the surface's normal, and the velocity ``u`` of the tip along it::
+    With the penetration ``p`` of the tip along the surface normal, and the tangential velocity ``u`` of the tip::
 
-        N = max(0, stiffness p + damping dp/dt)      |T| <= friction N,  T = -friction N u/|u| where it slides
+        N = max(0, stiffness p + damping dp/dt)      |T| <= friction N,  T = -friction N u/|u| while it slides
 
-    No surface pulls: where the damper would, the tip leaves. A damper makes the force jump to ``damping`` times the
-    speed of an impact; without one the tip bounces with its whole energy.
+    A surface never pulls: where the damper would pull, the tip separates. With damping the force jumps at an impact, to
+    ``damping`` times the impact speed; without damping the tip bounces without loss of energy.
 
     Attributes:
-        name: unique in a plant.
-        kind: ``plane`` (everything below its x-y plane) or ``box``.
-        position: (3,) a point of the plane, or the box's centre, in the root link [m].
-        rpy: (3,) roll, pitch, yaw of its axes in the root link, as in URDF [rad]; z is a plane's normal.
-        stiffness: force per penetration [N/m], positive.
-        damping: force per speed of penetration [N*s/m].
-        friction: Coulomb's coefficient, the same in all directions, sticking and sliding [1].
-        half_extents: (3,) of a box along its axes [m], positive; zeros for a plane.
+        name: unique name in a plant.
+        kind: ``plane`` (everything below its x-y plane is solid) or ``box``.
+        position: (3,) a point of the plane, or the center of the box, in the root link [m].
+        rpy: (3,) roll, pitch, yaw of the surface axes in the root link, as in URDF [rad]; z is the normal of a plane.
+        stiffness: force per penetration, positive [N/m].
+        damping: force per penetration speed [N*s/m].
+        friction: Coulomb coefficient, isotropic, equal for sticking and sliding [1].
+        half_extents: (3,) half extents of a box along its axes, positive; zeros for a plane [m].
     """
 
     name: str
@@ -49,7 +49,7 @@ class Surface:
         """Check every value.
 
         Raises:
-            ConfigError: an empty name, an unknown kind, numbers that are not finite, or a sign that no surface has.
+            ConfigError: an empty name, an unknown kind, a number that is not finite, or a number with a wrong sign.
         """
         if not self.name:
             raise ConfigError("a surface has no name: give each one of its own")
@@ -73,19 +73,19 @@ class Surface:
 
     @property
     def rotation(self) -> Array:
-        """(3, 3) its axes in those of the root link, column by column."""
+        """(3, 3) rotation of the surface in the root link; the columns are the surface axes."""
         return roll_pitch_yaw_to_rotation(*self.rpy)
 
 
 def check_surfaces(surfaces: Sequence[Surface], tip_radius: float) -> None:
-    """Check what surfaces and tip must be together.
+    """Check the surfaces of a plant together with the tip.
 
     Args:
-        surfaces: those of one plant.
-        tip_radius: of the sphere about the tool frame's origin that touches them [m].
+        surfaces: surfaces of one plant.
+        tip_radius: radius of the sphere around the tool frame's origin that touches them [m].
 
     Raises:
-        ConfigError: two surfaces of one name, or a tip without size.
+        ConfigError: two surfaces have the same name, or the tip radius is not positive.
     """
     names = [surface.name for surface in surfaces]
     twice = sorted({name for name in names if names.count(name) > 1})

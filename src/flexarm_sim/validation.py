@@ -1,4 +1,4 @@
-"""Checks of numbers that come from outside."""
+"""Checks of numbers from outside the package."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def is_number(value: object) -> bool:
 
 
 def checked_vector(name: str, value: ArrayLike | None, size: int) -> Array:
-    """Return a value as a finite vector of its own; ``None`` is zero.
+    """Return a copy of a value as a finite vector; ``None`` becomes zeros.
 
     Args:
-        name: what the value is, for the message.
+        name: name of the value, for the message.
         value: (size,) numbers.
-        size: number of components wanted.
+        size: required number of components.
 
     Raises:
-        InputError: wrong shape, not numbers, not finite.
+        InputError: wrong shape, not numbers, or not finite.
     """
     if value is None:
         return np.zeros(size)

@@ -1,4 +1,4 @@
-"""BaseWrenchStage: joint torques from the sensor under the base, and motor efforts that make up for friction."""
+"""BaseWrenchStage: joint torques from a force/torque sensor under the base, and efforts that compensate friction."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSa
 
 
 class BaseWrenchStage:
-    """Sample -> estimate; joint reference -> joint reference whose effort arrives at the links.
+    """Estimates joint torques from a sample, and controls the motors so that the referenced effort acts on the links.
 
     Attributes:
-        estimator: that is asked; may be replaced by one of other gravity parameters.
-        controller: that answers references; None: it is only observed.
-        state: (position, filtered velocity, base) of the newest estimate; None before any.
-        newest: estimate; None before any.
+        estimator: torque estimator; may be replaced by one with other gravity parameters.
+        controller: torque controller; None: estimation only.
+        state: position, filtered velocity and base motion of the newest estimate; None before any.
+        newest: newest estimate; None before any.
     """
 
     name = "base_wrench_torque_estimator"
@@ -39,12 +39,12 @@ class BaseWrenchStage:
         """Bind the stage to its core objects.
 
         Args:
-            estimator: of the arm.
-            controller: of the arm; None: references pass by it.
-            sensor: whose wrench is read.
-            base_motion: where that of the base comes from, ``none``, ``joint_states`` or ``flexible_state``.
-            base_bandwidth: of its accelerations, ``joint_states`` only [rad/s].
-            measured_effort: whether efforts are measured, and commanded ones count only where they are not.
+            estimator: torque estimator of the arm.
+            controller: torque controller of the arm; None: references pass unchanged.
+            sensor: force/torque sensor under the base.
+            base_motion: source of the base motion, ``none``, ``joint_states`` or ``flexible_state``.
+            base_bandwidth: filter bandwidth of the base accelerations, ``joint_states`` only [rad/s].
+            measured_effort: whether efforts are measured; commanded efforts replace missing ones.
         """
         self.estimator, self.controller, self.sensor = estimator, controller, sensor
         self._motion, self._measured_effort = base_motion, measured_effort
@@ -63,10 +63,10 @@ class BaseWrenchStage:
         none = np.zeros(self._elastic)
         self._last_base = none, none, none
         self._commanded: tuple[int, Array] | None = None  # stamp and effort of the last answer
-        self._last: int | None = None  # stamp of the sample before
+        self._last: int | None = None  # stamp of the previous sample
 
     def update(self, tick: Tick) -> None:
-        """One sample; without a joint reference, the estimate alone.
+        """Process one sample; without a joint reference, only estimate.
 
         Raises:
             InputError: the input is not usable.
@@ -87,15 +87,15 @@ class BaseWrenchStage:
         if wanted is None:
             return
         answer = self.answer(wanted)
-        assert answer.effort is not None and self.controller is not None  # which is what it is for
+        assert answer.effort is not None and self.controller is not None  # a torque controller always gives efforts
         self._commanded = stamp, answer.effort
         tick.give_joints(self.name, answer)
 
     def estimate(self, sample: BaseWrenchSample, left_out: Sequence[str] = ()) -> BaseWrenchEstimate:
-        """Estimate of a sample; ``left_out`` are ``name: reason`` of the readings that it lacks.
+        """Return the estimate for a sample; ``left_out`` are ``name: reason`` of its missing readings.
 
         Raises:
-            InputError: it is not usable.
+            InputError: the sample is not usable.
         """
         estimate = self.estimator.update(sample)
         self.newest = replace(estimate, left_out=tuple(left_out)) if left_out else estimate
@@ -105,7 +105,7 @@ class BaseWrenchStage:
         return self.newest
 
     def answer(self, reference: JointReference) -> JointReference:
-        """Motor efforts that answer a reference of the newest estimate's stamp.
+        """Return motor efforts for a reference that has the stamp of the newest estimate.
 
         Raises:
             InputError: the reference is not usable.
@@ -114,7 +114,7 @@ class BaseWrenchStage:
         return self.controller.update(self.state, reference, self.newest, self.estimator.gravity_change)
 
     def _effort(self, tick: Tick) -> Array | None:
-        """Effort (n,) that acted until this sample; None where that of a joint is not known."""
+        """Return the effort (n,) that acted until this sample; None if the effort of any joint is unknown."""
         effort = tick.sample.effort if self._measured_effort else np.full(len(tick.sample.position), np.nan)
         if all_finite(effort):
             return effort
@@ -124,7 +124,7 @@ class BaseWrenchStage:
         return effort if all_finite(effort) else None
 
     def _base_motion(self, tick: Tick) -> tuple[Array, Array, Array] | None:
-        """Deflection, its rate and acceleration (m,); None where the estimate that they come from is missing."""
+        """Return base deflection, rate and acceleration (m,); None if the flexible state they need is missing."""
         if self._motion == "joint_states":
             state = tick.arm_state("joint_states")
             return state.deflection, *self._base.update(tick.stamp, state.deflection, state.deflection_rate)

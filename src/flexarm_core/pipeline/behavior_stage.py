@@ -1,4 +1,4 @@
-"""BehaviorStage: behaviours and the tool wrench -> tool and joint references."""
+"""BehaviorStage: computes tool and joint references from behaviors and the tool wrench."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from flexarm_core.types import ArmState, Array, CartesianReference, JointReferen
 
 
 class BehaviorSource(Protocol):
-    """Where a controller's behaviours come from, between two samples."""
+    """Provides the behaviors of a controller, and changes them between two samples."""
 
     def begin(self) -> None:
-        """Make every behaviour anew, and forget changes that wait."""
+        """Create every behavior again, and discard pending changes."""
 
     def renew(self) -> None:
-        """Make every behaviour anew."""
+        """Create every behavior again."""
 
     def due(self, stamp: int) -> list[str]:
-        """Carry out the changes that waited for a sample of this stamp [ns]; why some were refused."""
+        """Apply the changes that are due at the sample with this stamp [ns]; return why some were rejected."""
 
 
 class BehaviorStage:
-    """Behaviours, the wrench at the tool and a stream of tool references -> tool reference, joint reference.
+    """Computes tool and joint references from behaviors, the tool wrench and a stream of tool references.
 
     Attributes:
-        controller: that is asked.
-        wrenches: readings of the sensor at the tool.
-        leads: whether joint references go out, not the tool's alone.
-        deviation: tells whether the joints are where they were sent.
-        external: (6,) wrench that the last sample used, None where there was no valid one [N, N*m].
-        trouble: why the arm is held for something that is wrong; empty: it is not.
-        remarks: what the last sample was refused, or what else is to be said of it.
-        defect: traceback of what a behaviour raised in the last sample; empty: nothing.
+        controller: behavior controller.
+        wrenches: readings of the force/torque sensor at the tool.
+        leads: whether joint references are given in addition to tool references.
+        deviation: check that the joints follow their references.
+        external: (6,) wrench used for the last sample, None if there was no valid one [N, N*m].
+        trouble: why the arm is brought to rest after a fault; empty: no fault.
+        remarks: rejected input of the last sample, and other remarks on it.
+        defect: traceback of an exception that a behavior raised in the last sample; empty: none.
         answered: stamp of the newest sample [ns], -1 before any.
-        state: that sample, None before any.
+        state: state of that sample, None before any.
     """
 
     name = "behavior_impedance_controller"
@@ -63,12 +63,12 @@ class BehaviorStage:
         """Bind the stage to a controller.
 
         Args:
-            model: of the arm.
-            controller: of its chain.
-            behaviors: where the controller's come from.
-            wrenches: of its tool.
-            leads: whether joint references go out, not the tool's alone.
-            state_timeout: gap of samples after which it sets out anew from where the arm is [s].
+            model: arm model.
+            controller: behavior controller of the arm's chain.
+            behaviors: source of the controller's behaviors.
+            wrenches: external wrench at the tool.
+            leads: whether joint references are given in addition to tool references.
+            state_timeout: gap between samples after which the motion restarts from the measured state [s].
         """
         self.controller, self.wrenches = controller, wrenches
         self._behaviors, self.leads, self._gap = behaviors, leads, state_timeout
@@ -80,7 +80,7 @@ class BehaviorStage:
         self.reset()
 
     def reset(self) -> None:
-        """Wait for the first sample; behaviours begin anew."""
+        """Wait for the first sample; create every behavior again."""
         self.controller.reset()
         self._behaviors.begin()
         self.wrenches.reset()
@@ -91,7 +91,7 @@ class BehaviorStage:
         self.state: ArmState | None = None
 
     def update(self, tick: Tick) -> None:
-        """One sample; a tool reference on its way goes to the behaviours that follow a stream.
+        """Process one sample; pass the current tool reference to the behaviors that follow a stream.
 
         Raises:
             InputError: the sample is not usable.
@@ -121,18 +121,18 @@ class BehaviorStage:
             tick.give_joints(self.name, joints)
 
     def follow(self, reference: CartesianReference, state: ArmState) -> None:
-        """Give a reference of a stream to the behaviours that follow one.
+        """Pass a reference of a stream to the behaviors that follow one.
 
         Raises:
-            InputError: nobody follows a stream, or the reference is not usable; nothing changes.
+            InputError: no behavior follows a stream, or the reference is not usable; nothing changes.
         """
         give_reference(reference, self.controller, self._base, state.deflection, state.stamp)
 
     def zero(self) -> Array:
-        """Take the present wrench as that of a free tool; the sensor's new bias (6,) [N, N*m].
+        """Tare the sensor: take the present wrench as that of a free tool; return the new bias (6,) [N, N*m].
 
         Raises:
-            InputError: no sample yet, no valid reading, or the arm moves.
+            InputError: no sample has arrived yet, there is no valid reading, or the arm moves.
         """
         state = self.state
         if state is None:
@@ -141,13 +141,13 @@ class BehaviorStage:
         return self.wrenches.zero(state.stamp, state.position[self._place], state.deflection, float(speed))
 
     def answer(self, state: ArmState) -> tuple[CartesianReference, JointReference | None]:
-        """References for a sample, with the wrench that has come for it.
+        """Return the references for a sample, using the wrench that has arrived for it.
 
         Args:
-            state: of later stamp than those before; deflection 0 where it is not measured, its rate does not count.
+            state: newer than those before; its deflection is 0 if not measured, its deflection rate is not used.
 
         Raises:
-            InputError: it is not finite; nothing changes.
+            InputError: the state is not finite; nothing changes.
         """
         if not all_finite(state.position, state.velocity, state.deflection):
             raise InputError(f"the state is not finite: {state.position}, {state.velocity}, base {state.deflection}")
@@ -166,7 +166,7 @@ class BehaviorStage:
         return self._tool(stamp), self._joints(stamp) if self.leads else None
 
     def _begin(self, state: ArmState, gap: float | None) -> None:
-        """Set out from where the arm is; joints off the chain stay there."""
+        """Start the motion from the measured state; joints that are not in the chain hold their positions."""
         if gap is not None:
             self._behaviors.renew()
             self.remarks.append(f"no joint state for {gap:.3f} s: set out anew from where the arm is")
@@ -175,12 +175,12 @@ class BehaviorStage:
         self.deviation.reset()
 
     def _step(self, stamp: int, dt: float) -> None:
-        """One sample of the law, or of coming to rest for the trouble that there is."""
+        """Run one sample of the controller; a fault brings the arm to rest."""
         solver = self.controller.solver
         before = solver.position, solver.velocity, solver.acceleration
         try:
             self.controller.update(stamp, dt, self.external, self.trouble)
-        except Exception as error:  # whatever a behaviour of another package does, the arm must not fall
+        except Exception as error:  # a behavior of another package may raise anything; the arm must not fall
             self.defect = traceback.format_exc()
             solver.position, solver.velocity, solver.acceleration = before
             self.trouble = f"a sample could not be computed: {type(error).__name__}: {error}"

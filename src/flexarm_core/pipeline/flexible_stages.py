@@ -1,4 +1,4 @@
-"""Stages of arms that bend: FlexibleEstimatorStage and FlexibleControlStage."""
+"""FlexibleEstimatorStage and FlexibleControlStage: pipeline stages for flexible arms."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from flexarm_core.types import ArmState
 
 @dataclass(frozen=True, slots=True)
 class FlexibleSensors:
-    """What corrects the estimate.
+    """Sensors that correct the estimate.
 
     Attributes:
-        strain: whether the gauges do.
-        wrenches: force/torque sensors that do.
-        imus: IMUs that do.
+        strain: whether the strain gauges are used.
+        wrenches: force/torque sensors that are used.
+        imus: IMUs that are used.
     """
 
     strain: bool = True
@@ -29,7 +29,7 @@ class FlexibleSensors:
 
 
 class FlexibleEstimatorStage:
-    """Sample -> flexible state."""
+    """Estimates the flexible state from a sample."""
 
     name = "flexible_dynamics_estimator"
 
@@ -38,10 +38,9 @@ class FlexibleEstimatorStage:
     ) -> None:
         """Bind the stage to an estimator.
 
-        Args:
-            estimator: that is asked.
-            sensors: that correct it; others are not shown to it.
-            subtract_friction: whether efforts count less the friction that the joint reference before names.
+        estimator: state estimator.
+        sensors: sensors that correct the estimate; it does not get others.
+        subtract_friction: whether to subtract the friction in the previous joint reference from the efforts.
         """
         self.estimator, self.sensors, self._subtracts = estimator, sensors, subtract_friction
 
@@ -50,10 +49,10 @@ class FlexibleEstimatorStage:
         self.estimator.reset()
 
     def update(self, tick: Tick) -> None:
-        """One sample.
+        """Process one sample.
 
         Raises:
-            InputError: an effort is not known, or the sample is not usable.
+            InputError: an effort is unknown, or the sample is not usable.
         """
         sample, sensors = tick.sample, self.sensors
         if not np.isfinite(sample.effort).all():
@@ -73,7 +72,7 @@ class FlexibleEstimatorStage:
 
 
 class FlexibleControlStage:
-    """Joint reference and flexible state -> joint reference with efforts."""
+    """Computes joint efforts from a joint reference and the flexible state."""
 
     name = "flexible_dynamics_controller"
 
@@ -83,10 +82,10 @@ class FlexibleControlStage:
         self._looked, self._refused = False, ""
 
     def change(self, config: FlexibleControllerConfig) -> None:
-        """Take other settings from the next sample on.
+        """Use other settings from the next sample on.
 
         Raises:
-            ConfigError: the gains do not hold; nothing has changed then.
+            ConfigError: the gains are not stable; nothing has changed then.
         """
         self.controller.configure(config)
         if self._refused:
@@ -97,12 +96,12 @@ class FlexibleControlStage:
         self.controller.reset()
 
     def update(self, tick: Tick) -> None:
-        """One sample; without a joint reference, or the flexible state that the law needs, nothing.
+        """Process one sample; do nothing if the joint reference, or the flexible state that the law needs, is missing.
 
-        With the very first one the gains are looked at where the arm is, if it was not told to start there.
+        The first sample checks the gains at the measured posture, unless they were checked near it before.
 
         Raises:
-            InputError: the input is not usable, or the gains do not hold where the arm started.
+            InputError: the input is not usable, or the gains are not stable at the first posture.
         """
         wanted, sample = tick.take_joints(), tick.sample
         if not self._looked:

@@ -17,22 +17,22 @@ from flexarm_core.reaction_null_space.stability.velocity_gain_check import check
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseReaction, JointReference
 
-CHECKED = 16  # postures of a path at which gains are checked
+CHECKED = 16  # number of postures on a path at which gains are checked
 
 
 @dataclass(frozen=True, slots=True)
 class ReactionlessTask:
-    """What the arm does beside damping its base, and for which loop gains are checked.
+    """Motion of the arm in addition to damping its base, and the loop for which gains are checked.
 
     Attributes:
-        motion: along a path; None: a posture is held.
-        path: along which it moves; None: the one through the first posture that is measured.
-        posture: (n,) that is held, None: the first one that is measured [rad | m].
-        longest_path: at which tracing ends, each of the two ways [rad | m].
-        start_tolerance: largest distance from where the motion begins [rad | m].
-        rate: of samples [Hz].
-        delay: from measurement to command [s].
-        drive_bandwidth: of the drives' first-order lag [rad/s].
+        motion: motion along a path; None: hold a posture.
+        path: reactionless path to follow; None: the one through the first measured posture.
+        posture: (n,) joint positions to hold, None: the first measured ones [rad | m].
+        longest_path: length at which path tracing ends, in each direction [rad | m].
+        start_tolerance: largest distance from the start of the motion [rad | m].
+        rate: sampling rate [Hz].
+        delay: time from measurement to command [s].
+        drive_bandwidth: bandwidth of the drives, modeled as a first-order lag [rad/s].
     """
 
     motion: PathMotionConfig | None = None
@@ -46,14 +46,14 @@ class ReactionlessTask:
 
 
 class ReactionlessStage:
-    """State -> joint velocities and base reaction.
+    """Computes joint velocities and the base reaction from the state.
 
     Attributes:
-        law: that answers samples.
-        source: where it takes the base's deflection from, one of ``BASE_STATES``.
-        path: that is followed, None: a posture is held, or it is not traced yet.
-        wanted: motion that the last sample is to follow, without what damps the base; None before any.
-        along: where on the path that is, None where there is none.
+        law: velocity law.
+        source: source of the base deflection, one of ``BASE_STATES``.
+        path: path to follow, None: a posture is held, or the path is not traced yet.
+        wanted: desired motion at the last sample, without base damping; None before any.
+        along: position on the path at that sample, None if there is no path.
     """
 
     name = "reactionless_path_controller"
@@ -61,22 +61,22 @@ class ReactionlessStage:
     def __init__(
         self, model: ArmModel, config: VelocityLawConfig, task: ReactionlessTask, source: str = "joint_states"
     ) -> None:
-        """Set up a law for a task.
+        """Set up the law for a task.
 
         Raises:
-            ConfigError: gains that are unstable on the path or at the posture, where these are known.
-            FlexarmError: a motion that the path does not allow.
+            ConfigError: the gains are unstable on the path or at the posture, if these are known.
+            FlexarmError: the path does not allow the motion.
         """
         self._model, self._task, self.source = model, task, source
         if task.motion is not None and task.path is not None:
-            PathMotion(task.path, task.motion)  # refuses here what would be refused at the first sample
+            PathMotion(task.path, task.motion)  # rejects a wrong motion now instead of at the first sample
         self.law = VelocityLaw(model, self._own(config))
         self.reset()
         if self._checked:
             self._check(self.law.config)
 
     def reset(self) -> None:
-        """Begin anew at the first sample."""
+        """Restart at the next sample."""
         task = self._task
         self.law.reset()
         self.path: ReactionlessPath | None = task.path
@@ -91,24 +91,24 @@ class ReactionlessStage:
 
     @property
     def finished(self) -> bool:
-        """Whether the motion is at its end."""
+        """Whether the motion has reached its end."""
         return self._motion is not None and self._motion.finished(self._time)
 
     def change(self, config: VelocityLawConfig) -> None:
-        """Other gains from the next sample on.
+        """Use other gains from the next sample on.
 
         Raises:
-            ConfigError: unstable where the arm moves; nothing has changed then.
+            ConfigError: the gains are unstable where the arm moves; nothing has changed then.
         """
         config = self._own(config)
         self._check(config)
         self.law.config = config
 
     def update(self, tick: Tick) -> None:
-        """One sample.
+        """Process one sample.
 
         Raises:
-            InputError: it is not usable, or the arm cannot set out from where it is.
+            InputError: the sample is not usable, or the arm cannot start from its present posture.
         """
         tick.take_joints()
         try:
@@ -120,11 +120,11 @@ class ReactionlessStage:
         tick.give_joints(self.name, joints)
 
     def answer(self, state: ArmState) -> tuple[JointReference, BaseReaction]:
-        """Joint positions and velocities for a sample, and what they do to the base.
+        """Return joint positions and velocities for a sample, and their reaction on the base.
 
         Raises:
-            InputError: it is not usable, or too far from where the path begins.
-            FlexarmError: there is no path through the first posture, or gains are unstable there.
+            InputError: the sample is not usable, or too far from the start of the path.
+            FlexarmError: there is no path through the first posture, or the gains are unstable there.
         """
         if self._begun is None:
             self._begin(state)
@@ -136,7 +136,7 @@ class ReactionlessStage:
         return command, self._reaction(state, command)
 
     def _own(self, config: VelocityLawConfig) -> VelocityLawConfig:
-        """The same for what the path was traced for."""
+        """Return the settings with the base selection for which the path was traced."""
         path = self._task.path
         return config if path is None else replace(config, selection=path.field.selection)
 
@@ -147,7 +147,7 @@ class ReactionlessStage:
         check_velocity_gains(self._model, self._checked, config, drive_bandwidth=bandwidth, period=period, delay=delay)
 
     def _begin(self, state: ArmState) -> None:
-        """Lay the motion, or the posture, at the first sample."""
+        """Set up the motion, or the posture to hold, at the first sample."""
         task = self._task
         self._model.check_state(state)
         if task.motion is None:
@@ -182,7 +182,7 @@ class ReactionlessStage:
 
     def _reaction(self, state: ArmState, command: JointReference) -> BaseReaction:
         coupling, velocity = self.law.coupling, command.velocity
-        assert coupling is not None and velocity is not None  # of a law that was updated
+        assert coupling is not None and velocity is not None  # available after an update of the law
         acceleration = np.zeros(self._model.n)
         if self._last is not None and state.stamp > self._last[0]:
             acceleration = (velocity - self._last[1]) / ((state.stamp - self._last[0]) * 1e-9)
@@ -191,5 +191,5 @@ class ReactionlessStage:
 
 
 def _spread(path: ReactionlessPath) -> list[Array]:
-    """Postures all along a path."""
+    """Return CHECKED equally spaced postures on a path."""
     return [path.position(s) for s in np.linspace(path.start, path.end, CHECKED)]

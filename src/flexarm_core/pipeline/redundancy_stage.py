@@ -1,4 +1,4 @@
-"""RedundancyStage: a stream of tool references -> joint references by the redundancy solver."""
+"""RedundancyStage: converts a stream of tool references to joint references with the redundancy solver."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from flexarm_core.types import Array, all_finite
 
 
 class RedundancyStage:
-    """Follows the stream, and brakes and stays where a reference of it cannot be used, or none comes.
+    """Follows the stream of tool references; brakes and holds while a reference is unusable or missing.
 
     Attributes:
-        solver: of the arm's chain.
+        solver: redundancy solver of the arm's chain.
     """
 
     name = "ik_redundancy_solver"
@@ -26,9 +26,9 @@ class RedundancyStage:
         """Bind the stage to a solver.
 
         Args:
-            model: of the arm.
-            solver: of its chain.
-            state_timeout: gap of samples after which it sets out anew from where the arm is [s].
+            model: arm model.
+            solver: redundancy solver of the arm's chain.
+            state_timeout: gap between samples after which the motion restarts from the measured state [s].
         """
         self.solver = solver
         self._base, self._gap, self._elastic = BaseLink(model), state_timeout, model.m
@@ -39,20 +39,20 @@ class RedundancyStage:
     def reset(self) -> None:
         """Wait for the first sample."""
         self.solver.reset()
-        self._followed = False  # a pose, in the last sample
-        self._time: int | None = None  # of what the solver holds [ns]
-        self._held: Array | None = None  # joints off the chain
+        self._followed = False  # whether the last sample followed a pose
+        self._time: int | None = None  # stamp of the solver's state [ns]
+        self._held: Array | None = None  # positions of joints that are not in the chain
 
     @property
     def status(self) -> RedundancyStatus | None:
-        """What the solver says of the last sample; None: no pose was wanted, or none could be used."""
+        """Solver status of the last sample; None: there was no pose to follow, or it was unusable."""
         return self.solver.status() if self._followed else None
 
     def update(self, tick: Tick) -> None:
-        """One sample.
+        """Process one sample.
 
         Raises:
-            InputError: a joint is not finite.
+            InputError: a joint position or velocity is not finite.
         """
         tick.take_joints()
         sample, solver = tick.sample, self.solver

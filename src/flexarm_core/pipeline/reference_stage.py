@@ -1,4 +1,4 @@
-"""ReferenceStage: a motion of the tool or of the joints that begins at the first sample."""
+"""ReferenceStage: a tool or joint motion that begins at the first sample."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ ToolMotion = LinePath | WaypointMotion
 
 
 class ReferenceStage:
-    """Gives every tick a tool reference, or a joint reference."""
+    """Gives every tick a tool reference or a joint reference."""
 
     name = "reference_generator"
 
     def __init__(self, model: ArmModel, motion: JointMotion | ToolMotion, source: str = "joint_states") -> None:
-        """Lead an arm along a motion.
+        """Prepare the stage for a motion of an arm.
 
         Args:
-            model: of the arm.
-            motion: of its tool or of its joints.
-            source: where a motion of the tool takes the base's deflection from, one of ``BASE_STATES``.
+            model: arm model.
+            motion: motion of the tool or of the joints.
+            source: source of the base deflection for a tool motion, one of ``BASE_STATES``.
         """
         self.model, self.motion, self.source = model, motion, source
 
     def reset(self) -> None:
-        """The motion begins anew."""
+        """Restart the motion at the next sample."""
         self.motion.reset()
 
     def update(self, tick: Tick) -> None:
-        """One sample of the motion.
+        """Give the reference of one sample.
 
         Raises:
-            InputError: the base's deflection is not known, or the arm is too far from where the motion begins.
+            InputError: the base deflection is unknown, or the arm is too far from the start of the motion.
         """
         motion = self.motion
         if isinstance(motion, JointMotion):

@@ -1,4 +1,4 @@
-"""VibrationStage: the vibration controller, which looks at its gains, if it can before there is a sample."""
+"""VibrationStage: runs the vibration controller and checks its gains, before the first sample if possible."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
 POSTURES = ("first", "desired_joint_reference")
-NEAR = 0.1  # [rad | m] within which gains that hold at a posture are not looked at again
-INTERVALS = 25  # between samples, after which their rate is known
-SLOW = 1.5  # times the period that was told, at which gains were checked for another loop
+NEAR = 0.1  # [rad | m] distance from a checked posture within which gains are not checked again
+INTERVALS = 25  # number of sampling intervals after which the actual rate is known
+SLOW = 1.5  # ratio to the configured period above which the gains were checked for a wrong rate
 
 
 def check_axes(tool: CartesianReference | ToolTask, joints: int, selected: int) -> None:
-    """Refuse a task with more axes than there are motions that the base does not feel.
+    """Reject a task with more tracked axes than the arm has reactionless degrees of freedom.
 
     Args:
-        tool: what is tracked.
-        joints: n.
-        selected: motions of the base that are kept quiet, k.
+        tool: tool reference or tool task.
+        joints: number of joints, n.
+        selected: number of base motions that must not be excited, k.
 
     Raises:
-        ConfigError: more than n - k axes.
+        ConfigError: more than n - k axes are tracked.
     """
     tracked, free = int(np.count_nonzero(tool.axes)), joints - selected
     if tracked > free:
@@ -41,14 +41,14 @@ def check_axes(tool: CartesianReference | ToolTask, joints: int, selected: int) 
 
 
 class VibrationStage:
-    """Tool or joint reference, or none, -> joint reference and base reaction.
+    """Computes a joint reference and the base reaction from a tool reference, a joint reference, or neither.
 
     Attributes:
-        controller: that answers samples.
-        sampling: for which gains are checked; None: they are not.
-        source: where it takes the base's deflection from, one of ``BASE_STATES``.
-        posture: where task ``tool_path`` takes the posture of its ``posture_gain`` from, one of ``POSTURES``.
-        task: frame and axes of the tool's references, where they are known before the first one.
+        controller: vibration controller.
+        sampling: sampling for which the gains are checked; None: they are not checked.
+        source: source of the base deflection, one of ``BASE_STATES``.
+        posture: source of the posture for ``posture_gain`` of task ``tool_path``, one of ``POSTURES``.
+        task: frame and axes of the tool references, if known before the first one.
     """
 
     name = "rns_vibration_controller"
@@ -65,22 +65,22 @@ class VibrationStage:
         """Bind the stage to a controller.
 
         Args:
-            controller: that answers samples.
-            sampling: see class, as for the next three.
-            source: see class.
-            posture: see class.
-            task: see class.
-            start: (n,) where the arm is at first, None: not known; gains are looked at there now.
+            controller: vibration controller.
+            sampling: as in the class.
+            source: as in the class.
+            posture: as in the class.
+            task: as in the class.
+            start: (n,) initial joint positions, at which gains are checked now; None: unknown.
 
         Raises:
-            ConfigError: gains that do not hold at ``start``, or more tracked axes than are free.
+            ConfigError: the gains are not stable at ``start``, or more axes are tracked than are free.
         """
         self.controller, self.sampling, self.source, self.posture, self.task = (
             controller, sampling, source, posture, task,
         )  # fmt: skip
         if controller.guard is not None and sampling is not None:
             controller.guard.watched = min(WATCHED, fastest(sampling))
-        self._looked_at: tuple[VibrationControllerConfig, ToolTask, Array] | None = None  # where gains hold
+        self._looked_at: tuple[VibrationControllerConfig, ToolTask, Array] | None = None  # where the gains are stable
         self.reset()
         if self._quiet and task is not None:
             check_axes(task, controller.model.n, controller.selection.count)
@@ -88,7 +88,7 @@ class VibrationStage:
 
     @property
     def remark(self) -> str:
-        """What people should know of the last sample."""
+        """Remark on the last sample for the operator."""
         return "" if self.controller.guard is None else self.controller.guard.remark
 
     @property
@@ -98,17 +98,17 @@ class VibrationStage:
 
     @property
     def _quiet(self) -> bool:
-        """Whether the tool moves along what the base does not feel."""
+        """Whether the tool must move in the reaction null space of the base."""
         return self.controller.config.task == "tool_path" and self.controller.config.law != "resolved_acceleration"
 
     def prepare(self, position: Array | None) -> None:
-        """Look at the gains before there is a sample, so that the first one is answered at once.
+        """Check the gains before the first sample, so that it is answered without delay.
 
         Args:
-            position: (n,) where the arm is, None: not known, then what the check needs is only loaded.
+            position: (n,) joint positions; None: unknown, then the check only loads the compiled code.
 
         Raises:
-            ConfigError: they do not hold there.
+            ConfigError: the gains are not stable there.
         """
         self._load_code()
         if self.sampling is None:
@@ -138,15 +138,15 @@ class VibrationStage:
     def reset(self) -> None:
         """Forget earlier samples."""
         self.controller.reset()
-        self._refused: str | None = None  # why the gains are, empty: they are not, None: not looked at yet
+        self._refused: str | None = None  # why the gains are rejected; empty: they are not; None: not checked yet
         self._seen: tuple[ArmState, CartesianReference | None] | None = None
-        self._stamps: list[int] = []  # of the first samples [ns]
+        self._stamps: list[int] = []  # stamps of the first samples [ns]
 
     def change(self, config: VibrationControllerConfig) -> None:
-        """Other settings from the next sample on.
+        """Use other settings from the next sample on.
 
         Raises:
-            ConfigError: unstable where the arm is; nothing has changed then.
+            ConfigError: the gains are unstable at the present posture; nothing has changed then.
         """
         if config != self.controller.config and self._seen is not None and self.sampling is not None:
             self._check(config, *self._seen)
@@ -154,10 +154,10 @@ class VibrationStage:
         self.controller.config = config
 
     def update(self, tick: Tick) -> None:
-        """One sample; without a reference that its task needs, nothing.
+        """Process one sample; do nothing if a reference that the task needs is missing.
 
         Raises:
-            InputError: the input is not usable, or the gains are not.
+            InputError: the input is not usable, or the gains are rejected.
         """
         needs_tool, needs_joints = self.needs
         joints = tick.take_joints()
@@ -173,10 +173,10 @@ class VibrationStage:
     def answer(
         self, state: ArmState, tool: CartesianReference | None, wanted: JointReference | None
     ) -> tuple[JointReference, BaseReaction]:
-        """Answer of the controller, if its gains hold where the arm was first seen.
+        """Return the answer of the controller, if its gains are stable at the first measured posture.
 
         Raises:
-            InputError: the input is not usable, or the gains are not.
+            InputError: the input is not usable, or the gains are rejected.
         """
         self._seen = state, tool
         if self._refused is None:
@@ -195,7 +195,7 @@ class VibrationStage:
         return self.controller.update(state, tool, wanted)
 
     def _load_code(self) -> None:
-        """Go through samples that nobody hears of: what is compiled is loaded here, and not with the first real one."""
+        """Process samples whose results are discarded, so that compiled code is loaded before the first real one."""
         controller, model = self.controller, self.controller.model
         middle = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
         still, none, twist = np.zeros(model.n), np.zeros(model.m), np.zeros(6)
@@ -212,7 +212,7 @@ class VibrationStage:
         controller.reset()
 
     def _contradiction(self, stamp: int, period: float) -> str:
-        """What is wrong with the rate that gains were checked for, empty: nothing, or not known yet."""
+        """Return an error if samples are slower than the gains were checked for; empty if not, or not yet known."""
         self._stamps.append(stamp)
         if len(self._stamps) <= INTERVALS:
             return ""
@@ -222,9 +222,9 @@ class VibrationStage:
         return f"samples come at {1.0 / real:.4g} Hz, gains were checked for {1.0 / period:.4g} Hz: set rate"
 
     def _check(self, config: VibrationControllerConfig, state: ArmState, tool: CartesianReference | None) -> None:
-        """Raise ConfigError for gains that are not safely stable where the arm is, or where a hit moves it to.
+        """Raise ConfigError if gains lack stability margin at this posture, or where a disturbance may move the arm.
 
-        Takes some 0.5 s.
+        This takes about 0.5 s.
         """
         assert self.sampling is not None
         if config.load_bandwidth > fastest(self.sampling):
@@ -239,7 +239,7 @@ class VibrationStage:
         before = self._looked_at
         if before is not None and before[:2] == (config, task) and np.abs(state.position - before[2]).max() <= NEAR:
             return
-        # computed torque stands and falls with the model: it is judged on just that
+        # computed torque relies on the model: it is checked without margins for errors of effort and stiffness
         margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
         model, selection, sampling = self.controller.model, self.controller.selection, self.sampling
         postures = postures_after_hits(model, state.position, config, selection, sampling, task)

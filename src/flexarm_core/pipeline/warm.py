@@ -1,7 +1,7 @@
-"""Compiles the compiled functions into Numba's cache beside the sources: ``python -m flexarm_core.pipeline.warm``.
+"""Compile all kernels into Numba's cache next to the sources: ``python -m flexarm_core.pipeline.warm``.
 
-Numba renews a cached function when its own file changes, not when a function that it calls does. Whatever is older than
-the newest of them is therefore removed first.
+Numba recompiles a cached function if its own file changes, but not if a function that it calls changes. Therefore cache
+files that are older than the newest source are removed first.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ ON_A_SPRING = TWO_LINKS.replace(
 
 
 def remove_stale(*folders: Path) -> int:
-    """Remove cached functions older than the newest source that has some, in any folder; how many files went.
+    """Remove cached functions that are older than the newest source with kernels; return the number of removed files.
 
     Args:
-        folders: whose functions call each other.
+        folders: folders whose functions call each other.
     """
     cached = [path for folder in folders for kind in ("nbi", "nbc") for path in folder.glob(f"__pycache__/*.{kind}")]
     sources = {path.parents[1] / f"{path.name.split('.')[0]}.py" for path in cached}
@@ -91,7 +91,7 @@ def remove_stale(*folders: Path) -> int:
 
 
 def compile_dynamics() -> None:
-    """Call every compiled function of the flexible dynamics once, with the types that the model gives it."""
+    """Call every compiled function of the flexible dynamics once, with the argument types that the model uses."""
     model = FlexibleModel(TWO_LINKS)
     x, v, effort = np.zeros(model.size), np.zeros(model.size), np.zeros(len(model.hinge_names))
     acceleration = model.forward_dynamics(x, v, effort, {("outer", 1): np.zeros(6)})
@@ -123,7 +123,7 @@ def compile_redundancy() -> None:
 
 
 def compile_impedance() -> None:
-    """Let every kind of behaviour make some samples, and a guard say what is near."""
+    """Run some samples of every kind of behavior, and one obstacle distance computation."""
     description = parse_robot_description(TWO_LINKS)
     chain = build_chain(description)
     limits = MotionLimits(np.full(2, -9.0), np.full(2, 9.0), np.full(2, 1.0), np.full(2, 9.0))
@@ -147,7 +147,7 @@ def compile_base_wrench() -> None:
 
 
 def compile_pipeline() -> None:
-    """Build what calls its compiled functions then: gate, tool wrench, references of all joints."""
+    """Construct the objects that compile their functions on construction: gate, tool wrench, whole references."""
     model = ArmModel(ON_A_SPRING)
     one = np.ones(model.n)
     HardwareGate(model, JointLimits(-one, one, one, one, one, one), HardwareGateConfig())
@@ -158,7 +158,7 @@ def compile_pipeline() -> None:
 
 
 def compile_reaction_null_space() -> None:
-    """Let every law make a sample, with and without joint servos, and trace a path."""
+    """Run one sample of every law, with and without joint servos."""
     model = ArmModel(ON_A_SPRING, gravity=(0.0, 0.0, 0.0))
     one, none = np.ones(model.m), np.zeros(model.m)
     state = ArmState(0, np.full(model.n, 0.5), np.zeros(model.n), none, none)
@@ -177,9 +177,9 @@ def compile_reaction_null_space() -> None:
 
 
 def main() -> None:
-    """Renew the cache and say how long it took."""
+    """Renew the cache and print how long it took."""
     began = time.perf_counter()
-    # Not resolved: where sources are linked to, the cache lies beside the links.
+    # Not resolved: if sources are symbolic links, the cache lies next to the links.
     here = Path(__file__).parent
     kinematics = (
         here / "ik_redundancy",

@@ -1,1 +1,1 @@
-"""Joint friction of the plant."""
+"""Joint friction of the simulated plant."""

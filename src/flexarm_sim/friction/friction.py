@@ -1,4 +1,4 @@
-"""Dry and viscous friction in the joints of the simulated plant, which no controller knows."""
+"""Dry and viscous friction in the joints of the simulated plant, unknown to the controllers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from flexarm_sim.validation import is_number
 
 @dataclass(frozen=True, slots=True)
 class JointFriction:
-    """Friction of the actuated joints: each value once for all joints, once a joint, or not at all.
+    """Friction of the actuated joints; each parameter has one value for all joints, one per joint, or none.
 
-    A joint that turns at speed ``qd`` is braked by ::
+    A joint with velocity ``qd`` is braked by ::
 
         |T| = C + (S - C) exp(-(qd / w)^2) + A sin(2 pi q / p + a) + B |qd|
 
-    against its motion (Coulomb, Stribeck, a part that depends on the position, viscous). At rest it holds against
-    everything up to ``S + A sin(...)``.
+    against its motion (Coulomb, Stribeck, position-dependent and viscous part). At rest static friction holds against
+    efforts up to ``S + A sin(...)``.
 
     Attributes:
-        coulomb: C [N*m | N].
-        stiction: S, at least C; empty: C [N*m | N].
-        viscous: B [N*m*s/rad | N*s/m].
-        stribeck_velocity: w, positive; needed where S exceeds C [rad/s | m/s].
-        position_amplitude: A, at most C in size [N*m | N].
-        position_period: p, positive; empty: one turn, 2 pi [rad | m].
-        position_phase: a [rad].
+        coulomb: Coulomb friction C [N*m | N].
+        stiction: static friction S, at least C; empty: C [N*m | N].
+        viscous: viscous friction B [N*m*s/rad | N*s/m].
+        stribeck_velocity: Stribeck velocity w, positive; required if S exceeds C [rad/s | m/s].
+        position_amplitude: amplitude A of the position-dependent part, at most C in magnitude [N*m | N].
+        position_period: period p, positive; empty: one turn, 2 pi [rad | m].
+        position_phase: phase a [rad].
     """
 
     coulomb: tuple[float, ...] = ()
@@ -42,17 +42,17 @@ class JointFriction:
     position_phase: tuple[float, ...] = ()
 
     def table(self, joints: int) -> Array:
-        """All values by joint, checked.
+        """Return all values by joint, after checking them.
 
         Args:
-            joints: how many there are, n.
+            joints: number of joints, n.
 
         Returns:
             (7, n) rows C, S - C, B, 1 / w, A, 2 pi / p, a.
 
         Raises:
-            ConfigError: another number of values than 0, 1 or n, a value out of its bounds, or values that do not fit
-                each other.
+            ConfigError: the number of values is not 0, 1 or n, a value is out of its bounds, or values contradict each
+                other.
         """
         zero = np.zeros(joints)
         values = {field.name: self._spread(field.name, joints) for field in fields(self)}

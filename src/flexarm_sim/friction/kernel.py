@@ -1,15 +1,15 @@
-"""Friction of all joints over one integration step (compiled): the set-valued law, solved to the last digit.
+"""Friction of all joints over one integration step (compiled): the set-valued law, solved to machine precision.
 
-Over a step ``h`` the velocity of the joints becomes ``v+ = v + h (a + W t)`` under a friction effort ``t``, with their
-acceleration ``a`` without it and their mobility ``W``. The viscous part is taken at the mean of both velocities, which
-is the same as no viscous part and other ``a`` and ``W``. The dry part ``m`` of each joint obeys ``m = -L`` where
-``v+ > r``, ``m = L`` where ``v+ < r`` and ``|m| <= L`` where ``v+ = r``: with ``r = 0``, Coulomb's law at the end of
-the step. That is the condition for the least of
+Over a step ``h`` the joint velocity becomes ``v+ = v + h (a + W t)`` under a friction effort ``t``, with the joint
+acceleration ``a`` without friction and the mobility ``W``. The viscous part is taken at the mean of both velocities,
+which is equivalent to no viscous part with modified ``a`` and ``W``. The dry part ``m`` of each joint obeys ``m = -L``
+where ``v+ > r``, ``m = L`` where ``v+ < r`` and ``|m| <= L`` where ``v+ = r``; with ``r = 0`` this is Coulomb's law at
+the end of the step. It is the optimality condition of
 
-    m^T W m / 2 + c^T m,    c = a + (v - r) / h,    within    |m| <= L
+    minimize  m^T W m / 2 + c^T m,    c = a + (v - r) / h,    subject to    |m| <= L
 
-whose one solution an active set finds in finitely many changes. ``L`` belongs to the mean speed of the step, found by
-repetition.
+whose unique solution an active-set method finds in finitely many iterations. ``L`` depends on the mean velocity of the
+step and is found by fixed-point iteration.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from flexarm_sim.box_minimum import least_in_box
 
 Index = NDArray[np.intp]
 
-PASSES = 3  # over the level of friction, which depends on the speed
-RETURN = 1.0 / 3.0  # share of its distance from the place where it sticks that a joint goes back in a step
+PASSES = 3  # iterations over the friction level, which depends on the velocity
+RETURN = 1.0 / 3.0  # fraction of its distance to the sticking position by which a joint returns in a step
 
 
 @kernel
@@ -42,20 +42,20 @@ def friction_step(
     h: float,
     still: bool,
 ) -> None:
-    """Friction effort over one step.
+    """Compute the friction effort over one step.
 
     Args:
-        joints: (n,) coordinates of the joints among ``c``.
-        table: (7, n) of ``JointFriction.table``.
-        response: (n, c) accelerations per effort on each joint, all else free [1/(kg*m^2) | 1/kg].
-        position: (c,) at the begin of the step [rad | m].
-        velocity: (c,) [rad/s | m/s].
-        acceleration: (c,) without this friction [rad/s^2 | m/s^2].
-        motion: (7, n) position, velocity, acceleration without friction; place where the joint sticks, 1 where it does
-            and dry effort, all of the step before; and friction effort [N*m | N]. All are written.
-        work: (2 n + 8, n).
+        joints: (n,) indices of the joints among the ``c`` coordinates.
+        table: (7, n) from ``JointFriction.table``.
+        response: (n, c) accelerations per effort on each joint, with all coordinates free [1/(kg*m^2) | 1/kg].
+        position: (c,) positions at the start of the step [rad | m].
+        velocity: (c,) velocities at the start of the step [rad/s | m/s].
+        acceleration: (c,) accelerations without this friction [rad/s^2 | m/s^2].
+        motion: (7, n) rows position, velocity, acceleration without friction, sticking position, 1 if sticking, dry
+            effort, and friction effort [N*m | N]. Input: values of the previous step; all are overwritten.
+        work: (2 n + 8, n) work array.
         h: length of the step [s].
-        still: whether a joint that sticks is taken to be at its place, and at rest.
+        still: whether a sticking joint is assumed to be exactly at its sticking position, and at rest.
     """
     n = len(joints)
     mobility = work[n + 8 :]
@@ -71,13 +71,13 @@ def friction_step(
 
 @kernel
 def solve_friction(table: Array, mobility: Array, motion: Array, work: Array, h: float) -> None:
-    """Friction effort of a ``motion``; the arguments are those of ``friction_step``, mobility (n, n) is changed."""
+    """Compute the friction effort in ``motion``; arguments as in ``friction_step``; mobility (n, n) is overwritten."""
     n = len(mobility)
     position, velocity, free, place, stuck, dry = motion[0], motion[1], motion[2], motion[3], motion[4], motion[5]
     low, high, offset, wanted, end = work[n], work[n + 1], work[n + 2], work[n + 3], work[n + 4]
     add_viscosity(table[2], mobility, velocity, free, work[n + 5], h)
     for i in range(n):
-        # a joint that sticks goes back to its place: what a step errs by does not add up
+        # a sticking joint returns to its sticking position: integration errors do not accumulate
         wanted[i] = -RETURN * (position[i] - place[i]) / h if stuck[i] > 0.0 else 0.0
         offset[i] = free[i] + (velocity[i] - wanted[i]) / h
         end[i] = velocity[i]
@@ -89,7 +89,7 @@ def solve_friction(table: Array, mobility: Array, motion: Array, work: Array, h:
             level = table[0, i] + table[1, i] * math.exp(-ratio * ratio) + table[4, i] * math.sin(angle)
             low[i], high[i] = -level, level
             if velocity[i] * end[i] < 0.0 and stuck[i] == 0.0:
-                # it turns within the step: the mean sign takes energy where the last sign would give some
+                # it reverses within the step: the mean sign dissipates energy where the last sign would add some
                 low[i] = -level * (abs(end[i]) - abs(velocity[i])) / (end[i] - velocity[i])
                 high[i] = low[i]
         least_in_box(mobility, offset, work, dry)
@@ -108,7 +108,7 @@ def solve_friction(table: Array, mobility: Array, motion: Array, work: Array, h:
 
 @kernel
 def add_viscosity(viscous: Array, mobility: Array, velocity: Array, free: Array, column: Array, h: float) -> None:
-    """Make mobility and acceleration those under viscous friction at the mean velocity; a change of rank 1 a joint."""
+    """Modify mobility and acceleration for viscous friction at the mean velocity, by one rank-1 update per joint."""
     n = len(viscous)
     for k in range(n):
         half = 0.5 * h * viscous[k]

@@ -1,4 +1,4 @@
-"""Friction of one plant from step to step: which joints stick, and where."""
+"""FrictionState: friction of the joints from step to step: which joints stick, and at which positions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from flexarm_core.types import Array
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.friction.kernel import Index, friction_step
 
-INSTANT = 1e-9  # [s] a step in which no speed changes
+INSTANT = 1e-9  # [s] length of a step in which no velocity changes
 
 
 class FrictionState:
-    """Friction effort of the joints over one step after the other, and which of them stick.
+    """Computes the joint friction step by step, and keeps track of the joints that stick.
 
-    A joint sticks at a place, to which it goes back by a third of what is missing in every step: what the integrator
-    errs by while all else moves does not add up to creep. All else is Coulomb's law at the end of each step, see
-    ``friction_kernel``: the effort brakes or holds, and never drives.
+    A joint sticks at a position; in every step it returns by a third of its distance to it, so that integration errors
+    due to the motion of other joints do not accumulate to creep. Otherwise Coulomb's law holds at the end of each step,
+    see ``kernel``: the effort brakes or holds, and never drives.
     """
 
     def __init__(self, friction: JointFriction, joints: Index) -> None:
-        """Begin with every joint free to slide.
+        """Start with all joints free to slide.
 
         Args:
-            friction: of the joints.
-            joints: (n,) the coordinates of the robot, of which there are c, that are joints which rub.
+            friction: friction of the joints.
+            joints: (n,) indices of the joints with friction among the c coordinates of the robot.
 
         Raises:
             ConfigError: values that do not fit.
@@ -35,7 +35,7 @@ class FrictionState:
         self._motion, self._trial, self._work = np.zeros((7, n)), np.zeros((7, n)), np.zeros((2 * n + 8, n))
 
     def change(self, friction: JointFriction) -> None:
-        """Take other values; what sticks may slide now.
+        """Change the friction; joints that stick may start to slide.
 
         Raises:
             ConfigError: values that do not fit; nothing is changed then.
@@ -43,21 +43,21 @@ class FrictionState:
         self._table = friction.table(len(self._joints))
 
     def reset(self) -> None:
-        """Forget what stuck."""
+        """Forget which joints stick."""
         self._motion[:] = 0.0
 
     def step(self, position: Array, velocity: Array, acceleration: Array, response: Array, h: float) -> Array:
-        """Friction over the step that is made now.
+        """Compute the friction of the step that is integrated next.
 
         Args:
-            position: (c,) of all coordinates at its begin [rad | m].
-            velocity: (c,) [rad/s | m/s].
-            acceleration: (c,) that they have without this friction [rad/s^2 | m/s^2].
-            response: (n, c) acceleration per effort on each joint, all else free [1/(kg*m^2) | 1/kg].
-            h: its length [s].
+            position: (c,) all coordinates at the start of the step [rad | m].
+            velocity: (c,) their velocities [rad/s | m/s].
+            acceleration: (c,) their accelerations without this friction [rad/s^2 | m/s^2].
+            response: (n, c) accelerations per effort on each joint, with all coordinates free [1/(kg*m^2) | 1/kg].
+            h: length of the step [s].
 
         Returns:
-            (n,) effort on the joints [N*m | N], valid until the next call; against the motion.
+            (n,) effort on the joints, opposing the motion [N*m | N]; valid until the next call.
         """
         motion = self._motion
         friction_step(
@@ -66,7 +66,7 @@ class FrictionState:
         return motion[6]
 
     def look(self, position: Array, velocity: Array, acceleration: Array, response: Array) -> Array:
-        """Friction at this very instant; nothing sticks or slides by it. Arguments and result as of :meth:`step`."""
+        """Compute the friction at this instant without changing which joints stick; arguments as in :meth:`step`."""
         trial = self._trial
         trial[:] = self._motion
         friction_step(

@@ -1,1 +1,1 @@
-"""The plant in MuJoCo."""
+"""Simulation of the plant in MuJoCo."""

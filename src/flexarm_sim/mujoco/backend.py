@@ -1,4 +1,4 @@
-"""Backend on MuJoCo: rigid bodies, springs as passive joint forces, beams as chains, classical Runge-Kutta steps."""
+"""MujocoBackend: rigid bodies, springs as passive joint forces, beams as chains, classical Runge-Kutta steps."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class MujocoBackend:
     """Simulated robot on MuJoCo (implements ``flexarm_sim.backend.Backend``).
 
     Integrated by RK4 in equal steps ``h`` of at most ``max_step``: MuJoCo's other integrators are of first order. An
-    oscillation of ``w`` rad/s is stable while ``w h < 2.8``; each step delays it by ``(w h)^5 / 120`` rad and takes
-    ``(w h)^6 / 144`` of its amplitude. A flexible link is a chain of rigid segments (see ``beam_chain``), whose highest
-    frequency grows with the square of their number and bounds ``max_step``.
+    oscillation of ``w`` rad/s is stable for ``w h < 2.8``; each step delays it by ``(w h)^5 / 120`` rad and reduces its
+    amplitude by the fraction ``(w h)^6 / 144``. A flexible link is a chain of rigid segments (see ``beam_chain``),
+    whose highest frequency grows with the square of their number and limits ``max_step``.
     """
 
     def __init__(
@@ -49,23 +49,24 @@ class MujocoBackend:
         tip_radius: float = 0.015,
         friction: JointFriction | None = None,
     ) -> None:
-        """Build the model and put the robot at zero.
+        """Build the model and set the robot to zero positions.
 
         Args:
             description: the robot.
             tool_frame: link of the tool, empty for ``tool0`` or the only tip.
-            gravity: (3,) in axes of the root link [m/s^2].
+            gravity: (3,) gravity in axes of the root link [m/s^2].
             max_step: longest integration step [s].
             hard_stops: whether joints stop at the position limits of the description.
-            segments: into how many rigid segments each flexible link is cut.
-            surfaces: what the tool's tip can touch; the rest of the robot passes through them.
-            tip_radius: of the sphere about the tool frame's origin that touches them [m].
-            friction: of the actuated joints, beside the description's; None for none.
+            segments: number of rigid segments of each flexible link.
+            surfaces: surfaces that the tool tip can touch; the rest of the robot passes through them.
+            tip_radius: radius of the sphere around the tool frame's origin that touches them [m].
+            friction: friction of the actuated joints, in addition to that of the description; None for none.
 
         Raises:
-            ConfigError: gravity, max_step, segments or tip_radius out of bounds, two surfaces of one name, friction
-                that does not fit, or max_step too long for the chains or a surface.
-            RobotDescriptionError: the robot cannot be simulated, or a flexible link is no beam; the message says which.
+            ConfigError: gravity, max_step, segments or tip_radius out of bounds, two surfaces of the same name,
+                friction that does not fit, or max_step too long for the chains or a surface.
+            RobotDescriptionError: the robot cannot be simulated, or a flexible link is not a beam; the message says
+                which.
         """
         if not (is_number(max_step) and max_step > 0.0):
             raise ConfigError(f"max_step is {max_step}, expected a positive number [s]")
@@ -105,7 +106,7 @@ class MujocoBackend:
         self._twist, self._jacobian = np.zeros(6), np.zeros((3, self._model.nv))
         self._sensed: SensedState | None = None
         self._state: PlantState | None = None
-        self._fresh = False  # whether accelerations and sensors are those of the present
+        self._fresh = False  # whether accelerations and sensors belong to the present state
         self.reset()
 
     @property
@@ -139,7 +140,7 @@ class MujocoBackend:
         modal_rate: ArrayLike | None = None,
         at_rest: bool = False,
     ) -> None:
-        """Set the state, the time to 0 and every external wrench to zero; see ``Backend.reset``."""
+        """Set the state, and the time and all external wrenches to zero; see ``Backend.reset``."""
         n, m, k = len(self._joint_names), len(self._elastic_joint_names), len(self.modes)
         values = (
             checked_vector("position", position, n),
@@ -152,7 +153,7 @@ class MujocoBackend:
         )
         data = self._data
         mujoco.mj_resetData(self._model, data)
-        self._model.opt.timestep = self._max_step  # friction and stops depend on it: leave no trace of the past
+        self._model.opt.timestep = self._max_step  # friction and stops depend on it: keep no value from before
         data.qpos[self._arm], data.qvel[self._arm] = values[0], values[1]
         data.qpos[self._elastic], data.qvel[self._elastic] = values[2], values[3]
         data.ctrl[:] = values[4]
@@ -165,7 +166,7 @@ class MujocoBackend:
         self._changed()
 
     def set_external_wrench(self, link: str, wrench_in_world: ArrayLike) -> None:
-        """Let a wrench act on a link from now on; see ``Backend.set_external_wrench``."""
+        """Apply a wrench to a link from now on; see ``Backend.set_external_wrench``."""
         if link not in self._wrench_rows:
             raise InputError(f"external wrench: link '{link}' does not exist; links: {', '.join(self._wrench_rows)}")
         wrench = checked_vector(f"external wrench on '{link}'", wrench_in_world, 6)
@@ -173,43 +174,43 @@ class MujocoBackend:
         self._changed()
 
     def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
-        """Take the stiffness, damping and friction of all surfaces; see ``Backend.change_surfaces``."""
+        """Change the stiffness, damping and friction of all surfaces; see ``Backend.change_surfaces``."""
         self._contacts.change(surfaces)
         self._steps.forget()
 
     def change_friction(self, friction: JointFriction) -> None:
-        """Take other friction of the joints; see ``Backend.change_friction``."""
+        """Change the joint friction; see ``Backend.change_friction``."""
         if not self._friction:
             raise ConfigError("the plant was made without friction in the joints: begin with zeros to change it later")
         self._friction.change(friction)
         self._changed()
 
     def step(self, effort: ArrayLike, duration: float) -> None:
-        """Hold the effort for a time and integrate the equations of motion over it; see ``Backend.step``."""
+        """Integrate the equations of motion over a time, with constant effort; see ``Backend.step``."""
         applied = checked_vector("effort", effort, len(self._joint_names))
         if not (is_number(duration) and duration > 0.0):
             raise InputError(f"duration is {duration}, expected a positive time [s]")
-        steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # a round-off must not add a step
+        steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # round-off must not add a step
         self._data.ctrl[:] = applied
         self._changed()
         self._steps.advance(steps, duration / steps)
 
     def state(self) -> PlantState:
-        """Ground truth now; see ``Backend.state``."""
+        """Return the ground truth now; see ``Backend.state``."""
         if self._state is None:
             self._state = self._read_state()
         return self._state
 
     def sensed(self) -> SensedState:
-        """What sensors feel now; see ``Backend.sensed``."""
+        """Return what sensors measure now; see ``Backend.sensed``."""
         if self._sensed is None:
             self._sensed = self._read_sensed()
         return self._sensed
 
     def joint_dynamics(self) -> tuple[Array, Array]:
-        """Inertia and bias of the actuated joints on the free elastic base; see ``Backend.joint_dynamics``.
+        """Return inertia and bias of the actuated joints on the free elastic base; see ``Backend.joint_dynamics``.
 
-        The actuated block of ``H^-1`` is ``Lambda^-1``, so one solve with MuJoCo's factors gives both.
+        The actuated block of ``H^-1`` is ``Lambda^-1``, so one solve with MuJoCo's factors yields both.
         """
         self._refresh()
         data, arm = self._data, self._arm
@@ -222,12 +223,12 @@ class MujocoBackend:
         return inertia, inertia @ solved[-1, arm]
 
     def gravity_effort(self) -> Array:
-        """Efforts that hold the weight; see ``Backend.gravity_effort``: its power is that of the center of mass."""
+        """Return the efforts that compensate gravity, from the Jacobian of the center of mass; see ``Backend``."""
         self._refresh()
         return self._weight(self._arm)
 
     def base_frequency(self) -> float:
-        """Fastest swing of the elastic base while the joints give way; see ``Backend.base_frequency``."""
+        """Return the highest frequency of the elastic base with free joints; see ``Backend.base_frequency``."""
         self._refresh()
         elastic = self._elastic
         rows = np.zeros((len(elastic), self._model.nv))
@@ -245,7 +246,7 @@ class MujocoBackend:
         return weight
 
     def _settle(self, base: bool, links: bool) -> None:
-        """Put the elastic joints, the chains, or both, where gravity and springs balance."""
+        """Set the elastic joints, the chains, or both, to the static equilibrium under gravity."""
         model, data = self._model, self._data
         places = np.concatenate(
             (self._elastic[: None if base else 0], self._chains.coordinates[: None if links else 0])
@@ -263,11 +264,11 @@ class MujocoBackend:
         data.qpos[places] = settle(np.diag(model.jnt_stiffness[places]), weight, names)
 
     def _changed(self) -> None:
-        """What was read belongs to the past."""
+        """Discard the stored readings, as the state or the inputs have changed."""
         self._sensed, self._state, self._fresh = None, None, False
 
     def _refresh(self) -> None:
-        """Bring accelerations and sensors up to the present state and effort: a step leaves those of its beginning."""
+        """Update accelerations and sensors to the present state and effort: a step leaves those of its start."""
         if not self._fresh:
             self._steps.look()
             self._fresh = True
@@ -282,7 +283,8 @@ class MujocoBackend:
             effort=data.ctrl.copy(),
             deflection=position[elastic],
             deflection_rate=velocity[elastic],
-            # compared with Newton-Euler: MuJoCo's pair is what the parent exerts on the child, hence the minus
+            # checked against Newton-Euler: MuJoCo's sensors give the wrench of the parent on the child, hence the minus
+            # sign
             wrenches={name: -sensors[part] for name, part in self._sensor_slices.items()},
             strain=self._chains.strain(data),
             imus={name: sensors[part].copy() for name, part in self._imu_slices.items()},
@@ -308,7 +310,7 @@ class MujocoBackend:
             tool_rotation_in_world=rotation,
             tool_position_in_base=rotation_base.T @ (position - data.xpos[self._base]),
             tool_rotation_in_base=rotation_base.T @ rotation,
-            tool_twist_in_world=self._twist[[3, 4, 5, 0, 1, 2]],  # MuJoCo puts the angular part first
+            tool_twist_in_world=self._twist[[3, 4, 5, 0, 1, 2]],  # MuJoCo orders the angular part first
             modal_position=modal_position,
             modal_rate=modal_rate,
             strain=sensed.strain,
@@ -318,7 +320,7 @@ class MujocoBackend:
         )
 
     def _indices(self, names: tuple[str, ...]) -> NDArray[np.intp]:
-        """Coordinates of joints; every joint has one, so positions and velocities are numbered alike."""
+        """Return the indices of joints, equal for positions and velocities as every joint has one coordinate."""
         return np.array([self._model.joint(name).dofadr[0] for name in names], dtype=np.intp)
 
     def _body(self, name: str) -> int:
@@ -328,7 +330,7 @@ class MujocoBackend:
         return int(self._model.site(name).id)
 
     def _find_sensors(self, first: str, names: Iterable[str]) -> dict[str, slice]:
-        """Where the six numbers of each sensor lie: its second three were written right after its first."""
+        """Return the slices of the six values of each sensor: the second half directly follows the first."""
         slices = {}
         for name in names:
             start = int(self._model.sensor(f"{first}/{name}").adr[0])

@@ -1,11 +1,11 @@
-"""RobotDescription -> MJCF, MuJoCo's model text: the rigid bodies, springs and sensors of the simulated plant.
+"""Convert a RobotDescription to MJCF, MuJoCo's model text: rigid bodies, springs and sensors of the simulated plant.
 
-One body per link (``link/NAME``; the root link is MuJoCo's ``world``), fixed links as welded bodies so that a sensor
-may sit on any of them. A link whose centre of mass is not at its origin gets a massless welded body ``origin/NAME`` at
-that origin: MuJoCo applies external wrenches at a body's centre of mass, and this one's is the link's origin in every
-stage of an integration step. Geometry carries neither mass nor contact here and is left out, but for the tool's tip
-where there are surfaces to touch (see ``mjcf_contact``). A flexible link is a chain of bodies, of which ``link/NAME``
-is the inboard one (see ``mjcf_beam``).
+There is one body per link (``link/NAME``; the root link is MuJoCo's ``world``). Fixed links are welded bodies, so that
+a sensor may be on any of them. A link whose center of mass is not at its origin gets a massless welded body
+``origin/NAME`` at that origin: MuJoCo applies external wrenches at the center of mass of a body, and for this body that
+is the origin of the link in every stage of an integration step. Geometry has neither mass nor contact here and is left
+out, except for the tool tip if there are surfaces (see ``mjcf_contact``). A flexible link is a chain of bodies;
+``link/NAME`` is the inboard one (see ``mjcf_beam``).
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ TOOL_SITE = "tool"
 
 
 def link_body(description: RobotDescription, link: str) -> str:
-    """Name of the body that moves with a link and has its frame."""
+    """Return the name of the body that moves with a link and has its frame."""
     return "world" if link == description.root else f"link/{link}"
 
 
 def wrench_body(description: RobotDescription, link: str) -> str:
-    """Name of the body whose centre of mass is the origin of a link: external wrenches act there."""
+    """Return the name of the body whose center of mass is the origin of a link: external wrenches act there."""
     return f"origin/{link}" if _needs_origin_body(description, link) else link_body(description, link)
 
 
 def sensor_site(sensor: str) -> str:
-    """Name of the site at which a force/torque sensor measures."""
+    """Return the name of the site at which a force/torque sensor measures."""
     return f"sensor/{sensor}"
 
 
 def imu_site(imu: str) -> str:
-    """Name of the site at which an IMU measures."""
+    """Return the name of the site at which an IMU measures."""
     return f"imu/{imu}"
 
 
@@ -60,25 +60,25 @@ def build_mjcf(
 ) -> str:
     """Write the MJCF model of a robot.
 
-    Joint ``<dynamics>`` damping and friction of actuated joints are taken over, and their armature. Elastic joints get
-    the stiffness and damping of their ``<elastic_joint>`` tag, which stands in place of ``<dynamics damping>`` there.
+    Damping and friction of actuated joints are taken from ``<dynamics>``, together with their armature. Elastic joints
+    get the stiffness and damping of their ``<elastic_joint>`` tag, which replaces ``<dynamics damping>`` there.
 
     Args:
         description: the robot.
         tool_frame: link of the tool, empty for ``tool0`` or the only tip.
-        gravity: (3,) in axes of the root link [m/s^2].
-        timestep: [s].
+        gravity: (3,) gravity in axes of the root link [m/s^2].
+        timestep: integration step [s].
         hard_stops: whether joints stop at the position limits of the description.
-        chains: by link, those that bend; all others are rigid.
-        surfaces: what the tool's tip can touch.
-        tip_radius: of the sphere about the tool frame's origin that touches them [m].
+        chains: flexible links by name; all others are rigid.
+        surfaces: surfaces that the tool tip can touch.
+        tip_radius: radius of the sphere around the tool frame's origin that touches them [m].
 
     Returns:
         MJCF text.
 
     Raises:
         ConfigError: gravity is not three finite numbers, the timestep is not positive, or two surfaces have one name.
-        RobotDescriptionError: unknown tool frame, a sensor on the root link, an inertia no body can have.
+        RobotDescriptionError: unknown tool frame, a sensor on the root link, or an inertia that is not physical.
     """
     if len(gravity) != 3 or not all(is_number(component) for component in gravity):
         raise ConfigError(f"gravity is {gravity}, expected three finite numbers [m/s^2] in axes of the root link")
@@ -90,7 +90,7 @@ def build_mjcf(
         model, "option", timestep=number_text(timestep), integrator="RK4", gravity=number_text(*gravity)
     )
     check_surfaces(surfaces, tip_radius)
-    # a plant that silently starts over after a divergence would hide it; what touches is one island
+    # automatic resets would hide a divergence; all contacts belong to one island
     flags = {"contact": "enable", "island": "disable"} if surfaces else {"contact": "disable"}
     ElementTree.SubElement(option, "flag", flags, autoreset="disable")
     world = ElementTree.SubElement(model, "worldbody")
@@ -114,7 +114,7 @@ def _is_massless(link: Link) -> bool:
 def _needs_origin_body(description: RobotDescription, name: str) -> bool:
     link = description.links[name]
     if name in description.flexible_links:
-        return True  # the centre of mass of its inboard piece is not that of the link
+        return True  # the center of mass of its inboard piece is not that of the link
     return name != description.root and not _is_massless(link) and bool(link.center_of_mass.any())
 
 

@@ -1,6 +1,6 @@
-"""BeamChain -> MJCF: the pieces of a flexible link as nested bodies, its hinges as joints, its dampers as tendons.
+"""Convert a BeamChain to MJCF: its pieces become nested bodies, its hinges joints, and its dampers tendons.
 
-All pieces keep the axes of the link, so that what is mounted on one only changes its offset.
+All pieces have the axes of the link, so a part that is mounted on a piece changes only its offset.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from flexarm_core.types import Array
 from flexarm_sim.beam_chain import BeamChain, Direction, Piece
 from flexarm_sim.mujoco.mjcf_text import add_inertial, number_text
 
-NEGLIGIBLE = 1e-6  # part of a link's mass beyond its beam that counts as none
+NEGLIGIBLE = 1e-6  # fraction of the link's mass below which mass in addition to the beam is ignored
 
 
 def piece_body(chain: BeamChain, piece: int) -> str:
-    """Name of the body of a piece; the first is the link's own."""
+    """Return the name of the body of a piece; the first is the body of the link itself."""
     return f"link/{chain.link}" if piece == 0 else f"beam/{chain.link}/{piece}"
 
 
 def hinge_joint(chain: BeamChain, direction: Direction, hinge: int) -> str:
-    """Name of the joint of a hinge, counted from 0."""
+    """Return the name of the joint of a hinge, counted from 0."""
     return f"beam/{chain.link}/{direction.name}/{hinge + 1}"
 
 
@@ -33,15 +33,15 @@ def add_chain(chain: BeamChain, link: Link, body: ElementTree.Element) -> list[E
     """Add the pieces of a beam to the body of its link, which becomes the first piece.
 
     Args:
-        chain: the beam.
-        link: its link, whose ``<inertial>`` may have more than the beam; the rest is fixed to the first piece.
+        chain: chain of the beam.
+        link: link of the beam; inertia of its ``<inertial>`` in addition to the beam is fixed to the first piece.
         body: MJCF body of the link, without ``inertial``.
 
     Returns:
-        Body of each piece.
+        The body of each piece.
 
     Raises:
-        RobotDescriptionError: what is left of the link's inertia no body can have.
+        RobotDescriptionError: the remaining inertia of the link is not physical.
     """
     _add_first_inertial(chain, link, body)
     bodies = [body]
@@ -64,7 +64,7 @@ def add_chain(chain: BeamChain, link: Link, body: ElementTree.Element) -> list[E
 
 
 def add_dampers(chains: Mapping[str, BeamChain], model: ElementTree.Element) -> None:
-    """Add the dampers of all beams: a fixed tendon is a combination of joints and may have damping."""
+    """Add the dampers of all beams: a fixed tendon is a linear combination of joints and can have damping."""
     tendons = [
         (chain, direction, i)
         for chain in chains.values()
@@ -82,20 +82,20 @@ def add_dampers(chains: Mapping[str, BeamChain], model: ElementTree.Element) -> 
 
 
 def _rod(chain: BeamChain, piece: Piece) -> tuple[float, Array, Array]:
-    """Mass, centre (3,) in the link's frame and inertia (3, 3) about it, axes of the link."""
+    """Return mass, center (3,) in the link frame, and inertia (3, 3) about the center, axes of the link."""
     moments = np.diag([piece.polar, piece.lateral, piece.lateral])
     center: Array = chain.turn[:, 0] * (piece.start + 0.5 * piece.length)
     return piece.mass, center, chain.turn @ moments @ chain.turn.T
 
 
 def _add_first_inertial(chain: BeamChain, link: Link, body: ElementTree.Element) -> None:
-    """Inertia of the first piece and of all that the link has beyond its beam."""
+    """Add the inertia of the first piece and of all parts of the link in addition to its beam."""
     rods = [_rod(chain, piece) for piece in chain.pieces]
     rest = link.mass - sum(mass for mass, _, _ in rods)
     if rest < NEGLIGIBLE * link.mass:
         add_inertial(body, link.name, *rods[0])
         return
-    # everything about the link's origin: the link without the pieces that move
+    # all quantities about the origin of the link: the link without its moving pieces
     mass, moment = link.mass, link.mass * link.center_of_mass
     inertia = link.inertia + _shift(link.mass, link.center_of_mass)
     for rod_mass, center, rod_inertia in rods[1:]:
@@ -112,6 +112,6 @@ def _add_first_inertial(chain: BeamChain, link: Link, body: ElementTree.Element)
 
 
 def _shift(mass: float, center: Array) -> Array:
-    """What the inertia of a mass grows by from its centre to the origin (parallel axes)."""
+    """Return the parallel-axis term of an inertia, from the center of mass to the origin."""
     grown: Array = mass * (center @ center * np.eye(3) - np.outer(center, center))
     return grown

@@ -1,4 +1,4 @@
-"""Numbers, poses and inertias in MJCF's notation, to the last digit."""
+"""Numbers, rotations and inertias in MJCF notation, in full precision."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.types import Array
 
-MINIMUM_INERTIA = 1e-12  # [kg*m^2] MuJoCo refuses moving bodies below 1e-15; stands for the zeros of a point mass
+MINIMUM_INERTIA = 1e-12  # [kg*m^2] MuJoCo rejects moving bodies below 1e-15; replaces the zeros of a point mass
 
 
 def number_text(*numbers: float) -> str:
-    """Numbers in one attribute, every digit of a double kept."""
+    """Return numbers as the text of one attribute, with all digits of a double."""
     return " ".join(repr(float(number)) for number in numbers)
 
 
 def quaternion(rotation: Array) -> Array:
-    """Unit quaternion ``[w, x, y, z]`` of a rotation matrix, as the eigenvector of Bar-Itzhack's matrix (2000)."""
+    """Return the unit quaternion ``[w, x, y, z]`` of a rotation matrix, an eigenvector (Bar-Itzhack 2000)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation
     matrix = np.array(
         [
@@ -35,25 +35,25 @@ def quaternion(rotation: Array) -> Array:
 
 
 def add_inertial(body: ElementTree.Element, link: str, mass: float, center_of_mass: Array, inertia: Array) -> None:
-    """Principal moments and axes: computed here to full precision, where MuJoCo's own reduction stops at 1e-12.
+    """Add principal moments and axes, computed here in full precision: MuJoCo's own reduction stops at 1e-12.
 
     Args:
-        body: MJCF body that gets them.
-        link: whose they are, for the message.
-        mass: [kg].
-        center_of_mass: (3,) [m].
-        inertia: (3, 3) about it [kg*m^2].
+        body: MJCF body to which they are added.
+        link: name of the link, for the message.
+        mass: mass [kg].
+        center_of_mass: (3,) center of mass [m].
+        inertia: (3, 3) inertia about the center of mass [kg*m^2].
 
     Raises:
-        RobotDescriptionError: an inertia no body can have.
+        RobotDescriptionError: the inertia is not physical.
     """
     if mass == 0.0 and not inertia.any():
-        # said outright: a body without <inertial> gets a centre of mass away from its origin
+        # explicit: MuJoCo gives a body without <inertial> a center of mass away from its origin
         ElementTree.SubElement(body, "inertial", pos="0 0 0", mass="0", diaginertia="0 0 0")
         return
     moments, axes = np.linalg.eigh(inertia)
     if moments[2] - moments[0] < 1e-12 * moments[2]:
-        axes = np.eye(3)  # a sphere has no preferred axes: spare the round-off
+        axes = np.eye(3)  # a sphere has no preferred axes: avoid round-off
     lacking = moments[2] - moments[0] - moments[1]
     if lacking > 1e-6 * moments[2]:
         raise RobotDescriptionError(
@@ -61,7 +61,7 @@ def add_inertial(body: ElementTree.Element, link: str, mass: float, center_of_ma
             " exceeds the sum of the others): no body of positive mass has them, correct <inertia>"
         )
     moments = np.maximum(moments, MINIMUM_INERTIA)
-    moments[2] = min(moments[2], moments[0] + moments[1])  # flat bodies lie on the bound and round-off puts them beyond
+    moments[2] = min(moments[2], moments[0] + moments[1])  # flat bodies reach this bound, and round-off exceeds it
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] = -axes[:, 0]
     ElementTree.SubElement(

@@ -1,4 +1,4 @@
-"""Steps of a compiled MuJoCo model: classical Runge-Kutta, with friction that is found anew for each step."""
+"""MujocoSteps: classical Runge-Kutta steps of a compiled MuJoCo model, with friction solved once for each step."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from flexarm_sim.backend import PlantDivergedError
 from flexarm_sim.friction.kernel import Index
 from flexarm_sim.friction.state import FrictionState
 
-ALL, FORCES = int(mujoco.mjtStage.mjSTAGE_NONE), int(mujoco.mjtStage.mjSTAGE_VEL)  # from where on a state is computed
-# bad positions, velocities, accelerations and efforts are numbered one after the other
+ALL, FORCES = int(mujoco.mjtStage.mjSTAGE_NONE), int(mujoco.mjtStage.mjSTAGE_VEL)  # stages to skip
+# the warnings for bad positions, velocities, accelerations and controls have consecutive numbers
 DIVERGENCE = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 
 
 class MujocoSteps:
-    """Integrates the state in a MjData, and brings what is read from it up to that state.
+    """Integrates the state of an MjData, and updates accelerations and sensors to that state.
 
-    Where joints rub, a step needs the accelerations without friction and then those with it; what depends on positions
-    and velocities is the same for both. Sensors are computed where they are read, not in every step.
+    With joint friction, a step first needs the accelerations without friction and then those with it; the quantities
+    that depend on positions and velocities only are computed once. Sensors are computed when they are read, not in
+    every step.
     """
 
     def __init__(
@@ -32,40 +33,40 @@ class MujocoSteps:
         friction: FrictionState | None,
         max_step: float,
     ) -> None:
-        """Take a model.
+        """Set up the integration of a model.
 
         Args:
-            model: compiled, with the integrator RK4.
-            data: of it, whose state is integrated.
-            joints: (n,) coordinates that are actuated joints.
-            friction: of these joints; None for none.
-            max_step: longest step [s], for the message of a divergence.
+            model: compiled model with the integrator RK4.
+            data: simulation data of the model, whose state is integrated.
+            joints: (n,) coordinates of the actuated joints.
+            friction: friction of these joints; None for none.
+            max_step: longest step [s], for the error message of a divergence.
         """
         self._model, self._data, self._joints, self._friction = model, data, joints, friction
         self._max_step = max_step
-        # views: MuJoCo writes in them
+        # views: MuJoCo writes to them
         self._motion = data.qpos, data.qvel, data.qacc
         self._applied, self._warnings = data.qfrc_applied, data.warning.number[DIVERGENCE]
         self._units, self._response = np.zeros((2, len(joints), model.nv))
         self._units[np.arange(len(joints)), joints] = 1.0
-        self._placed = False  # whether all that depends on positions and velocities is that of the present state
+        self._placed = False  # whether position- and velocity-dependent data belong to the present state
 
     def forget(self) -> None:
-        """Compute everything anew: the state or the model was changed."""
+        """Recompute everything in the next step, as the state or the model was changed."""
         self._placed = False
 
     def advance(self, steps: int, h: float) -> None:
-        """Make steps of length ``h`` [s] under the efforts and wrenches that are set.
+        """Integrate steps of length ``h`` [s] with the present efforts and wrenches.
 
         Raises:
-            PlantDivergedError: something has become infinite, or absurdly large.
+            PlantDivergedError: a value is not finite, or too large.
         """
         model, data, friction = self._model, self._data, self._friction
         if h != model.opt.timestep:
             model.opt.timestep, self._placed = h, False
         if friction:
             for _ in range(steps):
-                # mj_step in parts: friction comes after the accelerations without it
+                # mj_step in parts: friction follows from the accelerations without it
                 self._accelerate_freely()
                 self._applied[self._joints] = friction.step(*self._motion, self._response, h)
                 mujoco.mj_forwardSkip(model, data, FORCES, 1)
@@ -79,10 +80,10 @@ class MujocoSteps:
         self._stop_if_diverged()
 
     def look(self) -> None:
-        """Bring accelerations and sensors up to the present state and effort: a step leaves those of its beginning.
+        """Update accelerations and sensors to the present state and effort: a step leaves those of its start.
 
         Raises:
-            PlantDivergedError: something has become infinite, or absurdly large.
+            PlantDivergedError: a value is not finite, or too large.
         """
         model, data, friction = self._model, self._data, self._friction
         if friction:
@@ -96,7 +97,7 @@ class MujocoSteps:
         self._stop_if_diverged()
 
     def _accelerate_freely(self) -> None:
-        """Find the accelerations without friction, and what an effort on each joint adds to them."""
+        """Compute the accelerations without friction, and the response to an effort on each joint."""
         model, data = self._model, self._data
         self._applied[:] = 0.0
         if self._placed:
@@ -120,9 +121,10 @@ def _no_time() -> float:
 
 
 def set_callbacks() -> None:
-    """Send MuJoCo's warnings to Python's log, where by default it writes a file into the working directory.
+    """Send MuJoCo's warnings to Python's log; by default MuJoCo writes a file into the working directory.
 
-    And let it not time its own stages, which costs a tenth of them. What somebody else has set stays.
+    Also disable MuJoCo's timing of its stages, which takes a tenth of their time. Callbacks that are already set are
+    kept.
     """
     if mujoco.get_mju_user_warning() is None:
         mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
