@@ -44,7 +44,7 @@ def least_in_box(mobility: Array, offset: Array, work: Array, x: Array) -> None:
         for i in range(n):
             if between[i] == 0.0 and low[i] < high[i]:
                 inward = gradient[i] if x[i] >= high[i] else -gradient[i]
-                # as effort, and more than round-off
+                # compared as an effort; must exceed round-off
                 if inward > steepest * mobility[i, i] and inward > 1e-13 * mobility[i, i] * high[i]:
                     leaver, steepest = i, inward / mobility[i, i]
         if leaver < 0:

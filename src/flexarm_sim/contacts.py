@@ -12,8 +12,8 @@ inverse mass that does not depend on the pose. Hence ::
 
 This is a spring and a damper with the specified values in every pose, plus a mass that acts only in contact. ``m`` is
 set to 1 kg and ``d`` to MuJoCo's minimum, which leaves a mass of 0.1 g. This also keeps the constraint explicit: RK4
-integrates the spring like any other. A step in which contact begins or ends has an error proportional to the fraction
-of the step: a bounce without damping gains or loses up to ``0.055 phase^2`` of its speed, with the phase of the
+integrates the spring like any other. A step in which contact begins or ends has a timing error of a fraction of the
+step: a bounce without damping gains or loses up to ``0.055 phase^2`` of its speed, with the phase of the
 oscillation in one step; damping of 2 % outweighs this error.
 
 Friction is a constraint on velocity, ``R_t T = -c_t u - du/dt`` with ``R_t = R / FRICTION_RATIO`` and

@@ -6,7 +6,7 @@ import numpy as np
 
 from flexarm_core.types import ArmState, Array
 
-PER_SAMPLE = 0.2  # [rad] bandwidth times (period + age) at most: delays of twice that reduce the phase margin
+PER_SAMPLE = 0.2  # [rad] largest bandwidth times (period + age); the phase lag is twice that
 SLOWEST = 1.0  # [rad/s] lowest bandwidth
 
 
@@ -40,8 +40,8 @@ class Braking:
     def see(self, position: Array) -> None:
         """Check the hold position against the first measured position (n,) after missing states.
 
-        The hold position is released if the servo cannot return to it within the limit. Otherwise it is kept:
-        with a wrong gravity model, the arm would sink a little after each gap in the measurements.
+        The hold position is released if the servo cannot return to it within the deceleration limit. Otherwise it is
+        kept: if it were always released, an arm with a wrong gravity model would sink a little after each gap.
         """
         if self._hold is not None and (np.abs(position - self._hold) > self._most / self._frequency**2).any():
             self.release()

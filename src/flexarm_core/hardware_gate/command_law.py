@@ -23,11 +23,11 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
 NOTHING = np.zeros(0)
-RUN_AWAY = 0.05  # fraction of the velocity limit beyond it at which friction is no longer compensated
+RUN_AWAY = 0.05  # fraction by which a joint exceeds its velocity limit when its friction is no longer compensated
 SPEED_SHARE = 0.93  # fraction of the velocity limit for efforts, before UNFORESEEN is subtracted: drives are late
 UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may err until the next command
 PUSHED = 0.05  # a base may push a joint by this fraction of its velocity limit until the next command
-NEVER = 1e9  # [s] age that stands for unknown
+NEVER = 1e9  # [s] delay if the base motion is unknown: none of it is compensated
 LEAST = 0.2  # smallest scaling factor of a braking command
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
@@ -209,7 +209,7 @@ class CommandLaw:
 
         ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` is the effort at zero acceleration,
         without the uncompensated effect of the base. Limiting only one effort would cause unwanted accelerations of the
-        other joints.
+        other joints. If ``bias`` itself exceeds the limits, the effort is returned unchanged.
         """
         most, self._share = self._limits.effort, 1.0
         if (np.abs(effort) <= most).all():

@@ -73,5 +73,5 @@ class HardwareGateConfig:
         return self.state_age or (SWINGING_AGE if elastic_base else STATE_AGE)
 
     def horizon(self) -> float:
-        """Return the time that a command may stay in force [s]: two periods, as one command may be lost; else one."""
+        """Return the time a command may stay in force [s]: one period in lockstep, else two (one may be lost)."""
         return self.period if self.lockstep else 2.0 * self.period

@@ -52,7 +52,7 @@ from flexarm_core.types import ArmState, Array, JointReference, all_finite
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # of a joint reference
 AT_REST = 0.02  # share of the velocity limit below which a joint counts as at rest
 RELIEVED = 0.5  # fraction of the maximum age below which a stop caused by old states may end
-HOPELESS = 2.0  # multiple of the maximum age at which the fallback is requested; at a smaller one, after blind_time
+HOPELESS = 2.0  # multiple of the maximum age at which the fallback is requested at once; below it, after blind_time
 CLOCK_HINT = "; is use_sim_time set as it should be?"
 
 
@@ -155,7 +155,7 @@ class HardwareGate:
         return self._fallback if self._law.mode == "effort" else not self._law.rate.any()
 
     def is_overtaken(self, stamp: int) -> bool:
-        """Return whether a state with this stamp [ns] is repeated or out of order, not new or after a clock step.
+        """Return whether a state with this stamp [ns] is repeated or out of order; False if new, or after a clock step.
 
         Call it only once for each arriving state.
         """

@@ -12,7 +12,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
 FADE = 0.25  # fraction of the velocity limit over which the compensation of friction that accelerates a joint fades out
-HARDER, NEAR = 2.5, 0.1  # multiple of the deceleration beyond a velocity limit, reached over this fraction of the limit
+HARDER, NEAR = 2.5, 0.1  # multiple of the deceleration at the velocity limit, reached over its last 10 %
 LOWER, UPPER, VELOCITY, ACCELERATION, EFFORT, EFFORT_RATE, FRICTION = range(7)  # rows of the table
 
 

@@ -43,7 +43,7 @@ class Response:
     Attributes:
         age: delay of the commands, from the time of the states [s]; 0 if they act in time, or if it is unknown.
         suspected: age before the acknowledgment, until the motion shows that commands act in time [s].
-        doubted: whether no commands at all explain the motion better than commands in time.
+        doubted: whether the motion fits the assumption of no commands better than that of commands in time.
     """
 
     def __init__(

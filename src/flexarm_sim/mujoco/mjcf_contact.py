@@ -14,7 +14,7 @@ from flexarm_sim.surfaces import Surface
 
 TIP = "contact/tip"
 ACCURACY = 1e-14  # [m/s^2] accuracy of the accelerations from the solver, in the norm of the inertia
-FRICTION_RATIO = 1e8  # ratio of tangential to normal contact stiffness while the tip sticks
+FRICTION_RATIO = 1e8  # ratio of frictional to normal constraint impedance (MuJoCo's impratio)
 
 
 def surface_geom(surface: Surface) -> str:
