@@ -6,7 +6,7 @@ import math
 from collections import deque
 
 OVERTAKEN = 3  # consecutive older states, each newer than the one before, after which the clock was set back
-BORNE = 2.5  # periods between two states that are allowed: efforts are computed for two, so one state may be lost
+BORNE = 2.5  # allowed gap in periods: efforts are computed for two periods, so one state may be lost
 LATE = 3  # consecutive states of which the smallest age is the delay of the states
 GAPS = 3.0  # number of long gaps that are allowed, forgotten with a time constant of 1 s
 

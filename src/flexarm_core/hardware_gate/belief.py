@@ -14,7 +14,7 @@ FAST = 2.0  # multiple of the velocity limit beyond which a single reading is re
 CONFIRMED = 3  # consecutive consistent states that are accepted, however implausible the first of them was
 RESOLUTION = 0.005  # [rad | m] tolerance between the position change and the integrated velocity of two states
 STILL = 3  # identical consecutive states after which to check whether the arm should have moved
-FROZEN_MOTION, FROZEN_CHANGE = 0.02, 0.1  # hidden motion [rad | m], and fraction of the velocity limit
+FROZEN_MOTION, FROZEN_CHANGE = 0.02, 0.1  # [rad | m] and fraction of the velocity limit: largest hidden motion
 RESTING, AGAIN = 0.01, 1.0  # fraction of the velocity limit of a joint at rest; [s] until a frozen state is rechecked
 ROUNDING = 2.0**-52  # relative rounding error of a number: if it exceeds RESOLUTION, motion cannot be resolved
 PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE = range(5)  # results of comparing two states
@@ -25,8 +25,8 @@ class StateBelief:
 
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
     jump. A real event that looks impossible (a collision, a joint that was pushed) is accepted once CONFIRMED
-    consecutive states agree with each other. Never accepted is a position farther beyond its limits than the lower and
-    upper limit are apart. States that are bitwise identical although the command, or their own velocity, moves the arm
+    consecutive states agree with each other. A position is never accepted if it is farther beyond a limit than the two
+    limits are apart. States that are bitwise identical although the command, or their own velocity, moves the arm
     are frozen. Frozen states of joints at rest are accepted again after AGAIN, if no command moves the joints.
     """
 

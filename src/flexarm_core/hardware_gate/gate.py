@@ -49,8 +49,8 @@ from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
-FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # of a joint reference
-AT_REST = 0.02  # share of the velocity limit below which a joint counts as at rest
+FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # fields of a joint reference
+AT_REST = 0.02  # fraction of the velocity limit below which a joint counts as at rest
 RELIEVED = 0.5  # fraction of the maximum age below which a stop caused by old states may end
 HOPELESS = 2.0  # multiple of the maximum age at which the fallback is requested at once; below it, after blind_time
 CLOCK_HINT = "; is use_sim_time set as it should be?"
@@ -214,7 +214,7 @@ class HardwareGate:
             brakes = self._state in STOPPED and not self._silent
             return self._answer(state.stamp, self._brake(state)) if brakes else None
         self._look(state, gap, elapsed, unborne)
-        command = None if self._fallback else self._law.command  # otherwise another controller has the drives
+        command = None if self._fallback else self._law.command  # in fallback another controller has the drives
         if self._law.mode == "effort" and command is not None and not self.config.lockstep:
             self._response.on_state(state, command - self._law.friction)
             self._law.cautious = self._response.suspected > 0.0 or self._response.doubted
@@ -292,7 +292,7 @@ class HardwareGate:
             if beyond:
                 self._trip(beyond)
 
-    # From outside -----------------------------------------------------------------------------------------------------
+    # External control -------------------------------------------------------------------------------------------------
 
     def interrupt(self, reason: str, *, silent: bool) -> None:
         """Begin a stop that good input does not end; a gate in WAITING, before its first reference, stays in WAITING.

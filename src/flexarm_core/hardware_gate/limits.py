@@ -162,9 +162,10 @@ def hardest_braking(limits: JointLimits, velocity: Array) -> Array:
 def acceleration_bounds(
     limits: JointLimits, position: Array, velocity: Array, dt: float, braking: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the lowest and highest acceleration (n,) that respect all motion limits for one sample.
+    """Return the lowest and highest acceleration (n,) that respect the motion limits for one sample.
 
-    A joint beyond a limit gets the interval that brings it back as fast as its acceleration limit allows.
+    These are the position, velocity and acceleration limits. A joint beyond a limit gets the interval that brings it
+    back as fast as its acceleration limit allows.
 
     Args:
         limits: joint limits.

@@ -13,7 +13,7 @@ from flexarm_core.types import ArmState
 
 OVERSPEED = 1.05  # multiple of the velocity limit at which a run is stopped, once it is confirmed
 FASTER = 0.1  # fraction of the velocity limit by which a joint may become faster during a stop
-FASTER_STATES = 2  # consecutive states
+FASTER_STATES = 2  # consecutive states in which it is faster
 SHARE, REACTION = 1.5, 0.3  # a stop may take this multiple of the shortest stopping time, plus this time [s]
 CREEPING = 0.1  # fraction of the velocity limit below which a stop counts as successful
 

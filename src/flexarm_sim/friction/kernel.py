@@ -52,7 +52,7 @@ def friction_step(
         velocity: (c,) velocities at the start of the step [rad/s | m/s].
         acceleration: (c,) accelerations without this friction [rad/s^2 | m/s^2].
         motion: (7, n) rows position, velocity, acceleration without friction, sticking position, 1 if sticking, dry
-            effort, and friction effort [N*m | N]. Input: values of the previous step; all are overwritten.
+            effort, and friction effort [N*m | N]. Input: rows 3 to 5 of the previous step; all are overwritten.
         work: (2 n + 8, n) work array.
         h: length of the step [s].
         still: whether a sticking joint is assumed to be exactly at its sticking position, and at rest.
