@@ -83,7 +83,7 @@ class Pipeline:
         return tick.command
 
     def refuse(self, stamp: int, reason: str) -> Array | None:
-        """Return the command (n,) of a stop without measurements, for an unusable measurement; None before the first.
+        """Return the command (n,) of a stop without measurements, for an unusable sample; None before the first state.
 
         Args:
             stamp: stamp of the measurement [ns].
