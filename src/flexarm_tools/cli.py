@@ -27,7 +27,7 @@ READS_ROBOTS = ("run", "demo", "check", "plan", "map", "view", "calibrate")
 
 
 def main() -> None:
-    """Entry point: exit status 0 = every expectation holds, 1 = one does not or a node died, 2 = could not be run."""
+    """Run the command line; exit with 0 = all expectations hold, 1 = one fails or a node died, 2 = could not run."""
     try:
         sys.exit(run_command(sys.argv[1:]))
     except FlexarmError as error:
@@ -52,7 +52,7 @@ def run_command(arguments: list[str]) -> int:
             )
     options = parser.parse_args(arguments)
     if getattr(options, "no_xacro", False):
-        os.environ[NO_XACRO] = "1"  # of the processes that are started, too
+        os.environ[NO_XACRO] = "1"  # the child processes inherit it
     return COMMANDS[options.command].run(options)
 
 

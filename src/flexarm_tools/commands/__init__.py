@@ -1,1 +1,1 @@
-"""The commands of `flexarm`: a module each, with its help, its arguments, and `run(options)`, its exit status."""
+"""Subcommands of `flexarm`: each module defines the help text, the arguments and `run(options)`, the exit status."""

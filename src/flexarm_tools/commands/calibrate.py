@@ -1,4 +1,4 @@
-"""`flexarm calibrate`: bias and gravity of the force/torque sensor under the base, from a recorded run."""
+"""`flexarm calibrate`: estimate bias and gravity load of the force/torque sensor under the base from a recorded run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Calibrate, and print what was found."""
+    """Calibrate, and print the result."""
     from flexarm_tools.motion.calibrate import calibrate_recording
 
     files = (Path(options.recording), Path(options.robot), Path(options.output))

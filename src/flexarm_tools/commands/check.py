@@ -1,4 +1,4 @@
-"""`flexarm check`: what a robot description or a file of modes holds and what it lacks."""
+"""`flexarm check`: report what a robot description or a modal data file contains and what is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look, and print what was found."""
+    """Check the file, and print the findings."""
     from flexarm_tools.check.check import check_modal_data, check_robot
 
     path = Path(options.file)

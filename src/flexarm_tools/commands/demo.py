@@ -1,4 +1,4 @@
-"""`flexarm demo`: one of the suite's own studies."""
+"""`flexarm demo`: run one of the studies of the suite."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run it, or list the names."""
+    """Run the demo, or list the available names."""
     from flexarm_tools.run.session import demo_file, list_demos
 
     if options.list:

@@ -1,4 +1,4 @@
-"""`flexarm faults`: try to make an arm run away."""
+"""`flexarm faults`: inject faults and look for a case in which the arm runs away."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the cases, judge them, write what is asked for."""
+    """Run the cases, evaluate them and write the requested output files."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read at NumPy's import
     from flexarm_tools.faults.table import markdown, write_report, write_table
     from flexarm_tools.faults.tally import failures

@@ -1,4 +1,4 @@
-"""`flexarm map`: where an arm moves its tool without shaking its base."""
+"""`flexarm map`: show where an arm can move its tool without exciting its base."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Map, and print the best postures."""
+    """Compute the map, and print the best postures."""
     from flexarm_tools.motion.reactionless_map import map_workspace
 
     out, npz = (Path(name) if name else None for name in (options.out, options.npz))

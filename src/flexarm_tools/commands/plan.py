@@ -1,4 +1,4 @@
-"""`flexarm plan`: a motion that leaves the base quiet."""
+"""`flexarm plan`: plan a motion that does not excite the base."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def add_arguments(plan: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Plan and write."""
-    # read at NumPy's import: threads only wait for one another over matrices so small
+    """Plan the motion and write it to a file."""
+    # NumPy reads it at import; with such small matrices the threads only wait for each other
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from flexarm_core.reaction_null_space.planning.planner import NoQuietMotionError, ReactionPlannerConfig
     from flexarm_tools.motion.plan import PlanRequest, plan_motion

@@ -1,4 +1,4 @@
-"""`flexarm record`: the live graph to an MCAP file."""
+"""`flexarm record`: record the running graph to an MCAP file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record until it is over, or Ctrl-C."""
+    """Record until the duration has elapsed, or until Ctrl-C."""
     from flexarm_tools.bag.record import record
     from flexarm_tools.graph.topic_choice import TopicChoice
 

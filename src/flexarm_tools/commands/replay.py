@@ -1,4 +1,4 @@
-"""`flexarm replay`: what an MCAP file recorded, again."""
+"""`flexarm replay`: publish the messages of an MCAP file again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Replay to the end, or until Ctrl-C."""
+    """Replay the file to its end, or until Ctrl-C."""
     from flexarm_tools.bag.replay import replay
     from flexarm_tools.graph.topic_choice import TopicChoice
 

@@ -1,4 +1,4 @@
-"""`flexarm run`: a scenario or study file, and the report on it."""
+"""`flexarm run`: run a scenario or study file and report on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what every command that runs a file takes."""
+    """Declare the arguments shared by all commands that run a file."""
     parser.add_argument(
         "--report", metavar="DIR", help="where metrics.json and report.html go (default: flexarm_report/NAME)"
     )
@@ -33,12 +33,12 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the file."""
+    """Run the scenario or study file."""
     return run_and_report(Path(options.scenario), options)
 
 
 def run_and_report(path: Path, options: argparse.Namespace) -> int:
-    """Run a file; the exit status says whether every expectation holds, and whether nothing else happened."""
+    """Run a file; return an exit status that is 0 if every expectation holds and nothing unexpected happened."""
     from flexarm_tools.run.session import run_file
 
     return run_file(path, options.mode, Path(options.report) if options.report else None, options.mcap)

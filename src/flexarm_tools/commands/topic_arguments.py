@@ -1,4 +1,4 @@
-"""Which topics of which domain a command records or replays."""
+"""Arguments that select the topics and the ROS domain a command records or replays."""
 
 from __future__ import annotations
 

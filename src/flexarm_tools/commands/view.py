@@ -1,4 +1,4 @@
-"""`flexarm view`: a running graph or recorded runs in a browser."""
+"""`flexarm view`: show a running graph or recorded runs in a browser."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show until Ctrl-C."""
+    """Show the view until Ctrl-C."""
     run_view(options)
     return 0

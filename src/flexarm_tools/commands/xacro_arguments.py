@@ -1,4 +1,4 @@
-"""Xacro arguments, ``NAME:=VALUE``, that a command hands on to the robot that it reads."""
+"""Xacro arguments, ``NAME:=VALUE``, which a command passes on to the robot description that it reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def add_xacro_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare them, as the last positional arguments, ``options.arguments``."""
+    """Declare them as the last positional arguments; they are stored in ``options.arguments``."""
     parser.add_argument("arguments", nargs="*", type=_assignment, metavar="NAME:=VALUE", help="xacro arguments")
 
 

@@ -1,4 +1,4 @@
-"""Composition: every node of a run with all its parameters and remappings, ready to be started by whoever starts it."""
+"""Composition: every node of a run with all its parameters and remappings, ready for a runner or a launch file."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from flexarm_tools.wiring.scenario import wired_nodes
 from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, STAGES, node_ports, ros2_control_ports
 from flexarm_tools.wiring.wiring import check_wiring
 
-LOCKSTEP_WAIT = 8.0  # [s] wall time that a node waits for a sensor: longer than a lost message takes to be sent again
+LOCKSTEP_WAIT = 8.0  # [s] wall time to wait for a sensor: longer than resending a lost message takes
 VIBRATION = "rns_vibration_controller"
 BENDING, ESTIMATOR = "flexible_dynamics_controller", "flexible_dynamics_estimator"
-TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller", "path_follower")  # give tool references
-WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes that miss samples by the clock, and know lockstep
+TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller", "path_follower")  # publish tool references
+WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes with a sample timeout on the clock, and a parameter ``lockstep``
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """What is to be started.
+    """The nodes to start.
 
     Attributes:
-        nodes: in the order in which they answer a sample, the plant first where there is one; brought up from the last
-            to the first, so that whoever listens is ready before whoever speaks.
-        command_mode: ``effort``, ``velocity`` or ``position``, as the gate commands it.
+        nodes: in the order in which they process a sample, the plant first if there is one. They are brought up from
+            the
+            last to the first, so that subscribers are ready before publishers.
+        command_mode: command mode of the gate: ``effort``, ``velocity`` or ``position``.
     """
 
     nodes: tuple[NodeSpec, ...]
@@ -42,13 +43,13 @@ class Composition:
 
 
 def compose_simulation(scenario: Scenario) -> Composition:
-    """The simulated plant and the nodes of a scenario, chained.
+    """Compose the simulated plant and the chained nodes of a scenario.
 
     Args:
-        scenario: what is to run.
+        scenario: what to run.
 
     Raises:
-        ConfigError: the nodes cannot lead the arm; the message names every fault.
+        ConfigError: the nodes cannot control the arm; the message names every fault.
     """
     lockstep = scenario.mode == "lockstep"
     plant = NodeSpec("flexarm", PLANT, PLANT, _plant_parameters(scenario) | scenario.plant, {})
@@ -57,14 +58,14 @@ def compose_simulation(scenario: Scenario) -> Composition:
 
 
 def compose_stages(scenario: Scenario, use_sim_time: bool) -> Composition:
-    """The nodes of a scenario before an arm under ros2_control, chained; what is said of the plant is left out.
+    """Compose the chained nodes of a scenario for an arm under ros2_control; settings of the plant are ignored.
 
     Args:
         scenario: robot, gravity, rate and nodes.
-        use_sim_time: whether time comes from ``/clock``.
+        use_sim_time: whether the nodes take their time from ``/clock``.
 
     Raises:
-        ConfigError: the nodes cannot lead the arm; the message names every fault.
+        ConfigError: the nodes cannot control the arm; the message names every fault.
     """
     robot, mode = scenario.robot, command_mode(scenario)
     around = {"ros2_control": ros2_control_ports(robot.description, mode)}
@@ -76,12 +77,12 @@ def compose_stages(scenario: Scenario, use_sim_time: bool) -> Composition:
 
 
 def select_stages(scenario: Scenario, names: Sequence[str]) -> Scenario:
-    """The same scenario with some of its nodes, in the order of the names.
+    """Return the scenario with only the named nodes, in the order of the names.
 
-    Events of nodes that are left out are left out too.
+    Events of the other nodes are removed.
 
     Raises:
-        ConfigError: a name is not one of the scenario's nodes, or is given twice.
+        ConfigError: a name is not a node of the scenario, or is given twice.
     """
     nodes = {node.name: node for node in scenario.nodes}
     for name in names:
@@ -94,13 +95,13 @@ def select_stages(scenario: Scenario, names: Sequence[str]) -> Scenario:
 
 
 def in_one_process(scenario: Scenario) -> Scenario:
-    """The same scenario with all its stages in one node, ``control_loop``; nodes that are no stages stay beside it.
+    """Return the scenario with all its stages in one node, ``control_loop``; other nodes keep their own processes.
 
-    Parameters and events of a stage become those of the node, under the stage's name. The longest ``sensor_wait`` of a
-    stage is that of the node.
+    Parameters and events of a stage become those of the node, with the name of the stage as a prefix. The node uses the
+    longest ``sensor_wait`` of its stages.
 
     Raises:
-        ConfigError: two stages of one executable, or an event that is for a whole node.
+        ConfigError: two stages have the same executable, or an event applies to a whole node (transition, kill).
     """
     stages = [node for node in scenario.nodes if node.package == "flexarm" and node.executable in STAGES]
     by_name = {node.name: node.executable for node in stages}
@@ -128,13 +129,13 @@ def in_one_process(scenario: Scenario) -> Scenario:
 
 
 def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:
-    """Nodes of the suite by the names of their executables, with default parameters.
+    """Return nodes of the suite by the names of their executables, with default parameters.
 
     Args:
-        names: in the order in which they answer a sample.
+        names: in the order in which the stages process a sample.
 
     Raises:
-        ConfigError: no such executable, or one is given twice.
+        ConfigError: there is no such executable, or one is given twice.
     """
     for name in names:
         if name not in STAGES:
@@ -145,17 +146,17 @@ def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:
 
 
 def read_parameter_file(path: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Parameters of nodes from a ROS 2 parameter file; those under ``/**`` are everybody's.
+    """Read the parameters of nodes from a ROS 2 parameter file; those under ``/**`` apply to every node.
 
     Args:
         path: the file.
-        names: of the nodes.
+        names: names of the nodes.
 
     Returns:
-        By node; nested parameters with dots.
+        Parameters by node; names of nested parameters are joined with dots.
 
     Raises:
-        ConfigError: no such file, or no parameter file.
+        ConfigError: the file does not exist, or is not a parameter file.
     """
     text = read_text(path, "parameter file", MOST_BYTES)
     if too_much := excess(text):
@@ -183,24 +184,24 @@ def write_parameter_file(node: NodeSpec, folder: Path) -> Path:
 
 
 def plain_value(value: Any) -> Any:
-    """Parameter value for a parameter file: rcl takes no sequence of both whole and other numbers."""
+    """Convert a parameter value for a parameter file: rcl rejects sequences that mix integers and floats."""
     if not isinstance(value, (list, tuple)):
         return value
     return [float(item) for item in value] if any(isinstance(item, float) for item in value) else list(value)
 
 
 def command_mode(scenario: Scenario) -> str:
-    """Mode in which the gate of a scenario commands: ``effort``, ``velocity`` or ``position``."""
+    """Return the command mode of the gate of a scenario: ``effort``, ``velocity`` or ``position``."""
     default = next(row.default for row in TABLES[GATE] if row.name == "command_mode")
     gates = [node for node in scenario.nodes if node.executable == GATE]
     return str(gates[0].parameters.get("command_mode", default)) if gates else str(default)
 
 
 def _of_one_process(stages: Sequence[NodeSpec], parameters: Mapping[str, Any], scenario: Scenario) -> dict[str, str]:
-    """Remappings of stages in one process; those of references from stage to stage have no meaning there."""
+    """Return the remappings of stages in one process; remappings of references between stages have no effect there."""
     robot, found = scenario.robot, {}
     whole = node_ports(CONTROL_LOOP, parameters, robot.description, robot.tool_frame)
-    assert whole is not None  # the table holds it
+    assert whole is not None  # the table contains it
     read, written = ({port.topic for port in ports} for ports in (whole.inputs, whole.outputs))
     for node in stages:
         own = node_ports(node.executable, node.parameters, robot.description, robot.tool_frame)
@@ -215,7 +216,7 @@ def _of_one_process(stages: Sequence[NodeSpec], parameters: Mapping[str, Any], s
 
 
 def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: bool) -> NodeSpec:
-    """A node with what every node is told beside its own parameters, which count."""
+    """Add to a node the parameters that the run defines; parameters given for the node itself take precedence."""
     told = _told_everybody(scenario)
     if node.executable in WATCHFUL:
         told |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
@@ -225,7 +226,7 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
         told |= _told_bending(scenario)
     waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in TABLES.get(node.executable, ()))
     if lockstep and waits:
-        told["sensor_wait"] = LOCKSTEP_WAIT  # the plant waits in any case
+        told["sensor_wait"] = LOCKSTEP_WAIT  # in lockstep the plant waits anyway
     if node.executable == CONTROL_LOOP:  # the gate in it
         told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
         told |= {f"{VIBRATION}.{name}": value for name, value in _told_vibration(scenario).items()}
@@ -235,12 +236,14 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
 
 
 def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any]:
-    """Rate and delay of a run for every stage that has such a parameter: gains are checked for what really runs.
+    """Return rate and delay of the run for each stage with such a parameter: gains are checked for these values.
 
-    Outside lockstep a command acts one period after its sample; an arm that bends does not bear that unless it is told.
+    Outside lockstep a command acts one period after its sample; the controller of a flexible arm must take this delay
+    into
+    account to be stable.
 
     Raises:
-        ConfigError: a stage is given another rate, or a shorter delay, than those of the run.
+        ConfigError: a stage has another rate, or a shorter delay, than the run.
     """
     one, delay = node.executable == CONTROL_LOOP, _sensor_delay(scenario)
     own: Mapping[str, Any] = node.parameters
@@ -267,14 +270,14 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
 
 
 def _sensor_delay(scenario: Scenario) -> float:
-    """By how much the plant's joint states come late [s]; 0 where there is no such plant."""
+    """Return the delay of the plant's joint states [s]; 0 if no delay is given."""
     signals = ("joint_position", "joint_velocity", "deflection", "deflection_rate")
     delays = [scenario.plant.get(f"sensors.{signal}.delay", 0.0) for signal in signals]
     return max(float(delay) for delay in delays if isinstance(delay, (int, float)))
 
 
 def _told_vibration(scenario: Scenario) -> dict[str, Any]:
-    """What the vibration controller needs to look at its gains when it is configured: start of arm and tool."""
+    """Return what the vibration controller needs to check its gains at configuration: start position and tool axes."""
     told = _told_start(scenario)
     leaders = [node for node in scenario.nodes if node.executable in TOOL_LEADERS]
     if [node.executable for node in leaders] == ["reference_generator"]:
@@ -286,7 +289,7 @@ def _told_vibration(scenario: Scenario) -> dict[str, Any]:
 
 
 def _told_bending(scenario: Scenario) -> dict[str, Any]:
-    """What the controller of an arm that bends looks at its gains with: where the arm starts, and the estimator."""
+    """Return the start position and estimator parameters, with which the flexible-arm controller checks its gains."""
     told = _told_start(scenario)
     for node in scenario.nodes:
         if node.executable in (ESTIMATOR, CONTROL_LOOP):

@@ -1,4 +1,4 @@
-"""What a launch file was asked for, as a scenario: a scenario file, or a robot and stages by name."""
+"""Scenario from the arguments of a launch file: either a scenario file, or a robot and a list of stages."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class LaunchRequest:
     """Arguments of a launch file.
 
     Attributes:
-        scenario: scenario file; empty: the robot and the stages by name.
-        robot: with a scenario not looked at; else a robot of flexarm by name, a path or ``package://PACKAGE/PATH``.
-        robot_arguments: xacro arguments, ``NAME:=VALUE`` with spaces between; with a scenario added to its own.
-        tool_frame: link that is the tool; empty: ``tool0``, else the only tip link.
-        stages: names with spaces or commas between; empty: those of the scenario.
+        scenario: scenario file; empty: use ``robot`` and ``stages``.
+        robot: robot of flexarm by name, a path or ``package://PACKAGE/PATH``; ignored if a scenario is given.
+        robot_arguments: xacro arguments, ``NAME:=VALUE`` separated by spaces; added to those of a scenario.
+        tool_frame: tool link; empty: ``tool0``, or else the only tip link.
+        stages: names separated by spaces or commas; empty: those of the scenario.
         parameters_file: ROS 2 parameter file; empty: none.
-        rate: control rate [Hz]; empty or 0: the scenario's, or 500.
-        mode: ``lockstep`` or ``real_time``, empty = the scenario's, or real time.
-        gravity: three numbers with spaces between [m/s^2]; empty: the scenario's, or down with 9.81.
+        rate: control rate [Hz]; empty or 0: that of the scenario, or 500.
+        mode: ``lockstep`` or ``real_time``; empty: that of the scenario, or real time.
+        gravity: three numbers separated by spaces [m/s^2]; empty: that of the scenario, or 9.81 downwards.
     """
 
     scenario: str = ""
@@ -48,17 +48,17 @@ class LaunchRequest:
 
 
 def requested_scenario(request: LaunchRequest, packages: Packages | None = None) -> Scenario:
-    """The scenario that is asked for.
+    """Return the requested scenario.
 
-    A parameter file counts before what a scenario file says.
+    Values of a parameter file override those of a scenario file.
 
     Args:
-        request: what was asked for.
-        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+        request: arguments of the launch file.
+        packages: locates ROS packages; by default in the sourced ROS 2 environment.
 
     Raises:
-        ConfigError: it contradicts itself, or a file is wrong; the message says what is valid.
-        RobotDescriptionError: the robot's file is wrong.
+        ConfigError: the arguments contradict each other, or a file is invalid; the message states what is valid.
+        RobotDescriptionError: the robot description is invalid.
     """
     packages = packages or AmentPackages()
     names = request.stages.replace(",", " ").split()
@@ -84,11 +84,11 @@ def requested_scenario(request: LaunchRequest, packages: Packages | None = None)
 
 
 def requested_robot(request: LaunchRequest, packages: Packages | None = None) -> RobotSpec:
-    """The robot alone of what is asked for.
+    """Return only the robot of the requested scenario.
 
     Raises:
-        ConfigError: a file is wrong, or there is no such robot.
-        RobotDescriptionError: the robot's file is wrong.
+        ConfigError: a file is invalid, or the robot does not exist.
+        RobotDescriptionError: the robot description is invalid.
     """
     packages = packages or AmentPackages()
     path, arguments, tool = request.robot, {}, request.tool_frame
@@ -99,10 +99,10 @@ def requested_robot(request: LaunchRequest, packages: Packages | None = None) ->
 
 
 def robot_file(robot: str, packages: Packages | None = None) -> Path:
-    """File of a robot of flexarm by name, of a path, or of ``package://PACKAGE/PATH``.
+    """Return the file of a robot given by its flexarm name, by a path, or by ``package://PACKAGE/PATH``.
 
     Raises:
-        ConfigError: there is no such file.
+        ConfigError: the file does not exist.
     """
     packages = packages or AmentPackages()
     share = packages.share("flexarm")
@@ -117,10 +117,10 @@ def robot_file(robot: str, packages: Packages | None = None) -> Path:
 
 
 def xacro_arguments(text: str) -> dict[str, str]:
-    """``NAME:=VALUE NAME:=VALUE`` as a mapping.
+    """Parse ``NAME:=VALUE NAME:=VALUE`` into a mapping.
 
     Raises:
-        ConfigError: not of that form.
+        ConfigError: the text does not have that form.
     """
     pairs = [word.partition(":=") for word in text.split()]
     wrong = ["".join(pair) for pair in pairs if not pair[0] or not pair[1]]
@@ -130,10 +130,10 @@ def xacro_arguments(text: str) -> dict[str, str]:
 
 
 def read_robot(path: Path, arguments: dict[str, str], tool_frame: str = "") -> RobotSpec:
-    """Robot of a URDF or xacro file.
+    """Read the robot of a URDF or xacro file.
 
     Raises:
-        RobotDescriptionError: the file is wrong, or has no such tool.
+        RobotDescriptionError: the file is invalid, or does not have the tool link.
     """
     description = parse_robot_description(load_robot_description(path, arguments))
     return RobotSpec(path, arguments, description.tool_frame(tool_frame), description)

@@ -1,4 +1,4 @@
-"""Runner: starts the nodes of a scenario as separate processes, leads them through it and records it."""
+"""Runner: starts the nodes of a scenario as separate processes, runs the scenario and records it."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from flexarm_tools.run.stall_watch import Stall, StallWatch
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
 
 START_TIMEOUT = 600.0  # [s] a loaded machine starts five Python processes slowly
-ASLEEP_AT_START = 60.0  # [s] wall time for which a node that is waited for may do nothing
-MOST_RELEASES = 5  # states of a run that may go without an answer before it is given up
-QUIET_TIME = 0.3  # [s] wall time without a message after which none is expected
-DISCOVERY_TIMEOUT = 30.0  # [s] wall time in which the recorder and whoever it is to hear find each other
-ARRIVAL_TIMEOUT = 10.0  # [s] wall time: longer than the middleware takes to send a lost message again (3 s)
+ASLEEP_AT_START = 60.0  # [s] wall time for which an awaited node may be idle
+MOST_RELEASES = 5  # number of states per run that may stay unanswered
+QUIET_TIME = 0.3  # [s] wall time without a message after which no more are expected
+DISCOVERY_TIMEOUT = 30.0  # [s] wall time for the recorder and the publishers to discover each other
+ARRIVAL_TIMEOUT = 10.0  # [s] wall time, longer than the middleware needs to resend a lost message (3 s)
 SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
 
 
 class InterruptedRunError(FlexarmError):
-    """Somebody ended the run: Ctrl-C or SIGTERM."""
+    """The user ended the run with Ctrl-C, or it received SIGTERM."""
 
 
 class StalledRunError(FlexarmError):
-    """Nobody goes on."""
+    """The run makes no more progress."""
 
 
 class Runner:
-    """One run of one scenario."""
+    """Executes one run of one scenario."""
 
     def __init__(
         self, scenario: Scenario, folder: Path, progress: Progress, mcap: Path | None = None, only_times: bool = False
@@ -58,10 +58,10 @@ class Runner:
 
         Args:
             scenario: what to run.
-            folder: takes parameter files and logs.
-            progress: where it says how far it is.
-            mcap: file that takes every message of the graph; one of an earlier run is replaced. None: none is written.
-            only_times: of the run, only how soon commands come is recorded.
+            folder: receives parameter files and logs.
+            progress: shows the progress of the run.
+            mcap: file that receives every message of the graph; an existing file is replaced. None: no file is written.
+            only_times: record only the latencies of the commands.
         """
         self._scenario, self._mode, self._mcap, self._only_times = scenario, scenario.mode, mcap, only_times
         self._folder, self._progress = folder, progress
@@ -73,14 +73,14 @@ class Runner:
         self._deaths: list[str] = []
         self._ended_early = ""
         self._releases = 0
-        self._awaited: NodeProcess | None = None  # is to do something, and has since done nothing
+        self._awaited: NodeProcess | None = None  # has to act next; it has been idle since _awaited_since
         self._awaited_work, self._awaited_since = 0.0, 0.0
 
     def run(self) -> Recording:
-        """Run it, whatever happens end everything that was started, and return what was recorded.
+        """Run the scenario, always end every process that was started, and return the recording.
 
         Raises:
-            FlexarmError: it could not be run to its end; the message says why.
+            FlexarmError: the run could not be completed; the message gives the reason.
         """
         nodes = compose_simulation(self._scenario).nodes
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ class Runner:
                 return recorder.finish(self._outcome(ticks))
             finally:
                 end_all(self._processes.values())
-                end_all([self._listener] if self._listener else [])  # last: it hears how the nodes end
+                end_all([self._listener] if self._listener else [])  # last, so that it records how the nodes end
                 executor.shutdown()
                 if recorder is not None:
                     recorder.close()
@@ -131,7 +131,7 @@ class Runner:
             self._processes[node.name] = NodeProcess(node.name, node.package, node.executable, arguments, log)
 
     def _listen(self, graph: Graph, node: Node) -> None:
-        """Start recording before anybody speaks."""
+        """Start the MCAP recorder before any node publishes."""
         if self._mcap is None:
             return
         self._mcap.unlink(missing_ok=True)
@@ -149,7 +149,7 @@ class Runner:
             self._await(process)
             graph.wait_for_node(name, START_TIMEOUT)
         for transition in ("configure", "activate"):
-            for name, process in reversed(self._processes.items()):  # whoever listens is ready before whoever speaks
+            for name, process in reversed(self._processes.items()):  # subscribers are ready before publishers
                 self._await(process)
                 try:
                     graph.transition(name, transition, START_TIMEOUT)
@@ -157,7 +157,7 @@ class Runner:
                     raise ConfigError(f"{error}\n{process.last_words()}") from error
         self._await(None)
         known = {name for name, process in self._processes.items() if process.package == "flexarm"}
-        with contextlib.suppress(GraphError):  # then samples are missing, which are counted
+        with contextlib.suppress(GraphError):  # otherwise missing samples are counted
             graph.spin_until(lambda: recorder.knows(known), DISCOVERY_TIMEOUT, "discovery by the recorder")
         settled = time.monotonic() + SETTLE_TIME
         graph.spin_until(lambda: time.monotonic() > settled, 2 * SETTLE_TIME, "settling")
@@ -165,11 +165,11 @@ class Runner:
             process.note_shared_memory()
 
     def _await(self, process: NodeProcess | None) -> None:
-        """A process is to do something: for how long it may do nothing begins anew."""
+        """Set the process that has to act next, and restart the time for which it may be idle."""
         self._awaited, self._awaited_since = process, time.monotonic()
 
     def _check(self, recorder: Recorder) -> None:
-        """What is looked at while anything is waited for."""
+        """Take new samples; raise if the run was interrupted, a node died or the awaited process is idle for too long."""
         recorder.take(TAKE_PERIOD)
         if self._end.made and not self._ended_early:
             self._ended_early = f"interrupted by {self._end.made}"
@@ -194,9 +194,11 @@ class Runner:
     # Lead -------------------------------------------------------------------------------------------------------------
 
     def _wait_for_the_last_samples(self, graph: Graph, recorder: Recorder, ticks: int) -> None:
-        """Wait until the truth is complete and nothing has come for a while: nodes may still speak of the last tick.
+        """Wait until the ground truth is complete and no message has arrived for a while.
 
-        After a run that was broken off the plant runs on, and what belongs to its last tick is not worth a wait.
+        Nodes may still publish messages of the last tick. There is no wait after a run that ended early: the plant
+        keeps
+        running, and the messages of its last tick are not worth waiting for.
         """
         if self._ended_early:
             return
@@ -214,7 +216,7 @@ class Runner:
             graph.spin_until(settled, ARRIVAL_TIMEOUT, "arrival of every sample")
 
     def _lead_to_the_end(self, graph: Graph, recorder: Recorder) -> int:
-        """Run, or run as far as it goes; return the number of ticks that were run."""
+        """Run the scenario as far as possible; return the number of completed ticks."""
         try:
             self._lead(graph, recorder)
         except (NodeDiedError, GraphError, StalledRunError, InterruptedRunError) as error:
@@ -228,7 +230,7 @@ class Runner:
         return self._scenario.ticks
 
     def _lead(self, graph: Graph, recorder: Recorder) -> None:
-        """Run to the end, with the events on the way."""
+        """Run to the end and apply the events on the way."""
         scenario = self._scenario
         if self._mode == "lockstep":
             for event in scenario.events:
@@ -248,9 +250,9 @@ class Runner:
             self._follow(graph, recorder, until)
 
     def _follow(self, graph: Graph, recorder: Recorder, until: float) -> None:
-        """Wait until the tick before ``until`` is done; give up where nobody goes on."""
+        """Wait until the tick before ``until`` is complete; give up if the run stalls."""
         last, seen = round(until * self._scenario.rate) - 1, -2
-        stale = recorder.status  # of before the plant was asked to go on: its end says nothing
+        stale = recorder.status  # status from before the plant was advanced: its ``until`` is out of date
 
         def done() -> bool:
             nonlocal seen
@@ -261,7 +263,7 @@ class Runner:
                 self._watch.moved()
                 self._progress.show((tick + 1) / self._scenario.rate, self._scenario.duration)
             elif status not in (None, stale) and tick + 1 >= round(status.until * self._scenario.rate) < last + 1:
-                self._watch.moved()  # somebody else pauses the simulation
+                self._watch.moved()  # another client has paused the simulation
             elif (stall := self._watch.look()) is not None:
                 self._help_out(graph, recorder, stall, (tick + 1) / self._scenario.rate)
             return tick >= last
@@ -269,7 +271,7 @@ class Runner:
         graph.spin_until(done, float("inf"), "end of the run")
 
     def _help_out(self, graph: Graph, recorder: Recorder, stall: Stall, now: float) -> None:
-        """Let the plant go on where whoever should answer cannot; raise StalledRunError where that is no way out."""
+        """Let the plant continue if the node that should answer cannot; raise StalledRunError if that does not help."""
         said = f"no command answers the state at {now:g} s: {self._watch.reason}"
         if stall is Stall.ABSENT and self._mode == "lockstep" and self._releases < MOST_RELEASES:
             self._releases += 1
@@ -316,13 +318,14 @@ def run_scenario(
 
     Args:
         scenario: what to run.
-        progress: where it says how far it is.
-        keep_logs: folder that gets parameter files and logs of the nodes; None: they are deleted after a good run.
-        mcap: file that takes every message of the graph; None: none is written.
-        only_times: in real time, nothing but how soon commands come, and what nodes report, is recorded.
+        progress: shows the progress of the run.
+        keep_logs: folder that receives parameter files and logs of the nodes, also after a failed run; None: they are
+            deleted.
+        mcap: file that receives every message of the graph; None: no file is written.
+        only_times: in real time, record only the latencies of the commands and the diagnostics of the nodes.
 
     Raises:
-        FlexarmError: the run did not come to its end.
+        FlexarmError: the run could not be completed.
     """
     folder = Path(tempfile.mkdtemp(prefix="flexarm-"))
     try:
@@ -334,7 +337,7 @@ def run_scenario(
 
 
 def _keep_dds_local() -> None:
-    """Keep discovery on this machine unless the user says otherwise."""
+    """Restrict DDS discovery to this machine unless the user has configured it otherwise."""
     if not any(name in os.environ for name in ("ROS_LOCALHOST_ONLY", "ROS_AUTOMATIC_DISCOVERY_RANGE")):
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 

@@ -1,4 +1,4 @@
-"""What `flexarm run` and `flexarm demo` do: run a file, measure, write metrics.json and report.html."""
+"""Implementation of `flexarm run` and `flexarm demo`: run a file, evaluate it, write metrics.json and report.html."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> 
 
     Args:
         path: the file.
-        mode: ``lockstep`` or ``real_time``, empty for the file's own.
+        mode: ``lockstep`` or ``real_time``; empty: the mode given in the file.
         report: folder for metrics.json, report.html, recordings and logs; None: ``flexarm_report/NAME``.
-        mcap: whether every topic of each run is recorded to ``recordings/NAME.mcap`` as well.
+        mcap: whether to also record every topic of each run to ``recordings/NAME.mcap``.
 
     Returns:
         Exit status.
@@ -48,10 +48,10 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> 
 
 
 def demo_file(name: str) -> Path:
-    """Study file of a demo.
+    """Return the study file of a demo.
 
     Raises:
-        ConfigError: no such demo; the message lists those there are.
+        ConfigError: there is no such demo; the message lists the available demos.
     """
     found = sorted(_share().glob(DEMO_FILES.format(name))) if name.isidentifier() else []
     if not found:
@@ -60,7 +60,7 @@ def demo_file(name: str) -> Path:
 
 
 def list_demos() -> list[str]:
-    """Names of all demos."""
+    """List the names of all demos."""
     return sorted(path.stem.removeprefix("demo_") for path in _share().glob(DEMO_FILES.format("*")))
 
 
@@ -80,7 +80,7 @@ def _run_study(path: Path, mode: str, folder: Path, mcap: bool) -> int:
         try:
             runs.append(_run(name, scenario, mode, folder, mcap))
             unexpected[name] = runs[-1].unexpected
-        except FlexarmError as error:  # the other runs are worth having; the figures of this one are missing and fail
+        except FlexarmError as error:  # continue with the other runs; the figures of this run are missing and fail
             print(f"  {name}: {error}", file=sys.stderr, flush=True)
             unexpected[name] = (str(error).splitlines()[0],)
             if not runs and isinstance(error, InterruptedRunError):
@@ -110,7 +110,7 @@ def _interrupted(unexpected: Mapping[str, Iterable[str]]) -> bool:
 
 
 def _conclude(folder: Path, figures: tuple[Figure, ...], unexpected: Mapping[str, Iterable[str]]) -> int:
-    """Say what came out; a figure whose goal holds in a run that was not as it should be is void, not ok."""
+    """Print the results; a goal that is met in a run with unexpected events is marked void instead of ok."""
     texts = [f"{name}: {text}" for name, said in unexpected.items() for text in said]
     holds = write_figures(folder / "metrics.json", figures, texts)
     good = "void" if texts else "ok  "

@@ -1,9 +1,9 @@
-"""StallWatch: finds that a run stands still because nobody will go on, however fast or slow the machine is.
+"""StallWatch: detects that a run makes no more progress, independently of the speed of the machine.
 
-No time says so: a node that waits for a core, or computes, may still answer. What says so is that its process has
-ended, that it is not active, that it has handled everything that came and yet nothing moved, or that it sleeps and
-handles nothing. To see whether a node has handled what came it is asked for its state, again and again: such a question
-waits in the same queue as the messages.
+A plain timeout cannot decide this: a node that waits for a CPU core, or computes, may still answer. A run is stalled
+if a node process has ended, a node is not active, every node has processed all received messages without progress,
+or a process is idle and does not process its messages. To find out whether a node has processed its messages, the
+watch repeatedly requests its lifecycle state: the request waits in the same queue as the messages.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from rclpy.task import Future
 
 from flexarm_tools.process.processes import NodeProcess
 
-QUIET = 1.0  # [s] wall time without a tick before anybody is asked
-BETWEEN_ROUNDS = 1.0  # [s] wall time from all answers to the next questions
-ROUNDS = 10  # all have answered so often: longer than the middleware takes to send a lost message again (3 s)
-ROUNDS_IF_ABSENT = 2  # likewise, where somebody cannot take part any more
-ASK_AGAIN = 4.0  # [s] wall time: an answer may be lost while its reader is being discovered
-ASLEEP = 10.0  # [s] wall time in which a process neither answers, nor runs, nor waits for a core
+QUIET = 1.0  # [s] wall time without a tick before the nodes are queried
+BETWEEN_ROUNDS = 1.0  # [s] wall time between the start of two rounds of requests
+ROUNDS = 10  # answered rounds before a stall: longer than resending a lost message takes (3 s)
+ROUNDS_IF_ABSENT = 2  # answered rounds before a stall if a node has ended or is not active
+ASK_AGAIN = 4.0  # [s] wall time until a resend: an answer may be lost during discovery
+ASLEEP = 10.0  # [s] wall time for which a process may neither answer nor run nor wait for a core
 MOST_WORK = 300.0  # [s] CPU time that a node may take for one tick
 
 
 class Stall(Enum):
-    """Why nothing moves.
+    """Why the run does not progress.
 
     Attributes:
-        ABSENT: somebody ended or is not active: whoever waits may go on without.
-        STUCK: everybody is there, and none will go on.
+        ABSENT: a node has ended or is not active; the waiting nodes may continue without it.
+        STUCK: all nodes are active, but none of them continues.
     """
 
     ABSENT = "absent"
@@ -44,7 +44,7 @@ class Stall(Enum):
 
 @dataclass(slots=True)
 class _Asked:
-    """A node that is asked for its state."""
+    """A node whose lifecycle state is requested."""
 
     process: NodeProcess
     client: Client
@@ -58,10 +58,10 @@ class _Asked:
 
 
 class StallWatch:
-    """Call :meth:`moved` when the run has moved, and :meth:`look` again and again."""
+    """Call :meth:`moved` on every progress of the run, and :meth:`look` repeatedly."""
 
     def __init__(self, node: Node, processes: Iterable[NodeProcess]) -> None:
-        """Watch these processes, asking by this node, which somebody spins."""
+        """Watch these processes; the state requests are sent by ``node``, which the caller spins."""
         self._nodes = [
             _Asked(process, node.create_client(GetState, f"/{process.name}/get_state")) for process in processes
         ]
@@ -69,11 +69,11 @@ class StallWatch:
         self.moved()
 
     def moved(self) -> None:
-        """Begin anew."""
+        """Restart the watch after progress."""
         self._since, self._rounds, self._next_round = time.monotonic(), 0, 0.0
 
     def look(self) -> Stall | None:
-        """What keeps the run, if that is certain by now; ``reason`` says it in words."""
+        """Return the kind of stall, or None while the run may still progress; ``reason`` describes the stall."""
         now = time.monotonic()
         if now - self._since < QUIET:
             return None
@@ -94,7 +94,7 @@ class StallWatch:
             each.future, each.worked_at = None, now
 
     def _answered(self, node: _Asked, now: float) -> bool:
-        """Whether a node has answered in this round; asks it, again too where an answer may have been lost."""
+        """Return whether a node has answered in this round; send or resend the request if necessary."""
         if node.future is not None and node.future.done():
             answer = node.future.result()
             if answer is not None:
