@@ -1,1 +1,1 @@
-"""MCAP files: recorded, replayed, read."""
+"""Recording, replaying and reading MCAP files."""

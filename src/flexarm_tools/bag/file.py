@@ -1,4 +1,4 @@
-"""McapFile: an MCAP file of ROS 2 messages, opened for reading, whoever wrote it."""
+"""McapFile: read access to an MCAP file of ROS 2 messages, from any recorder."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class RecordedTopic:
     """A topic of a file.
 
     Attributes:
-        type_name: of its messages, ``PACKAGE/msg/NAME``.
-        definition: of its messages; None where the file does not give it as ``ros2msg``.
-        offered: what its publishers offered; empty where the file does not tell.
+        type_name: message type, ``PACKAGE/msg/NAME``.
+        definition: message definition; None if the file does not contain it in ``ros2msg`` format.
+        offered: QoS profiles offered by its publishers; empty if not stored in the file.
         count: number of messages.
     """
 
@@ -42,7 +42,7 @@ class McapFile:
         """Open a file and read its index.
 
         Raises:
-            InputError: there is no such file, or it is not a complete MCAP file of ROS 2 messages.
+            InputError: the file does not exist, or is not a complete MCAP file of ROS 2 messages.
         """
         self.path = path
         if path.is_dir():
@@ -59,7 +59,7 @@ class McapFile:
             raise
 
     def __enter__(self) -> McapFile:
-        """Use it in a ``with`` statement."""
+        """Return this file for a ``with`` statement."""
         return self
 
     def __exit__(
@@ -69,10 +69,10 @@ class McapFile:
         self._stream.close()
 
     def messages(self, topics: Collection[str]) -> Iterator[tuple[int, str, bytes]]:
-        """Messages of these topics in the order of their arrival: (arrival [ns], topic, serialised message).
+        """Yield the messages of these topics in order of arrival: (arrival [ns], topic, serialized message).
 
         Raises:
-            InputError: the file is damaged; the message says after which arrival.
+            InputError: the file is damaged; the message gives the time of the last intact message.
         """
         messages, last = self._reader.iter_messages(topics=set(topics)), self.began
         while True:
@@ -80,7 +80,7 @@ class McapFile:
                 _, channel, message = next(messages)
             except StopIteration:
                 return
-            except Exception as error:  # of the compression, the check sums, the records: each library has its own
+            except Exception as error:  # compression, checksum and record errors have different types
                 where = f"after {(last - self.began) * 1e-9:.3f} s"
                 raise InputError(f"'{self.path}' is damaged {where}: {type(error).__name__}: {error}") from error
             last = message.log_time
@@ -100,7 +100,7 @@ class McapFile:
         try:
             self._reader = make_reader(self._stream, validate_crcs=True)
             profile, summary = self._reader.get_header().profile, self._reader.get_summary()
-        except Exception as error:  # whatever a damaged record makes of the library
+        except Exception as error:  # a damaged record can cause any exception in the library
             raise InputError(f"index of '{self.path}' is damaged: {type(error).__name__}: {error}") from error
         if profile != Profile.ROS2:
             raise InputError(f"'{self.path}' is of the profile '{profile}': only files of 'ros2' can be used")
@@ -120,7 +120,7 @@ class McapFile:
                 f"topic '{name}' of '{self.path}' has messages of encoding '{encoding}', not CDR of a type"
             )
         offered = read_offered_qos(channel.metadata.get("offered_qos_profiles", ""))
-        known = self.topics.get(name)  # a second channel of the same topic: a recording that was merged or split
+        known = self.topics.get(name)  # a topic has several channels in a merged or split recording
         if known is not None:
             if known.type_name != schema.name:
                 raise InputError(f"topic '{name}' of '{self.path}' has two types: {known.type_name}, {schema.name}")

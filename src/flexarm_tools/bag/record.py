@@ -1,4 +1,4 @@
-"""`flexarm record`: everything that is said on the live graph, into an MCAP file."""
+"""`flexarm record`: record the messages of a running graph to an MCAP file."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ DISCOVERY_PERIOD = 0.1  # [s]
 
 
 def record(path: Path | None, choice: TopicChoice, duration: float = 0.0, domain: int | None = None) -> int:
-    """Record until the duration is over, or Ctrl-C or SIGTERM comes, and say what was recorded.
+    """Record until the duration has elapsed or a signal (Ctrl-C, SIGTERM) arrives, and print a summary.
 
     Args:
-        path: file that is written; None: named after the time, in the current folder.
-        choice: topics.
-        duration: [s] from the start; 0: until asked to end.
+        path: output file; None: in the current folder, named after date and time.
+        choice: topics to record.
+        duration: duration from the start [s]; 0: until interrupted.
         domain: ROS domain; None: ROS_DOMAIN_ID.
 
     Returns:
-        Number of messages; without any, no file is left.
+        Number of messages; a file without messages is deleted.
 
     Raises:
-        ConfigError: the duration is negative, or the file is there already or cannot be written.
+        ConfigError: the duration is negative, or the file already exists or cannot be written.
     """
     if not duration >= 0.0:
         raise ConfigError(f"duration must be a number >= 0 [s], got {duration}")

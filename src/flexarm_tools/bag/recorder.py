@@ -1,8 +1,8 @@
-"""McapRecorder: writes what is said on a live graph into an MCAP file that Foxglove and `ros2 bag` read.
+"""McapRecorder: writes the messages of a running graph to an MCAP file that Foxglove and `ros2 bag` can read.
 
-Messages stay serialised, from the wire to the file. The middleware notes when each arrived, so that topics can be
-emptied now and then instead of waking this process at every message: on a loaded machine that leaves the cores to the
-control.
+Messages remain serialized on the way to the file. The middleware stores the arrival time of each message, so that
+subscriptions can be polled instead of waking this process for every message: on a busy machine this leaves more CPU
+time to the controllers.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from flexarm_tools.graph.packages import AmentPackages
 from flexarm_tools.graph.tapped_topic import HeardMessage
 from flexarm_tools.graph.topic_choice import TopicChoice
 
-CHUNK_SIZE = 256 * 1024  # [bytes] what is lost if this process is killed, and what a reader unpacks at a time
+CHUNK_SIZE = 256 * 1024  # [bytes] data lost if this process is killed, and unit of decompression for a reader
 
 
 class McapRecorder:
-    """Call :meth:`discover` and :meth:`take` again and again, and :meth:`finish` in any case: it writes the index."""
+    """Call :meth:`discover` and :meth:`take` repeatedly, and always :meth:`finish`, which writes the index."""
 
     def __init__(self, node: Node, path: Path, choice: TopicChoice) -> None:
-        """Begin a file.
+        """Create the file.
 
         Args:
-            node: gets the subscriptions; it need not be spun.
-            path: of the file.
-            choice: what is recorded.
+            node: node of the subscriptions; it need not be spun.
+            path: output file.
+            choice: topics to record.
 
         Raises:
-            ConfigError: the file is there already, or cannot be written.
+            ConfigError: the file already exists, or cannot be written.
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ class McapRecorder:
         return sum(topic.count for topic in self.topics.values())
 
     def discover(self) -> None:
-        """Listen to topics that have got a publisher; ``refused`` names those that cannot be recorded, and why."""
+        """Subscribe to topics with new publishers; ``refused`` gives the reason for each topic that cannot be recorded."""
         for name, types in self._node.get_topic_names_and_types():
             publishers = self._node.count_publishers(name)
             if not publishers or name in self.refused or not self._choice.takes(name):
@@ -78,12 +78,12 @@ class McapRecorder:
                 self._write((name, message) for message in topic.follow())
 
     def take(self) -> None:
-        """Write what has come since."""
+        """Write the messages that have arrived since the last call."""
         now = time.time_ns()
         self._write((name, message) for name, topic in self.topics.items() for message in topic.take(now))
 
     def finish(self) -> None:
-        """Write what is left and the index, and close the file."""
+        """Write the remaining messages and the index, and close the file."""
         try:
             self.take()
             self._writer.finish()
@@ -102,7 +102,7 @@ class McapRecorder:
         return HeardTopic(self._node, name, kind)
 
     def _write(self, messages: Iterable[tuple[str, HeardMessage]]) -> None:
-        """Write messages in the order of arrival, which is that of a file read from end to end."""
+        """Write messages in order of arrival, so that reading the file sequentially yields this order."""
         for arrived, name, message in sorted(
             ((message.arrived, name, message) for name, message in messages), key=itemgetter(0)
         ):

@@ -1,4 +1,4 @@
-"""`flexarm replay`: says again what an MCAP file recorded, at the recorded pace."""
+"""`flexarm replay`: publish the messages of an MCAP file at the recorded pace."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from flexarm_tools.graph.quiet_node import quiet_node
 from flexarm_tools.graph.topic_choice import OF_NODES, TopicChoice
 from flexarm_tools.process.end_request import EndRequest
 
-DISCOVERY_TIME = 3.2  # [s] before anything is published: Fast DDS says every 3 s who is there, all are seen by then
-SETTLE_TIME = 0.8  # [s] for subscriptions to find the publishers
-LAST_WORDS = 1.0  # [s] that is waited at the end for the last messages to arrive
-CHECK_PERIOD = 1.0  # [s] between looks for somebody who began to publish meanwhile
-NAP = 0.1  # [s] longest sleep, so that a wish to end is seen soon
-DEPTH = 100  # messages kept for slow subscriptions; files do not tell what the publishers kept
+DISCOVERY_TIME = 3.2  # [s] wait before publishing: Fast DDS announces participants every 3 s
+SETTLE_TIME = 0.8  # [s] for subscriptions to discover the publishers
+LAST_WORDS = 1.0  # [s] wait at the end for the last messages to be acknowledged
+CHECK_PERIOD = 1.0  # [s] period of the check for other publishers
+NAP = 0.1  # [s] longest sleep, so that an end request is handled quickly
+DEPTH = 100  # history depth for slow subscriptions; the recorded depth is not used
 
 
 def replay(path: Path, choice: TopicChoice, rate: float = 1.0, loop: bool = False, domain: int | None = None) -> int:
-    """Publish a file's messages by their times of arrival, and say how it went.
+    """Publish the messages of a file by their times of arrival, and print a summary.
 
     Args:
         path: ``.mcap`` file.
-        choice: topics; where it names none, what every node says of itself (/rosout, /parameter_events) is left out.
+        choice: topics; if it names none, the monitoring topics of the nodes (/rosout, /parameter_events) are left out.
         rate: seconds of the recording per second.
-        loop: begin again at the end, until Ctrl-C or SIGTERM comes.
+        loop: restart at the end, until Ctrl-C or SIGTERM.
         domain: ROS domain; None: ROS_DOMAIN_ID.
 
     Returns:
-        Number of messages that were published.
+        Number of published messages.
 
     Raises:
-        ConfigError: the rate is not usable, a type is not installed or is another one here, or somebody already
+        ConfigError: the rate is invalid, a type is not installed or has a different definition, or another node already
             publishes one of the topics.
-        InputError: the file cannot be used, or holds none of the topics.
+        InputError: the file cannot be used, or does not contain any of the topics.
     """
     if not 0.0 < rate < float("inf"):
         raise ConfigError(f"rate must be a number > 0, got {rate}")
@@ -86,7 +86,7 @@ def _chosen(file: McapFile, choice: TopicChoice) -> dict[str, RecordedTopic]:
 
 
 def _class(name: str, topic: RecordedTopic) -> Any:
-    """Class of a topic's messages, if they are laid out as those recorded: subscribers would misread others."""
+    """Return the message class of a topic if its layout equals the recorded one: subscribers would misread another layout."""
     found = message_class(topic.type_name)
     if topic.definition is not None:
         recorded = topic.definition.layout()
@@ -103,7 +103,7 @@ def _class(name: str, topic: RecordedTopic) -> Any:
 
 
 def _refuse_company(node: Node, topics: Iterable[str]) -> None:
-    """A topic has one writer: a recording and an arm, or its commands and those of a recording, must not mix."""
+    """Raise an error if another node publishes one of the topics: recorded and live messages must not be mixed."""
     for name in topics:
         if not node.count_publishers(name):
             continue
@@ -116,7 +116,7 @@ def _refuse_company(node: Node, topics: Iterable[str]) -> None:
 
 
 def _quality(topic: RecordedTopic) -> QoSProfile:
-    """What every one of the recorded publishers offered; reliable where the file does not tell."""
+    """Return the QoS that all recorded publishers offered; reliable if the file does not contain it."""
     reliable = all(each.reliability != ReliabilityPolicy.BEST_EFFORT for each in topic.offered)
     latched = all(each.durability == DurabilityPolicy.TRANSIENT_LOCAL for each in topic.offered)
     return QoSProfile(
@@ -135,7 +135,7 @@ def _wait(seconds: float, end: EndRequest) -> None:
 def _play(
     file: McapFile, publishers: dict[str, Any], rate: float, end: EndRequest, check: Callable[[], None]
 ) -> tuple[int, float]:
-    """Publish once from the beginning to the end: number of messages, and by how much the latest was late [s]."""
+    """Publish the file once; return the number of messages and the largest delay [s]."""
     begin, count, late = time.monotonic(), 0, 0.0
     first, checked = -1, begin
     for arrived, name, data in file.messages(publishers):

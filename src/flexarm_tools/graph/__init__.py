@@ -1,1 +1,1 @@
-"""A live ROS graph: its nodes, topics and packages."""
+"""Access to a running ROS graph: its nodes, topics and packages."""

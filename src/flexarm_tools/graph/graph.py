@@ -1,4 +1,4 @@
-"""The runner's hand in the ROS graph: lifecycle transitions, parameters, simulation time."""
+"""Runner's access to the ROS graph: lifecycle transitions, parameters and simulation time."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ SHUTDOWNS = {
     State.PRIMARY_STATE_INACTIVE: Transition.TRANSITION_INACTIVE_SHUTDOWN,
     State.PRIMARY_STATE_ACTIVE: Transition.TRANSITION_ACTIVE_SHUTDOWN,
 }
-ANSWER_WITHIN = 4.0  # [s] then it is asked again: an answer may be lost while its reader is being discovered
-PATIENCE = 120.0  # [s] wall time: a busy machine takes long
+ANSWER_WITHIN = 4.0  # [s] then the request is resent: an answer may be lost during discovery
+PATIENCE = 120.0  # [s] wall time, long enough for a busy machine
 
 
 class GraphError(FlexarmError):
-    """A node did not do what it was asked."""
+    """A node did not execute a request."""
 
 
 class Graph:
-    """Calls services of nodes and waits for the answer while the runner's own callbacks go on."""
+    """Calls services of nodes and waits for the answers while the callbacks of the runner are handled."""
 
     def __init__(self, node: Node, executor: Executor, check: Callable[[], None]) -> None:
-        """Use this node and executor; ``check`` is called while waiting and may raise."""
+        """Use this node and executor; ``check`` is called while waiting and may raise an error."""
         self._node, self._executor, self._check = node, executor, check
         self._clients: dict[str, Client] = {}
 
     def spin_until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
-        """Handle callbacks until a condition holds.
+        """Handle callbacks until a condition is true.
 
         Raises:
-            GraphError: it did not within the time-out [s].
+            GraphError: the condition was not true within the timeout [s].
         """
         deadline = time.monotonic() + timeout
         while not condition():
@@ -67,15 +67,15 @@ class Graph:
             self._executor.spin_once(timeout_sec=0.02)
 
     def wait_for_node(self, name: str, timeout: float) -> None:
-        """Wait until a lifecycle node answers."""
+        """Wait until the services of a lifecycle node are available."""
         client = self._client(ChangeState, f"/{name}/change_state")
         self.spin_until(client.service_is_ready, timeout, f"start of node '{name}'")
 
     def transition(self, name: str, transition: str, timeout: float = PATIENCE) -> None:
-        """Ask a node for a lifecycle transition.
+        """Request a lifecycle transition of a node.
 
         Raises:
-            GraphError: it refused, or did not answer.
+            GraphError: the node rejected it, or did not complete it in time.
         """
         goal, deadline = STATES[transition], time.monotonic() + timeout
         while time.monotonic() < deadline:
@@ -84,7 +84,7 @@ class Graph:
                 return
             request = ChangeState.Request()
             request.transition.id = SHUTDOWNS.get(state, 0) if transition == "shutdown" else TRANSITIONS[transition]
-            # Asked once only: where the answer is lost, the state tells whether it was done.
+            # The request is sent only once: if its answer is lost, the state shows whether it was executed.
             answer = self._ask(ChangeState, f"/{name}/change_state", request, ANSWER_WITHIN)
             if answer is not None and not answer.success:
                 raise GraphError(f"node '{name}' refused to {transition}")
@@ -94,7 +94,7 @@ class Graph:
         """Set parameters of a node, all or none.
 
         Raises:
-            GraphError: it refused, with its reason, or did not answer.
+            GraphError: the node rejected them (the message gives the reason), or did not answer.
         """
         parameters = [Parameter(key, value=value).to_parameter_msg() for key, value in values.items()]
         request = SetParametersAtomically.Request(parameters=parameters)
@@ -103,27 +103,27 @@ class Graph:
             raise GraphError(f"node '{name}' refused {values}: {answer.result.reason}")
 
     def advance(self, plant: str, until: float, timeout: float = PATIENCE) -> None:
-        """Let the plant run to a simulation time [s].
+        """Advance the plant to a simulation time [s].
 
         Raises:
-            GraphError: it refused, or did not answer.
+            GraphError: the plant rejected the request, or did not answer.
         """
         answer = self._call(AdvanceSimulation, f"/{plant}/advance", AdvanceSimulation.Request(until=until), timeout)
         if not answer.success:
             raise GraphError(f"node '{plant}' refused to run: {answer.message}")
 
     def go_on(self, plant: str) -> None:
-        """Let the plant go on without the command that it waits for.
+        """Let the plant continue without the command that it is waiting for.
 
         Raises:
-            GraphError: it waits for none, or did not answer.
+            GraphError: the plant is not waiting for a command, or did not answer.
         """
         answer = self._call(Trigger, f"/{plant}/go_on", Trigger.Request(), PATIENCE)
         if not answer.success:
             raise GraphError(f"node '{plant}' does not go on: {answer.message}")
 
     def _call(self, service: Any, name: str, request: Any, timeout: float) -> Any:
-        """Call a service that may be asked twice; ask again when no answer comes."""
+        """Call an idempotent service; repeat the request if no answer arrives."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             answer = self._ask(service, name, request, ANSWER_WITHIN)
@@ -132,7 +132,7 @@ class Graph:
         raise GraphError(f"answer of {name} did not come within {timeout:g} s")
 
     def _ask(self, service: Any, name: str, request: Any, patience: float) -> Any:
-        """Answer of a service, or None: a server that has not yet discovered the reader of its answer loses it."""
+        """Call a service once; return None if no answer arrives, e.g. before the server has discovered this client."""
         client = self._client(service, name)
         self.spin_until(client.service_is_ready, 10.0 * patience, f"service {name}")
         future = client.call_async(request)
@@ -149,7 +149,7 @@ class Graph:
 
 
 def running_nodes(node: Node, executor: Executor, patience: float = 0.5) -> set[str]:
-    """Names of the nodes that are seen within the patience [s]."""
+    """Return the names of the nodes that are discovered within the given time [s]."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and rclpy.ok():
         executor.spin_once(timeout_sec=0.05)

@@ -1,4 +1,4 @@
-"""HeardTopic: one topic of a live graph, its messages taken as they lie on the wire, with their times."""
+"""HeardTopic: one topic of a running graph; its messages are taken in serialized form with their times."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from flexarm_tools.graph.tapped_topic import HeardMessage, TappedTopic
 
 
 class HeardTopic(TappedTopic):
-    """Subscription that follows its publishers: it asks for the most that all of them offer."""
+    """Subscription that adapts to the publishers: it requests the strictest QoS that all of them offer."""
 
     def __init__(self, node: Node, name: str, type_name: str) -> None:
-        """Listen to a topic.
+        """Subscribe to a topic.
 
         Args:
-            node: gets the subscription; it need not be spun.
-            name: of the topic.
-            type_name: of its messages.
+            node: node of the subscription; it need not be spun.
+            name: topic name.
+            type_name: message type.
 
         Raises:
-            ConfigError: the type is not installed.
+            ConfigError: the message type is not installed.
         """
         self.type_name = type_name
         self.publishers: list[Any] = []
@@ -33,16 +33,16 @@ class HeardTopic(TappedTopic):
         self.follow()
 
     def follow(self) -> list[HeardMessage]:
-        """See which publishers there are now, and listen to each of them.
+        """Update the list of publishers, and renew the subscription if their QoS requires it.
 
         Returns:
-            What had come before the subscription was made anew.
+            Messages that had arrived before the subscription was renewed.
         """
         publishers = self._node.get_publishers_info_by_topic(self.name)
-        if publishers:  # what the last one offered stays known after its end
+        if publishers:  # the QoS of the last publisher is kept after it has ended
             self.publishers = publishers
         offered = [publisher.qos_profile for publisher in publishers]
-        # What was once given up is not asked for again: latched messages would come twice.
+        # QoS is never raised again: latched messages would be received twice.
         reliable = self._reliable and all(each.reliability == ReliabilityPolicy.RELIABLE for each in offered)
         latched = self._latched and all(each.durability == DurabilityPolicy.TRANSIENT_LOCAL for each in offered)
         waiting: list[HeardMessage] = []
@@ -62,5 +62,5 @@ class HeardTopic(TappedTopic):
 
     @property
     def numbered(self) -> bool:
-        """What the last publisher offered stays known after its end."""
+        """Whether there is one publisher; a publisher that has ended remains known until another appears."""
         return len(self.publishers) == 1

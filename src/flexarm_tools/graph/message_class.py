@@ -1,4 +1,4 @@
-"""message_class: the Python class of a message type that is known by its name only."""
+"""message_class: find the Python class of a message type by its name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from flexarm_core.errors import ConfigError
 
 
 def message_class(type_name: str) -> Any:
-    """Class of ``PACKAGE/msg/NAME``.
+    """Return the class of ``PACKAGE/msg/NAME``.
 
     Raises:
-        ConfigError: it is not installed, or not a message.
+        ConfigError: the type is not installed, or is not a message.
     """
     package, kind, name = [*type_name.split("/"), "", ""][:3]
     if kind != "msg" or type_name.count("/") != 2:

@@ -1,4 +1,4 @@
-"""MessageDefinition: the text of a message type with the texts of all types inside it, as recordings carry it."""
+"""MessageDefinition: text of a message type and all nested types, as stored in recordings."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Fields = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class MessageDefinition:
-    """A message type in the ``ros2msg`` form of MCAP files, laid out as rosbag2 does.
+    """A message type in the ``ros2msg`` format of MCAP files, arranged as in rosbag2.
 
-    The type's own text comes first. Each type inside it follows once, after a line of 80 ``=`` and one
+    The text of the type is first. Each nested type follows once, after a line of 80 ``=`` and a line
     ``MSG: PACKAGE/NAME``.
 
     Attributes:
         type_name: ``PACKAGE/msg/NAME``.
-        text: of the type and of all types inside it.
+        text: definition of the type and of all nested types.
     """
 
     type_name: str
@@ -39,10 +39,10 @@ class MessageDefinition:
 
     @classmethod
     def find(cls, type_name: str, packages: Packages) -> MessageDefinition:
-        """Read the definition from the installed ``share/PACKAGE/msg/NAME.msg``, and those inside it.
+        """Read the definition from the installed ``share/PACKAGE/msg/NAME.msg``, including nested types.
 
         Raises:
-            ConfigError: one of them is not installed, or the name is not one of a message.
+            ConfigError: a definition is not installed, or the name is not that of a message.
         """
         seen: set[str] = set()
 
@@ -58,7 +58,7 @@ class MessageDefinition:
         return cls(type_name, "".join(collect(type_name)))
 
     def layout(self) -> dict[str, Fields]:
-        """(type, name) of every field of every type in it, in order: two definitions of equal layout read each other.
+        """Return (type, name) of every field of every type, in order; equal layouts have the same serialized form.
 
         Comments, constants, default values and the order of the types do not matter.
         """
@@ -90,7 +90,7 @@ def _short(type_name: str) -> str:
 
 
 def _full(field_type: str, owner: str) -> str:
-    """Type of a field with its package; a type without one is of its owner's package."""
+    """Return the type of a field with its package; a type without a package belongs to the owner's package."""
     if field_type in PRIMITIVES:
         return field_type
     return _short(field_type) if "/" in field_type else f"{owner.partition('/')[0]}/{field_type}"

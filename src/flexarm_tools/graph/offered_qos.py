@@ -1,4 +1,4 @@
-"""Qualities of service that the publishers of a topic offered, as rosbag2 keeps them with each recorded topic."""
+"""QoS profiles offered by the publishers of a topic, as rosbag2 stores them with each recorded topic."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ DURATIONS = ("deadline", "lifespan", "liveliness_lease_duration")
 
 
 def write_offered_qos(profiles: Iterable[QoSProfile]) -> str:
-    """YAML of the profiles, policies as numbers: every version of rosbag2 reads that, not every one reads names."""
+    """Write the profiles as YAML with numeric policies: all versions of rosbag2 read these, some cannot read names."""
     return yaml.safe_dump([_written(profile) for profile in profiles], sort_keys=False)
 
 
 def read_offered_qos(text: str) -> tuple[QoSProfile, ...]:
-    """Profiles of such a text, policies as numbers or as names.
+    """Parse profiles from such a YAML text; policies may be numbers or names.
 
     Raises:
-        InputError: the text is not one.
+        InputError: the text is not valid.
     """
     if too_much := excess(text):
         raise InputError(f"offered_qos_profiles {too_much}")
@@ -62,7 +62,7 @@ def _read(node: dict[str, Any]) -> QoSProfile:
         durability=_policy(DurabilityPolicy, node["durability"]),
         liveliness=_policy(LivelinessPolicy, node["liveliness"]),
         avoid_ros_namespace_conventions=bool(node["avoid_ros_namespace_conventions"]),
-        # Longer spans, which older middlewares wrote for "infinite", are more than a Duration holds.
+        # Older middlewares wrote larger values for "infinite", which exceed the range of a Duration.
         **{name: Duration(nanoseconds=min(span, 2**63 - 1)) for name, span in spans.items()},
     )
 

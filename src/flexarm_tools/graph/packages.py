@@ -1,4 +1,4 @@
-"""ROS packages as scenario files name them: where their files lie and which executables they have."""
+"""ROS packages to which scenario files refer: their share folders and executables."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ PREFIX = "package://"
 
 
 class Packages(Protocol):
-    """What a scenario needs to know of installed packages."""
+    """Information about installed packages that a scenario needs."""
 
     def share(self, package: str) -> Path | None:
-        """Share folder of a package, None where it is not installed."""
+        """Return the share folder of a package, None if it is not installed."""
 
     def executables(self, package: str) -> tuple[str, ...] | None:
-        """Executables of a package, None where they are not known (they are then not checked)."""
+        """Return the executables of a package, None if they are unknown (they are then not checked)."""
 
 
 class AmentPackages:
     """Packages of the sourced ROS 2 environment."""
 
     def share(self, package: str) -> Path | None:
-        """Share folder of a package, None where it is not installed or no ROS 2 environment is sourced."""
+        """Return the share folder of a package, None if it is not installed or no ROS 2 environment is sourced."""
         prefix = _prefix(package)
         return prefix / "share" / package if prefix else None
 
     def executables(self, package: str) -> tuple[str, ...] | None:
-        """Names in ``lib/PACKAGE``, None where the package is not installed."""
+        """Return the file names in ``lib/PACKAGE``, None if the package is not installed."""
         prefix = _prefix(package)
         folder = prefix / "lib" / package if prefix else None
         if folder is None or not folder.is_dir():
@@ -36,31 +36,31 @@ class AmentPackages:
 
 
 class SourcePackages:
-    """Packages that are used from their source folders, as in tests and benchmarks without an installation."""
+    """Packages used from their source folders, for tests and benchmarks without an installation."""
 
     def __init__(self, folders: dict[str, Path]) -> None:
-        """Take the folder of each package by name."""
+        """Set the source folder of each package by name."""
         self._folders = folders
 
     def share(self, package: str) -> Path | None:
-        """Source folder of a package."""
+        """Return the source folder of a package."""
         return self._folders.get(package)
 
     def executables(self, package: str) -> tuple[str, ...] | None:
-        """Not known from sources."""
+        """Return None: the executables are not known from the sources."""
         return None
 
 
 def resolve(uri: str, folder: Path, packages: Packages) -> tuple[Path, str]:
-    """File that a scenario names.
+    """Resolve the path of a file to which a scenario refers.
 
     Args:
         uri: ``package://PACKAGE/PATH``, or a path relative to ``folder``.
-        folder: folder of the file that names it.
-        packages: where packages lie.
+        folder: folder of the file that contains the reference.
+        packages: locates ROS packages.
 
     Returns:
-        The path, and what is wrong with it; the latter is empty where the file is there.
+        The path, and an error text that is empty if the file exists.
     """
     path = folder / uri
     if uri.startswith(PREFIX):

@@ -1,4 +1,4 @@
-"""quiet_node: a node that looks at a graph and adds to it no more than it must."""
+"""quiet_node: a node that observes a graph and adds as little as possible to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter
 
 
 def listening_node(name: str, context: Context) -> Node:
-    """Node without services, for subscriptions that somebody empties: it is not to be spun."""
+    """Create a node without services, for subscriptions that the caller polls: it must not be spun."""
     return rclpy.create_node(
         name,
         context=context,
@@ -25,10 +25,10 @@ def listening_node(name: str, context: Context) -> Node:
 
 @contextlib.contextmanager
 def quiet_node(name: str, domain: int | None) -> Iterator[Node]:
-    """Node in a context of its own, without services, which nobody would answer: it is not spun.
+    """Create a node in its own context, without services, because it is not spun and could not answer them.
 
     Args:
-        name: of the node; the process number follows it, as several may look at one graph.
+        name: node name; the process ID is appended, since several processes may observe one graph.
         domain: ROS domain; None: ROS_DOMAIN_ID.
     """
     context = Context()

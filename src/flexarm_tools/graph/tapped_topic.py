@@ -1,4 +1,4 @@
-"""TappedTopic: the messages of a topic as they lie on the wire, with their times and their publisher's count."""
+"""TappedTopic: serialized messages of a topic, with their times and publisher sequence numbers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from flexarm_nodes.node.topics import EVERY_SAMPLE
 
 @dataclass(frozen=True, slots=True)
 class HeardMessage:
-    """A message as it came.
+    """A message as received.
 
     Attributes:
-        arrived: when it reached this process [ns since 1970].
-        sent: when it left its publisher [ns since 1970].
-        sequence: its publisher's count, from 1; 0 where the middleware does not tell.
-        data: serialised (CDR).
+        arrived: time of arrival in this process [ns since 1970].
+        sent: time of publication [ns since 1970].
+        sequence: sequence number of its publisher, from 1; 0 if the middleware does not provide it.
+        data: serialized message (CDR).
     """
 
     arrived: int
@@ -29,17 +29,17 @@ class HeardMessage:
 
 
 class TappedTopic:
-    """A subscription that is emptied now and then: no callback, and the node need not be spun.
+    """A subscription that is polled: it has no callback, and the node need not be spun.
 
     Attributes:
-        name: of the topic.
-        count: messages so far.
-        lost: messages that the only publisher numbered between two that came, and that never came.
-        missed: likewise before the first that came.
+        name: topic name.
+        count: number of messages received so far.
+        lost: number of messages lost between received messages, by the sequence numbers of a single publisher.
+        missed: number of messages sent before the first received message.
     """
 
     def __init__(self, node: Node, kind: Any, name: str) -> None:
-        """Know the topic; :meth:`listen` begins."""
+        """Store the topic; :meth:`listen` subscribes."""
         self.name, self.count, self.lost, self.missed = name, 0, 0, 0
         self._node, self._kind = node, kind
         self._subscription: Any = None
@@ -50,24 +50,24 @@ class TappedTopic:
         self._subscription = self._node.create_subscription(self._kind, self.name, _ignore, quality, raw=True)
 
     def close(self) -> None:
-        """Listen no more."""
+        """End the subscription."""
         self._node.destroy_subscription(self._subscription)
 
     @property
     def hears_all(self) -> bool:
-        """Whether everybody who is known to publish is heard."""
+        """Whether the subscription is matched with all known publishers."""
         return bool(self._subscription.get_publisher_count() >= self._node.count_publishers(self.name))
 
     @property
     def numbered(self) -> bool:
-        """Whether messages can be counted by their numbers: each publisher has its own."""
+        """Whether sequence numbers can be used to count messages: each publisher has its own sequence."""
         return self._node.count_publishers(self.name) <= 1
 
     def take(self, now: int = 0) -> list[HeardMessage]:
-        """What has come since, oldest first.
+        """Return the messages that have arrived since the last call, oldest first.
 
         Args:
-            now: arrival [ns since 1970] of messages whose middleware does not note it.
+            now: time of arrival [ns since 1970] for messages without a received timestamp.
         """
         messages: list[HeardMessage] = []
         handle = self._subscription.handle
@@ -87,7 +87,7 @@ class TappedTopic:
         return messages
 
     def _number(self, sequence: int, numbered: bool) -> None:
-        """Count a message, and those that its publisher sent since the one before."""
+        """Count a message, and the messages lost since the previous one."""
         absent = sequence - self._sequence - 1
         if numbered and absent > 0:
             if self.count:
@@ -99,4 +99,4 @@ class TappedTopic:
 
 
 def _ignore(message: bytes) -> None:
-    """Messages are taken, not delivered."""
+    """Ignore the message: messages are taken from the subscription, not delivered to a callback."""

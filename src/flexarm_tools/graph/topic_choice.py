@@ -1,22 +1,22 @@
-"""TopicChoice: which topics of a graph or recording are meant."""
+"""TopicChoice: selection of topics of a graph or recording."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-# of every node, for the people and tools that watch nodes: nothing that another run should say again
+# published by every node for monitoring; these topics should not be replayed
 OF_NODES = ("/rosout", "/parameter_events")
 
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
-    """Topics by name or pattern (``/ground_truth/*``); a leading ``/`` may be left out.
+    """Topics selected by name or pattern (``/ground_truth/*``); a leading ``/`` may be omitted.
 
     Attributes:
-        names: that are meant; empty: all.
-        exclude: that are not, whatever else says so.
-        hidden: whether "all" takes in hidden topics, those with a part that begins with ``_`` (of actions).
+        names: selected topics; empty: all.
+        exclude: excluded topics; they take precedence over ``names``.
+        hidden: whether "all" includes hidden topics, those with a part that begins with ``_`` (of actions).
     """
 
     names: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class TopicChoice:
     hidden: bool = False
 
     def takes(self, topic: str) -> bool:
-        """Whether a topic, given by its full name, is meant."""
+        """Return whether a topic, given by its full name, is selected."""
         if _matches(topic, self.exclude):
             return False
         return _matches(topic, self.names) if self.names else self.hidden or "/_" not in topic

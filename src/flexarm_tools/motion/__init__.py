@@ -1,1 +1,1 @@
-"""`flexarm plan`, `flexarm map` and `flexarm calibrate`."""
+"""Implementation of `flexarm plan`, `flexarm map` and `flexarm calibrate`."""

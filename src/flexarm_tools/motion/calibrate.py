@@ -1,4 +1,4 @@
-"""`flexarm calibrate`: bias and gravity parameters of the sensor under the base from the rests of a recorded run."""
+"""`flexarm calibrate`: bias and gravity parameters of the sensor under the base, from static poses of a recorded run."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def calibrate_recording(
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
     arguments: dict[str, str] | None = None,
 ) -> str:
-    """Calibrate from a run in which the arm rested in several poses, and write the node's parameter file.
+    """Calibrate from a run in which the arm was at rest in several poses, and write the node's parameter file.
 
     Args:
         recording: ``.npz`` file of a run.
-        robot: ``.urdf`` or ``.xacro`` file; its first force/torque sensor is the one that was recorded.
-        output: YAML file.
+        robot: ``.urdf`` or ``.xacro`` file; its first force/torque sensor must be the recorded one.
+        output: YAML file to write.
         model: ``bias`` or ``bias_and_gravity``.
         gravity: (3,) in axes of the root link [m/s^2].
         arguments: xacro arguments.
 
     Returns:
-        A text for people.
+        Summary as text.
 
     Raises:
-        FlexarmError: a file that cannot be used, another robot than was recorded, or poses that tell too little.
+        FlexarmError: a file cannot be used, the recording is of another robot, or the poses are not sufficient.
     """
     record, arm = load_recording(recording), ArmModel(load_robot_description(robot, arguments), gravity=gravity)
     description = arm.description

@@ -1,4 +1,4 @@
-"""`flexarm plan`: a motion of an arm between two tool positions that leaves the base quiet, stored for its nodes."""
+"""`flexarm plan`: plan and store a motion between two tool positions that does not excite the base."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ Vector = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What is to be planned.
+    """Request for a plan.
 
     Attributes:
-        start: (3,) tool position in the base link's frame [m]; None: that of the posture.
-        goal: (3,) tool position [m].
-        duration: of the motion [s].
-        posture: (n,) joint positions at the start; None lets the planner choose.
-        straight: whether the tool is led along the straight line.
-        selection: what the straight line keeps quiet: ``all``, ``auto`` (soft modes), or names of elastic joints.
+        start: (3,) tool position at the start, in the base link's frame [m]; None: that of the posture.
+        goal: (3,) tool position at the end, in the base link's frame [m].
+        duration: duration of the motion [s].
+        posture: (n,) joint positions at the start [rad | m]; None lets the planner choose.
+        straight: whether the tool follows the straight line.
+        selection: base motions not to be excited on the straight line: ``all``, ``auto`` (soft modes), or names of
+            elastic
+            joints.
         axes: tracked axes of the tool position, some of ``xyz``.
-        gravity: (3,) in axes of the root link [m/s^2]; None: that of the scenario, or on earth.
-        tool_frame: link used as tool, empty for the default.
+        gravity: (3,) in axes of the root link [m/s^2]; None: that of the scenario, or standard gravity.
+        tool_frame: tool link, empty for the default.
         arguments: xacro arguments.
-        planner: settings.
+        planner: planner settings; None: default.
     """
 
     start: Sequence[float] | None
@@ -55,19 +57,19 @@ class PlanRequest:
 
 
 def plan_motion(file: Path, request: PlanRequest, output: Path) -> str:
-    """Plan, and write what was found.
+    """Plan a motion and write the plan.
 
     Args:
-        file: robot, ``.urdf`` or ``.xacro``, or scenario, ``.yaml``, of which robot and gravity count.
-        request: what is to be planned.
-        output: NPZ file, for ``plan_file`` of ``reference_generator``.
+        file: robot (``.urdf`` or ``.xacro``), or scenario (``.yaml``), from which only robot and gravity are used.
+        request: requested motion.
+        output: NPZ file to write, for the parameter ``plan_file`` of ``reference_generator``.
 
     Returns:
-        A text for people.
+        Summary as text.
 
     Raises:
-        NoQuietMotionError: no motion leaves the base quiet enough.
-        FlexarmError: a robot, scenario or request that cannot be used.
+        NoQuietMotionError: every motion found excites the base too much.
+        FlexarmError: the robot, scenario or request cannot be used.
     """
     if output.suffix != ".npz" or not output.absolute().parent.is_dir():
         raise ConfigError(f"output '{output}' must be an .npz file in a folder that is there")
@@ -87,7 +89,7 @@ def plan_motion(file: Path, request: PlanRequest, output: Path) -> str:
 
 
 def _model(file: Path, request: PlanRequest) -> ArmModel:
-    """The arm, of a robot's file or a scenario."""
+    """Return the model of the arm, from a robot file or a scenario."""
     if file.suffix not in (".yaml", ".yml"):
         description = load_robot_description(file, request.arguments)
         return ArmModel(description, request.tool_frame, request.gravity or STANDARD_GRAVITY)
@@ -99,7 +101,7 @@ def _model(file: Path, request: PlanRequest) -> ArmModel:
 
 
 def _start(model: ArmModel, request: PlanRequest, posture: Array | None) -> Array:
-    """(3,) tool position at the start [m]."""
+    """Return the tool position (3,) at the start [m]."""
     if request.start is not None:
         return np.array(request.start)
     if posture is None or posture.shape != (model.n,) or not np.isfinite(posture).all():
@@ -109,7 +111,7 @@ def _start(model: ArmModel, request: PlanRequest, posture: Array | None) -> Arra
 
 
 def _lines(model: ArmModel, plan: ReactionPlan, config: ReactionPlannerConfig) -> list[str]:
-    """What was found, in words."""
+    """Describe the plan in words."""
     begin, end = plan.tool_positions[[0, -1]]
     way = (end - begin) / np.linalg.norm(end - begin)
     beside = plan.tool_positions - begin

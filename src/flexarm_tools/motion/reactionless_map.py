@@ -1,4 +1,4 @@
-"""`flexarm map`: where an arm can move its tool without shaking the base: a picture, the best postures, all numbers."""
+"""`flexarm map`: picture, best postures and data of where an arm can move its tool without exciting the base."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_tools.report.reactionless_map_plot import map_svg
 
-LISTED = 5  # best postures
-FAMILY = 16  # postures through which paths are traced
-SPACING = 0.04  # [rad] between drawn points of a path
+LISTED = 5  # number of best postures in the summary
+FAMILY = 16  # number of postures through which paths are traced
+SPACING = 0.04  # [rad] distance between drawn points of a path
 
 
 def map_workspace(
@@ -40,19 +40,19 @@ def map_workspace(
 
     Args:
         robot: ``.urdf`` or ``.xacro`` file.
-        selection: what is kept quiet: ``all``, ``auto`` (soft modes), or names of elastic joints.
-        tool_frame: link used as tool, empty for the default.
+        selection: base motions not to be excited: ``all``, ``auto`` (soft modes), or names of elastic joints.
+        tool_frame: tool link, empty for the default.
         arguments: xacro arguments.
-        postures: how many are tried.
-        at: (3,) point in the base link's frame through which the slices go [m]; None: the best place.
-        picture: SVG file that is written.
-        data: NPZ file that is written, with the fields of :class:`ConditioningMap` and the robot's name.
+        postures: number of postures to evaluate.
+        at: (3,) point in the base link's frame through which the slices are taken [m]; None: the best position.
+        picture: SVG file to write.
+        data: NPZ file to write, with the fields of :class:`ConditioningMap` and the name of the robot.
 
     Returns:
-        A text for people.
+        Summary as text.
 
     Raises:
-        FlexarmError: a robot or a selection that cannot be used.
+        FlexarmError: the robot or the selection cannot be used.
     """
     model = ArmModel(load_robot_description(robot, arguments), tool_frame)
     if model.m == 0:
@@ -74,7 +74,7 @@ def map_workspace(
 def _family(
     model: ArmModel, chosen: BaseSelection, found: ConditioningMap, selection: Sequence[str]
 ) -> tuple[PathPicture, ...]:
-    """Paths through postures all along the first joint, of arms with one free direction in a plane."""
+    """Return reactionless paths through postures spread over the range of the first joint, for planar arms with one free direction."""
     if found.freedom > 1 or model.n - chosen.count != 1 or np.ptp(found.index, axis=0).all():
         return ()
     names = tuple(selection)

@@ -1,1 +1,1 @@
-"""Processes: how they start, report progress and end."""
+"""Start, progress display and termination of processes."""

@@ -1,4 +1,4 @@
-"""EndRequest: Ctrl-C and SIGTERM as a wish to end that a loop sees, so that it can end in good order."""
+"""EndRequest: makes Ctrl-C and SIGTERM visible to a loop, which can then shut down in an orderly way."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class EndRequest:
-    """Context in which these signals set ``made`` instead of ending the process; for the main thread.
+    """Context in which these signals set ``made`` instead of ending the process; use it in the main thread.
 
-    Who presses Ctrl-C a second time cannot wait: the process ends at once, and its child processes by themselves.
+    A second Ctrl-C ends the process immediately; its child processes then end on their own.
 
     Attributes:
-        made: name of the first signal that came, empty before.
+        made: name of the first signal received, empty before.
     """
 
     def __init__(self) -> None:
-        """Nobody has asked yet."""
+        """Start without a request."""
         self.made = ""
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> EndRequest:
-        """Take the signals over."""
+        """Install the signal handlers."""
         self._before = {number: signal.signal(number, self._ask) for number in SIGNALS}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the signals back."""
+        """Restore the previous signal handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

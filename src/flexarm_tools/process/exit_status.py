@@ -1,5 +1,5 @@
-"""Exit statuses of `flexarm`; 0 means that every expectation holds."""
+"""Exit statuses of `flexarm`; 0 means that every expectation is met."""
 
-EXIT_FAILED = 1  # an expectation does not hold, or something happened that was not expected
-EXIT_ERROR = 2  # could not be run
-EXIT_INTERRUPTED = 130  # Ctrl-C or SIGTERM; what was there until then is kept
+EXIT_FAILED = 1  # an expectation is not met, or an unexpected event occurred
+EXIT_ERROR = 2  # the command could not be run
+EXIT_INTERRUPTED = 130  # Ctrl-C or SIGTERM; results up to that point are kept

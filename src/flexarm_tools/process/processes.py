@@ -1,4 +1,4 @@
-"""Node processes: started, watched and ended so that nothing stays behind, whatever way a run ends."""
+"""Node processes: started, monitored and ended so that no process or shared memory remains, however a run ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexarm_tools.graph.packages import AmentPackages
 
 SHARED_MEMORY = Path("/dev/shm")
 PR_SET_PDEATHSIG = 1
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")  # a second, in /proc
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks per second, as used in /proc
 
 
 class NodeDiedError(FlexarmError):
@@ -24,7 +24,7 @@ class NodeDiedError(FlexarmError):
 
 
 class NodeProcess:
-    """One node in a process of its own; it dies with the runner, even if the runner is killed."""
+    """One node in its own process; it ends with the runner, even if the runner is killed."""
 
     def __init__(self, name: str, package: str, executable: str, arguments: list[str], log: Path) -> None:
         """Start ``lib/PACKAGE/EXECUTABLE``.
@@ -32,12 +32,12 @@ class NodeProcess:
         Args:
             name: node name.
             package: ROS package.
-            executable: installed in it.
-            arguments: of the command line.
-            log: file that takes stdout and stderr.
+            executable: executable of the package.
+            arguments: command line arguments.
+            log: file that receives stdout and stderr.
 
         Raises:
-            ConfigError: no such executable.
+            ConfigError: the package or the executable does not exist.
         """
         share = AmentPackages().share(package)
         path = share.parents[1] / "lib" / package / executable if share else None
@@ -67,31 +67,31 @@ class NodeProcess:
 
     @property
     def process_id(self) -> int:
-        """Number of the process."""
+        """Process ID."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     @property
     def died(self) -> bool:
-        """Whether it ended without being asked to."""
+        """Whether the process ended without being asked to."""
         return not self.asked_to_end and not self.alive
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, negative for a signal; None while it runs."""
+        """Exit code, negative for a signal; None while the process is running."""
         return self._process.poll()
 
     def last_words(self, lines: int = 12) -> str:
-        """End of its log."""
+        """Return the last lines of the log."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.is_file() else ""
         return "\n".join(text.rstrip().splitlines()[-lines:])
 
     def work(self) -> tuple[bool, float]:
-        """Whether its main thread runs, or waits for a core or a disk, at this moment; and the CPU time it used [s]."""
+        """Return whether the main thread runs or waits for a core or disk now, and the CPU time used so far [s]."""
         try:
             text = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/stat").read_text(errors="replace")
         except OSError:  # it ended meanwhile
@@ -100,31 +100,31 @@ class NodeProcess:
         return state in "RD", (int(numbers[10]) + int(numbers[11])) / CLOCK_TICKS
 
     def note_shared_memory(self) -> None:
-        """Remember which Fast DDS segments it uses, to remove them should it die abruptly."""
+        """Note the Fast DDS segments that the process uses, to remove them if it is killed or crashes."""
         with contextlib.suppress(OSError):
             self._segments |= _mapped_segments(self._process.pid)
 
     def kill(self) -> None:
-        """End it abruptly, on purpose."""
+        """Kill the process deliberately."""
         self.note_shared_memory()
         self.asked_to_end = True
         self._process.kill()
         self._process.wait()
 
     def signal(self, number: int) -> None:
-        """Ask it to end."""
+        """Send a signal that asks the process to end."""
         self.asked_to_end = self.asked_to_end or self.alive
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(number)
 
     def wait(self, deadline: float) -> bool:
-        """Wait for its end until a time of the monotonic clock; return whether it ended."""
+        """Wait for the process to end, until a time of the monotonic clock; return whether it has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.0, deadline - time.monotonic()))
         return not self.alive
 
     def clean_up(self) -> None:
-        """Remove the segments that an abrupt death left in /dev/shm, unless another process uses them."""
+        """Remove the segments left in /dev/shm after an abnormal end, unless another process uses them."""
         if not self._segments or self.exit_code == 0:
             return
         used = set().union(*(_quietly_mapped(int(p.name)) for p in Path("/proc").iterdir() if p.name.isdigit()))
@@ -135,7 +135,7 @@ class NodeProcess:
 
 
 def end_all(processes: Iterable[NodeProcess], patience: float = 5.0) -> None:
-    """End every process: interrupt, then terminate, then kill; remove what abrupt deaths left."""
+    """End every process: interrupt, then terminate, then kill; remove shared memory left after abnormal ends."""
     processes = list(processes)
     for process in processes:
         process.note_shared_memory()
@@ -159,5 +159,5 @@ def _mapped_segments(pid: int) -> set[str]:
 def _quietly_mapped(pid: int) -> set[str]:
     try:
         return _mapped_segments(pid)
-    except OSError:  # it ended meanwhile, or belongs to somebody else
+    except OSError:  # it has ended, or belongs to another user
         return set()

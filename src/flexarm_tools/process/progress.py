@@ -1,4 +1,4 @@
-"""One line that says how far a run is."""
+"""Progress display of a run on one line."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 
 class Progress:
-    """Rewrites its line on a terminal; elsewhere prints every quarter."""
+    """Updates its line on a terminal; otherwise prints a line after each quarter of the run."""
 
     def __init__(self, title: str) -> None:
-        """Begin with a title."""
+        """Start the display with a title."""
         self._title = title
         self._begin = time.monotonic()
         self._shown = 0.0
@@ -19,7 +19,7 @@ class Progress:
         self._terminal = sys.stdout.isatty()
 
     def show(self, now: float, end: float) -> None:
-        """Simulation time ``now`` of ``end`` [s]."""
+        """Show the simulation time ``now`` of the run length ``end`` [s]."""
         wall = time.monotonic()
         if self._terminal and (wall - self._shown > 0.1 or now >= end):
             self._shown = wall
@@ -31,13 +31,13 @@ class Progress:
             print(f"  {self._title}: {now:.2f} / {end:g} s", flush=True)
 
     def say(self, lines: Iterable[str]) -> None:
-        """Print lines below it."""
+        """Print lines below the progress line."""
         for line in lines:
             print(f"{chr(10) if self._terminal and self._shown else ''}    {line}", flush=True)
             self._shown = 0.0
 
     def end(self, said: str) -> None:
-        """Finish the line."""
+        """Complete the progress line."""
         wall = time.monotonic() - self._begin
         print(
             f"{chr(13) if self._terminal else ''}  {self._title:<28} {said} in {wall:.0f} s{' ' * 40}".rstrip(),

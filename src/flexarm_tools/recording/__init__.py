@@ -1,1 +1,1 @@
-"""What is recorded of a run."""
+"""Recording of a run: data, recorder and conversion of messages."""

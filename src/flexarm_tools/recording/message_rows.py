@@ -1,4 +1,4 @@
-"""MessageRows: what of each recorded message goes into which row of a recording."""
+"""MessageRows: maps each recorded message to the fields of its row in a recording."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class MessageRows:
     """Fields of a recording by topic.
 
     Attributes:
-        modes: of the robot's flexible links.
-        fills: by topic, what writes a message into a row of the fields.
+        modes: modes of the robot's flexible links, ``link/mode``.
+        fills: by topic, the function that writes a message into a row of the fields.
     """
 
     def __init__(self, model: ArmModel, base_wrench: str) -> None:
-        """Know the robot, and the topic of the sensor under it, empty where there is none."""
+        """Set the robot model and the topic of the force/torque sensor under the base; empty: there is no sensor."""
         self._model, self._wrench = model, base_wrench
         self.modes = mode_names(model.description)
         self.fills: dict[str, Callable[[dict[str, Any], int, Any], None]] = {
@@ -57,7 +57,7 @@ class MessageRows:
         }
 
     def blank(self, topic: str, ticks: int) -> dict[str, Any]:
-        """Fields of a topic, all unknown."""
+        """Return the fields of a topic, filled with NaN."""
         n, m, k, g = self._model.n, self._model.m, len(self.modes), len(self._model.description.strain_gauges)
         shapes: dict[str, dict[str, tuple[int, ...]]] = {
             topics.TRUE_JOINT_STATES: {
@@ -112,7 +112,7 @@ class MessageRows:
         return blank
 
     def _fill_joints(self, known: dict[str, Any], row: int, message: JointState) -> None:
-        n = self._model.n  # the plant's ground truth lists actuated joints, then elastic ones, as described
+        n = self._model.n  # ground truth: actuated joints first, then elastic joints, in the order of the description
         known["position"][row], known["deflection"][row] = message.position[:n], message.position[n:]
         known["velocity"][row], known["deflection_rate"][row] = message.velocity[:n], message.velocity[n:]
         known["effort"][row] = message.effort[:n]
@@ -204,8 +204,8 @@ class MessageRows:
 
 
 def by_name(wanted: Sequence[str], names: Sequence[str], values: Sequence[float]) -> list[float]:
-    """Values in the order of the wanted names, NaN for those that are not given: an estimator may know fewer modes."""
-    given = dict(zip(names, values, strict=False))  # a quantity that is not known is an empty array
+    """Return the values in the order of the wanted names, NaN for missing names: an estimator may know fewer modes."""
+    given = dict(zip(names, values, strict=False))  # an unknown quantity is an empty array
     return [given.get(name, np.nan) for name in wanted]
 
 

@@ -1,7 +1,7 @@
-"""Recorder: listens to a running graph and makes a Recording of it.
+"""Recorder: subscribes to the topics of a running graph and creates a Recording.
 
-Samples are kept as they come, serialised, and read after the run: the recorder must not slow the graph it watches.
-What was sent and did not come is counted, by the numbers that publishers give their messages and by the ticks.
+Samples are stored in serialized form and deserialized after the run, because the recorder must not slow down the graph.
+Lost samples are counted by the sequence numbers of the publishers and by missing ticks.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ from flexarm_tools.graph.tapped_topic import TappedTopic
 from flexarm_tools.recording.message_rows import MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
 
-# of this a plant is silent that knows no modes, has no surfaces or no joint friction
+# not published by a plant without modes, surfaces or joint friction, respectively
 SOMETIMES_TRUE = (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH, topics.TRUE_JOINT_FRICTION)
 LEVELS = {DiagnosticStatus.OK: "info", DiagnosticStatus.WARN: "warn"}
-TAKE_PERIOD = 0.01  # [s] wall time between two looks at what has come
+TAKE_PERIOD = 0.01  # [s] wall time between two polls of the subscriptions
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the runner knows of a run and the topics do not tell.
+    """Results of a run that are known to the runner and not published on topics.
 
     Attributes:
-        ticks: number of control periods that were run.
-        period: of one [s].
-        natural_period: of the base [s], NaN where nothing is elastic.
-        events: what the runner did.
+        ticks: number of completed control periods.
+        period: control period [s].
+        natural_period: natural period of the base [s], NaN if there is no elastic joint.
+        events: actions of the runner.
         node_deaths: nodes that ended without being asked to.
-        ended_early: why the run did not come to its end, empty where it did.
+        ended_early: reason why the run did not reach its end; empty if it did.
     """
 
     ticks: int
@@ -70,23 +70,24 @@ class Outcome:
 
 
 class Recorder:
-    """Subscribes to everything a Recording needs.
+    """Subscribes to all topics that a Recording needs.
 
     Attributes:
-        status: of the simulation, the newest, None before.
-        last_tick: what nodes say after it is not recorded.
+        status: latest status of the simulation, None before the first.
+        last_tick: last tick of the run; diagnostics after it are not recorded.
     """
 
     last_tick: float = math.inf
 
     def __init__(self, node: Node, model: ArmModel, real_time: bool, only_times: bool = False) -> None:
-        """Subscribe; the graph need not be there yet.
+        """Subscribe to the topics; their publishers need not exist yet.
 
         Args:
-            node: beside which a node of its own gets the subscriptions, which nobody spins.
-            model: of the robot that moves.
-            real_time: whether the time from a joint state to its command is worth recording.
-            only_times: nothing else is, but for what nodes report: listening costs whoever speaks.
+            node: the subscriptions belong to a separate node in the context of this node; the separate node is not
+                spun.
+            model: model of the simulated robot.
+            real_time: whether to record the time from a joint state to its command.
+            only_times: record only these times and the diagnostics: subscribing to other topics loads their publishers.
         """
         self._model = model
         self._raw: dict[str, list[bytes]] = defaultdict(list)
@@ -116,35 +117,35 @@ class Recorder:
             self._types[topics.FLEXIBLE_STATE] = FlexibleState
         if model.description.strain_gauges:
             self._types[topics.STRAIN] = StrainState
-        self._seen: dict[str, dict[int, int]] = {}  # topic: stamp: when it arrived first [ns]
+        self._seen: dict[str, dict[int, int]] = {}  # topic -> stamp -> first arrival [ns]
         if real_time:
             self._seen = {topics.JOINT_STATES: {}, topics.COMMANDED_REFERENCE: {}}
         kept = {} if only_times else self._types
         told = {topics.SIMULATION_STATUS: SimulationStatus, topics.DIAGNOSTICS: DiagnosticArray}
         timed = {topics.JOINT_STATES: JointState, topics.COMMANDED_REFERENCE: JointReference} if real_time else {}
-        # diagnostics last: a node that is heard there knows of every other subscription, which were said before it
+        # diagnostics last: a node heard there has already discovered the subscriptions that were created before it
         self._node = listening_node(f"{node.get_name()}_ear", node.context)
         self._taps = {topic: TappedTopic(self._node, kind, topic) for topic, kind in (kept | timed | told).items()}
         for tap in self._taps.values():
             tap.listen()
         self._taken = 0.0
         self.status: SimulationStatus | None = None
-        self._over_at = math.inf  # arrival of the last tick [ns since 1970]
+        self._over_at = math.inf  # arrival of the status of the last tick [ns since 1970]
         self._events: list[RunEvent] = []
         self._said: dict[str, tuple[bytes, str]] = {}
         self._counts = {"stops": 0, "trips": 0}
 
     def close(self) -> None:
-        """Listen no more."""
+        """End all subscriptions."""
         self._node.destroy_node()
 
     def knows(self, nodes: Iterable[str]) -> bool:
-        """Whether everybody who speaks on a recorded topic is heard, and these nodes are known to be."""
+        """Return whether all publishers of recorded topics are matched, and these nodes have published diagnostics."""
         self.take()
         return all(tap.hears_all for tap in self._taps.values()) and set(nodes) <= set(self._said)
 
     def take(self, period: float = 0.0) -> int:
-        """Take what has come, unless that was done less than a period [s] ago; return the number of samples so far."""
+        """Take new messages, unless that was done less than ``period`` [s] ago; return the number of samples so far."""
         now = time.monotonic()
         if now - self._taken >= period:
             self._taken = now
@@ -154,13 +155,13 @@ class Recorder:
         return sum(len(samples) for samples in self._raw.values())
 
     def complete(self, ticks: int) -> bool:
-        """Whether every tick's ground truth has arrived."""
+        """Return whether the ground truth of every tick has arrived."""
         awaited = [] if self._only_times else [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE_IN_BASE]
         awaited += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
     def finish(self, outcome: Outcome) -> Recording:
-        """Read what was recorded."""
+        """Deserialize the samples and return the recording."""
         self.take()
         ticks, period = outcome.ticks, round(outcome.period * 1e9)
         known: dict[str, Any] = {}
@@ -172,11 +173,11 @@ class Recorder:
             lost |= ~self._fill(known, topic, ticks, period)
         events, total = [*self._events, *outcome.events], int(lost.sum())
         for topic in self._rows.fills:
-            if self._raw[topic] and topic not in truth:  # of a node, which need not send one in every tick
+            if self._raw[topic] and topic not in truth:  # topic of a node, which need not publish in every tick
                 absent, words = self._account(topic, self._fill(known, topic, ticks, period))
                 total += absent
                 if words:
-                    level = "warn" if absent or topic == topics.JOINT_REFERENCE else "info"  # others need not be dense
+                    level = "warn" if absent or topic == topics.JOINT_REFERENCE else "info"  # others may skip ticks
                     events.append(RunEvent(ticks * outcome.period, "recorder", level, words))
         description = self._model.description
         return Recording.blank(
@@ -196,7 +197,7 @@ class Recorder:
 
     def _keep(self, topic: str, raw: bytes, arrived: int) -> None:
         if topic == topics.DIAGNOSTICS:
-            if arrived <= self._over_at:  # after the last tick the gate stops, since no state comes any more
+            if arrived <= self._over_at:  # after the last tick no more states are published, and the gate stops
                 self._on_diagnostics(deserialize_message(raw, DiagnosticArray))
         elif topic == topics.SIMULATION_STATUS:
             self.status = deserialize_message(raw, SimulationStatus)
@@ -209,7 +210,7 @@ class Recorder:
                 self._seen[topic].setdefault(stamp_of(raw), arrived)
 
     def _account(self, topic: str, came: NDArray[np.bool_]) -> tuple[int, str]:
-        """How many messages of a topic were sent and did not come; and in words, how many ticks have none, and why."""
+        """Return the number of lost messages of a topic, and a text on lost messages and on ticks without a message."""
         absent, rows = self._taps[topic].lost + self._taps[topic].missed, np.flatnonzero(came)
         span = int(rows[-1] - rows[0]) + 1 if len(rows) else 0
         without = span - len(rows)
@@ -217,10 +218,11 @@ class Recorder:
         return absent, words if absent or without else ""
 
     def _latencies(self, ticks: int, period: int) -> NDArray[np.float64]:
-        """Wall time [s] from seeing a joint state to seeing the first command for it.
+        """Return the wall time [s] from the arrival of a joint state to the arrival of the first command for it.
 
-        Both took one hop to get here; on a crowded machine a command may even be read before its state, so that single
-        values carry the jitter of this process. Medians and percentiles do not.
+        Both messages took one hop to this process; on a busy machine a command may even be read before its state, so
+        that
+        single values include the jitter of this process. Medians and percentiles are not affected much.
         """
         latency = np.full(ticks, np.nan)
         if self._seen:
@@ -231,7 +233,7 @@ class Recorder:
         return latency
 
     def _fill(self, known: dict[str, Any], topic: str, ticks: int, period: int) -> NDArray[np.bool_]:
-        """Read every message of a topic into its row; return which rows came."""
+        """Write every message of a topic into its row; return which rows have a message."""
         came, fill = np.zeros(ticks, dtype=bool), self._rows.fills[topic]
         known |= self._rows.blank(topic, ticks)
         for raw in self._raw[topic]:
@@ -247,7 +249,7 @@ class Recorder:
         for status in message.status:
             for value in status.values:
                 if value.key in self._counts:
-                    with contextlib.suppress(ValueError):  # whoever else says a word of that name
+                    with contextlib.suppress(ValueError):  # another node may use the same key for other values
                         self._counts[value.key] = max(self._counts[value.key], int(value.value))
             said = (status.level, status.message)
             if self._said.get(status.name) != said:
@@ -256,5 +258,5 @@ class Recorder:
                 self._events.append(RunEvent(now, status.name, level, status.message))
 
     def errors(self) -> Iterable[RunEvent]:
-        """Errors that nodes reported."""
+        """Return the errors that nodes reported."""
         return (event for event in self._events if event.level == "error")

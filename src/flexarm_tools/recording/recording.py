@@ -1,4 +1,4 @@
-"""What a run leaves behind: one row a tick, in arrays, saved as ``.npz``."""
+"""Recording of a run: arrays with one row per tick, saved as ``.npz``."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from flexarm_core.types import Array
 from flexarm_tools.recording.shapes import recording_shapes
 
 FORMAT = 7
-MOST_PACKED = 200  # times its size may a large recording unpack to: what rests packs well, and so do bombs
+MOST_PACKED = 200  # largest ratio of unpacked to packed size of a large file: protects against decompression bombs
 OF_TICKS = frozenset(name for name, shape in recording_shapes(-1, 0, 0, 0, 0).items() if shape[:1] == (-1,))
 
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Something that happened during the run.
+    """An event during the run.
 
     Attributes:
         time: simulation time [s].
-        source: node or part of the runner that said it.
+        source: node or part of the runner that reported the event.
         level: ``info``, ``warn`` or ``error``.
-        message: what happened.
+        message: description of the event.
     """
 
     time: float
@@ -41,77 +41,84 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Everything recorded of a run: T ticks, n actuated joints, m elastic joints of the base. NaN = not known.
+    """Recorded data of a run with T ticks, n actuated joints and m elastic joints of the base. NaN = unknown.
 
-    k counts the modes of the flexible links, g their strain gauges; both are 0 for an arm of rigid links.
+    k is the number of modes of the flexible links, g that of their strain gauges; both are 0 for an arm with rigid
+    links.
 
     Attributes:
-        time: (T,) simulation time, increasing [s].
-        joint_names: (n) actuated joints.
+        time: (T,) simulation time, strictly increasing [s].
+        joint_names: (n) names of the actuated joints.
         joint_units: (n) ``rad`` or ``m``.
-        elastic_names: (m) elastic joints.
+        elastic_names: (m) names of the elastic joints.
         elastic_units: (m) ``rad`` or ``m``.
         modes: (k) modes of the simulated arm, ``link/mode``.
-        strain_gauges: (g) strain gauges.
+        strain_gauges: (g) names of the strain gauges.
         root_frame: fixed root link, the inertial frame.
         base_frame: link that carries the arm.
-        position: (T, n) [rad | m].
-        velocity: (T, n) [rad/s | m/s].
-        effort: (T, n) applied at the joints [N*m | N].
-        deflection: (T, m) x_b [m | rad].
-        deflection_rate: (T, m) xd_b [m/s | rad/s].
-        modal_position: (T, k) true, mass-normalised [sqrt(kg)*m].
-        modal_rate: (T, k) true [sqrt(kg)*m/s].
-        estimated_deflection: (T, m) of topic flexible_state, NaN where nothing estimates it [m | rad].
-        estimated_deflection_rate: (T, m) [m/s | rad/s].
-        estimated_modal_position: (T, k) of topic flexible_state, NaN where a mode is not estimated [sqrt(kg)*m].
-        estimated_modal_rate: (T, k) [sqrt(kg)*m/s].
-        strain: (T, g) as the gauges read it [1].
-        desired_position: (T, n) joint reference that the controller is to follow [rad | m].
-        reference_velocity: (T, n) of the joint reference that the gate was given [rad/s | m/s].
-        reference_effort: (T, n) likewise [N*m | N].
-        reference_friction: (T, n) likewise, part of the effort that friction takes as a torque loop has it [N*m | N].
-        true_friction: (T, n) effort that joint friction takes, NaN where the plant has none [N*m | N].
-        estimated_torque: (T, n) of topic base_wrench_estimate, that reaches the links beside gravity [N*m | N].
-        estimated_friction: (T, n) likewise, motor effort that neither reaches the links nor turns the rotors [N*m | N].
-        residual_wrench: (T, 6) likewise, of the base wrench what gravity and accelerations do not explain [N, N*m].
-        estimate_valid: (T,) likewise, 1 where the wrench could be used, 0 where not, NaN where unknown.
-        contact_detected: (T,) likewise, 1 where something touches the arm by the residual wrench.
-        correction_weight: (T,) likewise, share of the torque loop's correction that acts, 0 to 1.
-        resolution_position_error: (T,) what the joint reference leaves of the wanted tool position [m].
-        resolution_orientation_error: (T,) likewise of the orientation [rad].
-        condition_number: (T,) of the tool's Jacobian, as ik_redundancy_solver sees it.
-        rows_given_up: (T,) number of tool axes that it gave up or damped.
-        tool_position: (T, 3) in ``root_frame`` [m].
-        tool_position_in_base: (T, 3) in ``base_frame`` [m].
-        tool_rotation: (T, 4) in ``root_frame``, quaternion x y z w.
+        position: (T, n) true joint positions [rad | m].
+        velocity: (T, n) true joint velocities [rad/s | m/s].
+        effort: (T, n) joint effort applied [N*m | N].
+        deflection: (T, m) true deflection x_b of the elastic joints [m | rad].
+        deflection_rate: (T, m) its rate xd_b [m/s | rad/s].
+        modal_position: (T, k) true modal coordinates, mass-normalized [sqrt(kg)*m].
+        modal_rate: (T, k) true rates of the modal coordinates [sqrt(kg)*m/s].
+        estimated_deflection: (T, m) from topic flexible_state, NaN where it is not estimated [m | rad].
+        estimated_deflection_rate: (T, m) from topic flexible_state [m/s | rad/s].
+        estimated_modal_position: (T, k) from topic flexible_state, NaN where a mode is not estimated [sqrt(kg)*m].
+        estimated_modal_rate: (T, k) from topic flexible_state [sqrt(kg)*m/s].
+        strain: (T, g) measured strain [1].
+        desired_position: (T, n) desired joint positions given to the controller [rad | m].
+        reference_velocity: (T, n) velocity in the joint reference given to the gate [rad/s | m/s].
+        reference_effort: (T, n) effort in the joint reference given to the gate [N*m | N].
+        reference_friction: (T, n) friction in the joint reference given to the gate: part of its effort that
+            compensates friction, as determined by a torque loop [N*m | N].
+        true_friction: (T, n) effort lost to joint friction, NaN where the plant has no friction [N*m | N].
+        estimated_torque: (T, n) from topic base_wrench_estimate: effort that reaches the links, gravity compensated
+            [N*m | N].
+        estimated_friction: (T, n) from topic base_wrench_estimate: motor effort that neither reaches the links nor
+            accelerates the rotors [N*m | N].
+        residual_wrench: (T, 6) from topic base_wrench_estimate: base wrench without the parts due to gravity and to the
+            arm's accelerations [N, N*m].
+        estimate_valid: (T,) from topic base_wrench_estimate: 1 if the wrench could be used, 0 if not, NaN if unknown.
+        contact_detected: (T,) from topic base_wrench_estimate: 1 if the residual wrench indicates contact with the arm.
+        correction_weight: (T,) from topic base_wrench_estimate: weight of the torque loop's correction, 0 to 1.
+        resolution_position_error: (T,) distance of the tool in the joint reference from the requested position [m].
+        resolution_orientation_error: (T,) angle between the tool in the joint reference and the requested orientation
+            [rad].
+        condition_number: (T,) condition number of the tool Jacobian, as computed by ik_redundancy_solver.
+        rows_given_up: (T,) number of tool axes that ik_redundancy_solver dropped or damped.
+        tool_position: (T, 3) true tool position in ``root_frame`` [m].
+        tool_position_in_base: (T, 3) true tool position in ``base_frame`` [m].
+        tool_rotation: (T, 4) true tool orientation in ``root_frame``, quaternion x y z w.
         reference_frame: ``root_frame`` or ``base_frame``: frame of the tool reference.
-        reference_position: (T, 3) in ``reference_frame``, NaN rows where there is no reference [m].
-        reference_acceleration: (T, 3) of the tool reference, its axes [m/s^2].
+        reference_position: (T, 3) tool reference in ``reference_frame``, NaN rows where there is no reference [m].
+        reference_acceleration: (T, 3) acceleration of the tool reference, in ``reference_frame`` [m/s^2].
         reference_axes: (6,) bool, tracked components x y z rx ry rz.
         path_frame: ``root_frame`` or ``base_frame``: frame of the path.
-        path_position: (T, 3) in ``path_frame``, the set-point from which behaviours make the tool reference, NaN rows
-            where there is none apart from the tool reference [m].
-        obstacle_distance: (T,) least one of the commanded arm that behaviours reported, NaN where there was none [m].
-        behaviors_held: (T,) 1 where the arm was brought to rest instead of following its behaviours, NaN where unknown.
-        contact_wrench: (T, 6) true, of all surfaces on the tool, ``[f; n]`` at the tool frame's origin in axes of
+        path_position: (T, 3) set-point in ``path_frame`` from which the behaviors compute the tool reference, NaN rows
+            where there is no separate set-point [m].
+        obstacle_distance: (T,) smallest distance of the commanded arm to obstacles, as reported by the behaviors; NaN
+            if there is none [m].
+        behaviors_held: (T,) 1 where the arm was brought to rest instead of following its behaviors, NaN where unknown.
+        contact_wrench: (T, 6) true wrench of all surfaces on the tool, ``[f; n]`` at the tool origin in axes of
             ``root_frame``, NaN where there are no surfaces [N, N*m].
         base_wrench: (T, 6) exerted by the arm on the base, ``[f; n]`` [N, N*m].
-        coupling_momentum: (T, m) L = H_bm qd.
-        smallest_coupling_singular_value: (T,) of H_bm.
-        smallest_restricted_singular_value: (T,) of Jbar.
-        damping: (T,) damping factor in force on Jbar.
-        vibration_damping: (T,) bool, base feedback in force.
-        tick_latency: (T,) wall time from the joint state to its command, NaN where not known [s].
-        events: what happened, in order of time.
-        elastic_stiffness: (m,) of the elastic joints [N/m | N*m/rad].
-        natural_period: of the base under the resting arm, NaN where nothing is elastic [s].
-        watchdog_stops: times that the gate stopped the arm for want of good input.
-        trips: times that the gate tripped, which only a reset ends.
-        lockstep_timeouts: times that no command answered a state in lockstep.
-        lost_samples: samples that were sent and not recorded.
+        coupling_momentum: (T, m) coupling momentum L = H_bm qd.
+        smallest_coupling_singular_value: (T,) smallest singular value of H_bm.
+        smallest_restricted_singular_value: (T,) smallest singular value of Jbar.
+        damping: (T,) damping factor applied to Jbar.
+        vibration_damping: (T,) bool, whether the base feedback is active.
+        tick_latency: (T,) wall time from a joint state to its command, NaN where unknown [s].
+        events: events in order of time.
+        elastic_stiffness: (m,) stiffness of the elastic joints [N/m | N*m/rad].
+        natural_period: natural period of the base with the arm at rest, NaN if there is no elastic joint [s].
+        watchdog_stops: number of times that the gate stopped the arm because of missing or invalid input.
+        trips: number of times that the gate tripped; a trip ends only by a reset.
+        lockstep_timeouts: number of states in lockstep without a command in reply.
+        lost_samples: number of samples that were published but not recorded.
         node_deaths: nodes that ended without being asked to.
-        ended_early: why the run did not come to its end, empty where it did.
+        ended_early: reason why the run did not reach its end; empty if it did.
     """
 
     time: Array
@@ -180,10 +187,10 @@ class Recording:
     ended_early: str
 
     def __post_init__(self) -> None:
-        """Check shapes, names and time; arrays become read-only.
+        """Check shapes, names and time, and make the arrays read-only.
 
         Raises:
-            InputError: a field does not fit the others.
+            InputError: a field is inconsistent with the others.
         """
         counts = (len(self.joint_names), len(self.elastic_names), len(self.modes), len(self.strain_gauges))
         shapes = recording_shapes(len(self.time), *counts)
@@ -221,7 +228,7 @@ class Recording:
 
     @property
     def base_energy_root(self) -> Array:
-        """(T,) square root of the elastic energy in the base, about where it was at first [sqrt(J)]."""
+        """(T,) square root of the elastic energy of the base, relative to its first position [sqrt(J)]."""
         away = self.deflection - self.deflection[0]
         with np.errstate(over="ignore"):  # a run that diverged
             root: Array = np.sqrt(0.5 * (away**2 @ self.elastic_stiffness))
@@ -229,7 +236,7 @@ class Recording:
 
     @property
     def tracking_error(self) -> Array:
-        """(T,) Euclidean distance of tool and reference over the tracked x, y, z, in the reference's frame [m]."""
+        """(T,) Euclidean distance of tool and reference along the tracked axes, in the reference's frame [m]."""
         tool = self.tool_position_in(self.reference_frame)
         axes = self.reference_axes[:3]
         if not axes.any():
@@ -238,29 +245,29 @@ class Recording:
         return norm
 
     def tool_position_in(self, frame: str) -> Array:
-        """(T, 3) place of the tool in ``root_frame`` or ``base_frame`` [m]."""
+        """Return the tool position (T, 3) in ``root_frame`` or ``base_frame`` [m]."""
         return self.tool_position if frame == self.root_frame else self.tool_position_in_base
 
     @property
     def has_reference(self) -> NDArray[np.bool_]:
-        """(T,) ticks with a tool reference."""
+        """(T,) whether there is a tool reference at each tick."""
         finite: NDArray[np.bool_] = np.all(np.isfinite(self.reference_position), axis=1)
         return finite
 
     @property
     def has_desired(self) -> NDArray[np.bool_]:
-        """(T,) ticks with a desired joint position."""
+        """(T,) whether there is a desired joint position at each tick."""
         finite: NDArray[np.bool_] = np.all(np.isfinite(self.desired_position), axis=1)
         return finite
 
     @classmethod
     def blank(cls, description: RobotDescription, time: Array, natural_period: float, **known: Any) -> Recording:
-        """Recording of a robot in which everything that is not given is NaN, false, zero or empty.
+        """Create a recording of a robot; everything that is not given is NaN, false, zero or empty.
 
         Args:
-            description: the robot; gives names, units and frames.
-            time: (T,) [s].
-            natural_period: [s].
+            description: the robot; provides names, units and frames.
+            time: (T,) simulation time [s].
+            natural_period: natural period of the base [s].
             known: other fields by name.
         """
         elastic = tuple(joint.name for joint in description.elastic)
@@ -294,7 +301,7 @@ class Recording:
         return cls(**(values | known))
 
     def save(self, path: Path) -> None:
-        """Write a compressed ``.npz`` that ``load_recording`` reads; arrays keep their names."""
+        """Write a compressed ``.npz`` file for ``load_recording``; the arrays keep their names."""
         arrays: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         for field in fields(self):
@@ -310,10 +317,10 @@ class Recording:
 
 
 def load_recording(path: Path) -> Recording:
-    """Read what ``Recording.save`` wrote.
+    """Read a file written by ``Recording.save``.
 
     Raises:
-        InputError: no such file, not a recording, or of another format.
+        InputError: the file does not exist, is not a recording, or has another format version.
     """
     size = path.stat().st_size if path.is_file() else 0
     archive = ArrayFile(path, "recording", InputError, max(MOST_BYTES, MOST_PACKED * size))
@@ -337,7 +344,7 @@ def load_recording(path: Path) -> Recording:
 
 
 def mode_names(description: RobotDescription) -> tuple[str, ...]:
-    """Modes of every flexible link of a robot, ``link/mode``, in the order in which the dynamics has them."""
+    """Return the modes of all flexible links of a robot, ``link/mode``, in the order used by the dynamics."""
     links = load_flexible_links(description)
     return tuple(f"{link}/{mode}" for link, data in links.items() for mode in data.modes)
 

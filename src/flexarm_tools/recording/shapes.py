@@ -4,14 +4,14 @@ from __future__ import annotations
 
 
 def recording_shapes(ticks: int, n: int, m: int, k: int, g: int) -> dict[str, tuple[int, ...]]:
-    """Shape of every array of a recording.
+    """Return the shape of every array of a recording.
 
     Args:
-        ticks: rows.
-        n: actuated joints.
-        m: elastic joints of the base.
-        k: modes of the flexible links.
-        g: strain gauges.
+        ticks: number of ticks (rows).
+        n: number of actuated joints.
+        m: number of elastic joints of the base.
+        k: number of modes of the flexible links.
+        g: number of strain gauges.
     """
     joints = (
         *("position", "velocity", "effort", "desired_position", "true_friction", "estimated_torque"),

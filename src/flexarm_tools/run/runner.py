@@ -169,7 +169,7 @@ class Runner:
         self._awaited, self._awaited_since = process, time.monotonic()
 
     def _check(self, recorder: Recorder) -> None:
-        """Take new samples; raise if the run was interrupted, a node died or the awaited process is idle for too long."""
+        """Take new samples; raise if the run was interrupted, a node died or the awaited process is idle too long."""
         recorder.take(TAKE_PERIOD)
         if self._end.made and not self._ended_early:
             self._ended_early = f"interrupted by {self._end.made}"

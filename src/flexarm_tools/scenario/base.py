@@ -1,4 +1,4 @@
-"""Lays a scenario file over its base: a file that says only what it has otherwise than another."""
+"""Merge a scenario file with its base: the file contains only what differs from the base."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _NODE = Table("nodes", (*NODES.keys, *NODES_OVER_BASE.keys))
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """An item of the list ``nodes``, and its index in each file that says something about it."""
+    """An item of the list ``nodes``, and its index in each file that contains an entry for it."""
 
     node: yaml.Node
     indices: dict[Path, int]
 
     @property
     def executable(self) -> str:
-        """Without the package if that is flexarm."""
+        """Executable, without the package name if that is flexarm."""
         return _text(self.node, "executable").removeprefix("flexarm/")
 
     @property
     def name(self) -> str:
-        """Name of the node."""
+        """Name of the node, by default that of the executable."""
         return _text(self.node, "name") or self.executable.rpartition("/")[2]
 
 
 class _Nodes(yaml.SequenceNode):
-    """List of nodes that several files made."""
+    """List of nodes that was merged from several files."""
 
     def __init__(self, node: yaml.SequenceNode, items: list[_Item]) -> None:
         values = [item.node for item in items]
@@ -48,16 +48,17 @@ class _Nodes(yaml.SequenceNode):
 
 
 def lay_over_base(document: Document, packages: Packages) -> None:
-    """Lay a scenario over the file under its key ``base``, that one over its own, and so on.
+    """Merge a scenario with the file under its key ``base``, that file with its own base, and so on.
 
-    Mappings are merged key by key, other values replace those of the base, an empty value deletes a key. Nodes are
-    merged by executable, or by name where several have it. The document's root is then the whole, its text the YAML
-    that says the same without a base; both are left alone where there is no base. Root becomes None where a base
-    cannot be used.
+    Mappings are merged key by key, other values replace those of the base, and an empty value deletes a key. Nodes are
+    matched by executable, or by name if several nodes have the same executable. Afterwards the root of the document is
+    the
+    merged scenario, and its text is the equivalent YAML without a base. A document without a base keeps its text. The
+    root becomes None if a base cannot be used.
 
     Args:
-        document: the scenario; gets the problems, each at the file, line and key where it is.
-        packages: where ROS packages lie.
+        document: the scenario; receives the problems, each with the file, line and key where it occurs.
+        packages: locates ROS packages.
     """
     layers = _layers(document, packages)
     merged = layers[-1].root
@@ -67,7 +68,7 @@ def lay_over_base(document: Document, packages: Packages) -> None:
     for layer in layers:
         _move_descriptions(layer, document.path.parent)
     for layer in reversed(layers[:-1]):
-        if layer.root is not None:  # as only the last may be
+        if layer.root is not None:  # only the last layer may be None
             merged = _merged(document, merged, layer.root, "")
     nodes = _pairs(merged)["nodes"][1] if "nodes" in _pairs(merged) else None
     document.indices = [item.indices for item in nodes.items] if isinstance(nodes, _Nodes) else []
@@ -78,7 +79,7 @@ def lay_over_base(document: Document, packages: Packages) -> None:
 
 
 def _layers(document: Document, packages: Packages) -> list[Document]:
-    """The file, its base, the base's base and so on; the last has root None where a base cannot be used."""
+    """Return the file, its base, the base of its base and so on; root is None if a base cannot be used."""
     layers = [document]
     while "base" in (pairs := _pairs(layers[-1].root)):
         node = pairs["base"][1]
@@ -115,7 +116,7 @@ def _layers(document: Document, packages: Packages) -> list[Document]:
 
 
 def _check_keys(document: Document, node: yaml.Node | None, key: str) -> None:
-    """Note duplicate and unusable keys of one file; once it is merged they can no longer be seen."""
+    """Report duplicate and invalid keys of one file; after the merge they can no longer be detected."""
     if isinstance(node, yaml.MappingNode):
         for name, (_, value) in document.entries(node, key).items():
             _check_keys(document, value, join(key, name))
@@ -125,18 +126,18 @@ def _check_keys(document: Document, node: yaml.Node | None, key: str) -> None:
 
 
 def _move_descriptions(layer: Document, folder: Path) -> None:
-    """Let the relative paths of robots be relative to another folder."""
+    """Make the relative paths of robot descriptions relative to another folder."""
     if layer.path.parent.resolve() == folder.resolve():
         return
     sections = [_pairs(layer.root)[name][1] for name in ("robot", "plant_robot") if name in _pairs(layer.root)]
     files = [_pairs(section)["description"][1] for section in sections if "description" in _pairs(section)]
-    for file in {id(file): file for file in files if isinstance(file, yaml.ScalarNode)}.values():  # one may be an alias
+    for file in {id(file): file for file in files if isinstance(file, yaml.ScalarNode)}.values():  # aliases may repeat
         if file.value and "://" not in file.value and not Path(file.value).is_absolute():
             file.value = os.path.relpath((layer.path.parent / file.value).resolve(), folder.resolve())
 
 
 def _merged(document: Document, below: yaml.Node, over: yaml.Node, key: str) -> yaml.Node:
-    """One value laid over another."""
+    """Merge one value with the value of the base below it."""
     if key == "nodes" and isinstance(below, yaml.SequenceNode) and isinstance(over, yaml.SequenceNode):
         return _merged_nodes(document, below, over)
     if not isinstance(below, yaml.MappingNode) or not isinstance(over, yaml.MappingNode):
@@ -157,7 +158,7 @@ def _merged(document: Document, below: yaml.Node, over: yaml.Node, key: str) -> 
 
 
 def _merged_nodes(document: Document, below: yaml.SequenceNode, over: yaml.SequenceNode) -> _Nodes:
-    """List of nodes laid over that of the base."""
+    """Merge a list of nodes with that of the base."""
     items = below.items if isinstance(below, _Nodes) else _items(below)
     base = tuple(items)
     for i, node in enumerate(over.value):
@@ -192,19 +193,19 @@ def _merged_nodes(document: Document, below: yaml.SequenceNode, over: yaml.Seque
 
 
 def _items(nodes: yaml.SequenceNode) -> list[_Item]:
-    """Nodes of one file."""
+    """Return the nodes of one file."""
     return [_Item(node, {_file(nodes): i}) for i, node in enumerate(nodes.value)]
 
 
 def _find(items: Sequence[_Item], executable: str, name: str) -> Sequence[_Item]:
-    """Nodes of an executable: the one of the name that is given, else that of the default name, else all of them."""
+    """Find nodes by executable: the node of the given name, else the node of the default name, else all of them."""
     same = [item for item in items if item.executable == executable.removeprefix("flexarm/")]
     named = [item for item in same if item.name == (name or executable.rpartition("/")[2])]
     return named[:1] or ([] if name else same)
 
 
 def _place(items: list[_Item], item: _Item, section: Section) -> None:
-    """Move a node to where its key ``before`` wants it."""
+    """Move a node to the position requested by its key ``before``."""
     before = section.text("before")
     others = [other for other in items if other is not item]
     found = [other for other in others if other.name == before] or _find(others, before, "")
@@ -221,7 +222,7 @@ def _choice(wrong: str, items: Sequence[_Item]) -> str:
 
 
 def _pairs(node: yaml.Node | None) -> dict[str, _Pair]:
-    """Key and value nodes of a mapping by key, of a duplicate the first; of anything else none."""
+    """Return the key and value nodes of a mapping by key, the first of duplicates; empty for other nodes."""
     pairs: dict[str, _Pair] = {}
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if isinstance(key, yaml.ScalarNode):
@@ -230,7 +231,7 @@ def _pairs(node: yaml.Node | None) -> dict[str, _Pair]:
 
 
 def _mapping(below: yaml.CollectionNode, over: yaml.CollectionNode, pairs: list[_Pair]) -> yaml.MappingNode:
-    """Mapping that stands where the upper one does, in braces only if both do."""
+    """Create a mapping at the position of the upper one; it uses flow style only if both mappings do."""
     flow = bool(below.flow_style and over.flow_style)
     return yaml.MappingNode(over.tag, pairs, over.start_mark, over.end_mark, flow)
 

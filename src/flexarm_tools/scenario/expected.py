@@ -1,4 +1,4 @@
-"""Expected: what may happen in a run without its being a failure, and what happened beyond it."""
+"""Expected: events a scenario declares acceptable, and the events of a run that exceed them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from flexarm_tools.metrics.figures import Goal
 from flexarm_tools.recording.recording import Recording, RunEvent
 
 NONE = Goal("==", 0.0, "== 0")
-STOPPED = ("controlled stop", "tripped")  # how the gate's messages of stops begin, which are judged by their number
+STOPPED = ("controlled stop", "tripped")  # prefixes of the gate's stop messages; stops are judged by their count
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a scenario expects.
+    """Events that a scenario expects.
 
     Attributes:
-        counts: by name, see COUNTS, how often something may happen; not at all where it is not given.
+        counts: limit on the number of occurrences, by name (see WORDS); an event without a limit must not occur.
         errors: nodes that may report errors.
     """
 
@@ -25,7 +25,7 @@ class Expected:
     errors: tuple[str, ...] = ()
 
     def beyond(self, recording: Recording) -> tuple[str, ...]:
-        """What happened in a run that was not expected, one short text each; nothing where all is well."""
+        """Describe each unexpected event of a run in one short text; empty if there was none."""
         texts = [f"the run ended early: {recording.ended_early}"] if recording.ended_early else []
         if recording.node_deaths:
             texts.append(f"died: {', '.join(recording.node_deaths)}")
@@ -48,7 +48,7 @@ WORDS = {
 
 
 def counts(recording: Recording) -> dict[str, int]:
-    """How often each of WORDS happened."""
+    """Count the occurrences of each event of WORDS."""
     return {
         "stops": recording.watchdog_stops,
         "trips": recording.trips,
@@ -58,7 +58,7 @@ def counts(recording: Recording) -> dict[str, int]:
 
 
 def errors(recording: Recording) -> list[RunEvent]:
-    """Errors of nodes, but for the gate's stops, which are counted."""
+    """Return the errors that nodes reported, except the gate's stops, which are counted separately."""
     return [
         event
         for event in recording.events
@@ -67,7 +67,7 @@ def errors(recording: Recording) -> list[RunEvent]:
 
 
 def first_words(recording: Recording, most: int = 3) -> list[str]:
-    """The first errors of each node, and its first warnings where it reported no errors, as lines to print."""
+    """Format the first errors of each node, or its first warnings if it reported no errors, as lines to print."""
     lines = []
     events = [event for event in recording.events if event.message != recording.ended_early]
     for source in dict.fromkeys(event.source for event in events if event.level in ("error", "warn")):

@@ -1,4 +1,4 @@
-"""Reads scenario files: every problem is found at once and shown with file, line and key."""
+"""Scenario file reader: all problems are collected and reported together, each with file, line and key."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def load_scenario(path: str | Path, packages: Packages | None = None) -> Scenari
 
     Args:
         path: the file.
-        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+        packages: locates ROS packages; by default in the sourced ROS 2 environment.
 
     Raises:
-        ConfigError: with every problem found, each with file, line and key.
+        ConfigError: the file has problems; the message lists all of them, each with file, line and key.
     """
     document = Document(Path(path), "scenario")
     scenario = read_scenario(document, packages or AmentPackages())
     raise_problems(document.problems, "scenario")
-    assert scenario is not None  # without a problem there is a scenario
+    assert scenario is not None  # None only with problems
     return scenario
 
 
 def read_scenario(document: Document, packages: Packages) -> Scenario | None:
-    """Scenario of an open file; None where a problem was found, which the document then holds."""
+    """Return the scenario of an open file, or None if there are problems, which are stored in the document."""
     lay_over_base(document, packages)
     if document.root is None:
         return None
@@ -151,7 +151,7 @@ def _describe(section: Section, path: Path | None, arguments: dict[str, str]) ->
         return None
     try:
         description = parse_robot_description(load_robot_description(path, arguments))
-        load_flexible_links(description)  # a modal data file that is wrong is said now, not after the run
+        load_flexible_links(description)  # report an invalid modal data file before the run
         return description
     except RobotDescriptionError as error:
         section.problem("description" if "description" in section else "", str(error))
@@ -159,7 +159,7 @@ def _describe(section: Section, path: Path | None, arguments: dict[str, str]) ->
 
 
 def _joints(description: RobotDescription, kind: str) -> str:
-    """Actuated or elastic joints in words: ``base_x (prismatic)``."""
+    """Describe the actuated or elastic joints in words: ``base_x (prismatic)``."""
     names = description.actuated if kind == "actuated" else [joint.name for joint in description.elastic]
     return ", ".join(f"{name} ({description.joints[name].kind})" for name in names) or "none"
 
@@ -313,7 +313,7 @@ def _read_option(section: Section, option: Key) -> object:
 
 
 def _metric_name(node: yaml.Node) -> str:
-    """Metric of a figure, whose options decide which other keys are valid."""
+    """Return the metric of a figure; its options determine which other keys are valid."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     return next((str(value.value) for key, value in pairs if key.value == "metric"), "")
 
@@ -330,7 +330,7 @@ def _check_joints(section: Section, robot: RobotSpec | None, settings: MetricOpt
 
 
 def read_goal(section: Section) -> Goal | None:
-    """Goal of a figure's section, None where there is none."""
+    """Return the goal of a figure's section, None if it has none."""
     text = section.text("goal")
     try:
         return parse_goal(text) if text else None
@@ -340,6 +340,6 @@ def read_goal(section: Section) -> Goal | None:
 
 
 def _on_tick(time: float, rate: float) -> bool:
-    """Whether a time lies on a tick; values that were refused already are not complained about again."""
+    """Return whether a time lies on a tick; also true for non-finite values, which were already reported."""
     ticks = time * rate
     return not math.isfinite(ticks) or abs(ticks - round(ticks)) < 1e-6

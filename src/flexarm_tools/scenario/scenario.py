@@ -1,4 +1,4 @@
-"""Scenario: one run, in records: robot, plant, nodes, pushes, events and what is measured."""
+"""Scenario: data classes of one run: robot, plant, nodes, pushes, events and figures."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class RobotSpec:
     Attributes:
         path: URDF or xacro file.
         arguments: xacro arguments.
-        tool_frame: link that is the tool.
-        description: what the expanded file says; ``description.text`` is the URDF.
+        tool_frame: tool link.
+        description: content of the expanded file; ``description.text`` is the URDF.
     """
 
     path: Path
@@ -36,11 +36,11 @@ class NodeSpec:
     """A node to start.
 
     Attributes:
-        package: that has the executable.
-        executable: to start.
-        name: of the node, unique in the run.
-        parameters: by name; nested ones with dots.
-        remappings: ROS names, from: to.
+        package: ROS package of the executable.
+        executable: program to start.
+        name: node name, unique in the run.
+        parameters: by name; names of nested parameters are joined with dots.
+        remappings: ROS names, mapped from original to new name.
     """
 
     package: str
@@ -52,15 +52,15 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class PushSpec:
-    """An external force on a link, at its origin, in axes of the root link.
+    """An external force on a link, applied at the link origin, in axes of the root link.
 
     Attributes:
-        link: that is pushed.
-        start: [s].
-        duration: [s].
-        force: (3,) largest force [N].
-        torque: (3,) largest torque [N*m].
-        shape: ``rectangle`` or ``half_sine``.
+        link: pushed link.
+        start: start time [s].
+        duration: duration [s].
+        force: (3,) peak force [N].
+        torque: (3,) peak torque [N*m].
+        shape: time profile, ``rectangle`` or ``half_sine``.
     """
 
     link: str
@@ -73,14 +73,14 @@ class PushSpec:
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """A change during the run, in lockstep between two ticks. Exactly one of its actions is given.
+    """A change during the run, in lockstep between two ticks. Exactly one of the three actions is given.
 
     Attributes:
         at: simulation time, on a tick [s].
         node: name of a node of the run.
-        parameters: to set; empty where the event does something else.
-        transition: lifecycle transition, empty where the event does something else.
-        kill: end the process abruptly.
+        parameters: parameters to set; empty for another action.
+        transition: lifecycle transition; empty for another action.
+        kill: whether to kill the process.
     """
 
     at: float
@@ -95,23 +95,23 @@ class Scenario:
     """One run.
 
     Attributes:
-        path: the file.
-        source: its text; of a file with a base the whole as YAML that has none.
+        path: scenario file.
+        source: text of the file; for a file with a base, the merged YAML.
         title: heading of the report.
         description: paragraph of the report.
-        robot: the robot, as every node is told.
-        plant_robot: what the plant is instead, None where it is that robot.
+        robot: robot as described to every node.
+        plant_robot: robot that the plant simulates if it differs from ``robot``, else None.
         gravity: (3,) in axes of the root link [m/s^2].
         mode: ``lockstep`` or ``real_time``.
         composed: whether all stages run in one process.
         rate: control rate [Hz].
-        duration: a whole number of ticks [s].
+        duration: length of the run, a whole number of ticks [s].
         plant: parameters of ``simulated_plant``.
         nodes: in order of bring-up.
         pushes: external forces.
         events: in order of time.
-        expected: what may happen without the run being a failure.
-        figures: what is measured.
+        expected: events that do not make the run a failure.
+        figures: figures to compute from the recording.
     """
 
     path: Path
@@ -134,7 +134,7 @@ class Scenario:
 
     @property
     def true_robot(self) -> RobotSpec:
-        """The robot that moves: the plant's."""
+        """Robot that the plant simulates."""
         return self.plant_robot or self.robot
 
     @property

@@ -1,4 +1,4 @@
-"""Study: several scenarios compared in one report, as a YAML file says it."""
+"""Study: several scenarios compared in one report, defined in a YAML file."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class StudyFigureSpec:
-    """A figure of a study: one of a run, or the ratio of two others.
+    """A figure of a study: a figure of one run, or the ratio of two figures of the study.
 
     Attributes:
-        name: in the study.
-        run: name of the run it is taken from, empty for a ratio.
-        figure: its name in that run.
-        ratio: names of two figures of the study, empty for one that is taken from a run.
-        goal: None where it is only reported.
+        name: name in the study.
+        run: name of the run that provides the figure; empty for a ratio.
+        figure: name of the figure in that run.
+        ratio: names of two figures of the study, numerator and denominator; empty for a figure of a run.
+        goal: goal of the figure, or None: without a goal of its own, a figure of a run uses that run's goal.
     """
 
     name: str
@@ -43,11 +43,11 @@ class StudyFigureSpec:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs to show together.
+    """Runs that are shown together.
 
     Attributes:
         title: heading.
-        runs: their names.
+        runs: names of the runs.
     """
 
     title: str
@@ -56,15 +56,15 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Several runs and what is measured across them.
+    """Several runs and the figures computed from them.
 
     Attributes:
-        path: the file.
+        path: study file.
         title: heading of the report.
         description: paragraph of the report.
-        scenarios: by name of the run, in order.
-        figures: of the study.
-        comparisons: runs to show together, at least one.
+        scenarios: scenarios by name of the run, in order.
+        figures: figures of the study.
+        comparisons: runs that are shown together, at least one entry.
     """
 
     path: Path
@@ -76,7 +76,7 @@ class Study:
 
 
 def is_study(path: str | Path) -> bool:
-    """Whether a file is a study rather than a scenario: it has the key ``runs``.
+    """Return whether a file is a study rather than a scenario: it has the key ``runs``.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -86,19 +86,19 @@ def is_study(path: str | Path) -> bool:
 
 
 def load_study(path: str | Path, packages: Packages | None = None) -> Study:
-    """Read and check a study file and the scenarios it names.
+    """Read and check a study file and the scenarios that it names.
 
     Args:
         path: the file.
-        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+        packages: locates ROS packages; by default in the sourced ROS 2 environment.
 
     Raises:
-        ConfigError: with every problem found in all files, each with file, line and key.
+        ConfigError: a file has problems; the message lists those of all files, each with file, line and key.
     """
     document = Document(Path(path), "study")
     if document.root is None:
         raise_problems(document.problems, "study")
-    assert document.root is not None  # without a root there was a problem
+    assert document.root is not None  # without a root there is a problem
     root = Section(document, document.root, STUDY, "")
     scenarios, problems = _read_runs(root, packages or AmentPackages())
     names = tuple(root.text_mapping("runs"))
@@ -123,7 +123,7 @@ def _read_runs(root: Section, packages: Packages) -> tuple[dict[str, Scenario], 
     if "runs" in root and not files:
         root.problem("runs", "a study needs at least one run")
     for name, uri in files.items():
-        if not RUN_NAME.fullmatch(name):  # it names files of the report
+        if not RUN_NAME.fullmatch(name):  # the run name is used for files of the report
             root.problem(
                 "runs",
                 f"'{name[:60]}' names no run: letters, digits, _, -, ., the first a letter or digit",
@@ -192,15 +192,16 @@ def _is_taken_from_run(node: yaml.Node) -> bool:
 
 
 def compute_study_figures(study: Study, figures: Mapping[str, tuple[Figure, ...]]) -> tuple[Figure, ...]:
-    """Figures of a study, in the order of its file.
+    """Compute the figures of a study, in the order of its file.
 
-    A figure that is taken from a run keeps the run's goal where the study gives none. A run's figure that has a goal
-    but is not taken is added as ``RUN.FIGURE``, so that no goal is lost. What a run that did not finish should have
-    given is NaN, which never holds.
+    A figure taken from a run keeps the goal of the run if the study gives none. A figure of a run that has a goal but
+    is
+    not part of the study is added as ``RUN.FIGURE``, so that no goal is lost. A figure missing because its run did not
+    finish is NaN, which fails every goal.
 
     Args:
         study: the study.
-        figures: those of each run, by name of the run.
+        figures: figures of each run, by name of the run.
     """
     measured = {(run, figure.name): figure for run, found in figures.items() for figure in found}
     result: dict[str, Figure] = {}

@@ -1,4 +1,4 @@
-"""What stands around a robot, as shapes: surfaces of the simulated plant, obstacles of behaviours."""
+"""Environment of a robot as shapes: surfaces of the simulated plant, and obstacles of the behaviors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from flexarm_core.types import Array
 from flexarm_tools.scenario.scenario import Scenario
 
 SURFACE, OBSTACLE = (0.72, 0.68, 0.60, 1.0), (0.75, 0.35, 0.30, 1.0)
-PLATE = (0.5, 0.5, 0.01)  # [m] what is drawn of a plane, below it
+PLATE = (0.5, 0.5, 0.01)  # [m] size of the box that is drawn just below a plane
 BEHAVIORS = "behavior_impedance_controller"
 OBSTACLES = ("names", "kinds", "positions", "rpys", "sizes")
 
 
 def surrounded(scenario: Scenario) -> RobotDescription:
-    """The robot that moves, with what stands around it as shapes of its root link and of its base link."""
+    """Return the simulated robot with the environment added as shapes of its root link and its base link."""
     description = scenario.true_robot.description
     links = dict(description.links)
     for link, shapes in (
@@ -37,7 +37,7 @@ def surrounded(scenario: Scenario) -> RobotDescription:
 
 
 def surface_shapes(plant: Mapping[str, Any]) -> Iterator[Shape]:
-    """Surfaces of the simulated plant in the root link, from its parameters."""
+    """Yield the surfaces of the simulated plant in the frame of the root link, from the plant's parameters."""
     kinds, count = plant.get("surfaces.kinds") or (), len(plant.get("surfaces.names") or ())
     positions, rpys, halves = (
         np.reshape(plant.get(f"surfaces.{name}") or np.zeros(3 * count), (-1, 3))
@@ -52,14 +52,14 @@ def surface_shapes(plant: Mapping[str, Any]) -> Iterator[Shape]:
 
 
 def obstacle_shapes(parameters: Mapping[str, Any]) -> Iterator[Shape]:
-    """Obstacles of a node's behaviours, or of those of a stage in its process, in the base link."""
+    """Yield the obstacles of a node's behaviors in the frame of the base link; the node may be a control loop."""
     for before in ("", f"{BEHAVIORS}."):
         for name in parameters.get(f"{before}behaviors") or ():
             if parameters.get(f"{before}{name}.kind") == "obstacles":
                 lists: list[Any] = [parameters.get(f"{before}{name}.{what}") or [] for what in OBSTACLES]
                 try:
                     yield from (_shape(obstacle) for obstacle in obstacles_from_lists(*lists))
-                except ConfigError:  # the node says so, and better
+                except ConfigError:  # the node itself reports the error in more detail
                     continue
 
 

@@ -1,1 +1,1 @@
-"""Which node is connected to which, and whether that can work."""
+"""Connections between the nodes of a run, and checks of these connections."""

@@ -1,4 +1,4 @@
-"""Chain: remappings under which stages in order lead from one to the next, the last of them to the gate."""
+"""Chain: remappings that connect stages in order, each to the next and the last to the gate."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from flexarm_tools.wiring.wiring import full_name
 
 
 def chain(stages: Sequence[NodeSpec], description: RobotDescription, tool_frame: str = "") -> dict[str, dict[str, str]]:
-    """Remappings of each stage, by name of the node: what a stage reads is what the nearest one before it writes.
+    """Return the remappings of each stage by node name: a stage reads the output of the nearest stage before it.
 
-    Of several that write a topic the last keeps its name, where recorder and gate look for it; that of another becomes
-    ``NODE/joint_reference``. What a node remaps itself stays as it is, and nodes that the table of wiring does not know
-    are left alone.
+    If several stages write a topic, the last one keeps its name, because the recorder and the gate use that name; the
+    topic of another stage becomes ``NODE/joint_reference``. Remappings given for a node are kept, and nodes that the
+    wiring
+    table does not contain are left unchanged.
 
     Args:
-        stages: nodes in the order in which they answer a sample.
-        description: of the robot.
-        tool_frame: link that is the tool; empty: as described.
+        stages: nodes in the order in which they process a sample.
+        description: description of the robot.
+        tool_frame: tool link; empty: the default of the description.
 
     Raises:
-        RobotDescriptionError: the robot has no such tool.
+        RobotDescriptionError: the robot does not have the tool link.
     """
     known = {
         spec.name: ports
@@ -34,7 +35,7 @@ def chain(stages: Sequence[NodeSpec], description: RobotDescription, tool_frame:
         and (ports := node_ports(spec.executable, spec.parameters, description, tool_frame)) is not None
     }
     remappings: dict[str, dict[str, str]] = {spec.name: {} for spec in stages}
-    led: dict[str, str] = {}  # kind of reference: topic on which the nearest stage before writes it
+    led: dict[str, str] = {}  # kind of reference -> topic on which the nearest previous stage publishes it
     for place, spec in enumerate(stages):
         ports = known.get(spec.name)
         if ports is None:
@@ -61,7 +62,7 @@ def chain(stages: Sequence[NodeSpec], description: RobotDescription, tool_frame:
 
 
 def chained(stages: Sequence[NodeSpec], description: RobotDescription, tool_frame: str = "") -> tuple[NodeSpec, ...]:
-    """The same stages with the remappings of :func:`chain` beside their own."""
+    """Return the stages with the remappings of :func:`chain`; their own remappings take precedence."""
     remappings = chain(stages, description, tool_frame)
     return tuple(replace(spec, remappings=remappings[spec.name] | spec.remappings) for spec in stages)
 

@@ -1,4 +1,4 @@
-"""Ports: which topics a node listens to and which it advertises, and what for."""
+"""Ports: the topics that a node subscribes to and advertises, and their purpose."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from enum import IntEnum
 
 
 class Use(IntEnum):
-    """What a node does with an input."""
+    """How a node uses an input."""
 
-    IGNORED = 0  # its parameters want something else, whether it listens or not
-    FEEDBACK = 1  # it uses what comes, of the tick before
-    HEARD = 2  # it uses what comes
-    NEEDED = 3  # it does nothing of use without
+    IGNORED = 0  # not used with these parameters, even if subscribed
+    FEEDBACK = 1  # used if available, with the value of the previous tick
+    HEARD = 2  # used if available
+    NEEDED = 3  # the node cannot do its task without it
 
 
 class Role(IntEnum):
-    """What an output is for."""
+    """Purpose of an output."""
 
-    SILENT = 0  # may be advertised, but nothing is sent with these parameters
-    REPORTS = 1  # for whoever wants to know
-    LEADS = 2  # the arm is led by it: somebody must read it
+    SILENT = 0  # may be advertised, but is not published with these parameters
+    REPORTS = 1  # for information only
+    LEADS = 2  # part of the control path: a node must subscribe to it
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A topic that a node listens to.
+    """A topic that a node subscribes to.
 
     Attributes:
-        topic: before remapping.
+        topic: name before remapping.
         kind: message type.
-        use: what the node does with it.
-        because: parameter that has it so, ``task 'tool_path'``; empty: it is always so.
-        fields: of a joint reference, sets of which one must be given; empty: whatever comes.
+        use: how the node uses it.
+        because: parameter that determines ``use``, as in ``task 'tool_path'``; empty: ``use`` is fixed.
+        fields: for a joint reference, alternative sets of fields, one of which must be given; empty: any fields.
     """
 
     topic: str
@@ -48,11 +48,11 @@ class Output:
     """A topic that a node advertises.
 
     Attributes:
-        topic: before remapping.
+        topic: name before remapping.
         kind: message type.
-        role: what it is for.
-        fields: of a joint reference, what is given.
-        passes: whether what the incoming reference gives goes on with it.
+        role: purpose.
+        fields: for a joint reference, the fields that are given.
+        passes: whether the fields of the incoming reference are passed on.
     """
 
     topic: str
@@ -70,7 +70,7 @@ class Ports:
     outputs: tuple[Output, ...]
 
     def renamed(self, rename: Callable[[str], str]) -> Ports:
-        """The same with other topic names."""
+        """Return the same ports with other topic names."""
         return Ports(
             tuple(replace(port, topic=rename(port.topic)) for port in self.inputs),
             tuple(replace(port, topic=rename(port.topic)) for port in self.outputs),
@@ -78,7 +78,7 @@ class Ports:
 
 
 def merged(ports: Iterable[Ports]) -> Ports:
-    """Of one node whose parameters change on the way: what it uses and sends at any time."""
+    """Merge the ports of one node whose parameters change during the run: everything it uses and sends at any time."""
     inputs: dict[str, Input] = {}
     outputs: dict[str, Output] = {}
     for each in ports:

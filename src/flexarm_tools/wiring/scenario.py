@@ -1,4 +1,4 @@
-"""The wiring of a scenario: its nodes chained in the order of the file, and checked."""
+"""Wiring of a scenario: its nodes are chained in the order of the file, and checked."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from flexarm_tools.wiring.wiring import check_wiring
 
 
 def wired_nodes(scenario: Scenario) -> tuple[NodeSpec, ...]:
-    """Nodes of a scenario with the remappings that chain them.
+    """Return the nodes of a scenario with the remappings that chain them.
 
     Raises:
-        ConfigError: they cannot lead the arm; the message names every fault.
-        RobotDescriptionError: the robot has no such tool.
+        ConfigError: the nodes cannot control the arm; the message names every fault.
+        RobotDescriptionError: the robot does not have the tool link.
     """
     robot, true = scenario.robot, scenario.true_robot
     nodes = chained(scenario.nodes, robot.description, robot.tool_frame)
     plant = node_ports(PLANT, scenario.plant, true.description, true.tool_frame)
-    assert plant is not None  # the table holds the plant
+    assert plant is not None  # the table contains the plant
     changes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for event in scenario.events:
         changes[event.node].append(event.parameters)

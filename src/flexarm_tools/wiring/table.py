@@ -1,6 +1,6 @@
-"""Which topics each node of the suite reads and writes, as its parameters and the robot have it: the table of wiring.
+"""Wiring table: topics that each node of the suite reads and writes, depending on its parameters and the robot.
 
-A test starts the nodes and holds the table against what they subscribe to and advertise.
+A test starts the nodes and compares the table with their actual subscriptions and publishers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STAGES = (
     "hardware_gate",
 )
 PLANT, GATE, CONTROL_LOOP = "simulated_plant", "hardware_gate", "control_loop"
-DRAWN = "behavior_impedance_controller"  # the stage whose markers a control loop sends
+DRAWN = "behavior_impedance_controller"  # the stage whose markers a control loop publishes
 
 
 Values = Mapping[str, Any]
@@ -45,16 +45,16 @@ STATES = Input(topics.JOINT_STATES, "JointState")
 def node_ports(
     executable: str, parameters: Values, description: RobotDescription, tool_frame: str = ""
 ) -> Ports | None:
-    """Ports of a node of the suite, None for an executable that the table does not hold.
+    """Return the ports of a node of the suite, None for an executable that the table does not contain.
 
     Args:
-        executable: of the package ``flexarm``.
-        parameters: by name, nested ones with dots; those left out have their defaults.
-        description: of the robot as the node is told of it.
-        tool_frame: link that is the tool; empty: as described.
+        executable: executable of the package ``flexarm``.
+        parameters: by name, nested names joined with dots; missing parameters have their defaults.
+        description: robot as described to the node.
+        tool_frame: tool link; empty: the default of the description.
 
     Raises:
-        RobotDescriptionError: the robot has no such tool, or the tool is on no chain of joints.
+        RobotDescriptionError: the robot does not have the tool link, or no chain of joints leads to the tool.
     """
     if executable == CONTROL_LOOP:
         return _control_loop(parameters, description, tool_frame)
@@ -65,7 +65,7 @@ def node_ports(
 
 
 def ros2_control_ports(description: RobotDescription, command_mode: str) -> Ports:
-    """What stands in the plant's place on an arm: broadcasters and the forward command controller of ros2_control."""
+    """Return the ports that replace the plant's on a real arm: broadcasters and the forward command controller."""
     return Ports((_commands(command_mode),), (Output(topics.JOINT_STATES, "JointState"), *_sensors(description)))
 
 
@@ -273,7 +273,7 @@ def _plant(values: Values, description: RobotDescription, tool: str) -> Ports:
 
 
 def _control_loop(parameters: Values, description: RobotDescription, tool: str) -> Ports:
-    """Of stages in one process: references between them need no topic, and are reported on those of a chain."""
+    """Return the ports of stages in one process: references between stages are published for information only."""
     stages = parameters.get("stages", USUAL)
     ports: dict[str, Ports] = {}
     for name in stages:
@@ -281,7 +281,7 @@ def _control_loop(parameters: Values, description: RobotDescription, tool: str) 
         known = node_ports(name, own, description, tool)
         if known is not None:
             ports[name] = known
-    last = {  # stage that keeps a reference's topic: of several the last
+    last = {  # stage that keeps the topic name of a reference: the last that writes it
         output.topic: name
         for name, each in ports.items()
         for output in each.outputs
@@ -289,13 +289,13 @@ def _control_loop(parameters: Values, description: RobotDescription, tool: str) 
     }
     inputs: dict[str, Input] = {}
     outputs: list[Output] = []
-    given: set[str] = set()  # kinds of references, and estimates, of the stages before
+    given: set[str] = set()  # kinds of references and estimates from the previous stages
     for name, each in ports.items():
         for port in each.inputs:
             if port.kind in given or port.use in (Use.IGNORED, Use.FEEDBACK):
                 continue
             between = port.kind in (JOINTS, TOOL, "FlexibleState")
-            topic = f"~/{port.topic}" if between else port.topic  # nobody outside can give what goes between stages
+            topic = f"~/{port.topic}" if between else port.topic  # other nodes do not publish on topics between stages
             inputs[topic] = replace(port, topic=topic, because=f"stage {name}: {port.because}")
         for output in each.outputs:
             drawn = output == _MARKERS
@@ -348,7 +348,7 @@ def _sensors(description: RobotDescription) -> list[Output]:
 
 
 def writers_of(topic: str) -> tuple[str, ...]:
-    """Executables of the suite that write a topic, with these or those parameters; sensors left out."""
+    """Return the executables of the suite that can publish a topic with suitable parameters, without sensors."""
     named = {
         topics.CARTESIAN_REFERENCE: ("reference_generator", "behavior_impedance_controller"),
         topics.PATH_REFERENCE: ("reference_generator",),

@@ -1,12 +1,12 @@
-"""Wiring: whether the nodes of a run are chained so that the arm can be led, found before anything is started.
+"""Wiring: check before the start whether the nodes of a run are connected so that they can control the arm.
 
-Launch files use it as the scenario runner does::
+Launch files use it in the same way as the scenario runner::
 
     nodes = [NodeSpec("flexarm", "rns_vibration_controller", "rns_vibration_controller", parameters, remappings), ...]
     around = {"ros2_control": ros2_control_ports(description, "effort")}
     faults = check_wiring(nodes, description, around=around)
 
-with the remappings that :func:`flexarm_tools.wiring.chain.chain` gives for stages in order.
+with the remappings that :func:`flexarm_tools.wiring.chain.chain` returns for ordered stages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flexarm_tools.wiring.ports import Input, Output, Ports, Role, Use, merged
 from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, JOINTS, STAGES, TOOL, node_ports, writers_of
 
 FAULTS = ("two_writers", "missing_input", "unread_reference", "lacking_fields", "wrong_order", "no_gate", "no_topic")
-OTHER_NAMES = (  # that a node may have and that are not wiring
+OTHER_NAMES = (  # names that a node may have but that are not part of the wiring
     topics.ADVANCE_SIMULATION,
     topics.CALIBRATE_BASE_WRENCH,
     topics.FOLLOW_CARTESIAN_PATH,
@@ -38,13 +38,13 @@ OTHER_NAMES = (  # that a node may have and that are not wiring
 
 @dataclass(frozen=True, slots=True)
 class WiringFault:
-    """Something that keeps the arm from being led.
+    """A fault of the wiring because of which the arm cannot be controlled.
 
     Attributes:
         kind: one of FAULTS.
-        nodes: names of those concerned.
-        topic: concerned, after remapping; empty: none.
-        text: what is wrong and what to do.
+        nodes: names of the affected nodes.
+        topic: affected topic after remapping; empty: none.
+        text: description of the fault and its remedy.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class WiringFault:
     text: str
 
     def __str__(self) -> str:
-        """The text."""
+        """Return the text."""
         return self.text
 
 
@@ -67,16 +67,16 @@ class _Node:
 
     @property
     def rank(self) -> int:
-        """Place in the order of stages, -1 for what is no stage."""
+        """Position in the order of stages, -1 for a node that is not a stage."""
         return STAGES.index(self.executable) if self.executable in STAGES else -1
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Who writes and who reads each topic."""
+    """Publishers and subscribers of each topic."""
 
     nodes: tuple[_Node, ...]
-    closed: bool  # whether all nodes are known
+    closed: bool  # whether the table contains all nodes
     writers: Mapping[str, list[tuple[_Node, Output]]]
     readers: Mapping[str, list[tuple[_Node, Input]]]
 
@@ -89,21 +89,22 @@ def check_wiring(
     changes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     around: Mapping[str, Ports] | None = None,
 ) -> tuple[WiringFault, ...]:
-    """What is wrong with the wiring of nodes; empty where nothing is.
+    """Return the faults in the wiring of nodes; empty if there are none.
 
-    Nodes that the table of wiring does not know (of other packages) may read and write anything: nothing is said to be
-    missing or unread then.
+    Nodes that the wiring table does not contain (of other packages) may read and write any topic; with such nodes,
+    missing
+    inputs and unread outputs are not reported.
 
     Args:
-        nodes: that are to run; the simulated plant may be one of them.
-        description: of the robot, as the nodes are told of it.
-        tool_frame: link that is the tool; empty: as described.
-        changes: parameters that will be set while they run, by name of the node, in order of time: what is used at any
-            time counts as used.
-        around: what else writes and reads, by name: ``ros2_control_ports`` in the plant's place, for one.
+        nodes: nodes to run; the simulated plant may be one of them.
+        description: robot as described to the nodes.
+        tool_frame: tool link; empty: the default of the description.
+        changes: parameters that will be set at run time, by node name, in order of time: inputs and outputs used at
+            any time count as used.
+        around: other publishers and subscribers, by name, for example ``ros2_control_ports`` in place of the plant.
 
     Raises:
-        RobotDescriptionError: the robot has no such tool.
+        RobotDescriptionError: the robot does not have the tool link.
     """
     known: list[_Node] = []
     faults: list[WiringFault] = []
@@ -123,12 +124,12 @@ def check_wiring(
 
 
 def full_name(topic: str, node: str) -> str:
-    """Topic of a node as others see it, seen from their common namespace: ``~/markers`` -> ``rns/markers``."""
+    """Return the name of a node's topic relative to the namespace of the nodes: ``~/markers`` -> ``rns/markers``."""
     return f"{node}/{topic[2:]}" if topic.startswith("~/") else topic.removeprefix("/")
 
 
 def _remapping(spec: NodeSpec) -> Callable[[str], str]:
-    """What becomes of a full name."""
+    """Return a function that remaps full topic names."""
     renames = {full_name(old, spec.name): full_name(new, spec.name) for old, new in spec.remappings.items()}
     return lambda topic: renames.get(topic, topic)
 
@@ -136,7 +137,7 @@ def _remapping(spec: NodeSpec) -> Callable[[str], str]:
 def _ports(
     spec: NodeSpec, description: RobotDescription, tool_frame: str, changes: Sequence[Mapping[str, Any]]
 ) -> Ports | None:
-    """Ports of a node by full names before remapping."""
+    """Return the ports of a node with full topic names before remapping."""
     found, parameters = [], dict(spec.parameters)
     for change in ({}, *changes):
         parameters |= change
@@ -237,7 +238,7 @@ def _lacking(graph: _Graph) -> Iterator[WiringFault]:
 
 
 def _given(graph: _Graph, writer: _Node, output: Output, passed: tuple[str, ...] = ()) -> frozenset[str]:
-    """Fields of a joint reference, those too that come in with the one it answers."""
+    """Return the fields of a joint reference, including those passed on from the reference that the node receives."""
     given = output.fields
     if output.passes and writer.name not in passed:
         for port in writer.ports.inputs:

@@ -1,1 +1,1 @@
-"""YAML files held against a schema, with problems by file and line."""
+"""YAML files checked against a schema; problems are reported by file and line."""

@@ -1,4 +1,4 @@
-"""A YAML file read with its line numbers, so that every problem is reported where it is, and all of them at once."""
+"""A YAML file with its line numbers, so that all problems can be reported together, each with its position."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ParameterValue = bool | int | float | str | list[bool] | list[int] | list[float]
 Parameters = Mapping[str, ParameterValue]
 
 DEGREES = "!degrees"
-LONGEST_MESSAGE, LONGEST_KEY = 500, 80  # characters, whatever somebody wrote
-MOST_PROBLEMS = 30  # that are told at once
+LONGEST_MESSAGE, LONGEST_KEY = 500, 80  # [characters] longer texts are truncated
+MOST_PROBLEMS = 30  # listed in one message
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 _ITEM = re.compile(r"nodes\[(\d+)\]")
 _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "text"}
@@ -29,14 +29,16 @@ _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "tex
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong in a file.
+    """One problem in a file.
 
     Attributes:
-        path: the file.
-        line: counted from 1.
-        key: path of the key, as ``events[1].at``; empty for the file as a whole.
-        message: what is wrong, what is valid, what to do.
-        variant: file that was read when this one, its base, was found wrong; the same problem is told once.
+        path: file that contains the problem.
+        line: line number, from 1.
+        key: path of the key, for example ``events[1].at``; empty for the file as a whole.
+        message: what is wrong, what is valid, and how to correct it.
+        variant: file that was read, if the problem is in a base of that file; ignored when problems are compared, so
+            that
+            the same problem is reported only once.
     """
 
     path: Path
@@ -46,29 +48,30 @@ class Problem:
     variant: Path | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        """``file:line: key: message``."""
+        """Format as ``file:line: key: message``."""
         origin = f" (base of {self.variant})" if self.variant else ""
         return f"{self.path}:{self.line}: {self.key + ': ' if self.key else ''}{self.message}{origin}"
 
 
 class Document:
-    """A composed YAML file, or several of which each is laid over the next, and the problems found so far.
+    """A YAML file, possibly merged from several files, and the problems found so far.
 
     Attributes:
         path: the file.
-        text: what it says; of several files the YAML that says the same alone.
-        root: None where it cannot be used.
-        problems: each at the file, line and key where the value stands.
-        indices: where several files were laid over each other: for every item of the list ``nodes`` its index in each
-            file that says something about it.
+        text: its text; for merged files, the equivalent YAML in one file.
+        root: root node, None if the file cannot be used.
+        problems: problems, each with the file, line and key of the value.
+        indices: only for merged files: for every item of the list ``nodes``, its index in each file that contains an
+            entry
+            for it.
     """
 
     def __init__(self, path: Path, kind: str) -> None:
-        """Read a file; syntax errors become problems, and ``root`` is then None.
+        """Read a file; a syntax error becomes a problem, and ``root`` is then None.
 
         Args:
             path: file to read.
-            kind: what it is, for messages: ``scenario`` or ``study``.
+            kind: kind of file for messages: ``scenario`` or ``study``.
 
         Raises:
             ConfigError: the file cannot be read.
@@ -84,7 +87,7 @@ class Document:
             raise ConfigError(f"{kind} file '{path}' {too_much}")
         try:
             loader = yaml.SafeLoader(self.text)
-            loader.name = str(path)  # stands in every mark: a node knows its file
+            loader.name = str(path)  # stored in every mark: each node refers to its file
             self.root = loader.get_single_node()
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
@@ -99,7 +102,7 @@ class Document:
                 self.root = None
 
     def problem(self, node: yaml.Node, key: str, message: str) -> None:
-        """Note a problem at a node, which may come from another file that this one was laid over."""
+        """Add a problem at a node, which may originate from another file that was merged into this document."""
         path = Path(node.start_mark.name)
         item = _ITEM.match(key)
         if item and self.indices:
@@ -111,11 +114,11 @@ class Document:
         message = message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 3]}..."
         key = key if len(key) <= LONGEST_KEY else f"{key[: LONGEST_KEY - 3]}..."
         found = Problem(path or self.path, line, key, message, self.path if base else None)
-        if found not in self.problems:  # an alias is read wherever it is used
+        if found not in self.problems:  # an aliased node is read at each use
             self.problems.append(found)
 
     def entries(self, node: yaml.Node, key: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Key and value nodes of a mapping by key; duplicate and unusable keys become problems."""
+        """Return the key and value nodes of a mapping by key; duplicate and invalid keys become problems."""
         found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
@@ -130,14 +133,14 @@ class Document:
         return found
 
     def scalar(self, node: yaml.Node, key: str) -> Scalar | None:
-        """Plain value of a scalar node; None, with a problem noted, where there is none."""
+        """Return the value of a scalar node; None, with a problem added, if it has none."""
         if not isinstance(node, yaml.ScalarNode):
             self.problem(node, key, f"expected a single value, got {describe(node)}")
             return None
         if node.tag == DEGREES:
             return self._degrees(node, key)
         if node.tag == "tag:yaml.org,2002:str":
-            # YAML 1.1 takes 1e-5 for text (it wants 1.0e-5); nobody who writes it means text.
+            # YAML 1.1 reads 1e-5 as text (it requires 1.0e-5); here it is read as a number.
             plain = node.style is None and _EXPONENT.fullmatch(node.value)
             return float(node.value) if plain else str(node.value)
         if node.tag == "tag:yaml.org,2002:null":
@@ -162,7 +165,7 @@ class Document:
             return None
 
     def parameter(self, node: yaml.Node, key: str) -> ParameterValue | None:
-        """Value of a ROS parameter: a scalar or a list of scalars of one type."""
+        """Return the value of a ROS parameter: a scalar or a list of scalars of one type."""
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, key)
         if not isinstance(node, yaml.SequenceNode):
@@ -196,7 +199,7 @@ class Document:
         return self.scalar(item, key)
 
     def parameters(self, node: yaml.Node, key: str) -> dict[str, ParameterValue]:
-        """ROS parameters of a free mapping; nested mappings become dotted names, as in ROS parameter files."""
+        """Return the ROS parameters of a free mapping; nested mappings become dotted names, as in ROS parameter files."""
         if not isinstance(node, yaml.MappingNode):
             self.problem(node, key, f"expected a mapping of parameters, got {describe(node)}")
             return {}
@@ -216,12 +219,12 @@ class Document:
 
 
 def join(key: str, name: str) -> str:
-    """Path of a key below another."""
+    """Return the path of a key below another key."""
     return f"{key}.{name}" if key else name
 
 
 def describe(node: yaml.Node) -> str:
-    """What a node is, for messages."""
+    """Describe a node for messages."""
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):
@@ -230,13 +233,13 @@ def describe(node: yaml.Node) -> str:
 
 
 def nearest(wrong: str, valid: Iterable[str]) -> str:
-    """``did you mean 'x'? `` where a valid word is near, else nothing."""
+    """Return ``did you mean 'x'? `` if a similar valid word exists, else an empty string."""
     match = difflib.get_close_matches(wrong, list(valid), n=1, cutoff=0.6)
     return f"did you mean '{match[0]}'? " if match else ""
 
 
 def raise_problems(problems: Iterable[Problem], kind: str) -> None:
-    """Raise ConfigError with every problem, file by file in order of lines, if there is any."""
+    """Raise ConfigError if there are problems, with all of them, ordered by file and line."""
     found = sorted(dict.fromkeys(problems), key=lambda problem: (str(problem.path), problem.line))
     if found:
         head = f"{len(found)} problem{'s' if len(found) > 1 else ''} in the {kind}:"
@@ -245,7 +248,7 @@ def raise_problems(problems: Iterable[Problem], kind: str) -> None:
 
 
 def _find_loop(root: yaml.Node) -> yaml.Node | None:
-    """A node that contains itself, if there is one (``&a [*a]``)."""
+    """Return a node that contains itself (``&a [*a]``), if there is one."""
     open_nodes: set[int] = set()
     done: set[int] = set()
     stack: list[tuple[yaml.Node, bool]] = [(root, False)]

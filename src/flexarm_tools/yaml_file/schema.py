@@ -1,4 +1,4 @@
-"""What may stand in a scenario or study file: one table a section, from which checks, messages and docs come."""
+"""Schema of scenario and study files: one table per section, from which checks, messages and docs are derived."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PUSH_SHAPES = ("rectangle", "half_sine")
 
 
 class Kind(Enum):
-    """Type of a value, in the words of messages and docs."""
+    """Type of a value, as named in messages and docs."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -33,13 +33,13 @@ class Key:
     Attributes:
         name: as written in the file.
         kind: type of its value.
-        meaning: one sentence for docs.
-        unit: SI unit of a number, empty where it has none.
-        default: in words; empty means the key is required.
-        minimum: smallest number allowed.
-        above: number that must be exceeded.
-        below: number that must not be reached.
-        choices: the texts that are allowed.
+        meaning: one sentence for the docs.
+        unit: SI unit of a number, empty if it has none.
+        default: default in words; empty: the key is required.
+        minimum: smallest allowed number.
+        above: exclusive lower bound of a number.
+        below: exclusive upper bound of a number.
+        choices: allowed texts.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Key:
 
     @property
     def expected(self) -> str:
-        """What a value must be, in words."""
+        """Description of a valid value, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         bounds = [f">= {self.minimum:g}" if self.minimum is not None else ""]
@@ -75,18 +75,18 @@ class Table:
 
     Attributes:
         name: path of the section, empty for the file itself.
-        keys: in the order of docs.
+        keys: keys in the order of the docs.
     """
 
     name: str
     keys: tuple[Key, ...]
 
     def key(self, name: str) -> Key:
-        """Key of a name that is known to exist."""
+        """Return the key of a name that must exist."""
         return next(key for key in self.keys if key.name == name)
 
     def names(self) -> tuple[str, ...]:
-        """Names of all keys."""
+        """Return the names of all keys."""
         return tuple(key.name for key in self.keys)
 
 
@@ -293,7 +293,7 @@ TABLES = {
 
 
 def markdown_keys(keys: Iterable[Key]) -> str:
-    """Table of keys as it stands in docs/scenario.md."""
+    """Return the table of keys in Markdown, as used in docs/scenario.md."""
     rows = ["| key | value | default | meaning |", "|---|---|---|---|"]
     rows += [f"| `{k.name}` | {k.expected} | {k.default or '**required**'} | {k.meaning} |" for k in keys]
     return "\n".join(rows)

@@ -1,4 +1,4 @@
-"""A mapping of a YAML file held against its table of keys: typed values, problems noted with line and key."""
+"""A mapping of a YAML file, checked against its table of keys: typed values; problems are added with line and key."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ Vector = tuple[float, float, float]
 class Section:
     """One section of a file.
 
-    Getters return the value of a key, or ``otherwise`` where it is not given or not usable; in the latter case a
-    problem has been noted and nothing that is built from the section may be used.
+    Getters return the value of a key, or ``otherwise`` if the key is missing or its value is invalid. In the latter
+    case a
+    problem has been added, and objects built from the section must not be used.
     """
 
     def __init__(self, document: Document, node: yaml.Node, table: Table, path: str) -> None:
-        """Check the names of the keys and whether the required ones are there.
+        """Check that the names of the keys are valid and that the required keys are present.
 
         Args:
             document: the file.
-            node: the section's node.
-            table: its keys.
-            path: its path in the file, empty for the file itself.
+            node: node of the section.
+            table: table of its keys.
+            path: path of the section in the file, empty for the file itself.
         """
         self.document, self.node, self.table, self.path = document, node, table, path
         self.entries: dict[str, tuple[yaml.Node, yaml.Node]] = {}
@@ -47,16 +48,16 @@ class Section:
                 document.problem(node, join(path, key.name), f"is missing: expected {key.expected}")
 
     def __contains__(self, name: str) -> bool:
-        """Whether a key is given."""
+        """Return whether a key is given."""
         return name in self.entries
 
     def problem(self, name: str, message: str) -> None:
-        """Note a problem with the value of a key; with the section where the key is not given, or is empty."""
+        """Add a problem at the value of a key, or at the section if the key is missing or empty."""
         node = self.entries[name][1] if name in self.entries else self.node
         self.document.problem(node, join(self.path, name) if name else self.path, message)
 
     def text(self, name: str, otherwise: str = "") -> str:
-        """Text; a number is taken as its text."""
+        """Return a text; a number is returned as its text."""
         key, node = self._find(name, Kind.TEXT)
         if node is None:
             return otherwise
@@ -69,7 +70,7 @@ class Section:
         return value
 
     def number(self, name: str, otherwise: float = math.nan) -> float:
-        """Finite number within the key's bounds."""
+        """Return a finite number within the bounds of the key."""
         key, node = self._find(name, Kind.NUMBER)
         if node is None:
             return otherwise
@@ -77,7 +78,7 @@ class Section:
         return math.nan if value is None else value
 
     def boolean(self, name: str, otherwise: bool = False) -> bool:
-        """True or false."""
+        """Return true or false."""
         key, node = self._find(name, Kind.BOOLEAN)
         if node is None:
             return otherwise
@@ -88,7 +89,7 @@ class Section:
         return value
 
     def vector(self, name: str, otherwise: Vector = (0.0, 0.0, 0.0)) -> Vector:
-        """Three finite numbers."""
+        """Return three finite numbers."""
         key, node = self._find(name, Kind.VECTOR)
         if node is None:
             return otherwise
@@ -101,7 +102,7 @@ class Section:
         return x, y, z
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """List of texts."""
+        """Return a list of texts."""
         key, node = self._find(name, Kind.TEXTS)
         if node is None:
             return ()
@@ -112,7 +113,7 @@ class Section:
         return tuple(self._scalar(item, key, f"{path}[{i}]") for i, item in enumerate(node.value))
 
     def text_mapping(self, name: str) -> dict[str, str]:
-        """Mapping of texts; numbers and booleans are taken as they are written."""
+        """Return a mapping of texts; numbers and booleans are returned as written."""
         key, node = self._find(name, Kind.TEXT_MAPPING)
         if node is None:
             return {}
@@ -123,17 +124,17 @@ class Section:
         return {k: self._scalar(v, key, join(path, k)) for k, (_, v) in self.document.entries(node, path).items()}
 
     def parameters(self, name: str) -> dict[str, ParameterValue]:
-        """ROS parameters."""
+        """Return ROS parameters."""
         _, node = self._find(name, Kind.PARAMETERS)
         return {} if node is None else self.document.parameters(node, join(self.path, name))
 
     def section(self, name: str, table: Table) -> Section | None:
-        """Section below this one."""
+        """Return a section below this one."""
         _, node = self._find(name, Kind.SECTION)
         return None if node is None else Section(self.document, node, table, join(self.path, name))
 
     def sections(self, name: str, table: Table) -> list[Section]:
-        """List of sections."""
+        """Return a list of sections."""
         key, node = self._find(name, Kind.SECTIONS)
         if node is None:
             return []
@@ -144,7 +145,7 @@ class Section:
         return [Section(self.document, item, table, f"{path}[{i}]") for i, item in enumerate(node.value)]
 
     def named_nodes(self, name: str) -> dict[str, yaml.Node]:
-        """Nodes of sections by name, for sections whose table depends on what they say."""
+        """Return the nodes of sections by name, for sections whose table depends on their content."""
         key, node = self._find(name, Kind.NAMED_SECTIONS)
         if node is None:
             return {}
