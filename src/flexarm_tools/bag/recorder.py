@@ -63,7 +63,7 @@ class McapRecorder:
         return sum(topic.count for topic in self.topics.values())
 
     def discover(self) -> None:
-        """Subscribe to topics with new publishers; ``refused`` gives the reason for each topic that cannot be recorded."""
+        """Subscribe to topics with new publishers; ``refused`` gives the reason why a topic cannot be recorded."""
         for name, types in self._node.get_topic_names_and_types():
             publishers = self._node.count_publishers(name)
             if not publishers or name in self.refused or not self._choice.takes(name):

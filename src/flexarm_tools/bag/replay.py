@@ -86,7 +86,7 @@ def _chosen(file: McapFile, choice: TopicChoice) -> dict[str, RecordedTopic]:
 
 
 def _class(name: str, topic: RecordedTopic) -> Any:
-    """Return the message class of a topic if its layout equals the recorded one: subscribers would misread another layout."""
+    """Return the message class of a topic; its layout must equal the recorded one, or subscribers would misread it."""
     found = message_class(topic.type_name)
     if topic.definition is not None:
         recorded = topic.definition.layout()

@@ -1,4 +1,4 @@
-"""`flexarm check`: what a robot description or a modal data file holds, and what is missing for which ability."""
+"""`flexarm check`: report the contents of a robot description or modal data file, and what each feature still needs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ def check_robot(
     write: Path | None = None,
     first_run: bool = True,
 ) -> tuple[str, bool]:
-    """Read a description as every part of the suite would, and lead through the ten steps of docs/own_robot.md.
+    """Read a description as all parts of the suite do, and go through the ten steps of docs/own_robot.md.
 
     Args:
         path: ``.urdf`` or ``.xacro`` file.
-        tool_frame: link used as tool, empty for the default.
+        tool_frame: tool link, empty for the default.
         arguments: xacro arguments.
-        write: scenario file that is written where a first run was found.
-        first_run: whether a first run is looked for, steps 9 and 10, which takes dry runs.
+        write: scenario file to write if a first run was found.
+        first_run: whether to search for a first run (steps 9 and 10), which requires dry runs.
 
     Returns:
-        A text for people, and whether the description can be used, and the scenario was written if one is wanted.
+        Report as text; and whether the description can be used and, if requested, a scenario for it was found and
+        written.
 
     Raises:
-        ConfigError: the scenario file cannot be written, or is there already.
+        ConfigError: the scenario file cannot be written, or already exists.
     """
     if write is not None and write.exists():
         raise ConfigError(f"'{write}' exists and stays as it is: choose another name, or remove it")
@@ -81,13 +82,13 @@ def _write(path: Path, text: str) -> None:
 
 
 def check_modal_data(path: Path) -> tuple[str, bool]:
-    """Read a modal data file as the dynamics would.
+    """Read a modal data file as the dynamics code does.
 
     Args:
         path: ``.npz`` file.
 
     Returns:
-        A text for people, and whether the file can be used.
+        Report as text, and whether the file can be used.
     """
     try:
         data = load_modal_data(path)

@@ -1,4 +1,4 @@
-"""Steps 1 to 4 of `flexarm check`: what every arm needs. Frames, tool, masses and limits of a description."""
+"""Steps 1 to 4 of `flexarm check`: requirements of every arm: frames, tool, masses and limits of a description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flexarm_core.robot.dynamics_check import impossible_inertia, massless_joint
 from flexarm_core.types import ArmState, Array
 from flexarm_tools.check.step import CheckStep, Finding
 
-POSTURES = 200  # at random, in which the weight of the arm is looked at
+POSTURES = 200  # number of random postures in which the gravity effort is checked
 INERTIAL = (
     "<inertial>",
     '  <origin xyz="X Y Z"/>  <mass value="KG"/>',
@@ -20,23 +20,23 @@ INERTIAL = (
 
 
 def description_steps(model: ArmModel) -> list[CheckStep]:
-    """Frames, tool, masses and limits.
+    """Check frames, tool, masses and limits.
 
     Args:
-        model: of the robot; joints that move no mass are allowed here, and are said.
+        model: model of the robot; joints that move no mass are allowed here, and are reported.
     """
     return [_frames(model), _tool(model), _masses(model), _limits(model)]
 
 
 def random_postures(model: ArmModel, count: int) -> Array:
-    """Postures (count, n) inside the position limits, endless joints within half a turn; always the same ones."""
+    """Return random postures (count, n) within the position limits, with a fixed seed; continuous joints within pi."""
     lower, upper = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
     postures: Array = np.random.default_rng(0).uniform(lower, upper, (count, model.n))
     return postures
 
 
 def state_at(model: ArmModel, position: Array) -> ArmState:
-    """The arm at rest in a posture (n,), its base undeflected."""
+    """Return the arm at rest in a posture (n,), with an undeflected base."""
     return ArmState(0, position, np.zeros(model.n), np.zeros(model.m), np.zeros(model.m))
 
 
@@ -75,7 +75,7 @@ def _masses(model: ArmModel) -> CheckStep:
 
 
 def _wrong_inertia(link: Link) -> str:
-    """What no body's inertia can be, in words; empty where nothing is wrong."""
+    """Return why the inertia of a link is physically impossible, in words; empty if it is possible."""
     if not link.mass > 0.0:
         return ""
     if np.linalg.eigvalsh(link.inertia)[-1] <= 0.0:

@@ -1,4 +1,4 @@
-"""Dry run: a scenario in this process, plant and stages as its nodes would have them, and why it failed if it did."""
+"""Dry run: run a scenario in this process, with plant and stages as in its nodes, and report why it failed."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from flexarm_tools.run.composition import compose_simulation
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.table import GATE
 
-TOO_FAST = 1.01  # times the velocity limit: what sampling may add to a limit that is held
-EDGE = 1e-4  # [rad | m] by which a joint may pass a position limit
+TOO_FAST = 1.01  # times the velocity limit: tolerance for sampling effects
+EDGE = 1e-4  # [rad | m] tolerance of the position limits
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What came of a dry run.
+    """Result of a dry run.
 
     Attributes:
-        failure: why the scenario must not be run as it is; empty where nothing speaks against it.
-        figures: of the scenario, measured; empty where it did not come to its end.
+        failure: why the scenario must not be run as it is; empty if it may be run.
+        figures: computed figures of the scenario; empty if the run did not reach its end.
     """
 
     failure: str
@@ -50,13 +50,14 @@ class DryRun:
 
 
 def dry_run(scenario: Scenario) -> DryRun:
-    """Run a scenario without ROS, and judge it.
+    """Run a scenario without ROS, and evaluate it.
 
-    It fails where a node would refuse its parameters, a stage refuses its input, the gate stops the arm or has to hold
-    a limit, a joint or an elastic joint leaves its limits, the simulation diverges, or a figure misses its goal.
+    It fails if a node would reject its parameters, a stage rejects its input, the gate stops the arm or has to enforce
+    a
+    limit, a joint or an elastic joint leaves its limits, the simulation diverges, or a figure misses its goal.
 
     Args:
-        scenario: without events, of stages that a ``control_loop`` can hold.
+        scenario: scenario without events, with stages that a ``control_loop`` can contain.
     """
     try:
         nodes = {node.executable: node for node in compose_simulation(scenario).nodes}
@@ -118,10 +119,10 @@ def _plant(node: NodeSpec, model: ArmModel) -> Plant:
 
 
 def _sample(said: Measurement) -> FlexibleSample:
-    """What the sensors say, as stages take it.
+    """Convert a measurement into a sample for the stages.
 
     Raises:
-        ConfigError: a joint state that lacks something: dry runs have no faults of sensors.
+        ConfigError: the joint state is incomplete: dry runs do not support sensor faults.
     """
     joints, elastic = said.joints, said.elastic
     if joints is None or joints.effort is None:
@@ -140,7 +141,7 @@ def _sample(said: Measurement) -> FlexibleSample:
 
 
 def _unsafe(tick: Tick, pipeline: Pipeline, model: ArmModel) -> str:
-    """What is wrong with a tick, in words; empty where nothing is."""
+    """Describe in words what is wrong with a tick; empty if nothing is."""
     status = pipeline.gate.gate.status
     if tick.refused:
         return "; ".join(f"{name} refuses: {reason}" for name, reason in tick.refused.items())
@@ -163,7 +164,7 @@ def _unsafe(tick: Tick, pipeline: Pipeline, model: ArmModel) -> str:
 
 
 class _Rows:
-    """A recording in the making, a row a tick."""
+    """Collects a recording, one row per tick."""
 
     def __init__(self, model: ArmModel) -> None:
         self._model = model
@@ -196,7 +197,7 @@ class _Rows:
 
     def recording(self, stops: int) -> Recording:
         arrays: dict[str, Any] = {name: np.array(values) for name, values in self._arrays.items()}
-        assert self._first is not None  # a scenario has a tick
+        assert self._first is not None  # a scenario has at least one tick
         period = 2.0 * np.pi / self._model.natural_frequencies(self._first).min() if self._model.m else np.nan
         return Recording.blank(
             self._model.description,

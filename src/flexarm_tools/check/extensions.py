@@ -1,4 +1,4 @@
-"""Steps 5 to 7 of `flexarm check`: what URDF does not know. What gives way, what is sensed, what is commanded."""
+"""Steps 5 to 7 of `flexarm check`: extensions of URDF: flexibility, sensors and command interfaces."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SENSOR = (
 
 
 def extension_steps(model: ArmModel, flexible: dict[str, ModalData]) -> list[CheckStep]:
-    """What gives way, what is sensed, what is commanded.
+    """Check flexibility, sensors and command interfaces.
 
     Args:
-        model: of the robot.
-        flexible: modes of its flexible links, by name.
+        model: model of the robot.
+        flexible: modal data of its flexible links, by name.
     """
     return [_flexibility(model, flexible), _sensors(model), _commands(model)]
 
@@ -59,7 +59,7 @@ def _flexibility(model: ArmModel, flexible: dict[str, ModalData]) -> CheckStep:
 
 
 def _sag(model: ArmModel) -> list[Finding]:
-    """Elastic joints that the weight alone bends beyond their limits."""
+    """Report elastic joints that the weight alone deflects beyond their limits."""
     rest = -model.weight(state_at(model, np.zeros(model.n))) / np.diag(model.K_b)
     found = []
     for name, bent in zip(model.elastic_joint_names, rest, strict=True):
@@ -76,11 +76,11 @@ def _sag(model: ArmModel) -> list[Finding]:
 
 
 def _flexible_lines(model: ArmModel, flexible: dict[str, ModalData]) -> list[str]:
-    """Flexible links with their modes; nothing for an arm of rigid links."""
+    """List the flexible links with their modes; empty for an arm with rigid links."""
     lines = ["flexible links, each clamped at its hinge"] if flexible else []
     for name, data in flexible.items():
         beam = model.description.flexible_links[name].beam
-        if beam is not None:  # solved with its load, to which its stiffness belongs
+        if beam is not None:  # its modes include the load
             frequencies, paired = np.sqrt(np.diag(data.stiffness)) / (2.0 * np.pi), True
             load = "what hangs outboard" if beam.tip_mass is None else f"{beam.tip_mass:g} kg at its tip"
             what = f"beam, with {load}"
@@ -182,7 +182,7 @@ def _commands(model: ArmModel) -> CheckStep:
 
 
 def _interfaces(text: str, kind: str) -> dict[str, set[str]]:
-    """Names of the interfaces of a kind, by joint of `<ros2_control>` that has some."""
+    """Return the interfaces of a kind by joint of `<ros2_control>`, for joints that have any."""
     found: dict[str, set[str]] = {}
     for joint in ElementTree.fromstring(text).findall("./ros2_control/joint"):
         names = {tag.get("name", "") for tag in joint.findall(kind)}

@@ -1,4 +1,4 @@
-"""First run: a small motion that `flexarm check` proposes of an arm it has never seen, and has tried in a dry run."""
+"""First run: a small motion that `flexarm check` proposes for an unknown arm and verifies in a dry run."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from flexarm_tools.metrics.modal_frequencies import modal_frequencies
 Gravity = tuple[float, float, float]
 
 RATES = (250.0, 500.0, 1000.0)  # [Hz]
-SAMPLES_PER_PERIOD = 40  # of what the arm shall damp
-LARGEST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] to begin with
-POSTURES = 100  # at random, of which the run starts in the best
-DAMPING_RATIO = 0.3  # of the base, to begin with
-TRAVEL = 0.06  # of the tool, as a part of its distance from the base
-TURN, SLIDE = 0.2, 0.05  # [rad], [m] of a joint that moves by itself
-EFFORT_SHARE = 0.7  # of a joint's effort that the arm's weight may take at first
-ROOM = 0.9  # share of the range of a joint, about its middle, in which the run starts
-SPEED_SHARE = 0.4  # of the limits of joints that a motion uses
-SHORTEST, LONGEST = 1.0, 8.0  # [s] of a motion
-RANK = 1e-3  # singular value below which the tool cannot move that way, as a part of the largest
-PEAK_SPEED, PEAK_ACCELERATION = 1.875, 5.774  # of the fifth-order time law, over distance and time
-SIZES = (1.0, 0.5, 0.25, 0.1)  # of the motion, tried in this order
+SAMPLES_PER_PERIOD = 40  # samples per period of the fastest vibration to be damped
+LARGEST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] upper bound for the first run
+POSTURES = 100  # number of random postures; the run starts in the best one
+DAMPING_RATIO = 0.3  # of the base, upper bound for the first run
+TRAVEL = 0.06  # of the tool, relative to its distance from the base
+TURN, SLIDE = 0.2, 0.05  # [rad], [m] travel of a joint in a joint motion
+EFFORT_SHARE = 0.7  # largest gravity effort of a joint at the start, relative to its effort limit
+ROOM = 0.9  # part of a joint's range, around its middle, for start postures
+SPEED_SHARE = 0.4  # part of the joint limits that a motion uses
+SHORTEST, LONGEST = 1.0, 8.0  # [s] duration of a motion
+RANK = 1e-3  # relative singular value below which a tool direction counts as not movable
+PEAK_SPEED, PEAK_ACCELERATION = 1.875, 5.774  # of the quintic time law with unit distance and duration
+SIZES = (1.0, 0.5, 0.25, 0.1)  # scale factors of the motion, tried in this order
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """A motion, and what leads the arm along it.
+    """A motion and the stages that control it.
 
     Attributes:
-        stages: ``flexible``, ``null_space``, ``ik`` or ``joints``: what is between reference and gate.
+        stages: stages between reference and gate: ``flexible``, ``null_space``, ``ik`` or ``joints``.
         gravity: (3,) in axes of the root link [m/s^2].
-        rate: [Hz].
-        max_acceleration: of every joint [rad/s^2 | m/s^2].
-        posture: (n,) in which the arm starts [rad | m].
+        rate: control rate [Hz].
+        max_acceleration: acceleration limit of every joint [rad/s^2 | m/s^2].
+        posture: (n,) joint positions at the start [rad | m].
         displacement: (3,) of the tool in the base link's frame [m], or (n,) of the joints [rad | m].
-        axes: (6,) of the tool that are led; empty where joints move.
-        time: of the motion [s].
-        rest: after it [s].
-        auto: whether soft modes of the base are selected.
-        realisation: of the accelerations, where a base is kept quiet.
-        damping_ratio: of the base; 0 where nothing is damped.
+        axes: (6,) controlled tool axes; empty for a joint motion.
+        time: duration of the motion [s].
+        rest: time at rest after the motion [s].
+        auto: whether only the soft modes of the base are selected.
+        realisation: realization of the accelerations, with stages ``null_space``.
+        damping_ratio: damping ratio of the base; 0 without vibration damping.
     """
 
     stages: str
@@ -74,27 +74,27 @@ class FirstRun:
 
     @property
     def command_mode(self) -> str:
-        """How the gate commands the drives."""
+        """Command mode of the gate."""
         return "effort" if self.stages in ("flexible", "null_space") else "position"
 
     @property
     def tolerance(self) -> float:
-        """Largest error of tool or joints that passes, a twentieth of the way [m | rad]."""
+        """Largest allowed error of the tool or the joints, one twentieth of the displacement [m | rad]."""
         return rounded_down(0.05 * float(np.abs(self.displacement).max()))
 
     @property
     def duration(self) -> float:
-        """Of the whole run [s]."""
+        """Duration of the whole run [s]."""
         return math.ceil(2.0 * (0.2 + self.time + self.rest)) / 2.0
 
 
 def first_runs(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData]) -> Iterator[FirstRun]:
-    """Proposals, what shows most first: then smaller and slower motions, other stages, at last joints by themselves.
+    """Yield proposals: first the most demanding, then smaller and slower motions, other stages, finally joint motions.
 
     Args:
-        model: of a robot that can be simulated, under this gravity.
+        model: model of a robot that can be simulated, under this gravity.
         gravity: (3,) in axes of the root link [m/s^2].
-        flexible: modes of its flexible links.
+        flexible: modal data of its flexible links.
     """
     selection = soft_selection(model)
     ways: list[BaseSelection | None] = [] if flexible else [None] if selection is None else [selection, None]
@@ -110,13 +110,13 @@ def first_runs(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData]
 
 
 def rounded_down(value: float) -> float:
-    """Two significant digits, downwards."""
+    """Round down to two significant digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return float(f"{math.floor(value / unit) * unit:.2g}")
 
 
 def resting_state(model: ArmModel, position: Array) -> ArmState:
-    """The arm at rest in a posture (n,), its base where the weight bends it.
+    """Return the arm at rest in a posture (n,), with its base in static equilibrium.
 
     Raises:
         RobotDescriptionError: the springs of the base cannot carry the arm.
@@ -125,7 +125,7 @@ def resting_state(model: ArmModel, position: Array) -> ArmState:
 
 
 def _smaller(run: FirstRun, size: float) -> FirstRun:
-    """A part of the way, in the more time the shorter it is."""
+    """Return the run with a scaled displacement and, if scaled, a longer duration."""
     whole = float(np.abs(run.displacement).max())
     way = np.where(np.abs(run.displacement) > 1e-6 * whole, size * run.displacement, 0.0)
     moved = np.array([float(f"{value:.2g}") for value in way])
@@ -133,12 +133,12 @@ def _smaller(run: FirstRun, size: float) -> FirstRun:
 
 
 def _resting_postures(model: ArmModel) -> list[ArmState]:
-    """Random postures away from the joints' limits; where there are some, those that motors and base springs bear."""
+    """Return random postures away from the joint limits, if possible those that motors and base springs can carry."""
     middle = _middle(model)
     postures = np.round(middle + ROOM * (random_postures(model, POSTURES) - middle), 3)
     states = []
     for q in postures:
-        with suppress(RobotDescriptionError):  # too soft a base for this posture
+        with suppress(RobotDescriptionError):  # the base is too soft for this posture
             states.append(resting_state(model, q))
     if not states:
         raise RobotDescriptionError("the springs of the base cannot carry the arm in any posture that was tried")
@@ -157,13 +157,13 @@ def _resting_postures(model: ArmModel) -> list[ArmState]:
 
 
 def _middle(model: ArmModel) -> Array:
-    """Middle (n,) of the joints' ranges, of endless ones within half a turn."""
+    """Return the middle (n,) of the joint ranges, with continuous joints limited to half a turn."""
     middle: Array = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
     return middle
 
 
 def _max_acceleration(model: ArmModel, states: list[ArmState]) -> float:
-    """What every joint can do beside the arm's weight, in all of these postures."""
+    """Return the acceleration that every joint can produce in addition to holding the arm's weight, in all postures."""
     room = LARGEST_ACCELERATION
     for state in states:
         blocks = model.blocks(state)
@@ -177,13 +177,13 @@ def _rate(frequencies: list[float]) -> float:
 
 
 def _rest(model: ArmModel, state: ArmState) -> float:
-    """Two periods of the base, for which the arm is watched after its motion [s]."""
+    """Return the time to observe the arm after its motion, two periods of the base within bounds [s]."""
     slowest = model.natural_frequencies(state).min() / (2.0 * np.pi) if model.m else np.inf
     return min(max(0.5, 2.0 / slowest), 4.0)
 
 
 def _tool_run(model: ArmModel, gravity: Gravity, selection: BaseSelection | None) -> FirstRun | None:
-    """The tool along an axis along which it moves well; None where it can move nowhere."""
+    """Return a motion of the tool along an axis with good mobility; None if the tool cannot move."""
     states = _resting_postures(model)
     jacobians = [_tool_motions(model, selection, state) for state in states]
     singular = [np.linalg.svd(J[:3], compute_uv=False) for J in jacobians]
@@ -193,14 +193,14 @@ def _tool_run(model: ArmModel, gravity: Gravity, selection: BaseSelection | None
     whole = selection is None and model.n >= 6 and max(np.linalg.matrix_rank(J, tol=RANK) for J in jacobians) == 6
 
     def quality(i: int) -> float:
-        if whole:  # turning counts by the tool's distance
+        if whole:  # rotations are scaled by the distance of the tool
             return float(np.linalg.svd(_scaled(model, states[i], jacobians[i]), compute_uv=False)[5])
         return float(singular[i][rank - 1]) * (1.0 if _above(model, states[i]) else 0.3)
 
     best = max(range(len(states)), key=quality)
     state, J = states[best], jacobians[best] if whole else jacobians[best][:3]
     turns, _, _ = np.linalg.svd(J[:3])
-    plane = turns[:, :rank]  # in which the tool moves
+    plane = turns[:, :rank]  # directions in which the tool can move
     led = tuple(bool(np.linalg.norm(plane[i]) > 1.0 - 1e-6) for i in range(3))
     back = np.linalg.pinv(J, rcond=RANK)[:, :3]
     ways = [np.eye(3)[i] for i in range(3) if led[i]] or [plane[:, 0]]
@@ -227,7 +227,7 @@ def _tool_run(model: ArmModel, gravity: Gravity, selection: BaseSelection | None
 
 
 def _joint_run(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData], stages: str) -> FirstRun:
-    """Every joint a little, towards the middle of its range."""
+    """Return a small motion of every joint towards the middle of its range."""
     states = _resting_postures(model)
     state = states[0]
     kinds = [model.description.joints[name].kind for name in model.joint_names]
@@ -251,7 +251,7 @@ def _joint_run(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData]
 
 
 def _tool_motions(model: ArmModel, selection: BaseSelection | None, state: ArmState) -> Array:
-    """Jacobian (6, n) of the tool in the base link's frame, of what leaves the selected base motions quiet."""
+    """Return the tool Jacobian (6, n) in the base link's frame, for motions that do not excite the selection."""
     J = model.tool_kinematics(state, model.base_frame).J_m
     if selection is None:
         return J
@@ -265,19 +265,19 @@ def _scaled(model: ArmModel, state: ArmState, J: Array) -> Array:
 
 
 def _above(model: ArmModel, state: ArmState) -> bool:
-    """Whether the tool is not below the base link."""
+    """Return whether the tool is not below the base link."""
     return bool(model.tool_kinematics(state, model.base_frame).position[2] >= -1e-6)
 
 
 def _room(model: ArmModel, state: ArmState, rate: Array) -> float:
-    """How far joints can go along a direction (n,) until one meets its limit, at most a radian or metre of any."""
+    """Return how far joints can move along a direction (n,) until one reaches its limit, at most 1 rad or 1 m each."""
     ahead = np.where(rate > 0.0, model.upper - state.position, state.position - model.lower)
     share = np.minimum(ahead, 1.0) / np.maximum(np.abs(rate), 1e-9)
     return float(share.min())
 
 
 def _time(model: ArmModel, step: Array, acceleration: float) -> float:
-    """Time in which joints go a way (n,) at a share of their limits [s]."""
+    """Return the time in which the joints move by a step (n,) at a fraction of their limits [s]."""
     size = np.abs(step)
     by_speed = PEAK_SPEED * float((size / model.velocity_limit).max()) / SPEED_SHARE
     by_acceleration = math.sqrt(PEAK_ACCELERATION * float(size.max()) / (SPEED_SHARE * acceleration))
@@ -285,7 +285,7 @@ def _time(model: ArmModel, step: Array, acceleration: float) -> float:
 
 
 def _with_damping(model: ArmModel, run: FirstRun, selection: BaseSelection) -> FirstRun:
-    """The realisation and the damping ratio that the check of the gains accepts, half of what it would at most."""
+    """Select the realization and the damping ratio: half the largest stable value, at most DAMPING_RATIO."""
     sampling = Sampling(period=1.0 / run.rate, delay=1.0 / run.rate)
     ways = ("computed_torque", "joint_servo") if selection.count == model.m else ("joint_servo",)
     for realisation in ways:

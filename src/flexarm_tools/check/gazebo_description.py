@@ -1,4 +1,4 @@
-"""What Gazebo needs to know beside the URDF: springs of elastic joints, and sensors, as ``<gazebo>`` tags."""
+"""``<gazebo>`` tags in addition to the URDF: springs of the elastic joints, and sensors."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ Element = ElementTree.Element
 
 
 def gazebo_description(description: RobotDescription, update_rate: float) -> str:
-    """URDF text with tags for Gazebo added; those that are there stay.
+    """Return the URDF with tags for Gazebo added; existing tags are kept.
 
-    An elastic joint gets its spring and damper. A force/torque sensor sits in the joint above its frame, which Gazebo
-    keeps though it be fixed; it measures what the robot side exerts on the base side, in the frame of its child link.
-    An IMU sits in its frame. Links that bend are rigid in Gazebo.
+    An elastic joint gets its spring and damper. A force/torque sensor is attached to the joint above its frame, which
+    is
+    preserved in Gazebo even if it is fixed; it measures the wrench that the robot side exerts on the base side, in the
+    frame of its child link. An IMU is attached to its frame. Flexible links are rigid in Gazebo.
 
     Args:
-        description: of the robot.
-        update_rate: of the sensors [Hz].
+        description: description of the robot.
+        update_rate: update rate of the sensors [Hz].
 
     Raises:
-        RobotDescriptionError: a sensor sits in the root link, where nothing is measured.
+        RobotDescriptionError: a force/torque sensor is in the root link, where nothing can be measured.
     """
     robot = ElementTree.fromstring(description.text)
     above = {joint.child: joint.name for joint in description.joints.values()}

@@ -1,4 +1,4 @@
-"""Step 8 of `flexarm check`: which stage can run with what the description holds, and what the others want."""
+"""Step 8 of `flexarm check`: which stages can run with this description, and what the others require."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NO_MASSES = "cannot run: joints move no mass, see step 3"
 
 
 def stage_step(model: ArmModel) -> tuple[CheckStep, bool]:
-    """What can run.
+    """Determine which stages can run.
 
     Args:
-        model: of the robot; joints that move no mass are allowed.
+        model: model of the robot; joints that move no mass are allowed.
 
     Returns:
         The step, and whether the robot can be simulated.
@@ -42,7 +42,7 @@ def stage_step(model: ArmModel) -> tuple[CheckStep, bool]:
 
 
 def _lacking(model: ArmModel) -> str:
-    """What keeps dynamics from being used at all, in words; empty where nothing does."""
+    """Return why the dynamics cannot be computed, in words; empty if they can."""
     if massless_joints(model.description):
         return NO_MASSES
     try:
@@ -53,10 +53,10 @@ def _lacking(model: ArmModel) -> str:
 
 
 def soft_selection(model: ArmModel) -> BaseSelection | None:
-    """The soft modes of the base, which is what a reaction null space keeps quiet; None where it cannot."""
+    """Return the soft modes of the base, which a reaction null space does not excite; None if that is not possible."""
     try:
         return BaseSelection(model, ("auto",)) if model.m else None
-    except ConfigError:  # more of them than joints
+    except ConfigError:  # more soft modes than joints
         return None
 
 
@@ -66,11 +66,11 @@ def _plants(model: ArmModel) -> tuple[list[str], bool]:
 
 
 def _try_plant(backend: str, model: ArmModel) -> tuple[str, bool]:
-    """Whether the plant can run on a backend, in words."""
+    """Return in words whether the plant can run with a backend, and whether it can be used."""
     label = f"simulated_plant ({backend}): "
     try:
         make_backend(backend, model.description, tool_frame=model.tool_frame)
-    except ConfigError as error:  # what bends may be stiff: the robot is good, the settings are not
+    except ConfigError as error:  # e.g. stiff flexible links: the robot is valid, the settings are not
         return f"{label}can run with other settings: {error}", True
     except FlexarmError as error:
         return f"{label}cannot run: {error}", False

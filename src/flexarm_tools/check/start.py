@@ -1,4 +1,4 @@
-"""Steps 9 and 10 of `flexarm check`: a first run that a dry run has done, with the rate and gains of that run."""
+"""Steps 9 and 10 of `flexarm check`: a first run verified by a dry run, with its rate and gains."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A scenario that a dry run has done.
+    """Result of the search for a first run.
 
     Attributes:
-        run: that the arm can do; None where none was found.
-        model: of the arm, with the gravity of the run.
-        refused: why others, tried before, were not proposed, newest last.
+        run: first run that passed a dry run; None if none was found.
+        model: model of the arm, with the gravity of the run.
+        refused: why earlier candidates were rejected, in the order of the attempts.
     """
 
     run: FirstRun | None
@@ -37,11 +37,11 @@ class Proposal:
     refused: tuple[str, ...]
 
     def scenario(self, description: Path, folder: Path, arguments: dict[str, str]) -> str:
-        """Text of the scenario as a file in a folder.
+        """Return the text of the scenario for a file in a folder.
 
         Args:
-            description: file of the robot.
-            folder: of the scenario file.
+            description: robot description file.
+            folder: folder of the scenario file.
             arguments: xacro arguments of the description.
 
         Raises:
@@ -54,12 +54,12 @@ class Proposal:
 
 
 def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages | None = None) -> Proposal:
-    """Try first runs until a dry run does one.
+    """Try first runs until one passes a dry run.
 
     Args:
-        model: of a robot that can be simulated.
-        flexible: modes of its flexible links.
-        packages: where ROS packages lie; by default the sourced ROS 2 environment.
+        model: model of a robot that can be simulated.
+        flexible: modal data of its flexible links.
+        packages: locates ROS packages; by default in the sourced ROS 2 environment.
     """
     refused: list[str] = []
     with TemporaryDirectory() as folder:
@@ -80,13 +80,13 @@ def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages 
 
 
 def start_steps(proposal: Proposal, path: Path, arguments: dict[str, str], write: Path | None) -> list[CheckStep]:
-    """Rate and gains, and a scenario.
+    """Return the steps for rate and gains, and for the scenario.
 
     Args:
-        proposal: of a first run.
-        path: of its description.
+        proposal: result of the search for a first run.
+        path: robot description file.
         arguments: xacro arguments.
-        write: scenario file that is written; None: it is printed.
+        write: scenario file that is written; None: the scenario is printed.
     """
     run = proposal.run
     if run is None:
@@ -133,7 +133,7 @@ def _no_run(proposal: Proposal) -> CheckStep:
 
 
 def what_moves(run: FirstRun) -> str:
-    """What a first run does, in words."""
+    """Describe a first run in words."""
     way = ", ".join(f"{value + 0.0:g}" for value in run.displacement)
     what = "the tool" if run.axes else "the joints"
     with_what = {
@@ -147,12 +147,12 @@ def what_moves(run: FirstRun) -> str:
 
 
 def scenario_text(model: ArmModel, run: FirstRun, description: str, arguments: dict[str, str]) -> str:
-    """Text of a scenario file.
+    """Return the text of a scenario file.
 
     Args:
-        model: of the robot.
-        run: what the scenario does.
-        description: path of the robot's description from the file's folder.
+        model: model of the robot.
+        run: first run of the scenario.
+        description: path of the robot description, relative to the folder of the scenario file.
         arguments: xacro arguments of the description.
     """
     pairs = ", ".join(f"{key}: {_quoted(value)}" for key, value in arguments.items())
@@ -238,5 +238,5 @@ def _listed(values: np.typing.NDArray[np.float64]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Text as YAML takes it in braces."""
+    """Quote a text where YAML flow style requires it."""
     return text if all(c.isalnum() or c in "_-./" for c in text) else "'" + text.replace("'", "''") + "'"

@@ -1,20 +1,20 @@
-"""CheckStep: one of the ten steps by which `flexarm check` leads to an arm that runs, and how it is printed."""
+"""CheckStep: one of the ten steps of `flexarm check` towards a running arm, and its output format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-WIDTH = 4  # of the indentation under a step's title
+WIDTH = 4  # [characters] indentation under the title of a step
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a step lacks.
+    """Something that is missing or wrong in a step.
 
     Attributes:
-        text: what, and what comes of it; beginning with ``missing:``, ``warning:`` or ``error:``.
-        add: lines to add, as they stand in the file they belong to.
-        where: what they are added to; empty: they are a file of their own.
+        text: the finding and its consequence; begins with ``missing:``, ``warning:`` or ``error:``.
+        add: lines to add, as written in the file.
+        where: place to which the lines are added; empty: they form a file of their own.
     """
 
     text: str
@@ -27,10 +27,10 @@ class CheckStep:
     """One step.
 
     Attributes:
-        title: what it is about.
-        lines: what the description holds.
-        findings: what it lacks.
-        state: ``ok``, ``can be better`` or ``to do``.
+        title: subject.
+        lines: what the description contains.
+        findings: what is missing or wrong.
+        state: state to print; empty: ``ok``, ``can be better`` or ``to do``, depending on the findings.
     """
 
     title: str
@@ -39,7 +39,7 @@ class CheckStep:
     state: str = ""
 
     def text(self, number: int) -> list[str]:
-        """Lines for people."""
+        """Format the step as lines of text."""
         indent = WIDTH * " "
         lines = [f"{number:>3}. {self.title}: {self.state or self._judged()}"]
         lines += [f"{indent}  {line}" for line in self.lines]

@@ -1,1 +1,1 @@
-"""The campaign of faults: what never may happen, tried on random arms, at random moments, with random sizes."""
+"""Fault campaign: random faults at random times on random arms, to find violations of the safety requirements."""

@@ -1,4 +1,4 @@
-"""Faults of the arm and its drives: brakes, cut commands, an end of control while it moves."""
+"""Faults of the arm and its drives: brakes, lost commands, and end of control during motion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flexarm_tools.faults.fault import FOREVER, Fault
 
 
 class NoFault(Fault):
-    """Nothing happens: nothing may stop."""
+    """No fault: the gate must not stop the arm."""
 
     name, what = "none", "no fault"
 
@@ -19,7 +19,7 @@ class NoFault(Fault):
 
 
 class StuckArm(Fault):
-    """Brakes hold the arm and let it go."""
+    """The brakes hold the arm and release it."""
 
     name, what = "stuck_arm", "brakes hold the arm for 0.1 s or longer and let go"
     cause = r"follow|stuck|track|frozen|move|command|believ|listen"
@@ -46,14 +46,14 @@ class ControlEnds(Fault):
 
 
 class Terminated(ControlEnds):
-    """The process is told to end while the arm moves."""
+    """The process receives SIGTERM while the arm moves."""
 
     name, what = "terminated", "SIGTERM while the arm moves"
     core = False
 
 
 class CommandsCut(Fault):
-    """Commands do not reach the drives, which have a watchdog."""
+    """Commands do not reach the drives, which have a watchdog timeout."""
 
     name, what = "commands_cut", "commands do not reach the drives (which have a watchdog)"
     cause = r"command|drive|follow|track|move|listen|frozen"

@@ -1,4 +1,4 @@
-"""Arms of the campaign: what the gate is told of an arm, and a plant that differs from it."""
+"""Arms of the campaign: the model known to the gate, and a plant that differs from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flexarm_tools.faults.random_arm import random_arm
 from flexarm_tools.graph.packages import AmentPackages
 
 WEIGHT, WEIGHTLESS = (0.0, 0.0, -9.81), (0.0, 0.0, 0.0)
-OURS = {  # those over an elastic base float: under gravity they would begin with a drop onto its springs
+OURS = {  # arms on an elastic base are weightless: with gravity they would first drop onto the springs
     "arm_7r": WEIGHT,
     "arm_6r": WEIGHT,
     "planar_3r": WEIGHTLESS,
@@ -28,11 +28,11 @@ OURS = {  # those over an elastic base float: under gravity they would begin wit
 }
 FLOATING = ("planar_3r", "boom_7r")
 RANDOM = "random"
-MASS_ERROR = 0.1  # of each link
-FRICTION_SHARE = 0.02  # of the effort limit, as Coulomb friction
-LEFT_BY_DRIVES = 0.1  # share of friction that the integrators of drives do not take up
-RUBBING = 0.25  # of the gate's limits of acceleration, by which friction changes what joints do: more has to be told
-POSTURES = 8  # in which that is looked at
+MASS_ERROR = 0.1  # largest relative error of each link's mass and inertia
+FRICTION_SHARE = 0.02  # largest Coulomb friction relative to the effort limit
+LEFT_BY_DRIVES = 0.1  # fraction of friction that the integrators of the drives do not compensate
+RUBBING = 0.25  # largest effect of unknown friction relative to the gate's acceleration limits
+POSTURES = 8  # number of postures for evaluating this effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Arm:
     """An arm under test.
 
     Attributes:
-        name: of the robot.
-        text: URDF that the nodes are told.
-        gravity: in axes of the root link [m/s^2].
-        model: of that text.
-        plant_text: URDF of the plant, with other masses.
-        friction: in the joints of the plant.
+        name: name of the robot.
+        text: URDF given to the nodes.
+        gravity: (3,) in axes of the root link [m/s^2].
+        model: model of that URDF.
+        plant_text: URDF of the plant, with different masses.
+        friction: friction in the joints of the plant.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Arm:
     friction: JointFriction
 
     def backend(self, max_step: float = 0.001) -> Any:
-        """The plant, on another engine than the gate's model."""
+        """Create the plant, with a different dynamics engine than the gate's model."""
         from flexarm_sim.mujoco.backend import MujocoBackend
 
         plant = parse_robot_description(self.plant_text)
@@ -64,7 +64,7 @@ class Arm:
 
 
 def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
-    """An arm of this name, and a random plant for it; velocity and position drives take up most of its friction."""
+    """Draw an arm by name and a random plant for it; velocity and position drives compensate most of its friction."""
     if name == RANDOM:
         text, direction = random_arm(rng)
         gravity = (float(direction[0]), float(direction[1]), float(direction[2]))
@@ -79,7 +79,7 @@ def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
 
 
 def _most_slowed(rng: np.random.Generator, model: ArmModel, rubbing: Array) -> float:
-    """The largest change of an acceleration by friction (n,), other joints free, as a share of the gate's limit."""
+    """Return the largest change of acceleration by friction (n,), other joints free, relative to the gate's limit."""
     dynamics, most = JointDynamics(model), 1e-9
     none, base = np.zeros(model.n), np.zeros(model.m)
     for _ in range(POSTURES):
@@ -107,7 +107,7 @@ def _other_masses(rng: np.random.Generator, text: str) -> str:
 
 
 def middle_posture(rng: np.random.Generator, model: ArmModel) -> tuple[Array, Array]:
-    """A posture (n,) well inside the joint limits, and how far (n,) each joint may move from it."""
+    """Return a posture (n,) well inside the joint limits, and how far (n,) each joint may move from it."""
     lower, upper = np.maximum(model.lower, -2.0), np.minimum(model.upper, 2.0)
     middle, reach = 0.5 * (lower + upper), 0.5 * (upper - lower)
     posture = middle + rng.uniform(-0.4, 0.4, model.n) * reach

@@ -1,4 +1,4 @@
-"""Limits that are none: NaN, zero, negative, in the robot description or in the gate's parameters."""
+"""Invalid limits: NaN, zero or negative, in the robot description or in the gate's parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARAMETERS = ("max_acceleration", "max_effort_rate", "max_friction")
 
 
 def run_bad_limits(setting: Setting) -> Outcome:
-    """Try to make a gate of limits that are none: it must be refused with the name of what is wrong."""
+    """Try to create a gate with invalid limits: it must be rejected, and the error must name the invalid limit."""
     rng = np.random.default_rng([setting.seed, 3])
     arm = draw_arm(rng, setting.arm, setting.mode)
     values = gate_values(setting.mode, setting.rate)
@@ -29,7 +29,7 @@ def run_bad_limits(setting: Setting) -> Outcome:
     if rng.random() < 0.6:
         what = str(rng.choice(["velocity", "effort", "lower", "upper"]))
         value = "nan" if what in ("lower", "upper") else value
-        # A joint of the base has no motor: an effort of 0 limits nothing there.
+        # An elastic joint of the base has no motor: an effort limit of 0 has no effect there.
         joints = "|".join(arm.model.joint_names) if (what, value) == ("effort", "0.0") else "[^\"]*"
         limits = rf'<joint\b[^>]*\bname="(?:{joints})"(?:(?!</joint>).)*<limit\b[^>]*\b{what}="([^"]*)"'
         places = [found.span(1) for found in re.finditer(limits, text, re.DOTALL)]
@@ -37,7 +37,7 @@ def run_bad_limits(setting: Setting) -> Outcome:
         text = text[:first] + value + text[last:]
     else:
         what = str(rng.choice(PARAMETERS))
-        value = "nan" if value == "0.0" else value  # 0 means "no limit", or what is usual, and says so
+        value = "nan" if value == "0.0" else value  # 0 is valid: it means "no limit" or the default
         values[what] = [float(value)]
     outcome = Outcome(
         setting.seed, NAME, "core", setting.arm, setting.mode, setting.layout, setting.rate, f"{what} is {value}"

@@ -1,4 +1,4 @@
-"""The campaign: draws cases from a seed, runs them, tells how far it is."""
+"""Campaign: draws cases from a seed, runs them, and shows the progress."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from flexarm_tools.faults.kinds import WHAT, chosen_kinds, draw_case
 from flexarm_tools.faults.outcome import Outcome
 from flexarm_tools.faults.tally import tally
 
-SEEDS = 100_000  # between two campaigns
-BATCH = 8  # cases that a process takes at once
-TOLD_EACH = 100  # cases between two lines in a log
+SEEDS = 100_000  # distance of the first seeds of two campaigns
+BATCH = 8  # cases that a process receives at a time
+TOLD_EACH = 100  # cases between two progress lines in a log
 
 
 def run_core_case(seed: int, names: Sequence[str]) -> Outcome:
-    """The case of a seed, among these kinds, on the core."""
+    """Run the case of a seed, among these kinds, on the core gate."""
     setting, faults = draw_case(seed, names, core=True)
     with np.errstate(all="ignore"):
         return run_bad_limits(setting) if not faults else Case(setting, faults).run()
 
 
 def campaign(seed: int, core: int, nodes: int, kinds: Sequence[str], jobs: int) -> dict[str, Any]:
-    """Figures of so many cases on the core and on real nodes.
+    """Run cases on the core gate and on real nodes, and return the results.
 
     Args:
-        seed: from which they are drawn.
-        core: cases on the core gate, in simulation time.
-        nodes: cases on real nodes, in real time.
-        kinds: of fault, empty: all.
-        jobs: processes for cases on the core, 0: as many as there are processors.
+        seed: seed of the campaign.
+        core: number of cases on the core gate, in simulation time.
+        nodes: number of cases on real nodes, in real time.
+        kinds: kinds of fault, empty: all.
+        jobs: processes for cases on the core gate, 0: one per available processor.
 
     Raises:
-        ConfigError: no such kind.
+        ConfigError: there is no such kind.
     """
     names, first = chosen_kinds(kinds), seed * SEEDS
     outcomes = list(_told(_core_outcomes(range(first, first + core), names, jobs), core, "core"))
@@ -62,7 +62,7 @@ def _core_outcomes(seeds: range, names: Sequence[str], jobs: int) -> Iterator[Ou
 
 
 def _told(outcomes: Iterable[Outcome], count: int, where: str) -> Iterator[Outcome]:
-    """Say how far it is, on the terminal of whoever looks at it."""
+    """Show the progress on stderr."""
     missed, began = 0, time.monotonic()
     for done, one in enumerate(outcomes, 1):
         missed += bool(one.missed)

@@ -1,4 +1,4 @@
-"""Case: plant, drive, source and gate, with faults between them; on the core gate, in simulation time."""
+"""Case: plant, drive, source and gate with faults between them; here with the core gate, in simulation time."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from flexarm_tools.faults.outcome import REST, SILENCE, Outcome, names_cause
 from flexarm_tools.faults.source import Source
 
 LONGEST_STEP = 0.004  # [s] of the loop
-AFTER = 1.1  # [s] that is looked at after the fault has ended, or after its begin where it lasts
-WILD = 1e4  # times the speed limit: no more is looked at
-BRAKING = 0.6  # [s] after which a stop has come to rest
-RESET_TIME = 0.6  # [s] looked at after a reset
-TRAVEL = 0.0005  # [s] of a message that nobody delays
+AFTER = 1.1  # [s] simulated time after the end of the fault, or shortly after its begin if it is permanent
+WILD = 1e4  # times the speed limit: the case is ended
+BRAKING = 0.6  # [s] after which a stop must have come to rest
+RESET_TIME = 0.6  # [s] simulated time after a reset
+TRAVEL = 0.0005  # [s] transport time of a message without delay
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where a fault is tried.
+    """Setting in which a fault is tried.
 
     Attributes:
-        seed: of everything random.
-        arm: its name.
-        mode: of commands.
-        layout: node or loop.
-        rate: of states [Hz].
+        seed: seed of all random numbers.
+        arm: name of the arm.
+        mode: command mode.
+        layout: separate gate node, or control loop.
+        rate: rate of joint states [Hz].
     """
 
     seed: int
@@ -49,26 +49,26 @@ class Setting:
 
 
 class Case:
-    """One case; here on the core gate, deterministic, some 0.3 s of computing.
+    """One case; here with the core gate: deterministic, about 0.3 s of computation.
 
     Attributes:
         where: ``core`` or ``node``.
         epoch: ROS time at the begin [s].
-        gate: under test.
+        gate: gate under test.
     """
 
     where = "core"
     epoch = 1_000.0  # [s] ROS time at the begin
 
     def __init__(self, setting: Setting, faults: Sequence[Fault]) -> None:
-        """Draw arm, motion, plant and drive from the setting's seed."""
+        """Draw arm, motion, plant and drive from the seed of the setting."""
         rng = np.random.default_rng([setting.seed, 1])
         self.setting, self.faults, self._rng = setting, tuple(faults), rng
         self.arm: Arm = draw_arm(rng, setting.arm, setting.mode)
         model = self.arm.model
         self._source = Source(rng, model, setting.rate)
         self._noise = 0.001 * rng.uniform(0.0, 1.0) * np.minimum(model.velocity_limit, 4.0)
-        step = 0.001 if model.m == 0 else 0.00025  # what pushes a light base fast has to see it move
+        step = 0.001 if model.m == 0 else 0.00025  # a drive that pushes a light base must be updated more often
         self.backend: Any = self.arm.backend(step)
         self.backend.reset(position=self._source.start)
         self._drive = Drive(
@@ -89,7 +89,7 @@ class Case:
         return GateUnderTest(self.arm.model, setting.mode, told, setting.layout, self._loop_answer)
 
     def _pace(self, step: float, end: float) -> Iterator[tuple[float, float]]:
-        """Times at which the loop looks at everything, and for how long the plant moves then [s]."""
+        """Yield the times of the loop's iterations and how far to advance the plant at each [s]."""
         return ((k * step, step) for k in range(int(end / step)))
 
     # Time and channels ------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class Case:
         return self.epoch + self._now + sum(fault.clock(self._now) for fault in self.faults)
 
     def _through(self, channel: str, message: Any) -> list[tuple[float, Any]]:
-        """What the faults, one after the other, make of a message."""
+        """Pass a message through all faults in order; return the deliveries, each with its delay [s]."""
         deliveries: list[tuple[float, Any]] = [(0.0, message)]
         for fault in self.faults:
             passed: list[tuple[float, Any]] = []
@@ -112,7 +112,7 @@ class Case:
             heapq.heappush(self._queue, (self._now + delay + travel, next(self._order), to, message))
 
     def _loop_answer(self, state: ArmState) -> JointReference | None:
-        """The source as a stage: what faults delay is not there in time."""
+        """Compute the reference as a stage of a control loop: the last delivery counts, and delays are ignored."""
         reference = self._source.answer(state, self._now)
         if reference is None:
             raise InputError("joint state is not finite")
@@ -131,7 +131,7 @@ class Case:
     # The run ----------------------------------------------------------------------------------------------------------
 
     def run(self) -> Outcome:
-        """Run it and judge it."""
+        """Run the case and judge it."""
         setting, faults = self.setting, self.faults
         start = min(fault.start for fault in faults)
         reached = max(fault.start + fault.unreached for fault in faults)
@@ -153,7 +153,7 @@ class Case:
         ended_at: float | None = None
         for now, duration in self._pace(step, end + RESET_TIME):
             self._now = now
-            # The plant has moved until now
+            # The plant moves up to now
             if any(fault.stuck(now) for fault in faults):
                 sensed = self.backend.sensed()
                 self.backend.reset(position=sensed.position, deflection=sensed.deflection)
@@ -165,7 +165,7 @@ class Case:
                     outcome.speed_ratio = WILD
                     break
                 speed = np.abs(self.backend.sensed().velocity)
-            # Before the fault there is no excuse; after it a joint may be as fast as it was, or as it became before any
+            # Before the fault the limits apply; after it a joint may be as fast as it was, or as it became before any
             # command could reach the drives.
             if start <= now < reached:
                 at_fault = np.maximum(at_fault, speed)
@@ -192,7 +192,7 @@ class Case:
                 if not (told_to_end and self.gate.ended):
                     self.take(self.gate.on_tick(now, self._clock()))
             seen = self.gate.seen
-            # What it says
+            # Status of the gate
             if now < start:
                 if seen.stops > stops_before:
                     outcome.notes.append(f"before it at {now:.3f} s: {seen.reason}")
@@ -208,7 +208,7 @@ class Case:
             elif not seen.fallback:
                 wished = None
             expired = now - self._arrived > self._watchdog if self._arrived else False
-            over = ended_at is not None and now - ended_at > self._switch_time  # drives without control hold the arm
+            over = ended_at is not None and now - ended_at > self._switch_time  # then the drives hold the arm
             self._drive.braking = (wished is not None and now - wished > self._switch_time) or expired or over
             outcome.ahead = max(outcome.ahead, self._drive.ahead)
             first_command = first_command or self._newest_command > 0.0
@@ -220,14 +220,14 @@ class Case:
             said_silent = silent
             if told_to_end and ended_at is None and self._is_over():
                 ended_at = now
-                # What is blind, or late, is braked along a prediction: nobody knows when it rests.
+                # A blind or late arm is braked along a prediction: its rest is not observable.
                 self._left_moving = setting.mode == "effort" and not outcome.blind and not self._rested
         return self._judge(outcome, start, last, stops_before, told_to_end)
 
     _arrived = 0.0
-    _left_moving = False  # by a gate that was told to end
-    _rested = True  # at the last command
-    _led_until = 0.0  # when the gate was running last
+    _left_moving = False  # whether a gate asked to end left the arm moving
+    _rested = True  # whether the arm was at rest at the last command
+    _led_until = 0.0  # last time at which the gate was running
 
     def _sense(self) -> None:
         true = self._measure()
@@ -256,7 +256,7 @@ class Case:
                 self.take(self.gate.on_reference(message, self._now))
 
     def take(self, command: Array | None) -> None:
-        """A command leaves the gate."""
+        """Check a command of the gate and send it to the drive."""
         if command is None:
             return
         self._newest_command, self._rested = self._now, self._rests(self.arm.model.velocity_limit)
@@ -269,7 +269,7 @@ class Case:
     # The judge --------------------------------------------------------------------------------------------------------
 
     def _is_over(self) -> bool:
-        """Whether a gate that was told to end commands no more: drives then hold the arm by themselves."""
+        """Return whether a gate that was asked to end has stopped commanding: the drives then hold the arm."""
         return bool(self.gate.ended)
 
     def _rests(self, limit: Array) -> bool:
@@ -277,7 +277,7 @@ class Case:
 
     def _judge_rest(self, outcome: Outcome, limit: Array) -> None:
         if self._now - self._led_until < BRAKING:
-            return  # the stop has only begun
+            return  # the stop has only just begun
         outcome.at_rest = self._rests(limit)
 
     def _judge(self, outcome: Outcome, start: float, last: float, stops_before: int, told_to_end: bool) -> Outcome:
@@ -288,7 +288,7 @@ class Case:
         if all(fault.harmless for fault in faults):
             outcome.unexplained += seen.stops - stops_before
         if outcome.must_stop and outcome.stop_delay is None:
-            outcome.stop_delay = self._now - start  # it never came: as long as one looked
+            outcome.stop_delay = self._now - start  # no stop: use the whole observed time
         if outcome.reason and not all(fault.harmless for fault in faults):
             outcome.named = names_cause([fault.cause for fault in faults], outcome.reason)
         if outcome.recovery == "latched":

@@ -1,4 +1,4 @@
-"""Faults of what is said: lost, wrong and absurd states, references and commands."""
+"""Faults of message contents: lost, wrong and implausible states, references and commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ABSURD = (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e160, -1e160, 1e6, 100.0, -10
 
 
 class StatesLost(Fault):
-    """No states come."""
+    """No joint states arrive."""
 
     name, what = "states_lost", "no joint states for 0.02 s or longer"
     cause = r"state"
@@ -26,7 +26,7 @@ class StatesLost(Fault):
 
 
 class StatesNotNumbers(Fault):
-    """States hold NaN."""
+    """Joint states contain NaN or infinity."""
 
     name, what = "states_not_numbers", "joint states that hold NaN or infinity"
     cause = r"state|finite"
@@ -42,7 +42,7 @@ class StatesNotNumbers(Fault):
 
 
 class StatesUnnamed(Fault):
-    """States name none of the joints."""
+    """Joint states do not contain joint names."""
 
     name, what = "states_unnamed", "joint states without names"
     cause = r"state|lack"
@@ -54,7 +54,7 @@ class StatesUnnamed(Fault):
 
 
 class StatesLostBadReferences(StatesLost):
-    """No states, while references that cannot be used go on."""
+    """No joint states arrive, while unusable references continue."""
 
     name, what = "states_lost_bad_references", "no joint states while unusable references go on"
     cause = r"state|reference|finite"
@@ -62,14 +62,14 @@ class StatesLostBadReferences(StatesLost):
     layouts = (NODE,)
 
     def draw(self) -> None:
-        self.both = False  # else there were no references
+        self.both = False  # otherwise there would be no references
 
     def reference(self, reference: JointReference, now: float) -> Sequence[tuple[float, JointReference]]:
         return ((0.0, spoiled(reference, np.nan) if self.on(now) else reference),)
 
 
 class StatesFrozen(Fault):
-    """Values stand while stamps go on."""
+    """The measured values are frozen while the stamps advance."""
 
     name, what = "states_frozen", "frozen values with fresh stamps"
     cause = r"fro[sz]en|believ|stand|move|state|measur"
@@ -78,7 +78,7 @@ class StatesFrozen(Fault):
     _kept: ArmState | None = None
 
     def draw(self) -> None:
-        self.both = True  # the sensor's fault, not the network's
+        self.both = True  # a fault of the sensor, not of the network
 
     def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
         if not self.on(now) or not isinstance(state, ArmState):
@@ -88,7 +88,7 @@ class StatesFrozen(Fault):
 
 
 class Spike(Fault):
-    """One to three readings that cannot be."""
+    """One to three implausible readings."""
 
     name, what = "reading_spike", "one to three velocity or position readings that cannot be (up to 1e160)"
     cause = r"state|position|velocity|reading|believ|faster|jump"
@@ -109,7 +109,7 @@ class Spike(Fault):
 
 
 class Absurd(Fault):
-    """A share of the states holds a random number in a random place."""
+    """A fraction of the states contains a random wrong number at a random position."""
 
     name, what = "states_corrupted", "2 to 30 % of the joint states hold an absurd number somewhere"
     cause = r"state|position|velocity|reading|believ|finite|jump"
@@ -127,7 +127,7 @@ class Absurd(Fault):
 
 
 class ReferencesLost(Fault):
-    """No references come."""
+    """No references arrive."""
 
     name, what = "references_lost", "no references for 0.02 s or longer"
     cause = r"reference"
@@ -138,7 +138,7 @@ class ReferencesLost(Fault):
 
 
 class ReferencesUnusable(Fault):
-    """References hold NaN."""
+    """References contain NaN or infinity."""
 
     name, what = "references_not_numbers", "references that hold NaN or infinity"
     cause = r"reference"
@@ -149,7 +149,7 @@ class ReferencesUnusable(Fault):
 
 
 class ReferencesHuge(Fault):
-    """References are absurdly large: one, or all while it lasts."""
+    """References are extremely large: one, or all during the fault."""
 
     name, what = "references_huge", "references of up to 1e308, one or many"
     cause = r"reference|effort|position|velocity|satur|limit"
@@ -167,7 +167,7 @@ class ReferencesHuge(Fault):
 
 
 class WildSource(Fault):
-    """A source gone mad: full effort, full speed, far away, changing its mind."""
+    """A faulty source: references far beyond the limits, in changing directions."""
 
     name, what = "wild_source", "a source that asks for far more than the limits, in changing directions"
     cause = r"reference|effort|satur|limit|track|follow"
@@ -188,7 +188,7 @@ class WildSource(Fault):
 
 
 class WrongFriction(Fault):
-    """The source says that friction takes what it does not."""
+    """The source specifies a wrong friction effort."""
 
     name, what = "wrong_friction", "a wrong friction in the reference, one or many"
     cause = r"friction|track|limit|believ|velocity"
@@ -209,7 +209,7 @@ class WrongFriction(Fault):
 
 
 class TwoSources(Fault):
-    """A second source says other things."""
+    """A second source sends contradicting references."""
 
     name, what = "two_sources", "two publishers of references that contradict each other"
     cause = r"reference|second|writer|track|limit|satur"
@@ -226,7 +226,7 @@ class TwoSources(Fault):
 
 
 class Loss(Fault):
-    """A share of all messages is lost."""
+    """A fraction of all messages is lost."""
 
     name, what = "loss", "5 to 30 % of states, references and commands lost, 50 to 1000 Hz"
     cause = r"state|reference|command|lost|loss|late|track"
@@ -250,7 +250,7 @@ class Loss(Fault):
 
 
 class SingleLoss(Fault):
-    """One message in fifty is lost: a network as it is."""
+    """One message in fifty is lost, as in a normal network."""
 
     name, what = "single_loss", "one message in fifty lost"
 
@@ -263,7 +263,7 @@ class SingleLoss(Fault):
 
 
 def spoiled(reference: JointReference, value: float) -> JointReference:
-    """One number of every field replaced."""
+    """Return the reference with one number of every field replaced."""
     changed = {}
     for name in MODES:
         values = getattr(reference, name).copy()
@@ -273,7 +273,7 @@ def spoiled(reference: JointReference, value: float) -> JointReference:
 
 
 def filled(reference: JointReference, value: float | Array) -> JointReference:
-    """Every number of what may be commanded replaced."""
+    """Return the reference with all numbers of every field replaced."""
     return replace(reference, **{name: np.zeros_like(getattr(reference, name)) + value for name in MODES})
 
 

@@ -1,4 +1,4 @@
-"""The drive of the campaign: holds the last command, has a watchdog or none, and brakes where it is told to."""
+"""Drive of the campaign: holds the last command, and brakes on its own when requested."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import numpy as np
 
 from flexarm_core.types import Array
 
-BRAKE = 40.0  # [rad/s] bandwidth of its own brake
+BRAKE = 40.0  # [rad/s] bandwidth of the fallback brake
 
 
 class Drive:
-    """One command mode, and the fallback: a servo of its own that brakes and holds.
+    """Servo drive in one command mode, with a fallback that brakes and holds on its own.
 
-    In position mode it keeps the speed limits of its joints, as drives do; in velocity and effort mode nothing. In
-    velocity mode it follows the integral of its command, so that friction leaves no lasting error.
+    In position mode it enforces the speed limits of the joints, as real drives do; in velocity and effort mode it does
+    not.
+    In velocity mode it tracks the integral of the command, so that friction leaves no lasting error.
 
     Attributes:
-        braking: whether the fallback is in force.
+        braking: whether the fallback is active.
     """
 
     def __init__(
@@ -31,22 +32,22 @@ class Drive:
         bandwidth: float,
         step: float = 0.001,
     ) -> None:
-        """Drive a plant.
+        """Create the drive of a plant.
 
         Args:
-            mode: of its commands.
-            backend: the plant.
-            effort: (n,) limits.
-            velocity: (n,) limits.
-            deceleration: (n,) of the fallback [rad/s^2 | m/s^2].
-            bandwidth: of the velocity and position servo [rad/s].
-            step: longest between two updates of it [s].
+            mode: command mode.
+            backend: simulated plant.
+            effort: (n,) effort limits [N*m | N].
+            velocity: (n,) velocity limits [rad/s | m/s].
+            deceleration: (n,) deceleration of the fallback [rad/s^2 | m/s^2].
+            bandwidth: bandwidth of the velocity and position servo [rad/s].
+            step: longest time between two updates of the servo [s].
         """
         self._mode, self._backend, self._limits, self._fastest = mode, backend, effort, velocity
         self._deceleration, self._bandwidth, self._step = deceleration, bandwidth, step
         self._command: Array | None = None
         self._hold: Array | None = None
-        self._integral: Array | None = None  # of the velocity commands
+        self._integral: Array | None = None  # integral of the velocity commands
         self.braking = False
 
     @property
@@ -57,11 +58,11 @@ class Drive:
         return float(np.max(np.abs(self._command - self._backend.sensed().position) / self._fastest))
 
     def take(self, command: Array) -> None:
-        """A command arrives."""
+        """Store a new command."""
         self._command = command
 
     def advance(self, duration: float) -> None:
-        """Let the plant move."""
+        """Advance the plant by a duration [s]."""
         steps = max(1, round(duration / self._step + 0.49))
         for _ in range(steps):
             effort = self._effort(duration / steps)
@@ -75,7 +76,7 @@ class Drive:
         self._hold = None
         if self._mode == "effort":
             return np.clip(self._command, -self._limits, self._limits)
-        # Without effort limits: how drives keep those is their own matter.
+        # Without effort limits: enforcing these is left to the real drives.
         state, w = self._backend.sensed(), self._bandwidth
         if self._mode == "position":
             speed = np.clip(0.5 * w * (self._command - state.position), -self._fastest, self._fastest)
@@ -85,7 +86,7 @@ class Drive:
         return self._moved(servo + w * self._command)
 
     def _brake(self) -> Array:
-        """Acceleration (n,) that brakes and then holds."""
+        """Return the acceleration (n,) that brakes the arm and then holds it."""
         state = self._backend.sensed()
         if self._hold is None and np.all(np.abs(state.velocity) < self._deceleration / BRAKE):
             self._hold = state.position + state.velocity / BRAKE
@@ -95,7 +96,7 @@ class Drive:
         return np.clip(wanted, -self._deceleration, self._deceleration)
 
     def _within_limits(self, acceleration: Array) -> Array:
-        """Effort (n,) of as much of an acceleration (n,) as all motors can give together."""
+        """Return the effort (n,) for an acceleration (n,), scaled so that no motor exceeds its limit."""
         inertia, bias = self._backend.joint_dynamics()
         change = inertia @ acceleration
         room = np.where(change > 0.0, self._limits - bias, self._limits + bias)
@@ -103,7 +104,7 @@ class Drive:
         return np.clip(bias + share * change, -self._limits, self._limits)
 
     def _moved(self, acceleration: Array) -> Array:
-        """Effort (n,) that makes an acceleration (n,) happen."""
+        """Return the effort (n,) that produces an acceleration (n,)."""
         inertia, bias = self._backend.joint_dynamics()
         effort: Array = inertia @ acceleration + bias
         return effort

@@ -1,4 +1,4 @@
-"""What a fault is: a man in the middle between plant, source of references, gate and drive."""
+"""Fault: intercepts messages between plant, source of references, gate and drive."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ MODES = ("effort", "velocity", "position")
 NODE, LOOP = "hardware_gate", "control_loop"
 LAYOUTS = (NODE, LOOP)
 FOREVER = 1e9
-NOTICED = 0.1  # [s] from which on a lasting fault must have begun a stop
+NOTICED = 0.1  # [s] time within which a lasting fault must cause a stop
 
 
 @dataclass(frozen=True, slots=True)
 class Unnamed:
-    """A joint state that lacks the names of the arm's joints."""
+    """A joint state without the names of the arm's joints."""
 
     stamp: int
 
 
 State = ArmState | Unnamed
-Late = tuple[float, State]  # delay [s] and what is delivered
+Late = tuple[float, State]  # delay [s] and delivered state
 
 
 class Fault:
-    """Passes everything on; a kind of fault overrides what it does to it.
+    """Passes everything on unchanged; each kind of fault overrides some of the methods.
 
     Class attributes:
-        name: of the kind.
-        what: in words, for the table.
-        blind: whether the gate has no believable measurement while it lasts.
-        late: whether commands or measurements come so late that effort mode has the bar of blindness.
-        cause: pattern of what names it in the gate's reason.
-        must: whether it must begin a stop, where it lasts.
-        may_resume: whether the gate may run again while it lasts, as with a clock that has stepped for good.
+        name: name of the kind.
+        what: description for the table.
+        blind: whether the gate has no plausible measurement during the fault.
+        late: whether commands or measurements are so late that in effort mode the bar for blind cases applies.
+        cause: pattern that the gate's reason must match to name the cause.
+        must: whether a lasting fault must cause a stop.
+        may_resume: whether the gate may resume during the fault, as after a permanent step of the clock.
         modes: command modes in which it can occur.
-        layouts: where it can occur: references of a control loop never leave its process.
-        core: whether it can be tried on the core; else only on nodes.
+        layouts: layouts in which it can occur: references of a control loop never leave its process.
+        core: whether it can be tried on the core gate; else only on nodes.
         nodes: whether it can be tried on real nodes.
+        rates: rates of joint states to choose from [Hz].
+        lasting: shortest and longest duration of a temporary fault [s].
 
     Attributes:
-        start: when it begins [s].
-        end: when it ends [s].
-        unreached: time from the start in which nothing that the gate does reaches the drives [s].
-        both: whether the source of references gets the same states as the gate; else the gate alone is deceived.
+        start: begin of the fault [s].
+        end: end of the fault [s].
+        unreached: time from the start in which commands of the gate do not reach the drives [s].
+        both: whether the source of references receives the same states as the gate; else only the gate is affected.
     """
 
     name = ""
@@ -62,10 +64,10 @@ class Fault:
     core = True
     nodes = True
     rates: tuple[int, ...] = (250, 250, 500, 1000)
-    lasting = (0.02, 1.0)  # [s] shortest and longest, of those that end
+    lasting = (0.02, 1.0)  # [s]
 
     def __init__(self, rng: np.random.Generator, start: float) -> None:
-        """Draw its size and duration; ``rng`` serves it while it lasts, too."""
+        """Draw size and duration; ``rng`` is also used during the fault."""
         self.rng, self.start = rng, start
         self.end = FOREVER if rng.random() < 0.3 else start + log_uniform(rng, *self.lasting)
         self.both = rng.random() < 0.5
@@ -73,61 +75,61 @@ class Fault:
         self.draw()
 
     def draw(self) -> None:
-        """Draw what else there is to draw."""
+        """Draw the parameters of the kind of fault."""
 
     @property
     def duration(self) -> float:
-        """How long it lasts [s]."""
+        """Duration [s]."""
         return self.end - self.start
 
     @property
     def stops(self) -> bool:
-        """Whether it must begin a stop within NOTICED."""
+        """Whether it must cause a stop within NOTICED."""
         return self.must and self.duration > 0.15
 
     @property
     def harmless(self) -> bool:
-        """Whether no stop may come of it."""
+        """Whether it must not cause a stop."""
         return False
 
     def on(self, now: float) -> bool:
-        """Whether it is in force."""
+        """Return whether the fault is active."""
         return self.start <= now < self.end
 
     def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
-        """What becomes of a measured state: deliveries, each with its delay [s]."""
+        """Return the deliveries of a measured state, each with its delay [s]."""
         return ((0.0, state),)
 
     def reference(self, reference: JointReference, now: float) -> Sequence[tuple[float, JointReference]]:
-        """What becomes of a reference."""
+        """Return the deliveries of a reference, each with its delay [s]."""
         return ((0.0, reference),)
 
     def command(self, command: Array, now: float) -> Sequence[tuple[float, Array]]:
-        """What becomes of a command."""
+        """Return the deliveries of a command, each with its delay [s]."""
         return ((0.0, command),)
 
     def clock(self, now: float) -> float:
-        """What the ROS clock says beyond the monotonic one [s]."""
+        """Return the offset of the ROS clock from the monotonic clock [s]."""
         return 0.0
 
     def told_rate(self, rate: int) -> float:
-        """What the gate is told of the rate of states [Hz]."""
+        """Return the rate of states that is configured in the gate [Hz]."""
         return float(rate)
 
     def stuck(self, now: float) -> bool:
-        """Whether brakes hold the arm."""
+        """Return whether brakes hold the arm."""
         return False
 
     def ends_control(self, now: float) -> bool:
-        """Whether the gate has been asked to end."""
+        """Return whether the gate has been asked to end."""
         return False
 
     def said(self) -> str:
-        """Its figures, for the list of cases."""
+        """Describe the fault for the list of cases."""
         lasts = "on" if self.end == FOREVER else f"{self.duration:.3f} s"
         return f"{self.name} at {self.start:.3f} s, {lasts}, size {self.size:.3g}"
 
 
 def log_uniform(rng: np.random.Generator, lowest: float, highest: float) -> float:
-    """A random number whose logarithm is uniform."""
+    """Return a random number whose logarithm is uniformly distributed."""
     return float(np.exp(rng.uniform(np.log(lowest), np.log(highest))))

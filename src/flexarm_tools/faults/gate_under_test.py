@@ -1,4 +1,4 @@
-"""GateUnderTest: the core gate as its node or a control loop drives it, in whatever time the campaign has."""
+"""GateUnderTest: the core gate, driven as in its node or in a control loop, in the campaign's time."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ NAMES = {
     GateState.STOPPING: "stopping",
     GateState.TRIPPED: "tripped",
 }
-TICK = 0.01  # [s] between two looks at the watchdogs
+TICK = 0.01  # [s] period of the watchdog checks
 Answer = Callable[[ArmState], JointReference | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the gate says of itself.
+    """Status reported by the gate.
 
     Attributes:
         state: ``waiting``, ``running``, ``stopping`` or ``tripped``.
-        reason: of a stop.
-        stops: begun so far.
-        blind: whether it has no believable measurement.
-        fallback: whether it wants the drives switched to the fallback controller.
+        reason: reason for a stop.
+        stops: number of stops begun so far.
+        blind: whether it has no plausible measurement.
+        fallback: whether it requests that the drives are switched to the fallback controller.
     """
 
     state: str
@@ -50,7 +50,7 @@ class Seen:
 
 
 class SourceStage:
-    """The source of references as a stage of a control loop."""
+    """Source of references as a stage of a control loop."""
 
     name = "source"
 
@@ -58,10 +58,10 @@ class SourceStage:
         self._answer = answer
 
     def reset(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: the stage has no state."""
 
     def update(self, tick: Tick) -> None:
-        """Answer the state of the tick; a lost reference is one that is not given."""
+        """Give a reference for the state of the tick; a lost reference is not given."""
         sample = tick.sample
         none = np.zeros(0)
         deflection = none if sample.deflection is None else sample.deflection
@@ -72,23 +72,23 @@ class SourceStage:
 
 
 def gate_values(mode: str, rate: float) -> dict[str, Any]:
-    """Parameters of a gate as they are shipped, but for mode and rate."""
+    """Return the default parameters of a gate, with this command mode and rate."""
     defaults = {row.name: row.default for row in HardwareGateNode.PARAMETERS}
     return defaults | {"command_mode": mode, "rate": float(rate)}
 
 
 class GateUnderTest:
-    """The core gate behind the interface that the campaign needs; every method returns a command (n,) or None."""
+    """The core gate with the interface that the campaign needs; ``on_...`` methods return a command (n,) or None."""
 
     def __init__(self, model: ArmModel, mode: str, rate: float, layout: str, answer: Answer) -> None:
-        """Make it with the parameters that are shipped.
+        """Create the gate with default parameters.
 
         Args:
-            model: what the gate is told of the arm.
-            mode: of its commands.
-            rate: of states [Hz].
-            layout: as a node, or last stage of a control loop.
-            answer: the source of references, for a control loop.
+            model: model of the arm as known to the gate.
+            mode: command mode.
+            rate: rate of joint states [Hz].
+            layout: separate node, or last stage of a control loop.
+            answer: source of references for a control loop.
         """
         self._now = 0.0
         self.gate = hardware_gate(gate_values(mode, rate), model)
@@ -99,12 +99,12 @@ class GateUnderTest:
 
     @property
     def seen(self) -> Seen:
-        """What the gate says of itself."""
+        """Status reported by the gate."""
         status = self.gate.status
         return Seen(NAMES[status.state], status.reason, status.stops, status.blind, status.fallback)
 
     def on_state(self, state: State, now: float, clock: float) -> Array | None:
-        """A joint state arrives, at a time of the monotonic clock and of the ROS clock [s]."""
+        """Handle a joint state, at these times of the monotonic clock and of the ROS clock [s]."""
         self._now = now
         try:
             if not isinstance(state, ArmState):
@@ -121,7 +121,7 @@ class GateUnderTest:
             return self.gate.on_unusable_state(state.stamp, str(error))
 
     def on_reference(self, reference: JointReference, now: float) -> Array | None:
-        """A reference arrives, where the gate is a node."""
+        """Handle a reference that arrives at a gate node."""
         self._now = now
         try:
             return self.gate.on_reference(reference)
@@ -129,23 +129,23 @@ class GateUnderTest:
             return self.gate.on_unusable_reference(str(error))
 
     def on_tick(self, now: float, clock: float) -> Array | None:
-        """Called every TICK."""
+        """Check the watchdogs; called every TICK."""
         self._now = now
         return self.gate.on_tick()
 
     def end(self, reason: str, now: float) -> Array | None:
-        """Control is to end: the arm is braked first."""
+        """End control: the gate brakes the arm first."""
         self._now = now
         self.gate.end(reason)
         return None
 
     @property
     def ended(self) -> bool:
-        """Whether the arm is at rest after an end, so that nothing more is commanded."""
+        """Whether the arm is at rest after an end request, so that no more commands are given."""
         return self.gate.at_rest
 
     def reset(self, now: float) -> None:
-        """``~/reset``, which may be refused."""
+        """Request a reset as with ``~/reset``; the gate may reject it."""
         self._now = now
         with suppress(InputError):
             self.gate.acknowledge()

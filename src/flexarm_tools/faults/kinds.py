@@ -1,4 +1,4 @@
-"""The kinds of fault, and the cases that a seed draws."""
+"""Kinds of faults, and the case that a seed determines."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from flexarm_tools.faults.fault import LAYOUTS, MODES, NODE, Fault
 from flexarm_tools.faults.time_faults import TIME_FAULTS
 
 KINDS: dict[str, type[Fault]] = {kind.name: kind for kind in (*ARM_FAULTS, *TIME_FAULTS, *DATA_FAULTS)}
-PAIR = "pair"  # of two random kinds
+PAIR = "pair"  # two faults of random kinds
 WHAT = {kind.name: kind.what for kind in KINDS.values()} | {BAD_LIMITS: BAD_LIMITS_WHAT, PAIR: "two of these at once"}
 PAIR_SHARE, NONE_SHARE, LIMITS_SHARE, RANDOM_ARMS = 0.12, 0.08, 0.03, 0.6
-FLOATING_RATE = 1000  # [Hz] an arm over an elastic base needs it
-FIRST = (0.45, 1.2)  # [s] in which a fault begins: the arm moves by then
+FLOATING_RATE = 1000  # [Hz] rate required for an arm on an elastic base
+FIRST = (0.45, 1.2)  # [s] range of the start of a fault: the arm already moves
 
 
 def chosen_kinds(names: Sequence[str]) -> tuple[str, ...]:
-    """Kinds by name, all where none is named.
+    """Return the kinds by name, all if none is named.
 
     Raises:
-        ConfigError: no such kind.
+        ConfigError: there is no such kind.
     """
     unknown = [name for name in names if name not in WHAT]
     if unknown:
@@ -37,7 +37,7 @@ def chosen_kinds(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, list[Fault]]:
-    """The case of a seed among kinds of fault; no fault: it is one of bad limits."""
+    """Return setting and faults of the case of a seed; a case without faults is one of invalid limits."""
     rng = np.random.default_rng([seed, 0])
     every = [kind for kind in KINDS.values() if (kind.core if core else kind.nodes)]
     kinds = [kind for kind in every if kind.name in names]
@@ -70,5 +70,5 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
 
 
 def _more_of_the_first(count: int) -> list[float]:
-    """Effort mode is the one in which an arm falls: half of the cases."""
+    """Return the probabilities of the command modes: effort mode is the most critical, since the arm can fall."""
     return {1: [1.0], 2: [0.6, 0.4], 3: [0.5, 0.25, 0.25]}[count]

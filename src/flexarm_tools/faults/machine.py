@@ -1,4 +1,4 @@
-"""Machine: whether the machine itself was late, so that a case in real time says nothing of what is under test."""
+"""Machine: detects whether the machine itself was late, so that a real-time case says nothing about the gate."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
-MOST = 0.02  # [s] by which anything may be late once: effort mode bears states and commands of that age
-OFTEN = 3  # times in a second that anything may be late by more than BORNE periods: the gate bears as many lost states
+MOST = 0.02  # [s] largest single delay: effort mode tolerates states and commands of that age
+OFTEN = 3  # delays of more than BORNE periods per second: the gate tolerates as many lost states
 BORNE = 1.5
 
 
 class Machine:
-    """Looks at what waits for a processor: the loop of the campaign, and every thread of these processes.
+    """Monitors waiting times for a CPU core: of the campaign's loop, and of every thread of these processes.
 
-    A thread of the middleware that does not run keeps messages from a node whose own thread does. How long a thread
-    waited for a processor says Linux (``schedstat``); elsewhere only the loop is looked at.
+    A middleware thread that does not run holds back messages from a node even if the node's own thread runs. Linux
+    reports
+    how long a thread waited for a core (``schedstat``); on other systems only the loop is monitored.
 
     Attributes:
-        longest: that something was late so far [s].
+        longest: longest delay so far [s].
     """
 
     def __init__(self, processes: Iterable[int], period: float) -> None:
-        """Look at processes by their numbers; ``period``: of states [s]."""
+        """Monitor processes by their IDs; ``period`` is the period of joint states [s]."""
         self._often = BORNE * period
-        self._times: deque[float] = deque([-1.0] * (OFTEN + 1), maxlen=OFTEN + 1)  # at which something was late
+        self._times: deque[float] = deque([-1.0] * (OFTEN + 1), maxlen=OFTEN + 1)  # times of the latest delays
         self._too_often = False
         self.longest = 0.0
         self._files: list[int] = []
@@ -37,18 +38,18 @@ class Machine:
         self._waited = [self._read(file) for file in self._files]
 
     def close(self) -> None:
-        """Look no more."""
+        """End the monitoring."""
         for file in self._files:
             os.close(file)
         self._files = []
 
     @property
     def late(self) -> bool:
-        """Whether it was late."""
+        """Whether the machine was late."""
         return self._too_often or self.longest > MOST
 
     def look(self, now: float, loop: float) -> None:
-        """Look at a time [s], the loop being late by ``loop`` [s]."""
+        """Update at a time [s] at which the loop is late by ``loop`` [s]."""
         waited = [self._read(file) for file in self._files]
         by = max((after - before for before, after in zip(self._waited, waited, strict=True)), default=0.0)
         self._waited = waited
@@ -60,7 +61,7 @@ class Machine:
 
     @staticmethod
     def _read(file: int) -> float:
-        """How long a thread has waited so far [s]; nothing is known of one that has ended."""
+        """Return how long a thread has waited for a core so far [s]; 0 if it has ended."""
         try:
             return int(os.pread(file, 80, 0).split()[1]) * 1e-9
         except OSError:

@@ -1,4 +1,4 @@
-"""Cases on real nodes, in real time: this process is plant, drive, source of references and the man in the middle."""
+"""Cases on real nodes in real time: this process simulates plant, drive and source, and injects the faults."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from flexarm_tools.faults.outcome import Outcome
 from flexarm_tools.graph.graph import Graph, GraphError
 from flexarm_tools.process.processes import NodeDiedError
 
-RATE = 250  # [Hz] of states
-POLL = 0.0005  # [s] between two looks at what has come
-OVER = 0.05  # [s] without a command after which a gate that was told to end commands no more
-TRIES = 3  # of a case on a machine that is late
-CLOCKED = ("clock_stopped", "clock_back_as_states_end", "clock_back", "clock_forward")  # faults of /clock itself
+RATE = 250  # [Hz] rate of joint states
+POLL = 0.0005  # [s] period of polling the subscriptions
+OVER = 0.05  # [s] without a command after which a gate counts as ended
+TRIES = 3  # number of attempts if the machine was late
+CLOCKED = ("clock_stopped", "clock_back_as_states_end", "clock_back", "clock_forward")  # faults of /clock
 
 
 class NodeGate:
-    """A node as the gate of a case: messages out, commands in whenever they come."""
+    """A node as the gate of a case: inputs are published, commands are received asynchronously."""
 
     def __init__(self, station: NodeStation) -> None:
         self._station = station
@@ -46,36 +46,36 @@ class NodeGate:
 
     @property
     def seen(self) -> Seen:
-        """What it says of itself."""
+        """Latest status reported by the node."""
         return self._station.seen
 
     def on_state(self, state: State, now: float, clock: float) -> Array | None:
-        """Send it a state."""
+        """Send a joint state to the node."""
         self._station.send_state(state)
         return None
 
     def on_reference(self, reference: JointReference, now: float) -> Array | None:
-        """Send it a reference."""
+        """Send a reference to the node."""
         self._station.send_reference(reference)
         return None
 
     def on_tick(self, now: float, clock: float) -> Array | None:
-        """The node has a clock of its own."""
+        """Do nothing: the node has its own timer."""
         return None
 
     def end(self, reason: str, now: float) -> Array | None:
-        """Deactivate or terminate it."""
+        """Deactivate or terminate the node."""
         self.asked = True
         self._over = self._station.ask_to_end(self.by_signal)
         return None
 
     @property
     def ended(self) -> bool:
-        """Whether it is inactive, or gone."""
+        """Whether the node is inactive, or its process has ended."""
         return self._over()
 
     def reset(self, now: float) -> None:
-        """Call its service."""
+        """Call the reset service of the node."""
         self.asked = True
         self._station.reset()
 
@@ -84,13 +84,13 @@ class NodeCase(Case):
     """A case on a real node, in real time.
 
     Attributes:
-        machine: that it ran on, once it has begun.
+        machine: monitor of the machine, available once the case has begun.
     """
 
     where = "node"
 
     def __init__(self, setting: Setting, faults: Sequence[Fault], station: NodeStation, executor: Any) -> None:
-        """Prepare it; the station is configured for its arm."""
+        """Prepare the case, and configure the station for its arm."""
         self._station, self._executor = station, executor
         self._begin = 0.0
         super().__init__(setting, faults)
@@ -115,9 +115,9 @@ class NodeCase(Case):
                     time.sleep(min(POLL, max(due - now, 0.0)))
                 self._station.collect()
                 if self.gate.asked:
-                    self._executor.spin_once(timeout_sec=POLL)  # for the answer
+                    self._executor.spin_once(timeout_sec=POLL)  # to receive the answer
                 machine.look(now, now - due)
-                due = max(due, now)  # what was missed is not made up for: states never come faster than they should
+                due = max(due, now)  # missed time is not caught up: states are never sent faster than their rate
                 self._station.second_source(any(fault.name == "two_sources" and fault.on(now) for fault in self.faults))
                 self._station.say_time(self.epoch + now + sum(fault.clock(now) for fault in self.faults))
                 yield now, now - before
@@ -127,7 +127,7 @@ class NodeCase(Case):
             self._station.second_source(False)
 
     def _is_over(self) -> bool:
-        """A process takes up to a second to end after its last command."""
+        """Return whether the gate has ended; a process takes up to a second to end after its last command."""
         return super()._is_over() or time.monotonic() - self._begin - self._newest_command > OVER
 
     def _on_command(self, command: Array) -> None:
@@ -136,7 +136,7 @@ class NodeCase(Case):
 
 
 def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
-    """Cases on real nodes, one after the other."""
+    """Run cases on real nodes, one after the other."""
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
     rclpy.init(context=context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
@@ -181,5 +181,5 @@ def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
 
 def _drawn(seed: int, names: Sequence[str]) -> tuple[Setting, list[Fault]]:
     setting, faults = draw_case(seed, names, core=False)
-    arm = RANDOM if setting.arm in FLOATING else setting.arm  # which need 1000 Hz
+    arm = RANDOM if setting.arm in FLOATING else setting.arm  # floating arms need 1000 Hz
     return replace(setting, arm=arm, rate=RATE), faults

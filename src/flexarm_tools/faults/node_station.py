@@ -1,4 +1,4 @@
-"""NodeStation: a real hardware_gate or control_loop in a process of its own, used for case after case."""
+"""NodeStation: a real hardware_gate or control_loop in its own process, reused for many cases."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from flexarm_tools.faults.source import Source
 from flexarm_tools.graph.graph import TRANSITIONS, Graph
 from flexarm_tools.process.processes import NodeProcess, end_all
 
-SETTLE = 0.25  # [s] in which peers find each other
-FOUND = 1.0  # [s] in which a new process and all that are there have told each other what they have
-MOVE_TIME = 1.0  # [s] of one way of a control loop's own motion
+SETTLE = 0.25  # [s] for publishers and subscribers to discover each other
+FOUND = 1.0  # [s] for discovery between a new process and the existing ones
+MOVE_TIME = 1.0  # [s] duration of one direction of a control loop's own motion
 GATE = "hardware_gate"
 
 
 class NodeStation:
-    """One process and what speaks to it; a new case configures it anew.
+    """One process and its publishers, subscriptions and clients; it is reconfigured for each case.
 
     Attributes:
-        died: words of a process that ended by itself.
+        died: last log lines of a process that ended on its own.
     """
 
     def __init__(self, node: Any, ear: Any, graph: Graph, folder: Path, layout: str, sim_time: bool) -> None:
-        """Prepare the process; ``check`` of the graph watches it.
+        """Prepare the station; the process is started by :meth:`begin`, and the ``check`` of the graph monitors it.
 
         Args:
-            node: of the campaign, that an executor serves.
-            ear: a node that none serves: what it hears is taken by :meth:`collect`, however busy the campaign is.
-            graph: its hand in the ROS graph.
-            folder: for logs and parameter files.
+            node: node of the campaign, spun by an executor.
+            ear: a node that is not spun: its messages are polled by :meth:`collect`, however busy the campaign is.
+            graph: access to the ROS graph.
+            folder: folder for logs and parameter files.
             layout: ``hardware_gate`` or ``control_loop``.
             sim_time: whether its ROS clock is the campaign's ``/clock``.
         """
@@ -60,7 +60,7 @@ class NodeStation:
         self._prefix = f"{ns}/"
         self._states = node.create_publisher(JointState, f"{ns}/{topics.JOINT_STATES}", topics.CONTROL)
         self._references: Any = None
-        if layout != LOOP:  # which makes them itself, and says so if another one does
+        if layout != LOOP:  # a control loop generates references itself, and reports a second source
             topic = f"{ns}/{topics.JOINT_REFERENCE}"
             self._references = node.create_publisher(JointReferenceMessage, topic, topics.CONTROL)
         self._other: Any = None
@@ -78,12 +78,12 @@ class NodeStation:
 
     @property
     def died(self) -> str:
-        """Last words of a process that ended by itself."""
+        """Last log lines of a process that ended on its own, else empty."""
         return self._process.last_words() if self._process is not None and self._process.died else ""
 
     @property
     def process_id(self) -> int:
-        """Number of the process."""
+        """Process ID."""
         assert self._process is not None
         return self._process.process_id
 
@@ -94,10 +94,10 @@ class NodeStation:
         self._process = None
 
     def begin(self, arm: Arm, mode: str, rate: float, source: Source, on_command: Callable[[Array], None]) -> None:
-        """Configure and activate it for a case.
+        """Configure and activate the node for a case.
 
         Raises:
-            GraphError: it refuses.
+            GraphError: the node rejects a request, or does not answer.
         """
         if self._told_to_end:
             self.close()  # it may be about to end
@@ -127,7 +127,7 @@ class NodeStation:
         self._on_command = on_command
 
     def ask_to_end(self, by_signal: bool) -> Callable[[], bool]:
-        """Deactivate or terminate it while it moves; the answer tells whether it is over."""
+        """Deactivate or terminate the node while the arm moves; return a function that tells whether it has ended."""
         assert self._process is not None
         process = self._process
         if by_signal:
@@ -142,7 +142,7 @@ class NodeStation:
         return lambda: bool(future.done())
 
     def reset(self) -> None:
-        """``~/reset``, where the node has it."""
+        """Call ``~/reset``, if the node offers it."""
         client = self._node.create_client(Trigger, f"/{self._path}/reset")
         if client.service_is_ready():
             client.call_async(Trigger.Request())
@@ -190,11 +190,11 @@ class NodeStation:
 
     @property
     def seen(self) -> Seen:
-        """What it said of itself last."""
+        """Latest status reported by the node."""
         return self._seen
 
     def say_time(self, clock: float) -> None:
-        """Publish the ROS time [s], where it goes by it."""
+        """Publish the ROS time [s], if the node uses simulated time."""
         if self._clock is not None:
             self._clock.publish(Clock(clock=nanoseconds_to_stamp(round(clock * 1e9))))
 
@@ -208,13 +208,13 @@ class NodeStation:
         self._states.publish(message)
 
     def send_reference(self, reference: JointReference) -> None:
-        """Publish a joint reference; where there are two sources, they take turns."""
+        """Publish a joint reference; two sources publish alternately."""
         self._turn = not self._turn
         publisher = self._other if self._other is not None and self._turn else self._references
         publisher.publish(joint_reference_to_message(reference, self._names))
 
     def second_source(self, there: bool) -> None:
-        """Let a second publisher of references come or go."""
+        """Create or destroy a second publisher of references."""
         if there and self._other is None:
             topic = f"/{self.name}/{topics.JOINT_REFERENCE}"
             self._other = self._node.create_publisher(JointReferenceMessage, topic, topics.CONTROL)
@@ -223,7 +223,7 @@ class NodeStation:
             self._other = None
 
     def collect(self) -> None:
-        """Take what has come: commands and diagnostics."""
+        """Take the received commands and diagnostics."""
         for mode, subscription in self._listening.items():
             for message in _taken(subscription):
                 if mode == self._mode and self._on_command is not None:
@@ -250,7 +250,7 @@ class NodeStation:
 
 
 def _taken(subscription: Any) -> Iterator[Any]:
-    """Messages that wait in a subscription."""
+    """Yield the messages waiting in a subscription."""
     with subscription.handle:
         while (taken := subscription.handle.take_message(subscription.msg_type, False)) is not None:
             yield taken[0]

@@ -1,46 +1,47 @@
-"""What came of a case, and which bars it missed."""
+"""Outcome of a case, and the bars that it missed."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
-SPEED_BAR, BLIND_BAR = 1.1, 1.5  # times the limit of the joint, or of what its speed was
-STOP_BAR = 0.1  # [s] of a monotonic clock, from the fault to the begin of the stop
-BLIND_TIME = 0.3  # [s] blind, after which the fallback must be asked for
-SILENCE = 0.1  # [s] without a command that is too long
-AHEAD = 0.4  # [s] at the speed limit that a position command may be ahead of the arm: what it does when released
-REST = 0.05  # share of the speed limit at which a joint is at rest
+SPEED_BAR, BLIND_BAR = 1.1, 1.5  # times the joint's speed limit or earlier speed
+STOP_BAR = 0.1  # [s] of the monotonic clock, from the fault to the begin of the stop
+BLIND_TIME = 0.3  # [s] blind time after which the fallback must be requested
+SILENCE = 0.1  # [s] longest time without a command
+AHEAD = 0.4  # [s] at the speed limit: largest lead of a position command over the arm
+REST = 0.05  # fraction of the speed limit up to which a joint is at rest
 
 
 @dataclass(slots=True)
 class Outcome:
-    """One case.
+    """Outcome of one case.
 
     Attributes:
-        seed: that draws it anew.
-        kind: of the fault; of a pair both, with a plus.
+        seed: seed that reproduces the case.
+        kind: kind of the fault; for a pair both, joined with a plus.
         where: ``core`` or ``node``.
-        arm, mode, layout, rate: of the case.
-        said: of the fault.
-        blind: whether it is judged as one without measurements: effort mode, no believable measurement.
-        speed_ratio: greatest joint speed over its limit, or over what it was, if faster, when a command could first
-            answer the fault.
-        ahead: farthest that a position command was ahead of the arm, as a time at the speed limit [s].
-        bad_commands: commands that are no finite numbers within the effort limits.
-        silences: periods of more than SILENCE without a command, a stop's end or a fallback.
-        stop_delay: from the fault to the stop [s]; None where none began.
-        must_stop: whether one had to begin.
-        unexplained: stops without a fault that explains them.
-        reason: of the stop.
-        named: whether the reason names the cause; None where there was no stop to name.
-        at_rest: whether the arm is at rest where it should be; None where it need not be.
-        fallback_delay: from the fault to the wish for the fallback [s]; None where none was.
-        needs_fallback: whether it must be wished for.
-        recovery: ``runs on``, ``resumes``, ``latched, resumes after reset``, ``latched``, ``ended``, ``stopped``.
-        refused: of a configuration, that it was refused.
-        notes: what else there is to say, as stops before the fault.
-        late_machine: whether the machine itself was late, so that the case says nothing.
+        arm, mode, layout, rate: setting of the case.
+        said: description of the fault.
+        blind: whether the bar for blind cases applies: effort mode without plausible or timely measurements.
+        speed_ratio: largest joint speed relative to its limit, or to the speed when a command could first react to the
+            fault, if that was higher.
+        ahead: largest lead of a position command over the arm, as a time at the speed limit [s].
+        bad_commands: number of commands that are not finite or exceed the effort limits.
+        silences: number of periods longer than SILENCE without a command, unless control has ended or the drives brake.
+        stop_delay: time from the fault to the stop [s]; None if there was no stop.
+        must_stop: whether a stop was required.
+        unexplained: number of stops without a fault that explains them.
+        reason: reason of the stop.
+        named: whether the reason names the cause; None if there was no stop to name.
+        at_rest: whether the arm is at rest where required; None if not required.
+        fallback_delay: time from the fault to the request for the fallback [s]; None if there was no request.
+        needs_fallback: whether a request for the fallback is required.
+        recovery: ``runs on``, ``resumes``, ``latched, resumes after reset``, ``latched``, ``ended``, ``stopped``; for
+            invalid limits ``refused`` or ``accepted``.
+        refused: whether a configuration with invalid limits was rejected.
+        notes: further remarks, such as stops before the fault.
+        late_machine: whether the machine itself was late, so that the case is not valid.
     """
 
     seed: int
@@ -71,28 +72,28 @@ class Outcome:
 
     @property
     def speed_bar(self) -> float:
-        """Its bar of the speed ratio."""
+        """Bar that applies to the speed ratio."""
         return BLIND_BAR if self.blind else SPEED_BAR
 
     @property
     def runs_away(self) -> bool:
-        """Whether the arm was faster than it may, or does not come to rest."""
+        """Whether the arm was too fast, did not come to rest, or its position command was too far ahead."""
         return not self.speed_ratio <= self.speed_bar or self.at_rest is False or self.ahead > AHEAD
 
     @property
     def late_stop(self) -> bool:
-        """Whether a stop that had to begin came late, or not at all."""
+        """Whether a required stop was late or missing."""
         return self.must_stop and not (self.stop_delay is not None and self.stop_delay <= STOP_BAR)
 
     @property
     def late_fallback(self) -> bool:
-        """Whether the fallback that was needed came late, or not at all."""
+        """Whether a required request for the fallback was late or missing."""
         most = BLIND_TIME + STOP_BAR
         return self.needs_fallback and not (self.fallback_delay is not None and self.fallback_delay <= most)
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The bars that it misses."""
+        """Bars that the case missed."""
         found = (
             ("too fast", not self.speed_ratio <= self.speed_bar),
             ("too far ahead", self.ahead > AHEAD),
@@ -106,7 +107,7 @@ class Outcome:
         return tuple(name for name, is_missed in found if is_missed)
 
     def line(self) -> str:
-        """One line, for a list of what went wrong."""
+        """Return one line for the list of missed cases."""
         delay = "none" if self.stop_delay is None else f"{self.stop_delay:.3f} s"
         after = ", ".join([self.recovery, *self.notes])
         return (
@@ -117,5 +118,5 @@ class Outcome:
 
 
 def names_cause(patterns: list[str], reason: str) -> bool:
-    """Whether a reason contains what one of the faults must be called."""
+    """Return whether a reason matches the pattern of one of the faults."""
     return any(re.search(pattern, reason, re.IGNORECASE) for pattern in patterns if pattern)

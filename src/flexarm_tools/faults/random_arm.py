@@ -1,4 +1,4 @@
-"""A serial arm that nobody made: 2 to 7 joints that turn or slide, random links, motors that bear its weight."""
+"""Random serial arm: 2 to 7 revolute or prismatic joints, random links, and motors that can carry its weight."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import numpy as np
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
-SLIDES = 0.2  # share of joints that slide
-POSTURES = 20  # in which the motors must bear the weight
+SLIDES = 0.2  # fraction of prismatic joints
+POSTURES = 20  # number of postures for sizing the motors
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-LEAST_EFFORT = 5.0  # [N*m | N] of a motor
+LEAST_EFFORT = 5.0  # [N*m | N] smallest effort for sizing a motor
 
 
 def random_arm(rng: np.random.Generator) -> tuple[str, Array]:
-    """URDF text of an arm, and the gravity (3,) it is under [m/s^2].
+    """Return the URDF text of an arm and the gravity (3,) that acts on it [m/s^2].
 
-    Motors have 1.5 to 4 times the effort that an acceleration of 5 rad/s^2 takes against gravity.
+    The effort limits are 1.5 to 4 times the effort for an acceleration of 5 rad/s^2 against gravity.
     """
     n = int(rng.integers(2, 8))
     kinds = ["prismatic" if rng.random() < SLIDES else "revolute" for _ in range(n)]
@@ -52,7 +52,7 @@ def random_arm(rng: np.random.Generator) -> tuple[str, Array]:
 
 
 def _link(rng: np.random.Generator, name: str, mass: float) -> str:
-    """A box of random sides."""
+    """Return a link that is a box with random sides."""
     m, sides, middle = mass * rng.uniform(0.5, 1.5), rng.uniform(0.06, 0.4, 3), rng.uniform(-0.15, 0.15, 3)
     squares = sides**2 * m / 12.0
     i = squares.sum() - squares

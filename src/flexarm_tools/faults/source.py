@@ -1,4 +1,4 @@
-"""Source: a motion within the limits, and the law that asks for it; it believes whatever it is told."""
+"""Source: a motion within the limits and its control law; it uses all states without checks."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from flexarm_core.types import ArmState, Array, JointReference
 from flexarm_nodes.hardware_gate.parameters import usual_acceleration
 from flexarm_tools.faults.arms import middle_posture
 
-BANDWIDTH = 25.0  # [rad/s] of the law, less where states are rare
-SAMPLES = 0.1  # of its bandwidth in a period at most
-HARD = 0.1, 0.3  # of the gate's usual limit of acceleration, that a motion takes
-CATCHING_UP = 0.5  # of it that is asked for at most to correct an error of position
-GENTLE = 0.25  # [rad/s] and [rad/s^2] of an arm over an elastic base
-SHARE = 0.9  # of the effort limits that it asks for at most, all joints alike: to cut one would move the others
-GROWTH = 0.3  # [s] in which the motion begins
+BANDWIDTH = 25.0  # [rad/s] bandwidth of the control law, lower at low rates
+SAMPLES = 0.1  # largest product of bandwidth and sampling period
+HARD = 0.1, 0.3  # range of a motion's acceleration, relative to the gate's default limit
+CATCHING_UP = 0.5  # largest acceleration for correcting a position error, relative to that limit
+GENTLE = 0.25  # [rad/s] and [rad/s^2] for an arm on an elastic base
+SHARE = 0.9  # of the effort limits; all joints are scaled together, since clipping one would move the others
+GROWTH = 0.3  # [s] duration of the smooth start
 
 
 class Source:
-    """Sines of all joints, computed torque about them.
+    """Sinusoidal motion of all joints with computed torque.
 
     Attributes:
-        start: (n,) posture at the beginning [rad | m].
+        start: (n,) posture at the begin [rad | m].
     """
 
     def __init__(self, rng: np.random.Generator, model: ArmModel, rate: float) -> None:
-        """Draw a motion of at most 0.9 times the speed limits and HARD, gentler where the base can swing."""
+        """Draw a motion of at most 0.9 times the speed limits and HARD, slower if the arm has an elastic base."""
         self._model, self._bandwidth = model, min(BANDWIDTH, SAMPLES * rate)
         self.start, reach = middle_posture(rng, model)
         speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)
@@ -41,7 +41,7 @@ class Source:
         self._phase = rng.choice([-1.0, 1.0], model.n)
 
     def desired(self, now: float) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration (n,)."""
+        """Return desired position, velocity and acceleration (n,)."""
         s = min(now / GROWTH, 1.0)
         grow, slope, bend = s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2, 60 * s * (1 - s) * (1 - 2 * s)
         slope, bend = slope / GROWTH, bend / GROWTH**2
@@ -53,13 +53,13 @@ class Source:
         return position, velocity, a * (bend * sine + 2.0 * slope * w * cosine - grow * w**2 * sine)
 
     def displacement(self, duration: float) -> Array:
-        """Of a joint move (n,) of this duration that is about as fast and as hard: 1.9 d/T and 5.8 d/T^2 at most."""
+        """Return the displacement (n,) of a joint move of similar speed and acceleration (1.9 d/T and 5.8 d/T^2)."""
         speed, acceleration = self._amplitude * self._rate, self._amplitude * self._rate**2
         farthest = np.minimum(speed * duration / 1.9, acceleration * duration**2 / 5.8)
         return self._phase * np.minimum(farthest, self._amplitude)
 
     def answer(self, state: ArmState, now: float) -> JointReference | None:
-        """What it asks for in answer to a state; None where the state is not finite."""
+        """Return the reference for a state; None if the state is not finite."""
         if not (np.isfinite(state.position).all() and np.isfinite(state.velocity).all()):
             return None
         position, velocity, acceleration = self.desired(now)
@@ -68,7 +68,7 @@ class Source:
         wanted = acceleration + w**2 * error + 2.0 * w * (velocity - state.velocity)
         try:
             blocks = self._model.blocks(state)
-            # As over a base at rest: to make up for a swinging base's motion is unstable in many postures at any rate.
+            # As for a base at rest: compensating the motion of the base is unstable in many postures at any rate.
             push, bias = blocks.H_m @ wanted, blocks.c_m + self._model.D_m * state.velocity
             room = np.maximum(SHARE * self._model.effort_limit - np.abs(bias), 0.0)
             effort = push * min(1.0, float(np.min(room / np.maximum(np.abs(push), 1e-9)))) + bias

@@ -1,4 +1,4 @@
-"""The campaign's table: for the terminal, for docs, for the report."""
+"""Table of the campaign: for the terminal, the docs and the report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = (
 
 
 def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Cells, one row a kind."""
+    """Return the cells of the table, one row per kind of fault."""
     return [
         (
             row["what"] or row["kind"],
@@ -35,7 +35,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def summary(found: dict[str, Any]) -> str:
-    """The figures in a sentence."""
+    """Return the results in one sentence."""
     return (
         f"{found['faults_tried']} cases ({found['core_cases']} on the core, {found['node_cases']} on real nodes):"
         f" {found['runaways']} run-aways, {found['bad_commands']} bad commands,"
@@ -47,16 +47,16 @@ def summary(found: dict[str, Any]) -> str:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """Summary and table."""
+    """Return summary and table in Markdown."""
     lines = [summary(found), "", f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in rows(found))])
 
 
 def write_table(page: Path, found: dict[str, Any]) -> None:
-    """Put the table into a page, between its marks.
+    """Replace the table in a page, between its markers.
 
     Raises:
-        ConfigError: the page has no such marks.
+        ConfigError: the page does not contain the markers.
     """
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     before, begin, rest = text.partition(BEGIN)
@@ -89,7 +89,7 @@ def write_report(path: Path, found: dict[str, Any]) -> None:
 
 
 def _card(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> str:
-    """A table in the report's style; a cell that says whether a bar holds is marked."""
+    """Return a table in the style of the report; a cell that tells whether a bar holds is highlighted."""
     titles = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     lines = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>" for cells in body)
     table = f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>"

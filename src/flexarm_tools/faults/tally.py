@@ -1,4 +1,4 @@
-"""What the campaign found, by kind of fault, and which bars it missed."""
+"""Results of the campaign by kind of fault, and the bars that were missed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from flexarm_tools.faults.outcome import BLIND_BAR, SPEED_BAR, STOP_BAR, Outcome
 
-LISTED = 100  # most cases of which the report says what they missed
+LISTED = 100  # largest number of missed cases in the report
 BARS = {
     "runaways": 0,
     "bad_commands": 0,
@@ -24,14 +24,14 @@ BARS = {
 
 
 def tally(outcomes: Sequence[Outcome], what: dict[str, str]) -> dict[str, Any]:
-    """Figures of a campaign.
+    """Compute the results of a campaign.
 
     Args:
-        outcomes: one a case.
-        what: words for each kind.
+        outcomes: one outcome per case.
+        what: description of each kind.
 
     Returns:
-        JSON: the figures, a row for each kind, and the cases that missed a bar.
+        Data for JSON: the results, a row for each kind, and the cases that missed a bar.
     """
     kinds = sorted({_kind(one) for one in outcomes}, key=lambda kind: [*what, kind].index(kind))
     missed = [one for one in outcomes if one.missed and not one.late_machine]
@@ -51,7 +51,7 @@ def tally(outcomes: Sequence[Outcome], what: dict[str, str]) -> dict[str, Any]:
 
 
 def failures(found: dict[str, Any]) -> list[str]:
-    """Bars that a campaign missed, in words."""
+    """Describe the bars that a campaign missed, in words."""
     missed = [f"{name} is {found[name]:g}, allowed {bar:g}" for name, bar in BARS.items() if not found[name] <= bar]
     return missed + ([f"{found['missed_cases']} cases missed a bar"] if found["missed_cases"] and not missed else [])
 

@@ -1,4 +1,4 @@
-"""Faults of time: stamps ahead, clocks that step or stand, delays."""
+"""Faults of time: future stamps, clocks that jump or stop, and delays."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from flexarm_tools.faults.fault import FOREVER, LAYOUTS, NODE, Fault, State, log
 
 
 def shifted(stamp: int, seconds: float) -> int:
-    """A stamp [ns] so much later."""
+    """Return a stamp [ns] shifted by some seconds."""
     return stamp + round(seconds * 1e9)
 
 
 class StateAhead(Fault):
-    """States stamped ahead: one, or all while it lasts."""
+    """Joint states have future stamps: one, or all during the fault."""
 
     name, what = "state_ahead", "joint states stamped 0.05 to 10 s ahead, one or many"
     cause = r"stamp|ahead|clock|time|state"
@@ -40,7 +40,7 @@ class StateAhead(Fault):
 
 
 class ClockBack(Fault):
-    """The clock of all stamps steps back, for good."""
+    """The clock of all stamps steps back permanently."""
 
     name, what = "clock_back", "clock of all stamps steps back by 0.05 to 10 s"
     cause = r"stamp|clock|time"
@@ -61,14 +61,14 @@ class ClockBack(Fault):
 
 
 class ClockForward(ClockBack):
-    """The clock of all stamps steps forward, for good."""
+    """The clock of all stamps steps forward permanently."""
 
     name, what = "clock_forward", "clock of all stamps steps forward by 0.05 to 10 s"
     sign = 1.0
 
 
 class ReferencesAhead(Fault):
-    """References stamped ahead of the states; or one far ahead, and then none."""
+    """References have stamps ahead of the states; or one is far ahead, and no more follow."""
 
     name, what = "references_ahead", "references stamped 0.05 to 1000 s ahead of the states, or one and then none"
     cause = r"reference"
@@ -94,7 +94,7 @@ class ReferencesAhead(Fault):
 
 
 class ClockBackAsInputEnds(Fault):
-    """The clock steps back at the moment at which states end."""
+    """The clock steps back at the moment at which the joint states end."""
 
     name, what = "clock_back_as_states_end", "system clock set back by 1 to 10 s as joint states end"
     cause = r"state|clock|time"
@@ -112,7 +112,7 @@ class ClockBackAsInputEnds(Fault):
 
 
 class ClockStopped(Fault):
-    """The ROS clock stands, and states end: /clock with use_sim_time."""
+    """The ROS clock stops and the joint states end: /clock with use_sim_time."""
 
     name, what = "clock_stopped", "clock stands still (use_sim_time, /clock ends) as joint states end"
     cause = r"state|clock|time"
@@ -127,7 +127,7 @@ class ClockStopped(Fault):
 
 
 class Delays(Fault):
-    """States and commands take longer."""
+    """Joint states and commands are delayed."""
 
     name, what = "delays", "joint states and commands 10 to 100 ms late each way"
     cause = r"late|delay|old|state|command|reference|track|follow|limit|satur"
@@ -151,7 +151,7 @@ class Delays(Fault):
 
 
 class WrongRate(Fault):
-    """The gate is told another rate than that at which states come."""
+    """The rate parameter of the gate differs from the actual rate of the states."""
 
     name, what = "wrong_rate", "states come 1/4 to 4 times as often as the gate was told"
     cause = r"rate|often"
@@ -164,7 +164,7 @@ class WrongRate(Fault):
 
 
 class Jitter(Fault):
-    """Messages come up to 3 ms late, twice, and so out of order: a network as it is."""
+    """Messages are up to 3 ms late or duplicated, and thus out of order, as in a normal network."""
 
     name, what = "jitter", "messages 0 to 3 ms late, some twice, some out of order"
     layouts = LAYOUTS

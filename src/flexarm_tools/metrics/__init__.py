@@ -1,1 +1,1 @@
-"""What is measured of a recording."""
+"""Metrics: numbers computed from a recording."""

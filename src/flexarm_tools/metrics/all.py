@@ -1,4 +1,4 @@
-"""Every metric: what can be measured of a recording. The imports register them, in the order of the docs."""
+"""All metrics that can be computed from a recording. The imports register them, in the order of the docs."""
 
 from flexarm_tools.metrics import base as base_metrics
 from flexarm_tools.metrics import behavior as behavior_metrics

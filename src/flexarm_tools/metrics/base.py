@@ -1,4 +1,4 @@
-"""Metrics of the base and of what the arm does to it, and of the tool's tracking."""
+"""Metrics of the base motion, of the arm's effect on the base, and of the tool tracking."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flexarm_tools.recording.recording import Recording
 
 
 def _deflection(recording: Recording, options: MetricOptions) -> Array:
-    """(T,) norm over the chosen elastic joints."""
+    """Return the norm (T,) of the deflection over the chosen elastic joints."""
     chosen = [not options.joints or name in options.joints for name in recording.elastic_names]
     with np.errstate(over="ignore"):  # a run that diverged
         norm: Array = np.linalg.norm(recording.deflection[:, np.array(chosen, dtype=bool)], axis=1)
@@ -58,7 +58,7 @@ def peak_base_energy_root(recording: Recording, options: MetricOptions) -> Measu
 def base_settling_time(recording: Recording, options: MetricOptions) -> Measurement:
     """Time from `since` (the peak) until the root of the base's elastic energy stays below `threshold` of its peak.
 
-    Where it has not come to that by the end, the time that was recorded, as a lower bound.
+    If this does not happen within the recording, the value is the recorded time, as a lower bound.
     """
     root, time = recording.base_energy_root, recording.time
     since = float(time[np.argmax(root)]) if options.since is None else options.since
@@ -79,9 +79,10 @@ def settling_periods(recording: Recording, options: MetricOptions) -> Measuremen
         A = max |x_b(t)|, t <= since            value = max(0, t_s - since) / T_n
         t_s = first tick after the last one with |x_b(t)| >= threshold * A
 
-    Staying below must be seen for at least half a natural period, or a record that ends in a zero crossing would count
+    The deflection must stay below for at least half a natural period, since a record that ends at a zero crossing would
+    count
     as settled. Otherwise the value is the number of periods recorded since ``since``, a lower bound: ``settled`` is
-    then false and a goal with ``<=`` does not hold. NaN where nothing deflected up to ``since``.
+    then false and a goal with ``<=`` is not met. NaN if there was no deflection up to ``since``.
     """
     deflection, time, period = _deflection(recording, options), recording.time, recording.natural_period
     since = float(time[np.argmax(deflection)]) if options.since is None else options.since

@@ -1,4 +1,4 @@
-"""Metrics of behaviours: distances that they kept, samples at which they were held, steps that their changes made."""
+"""Metrics of behaviors: obstacle distances, samples at which the arm was held, and acceleration steps at changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of contact: how well a wanted force is kept, and the path across it."""
+"""Metrics of contact: force control error, and path error perpendicular to the force."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from flexarm_tools.recording.recording import Recording
 
 
 def _unit(direction: tuple[float, float, float]) -> Array:
-    """(3,) of length 1; NaN where there is no direction."""
+    """Return the direction (3,) with length 1; NaN for a zero vector."""
     with np.errstate(invalid="ignore"):
         unit: Array = np.array(direction) / np.linalg.norm(direction)
     return unit
 
 
 def _known(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
-    """(T,) ticks of the window in which the contact is known."""
+    """Return the ticks (T,) of the window with a known contact wrench."""
     known: NDArray[np.bool_] = window(recording, options) & np.isfinite(recording.contact_wrench).all(axis=1)
     return known
 
 
 def _force_along(recording: Recording, options: MetricOptions) -> Array:
-    """Force of the surfaces on the tool along the direction, at each tick that counts [N]."""
+    """Return the force of the surfaces on the tool along the direction, at each counted tick [N]."""
     force: Array = recording.contact_wrench[_known(recording, options), :3] @ _unit(options.direction)
     return force
 
@@ -37,7 +37,7 @@ def contact_force_error(recording: Recording, options: MetricOptions) -> Measure
 
         value = mean |f(t) . d - wanted| / wanted
 
-    ``f`` is what the surfaces exert on the tool: it points out of them. NaN where there are no surfaces.
+    ``f`` is the force of the surfaces on the tool: it points out of the surfaces. NaN if there are no surfaces.
     """
     force = _force_along(recording, options)
     if options.wanted is None or not force.size:
@@ -62,7 +62,7 @@ def peak_contact_force(recording: Recording, options: MetricOptions) -> Measurem
 def contact_losses(recording: Recording, options: MetricOptions) -> Measurement:
     """Times that the tool, having touched a surface, touches none at the next tick.
 
-    NaN where it never touches one: what was not there was not kept either.
+    NaN if the tool never touches a surface: without contact, no contact can be maintained.
     """
     force = recording.contact_wrench[_known(recording, options), :3]
     touches: NDArray[np.bool_] = np.any(force != 0.0, axis=1)
@@ -79,7 +79,7 @@ def path_error_free(recording: Recording, options: MetricOptions) -> Measurement
 
         value = max |(1 - d d^T) (p(t) - p_path(t))|
 
-    The path is that of topic ``set_point`` where it was recorded, else the tool reference; the direction is in the
+    The path is the recorded topic ``set_point``, or else the tool reference; the direction is given in the
     axes of its frame.
     """
     apart = np.isfinite(recording.path_position).any()

@@ -1,4 +1,4 @@
-"""Figures: measured numbers with their goals, in the one JSON format of every run and benchmark."""
+"""Figures: measured numbers with their goals, in the JSON format common to all runs and benchmarks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _GOAL = re.compile(r"(<=|>=|==|<|>)\s*(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a figure should be.
+    """Required range of a figure.
 
     Attributes:
         comparison: one of ``<= < >= > ==``.
-        bound: number on its right, in the figure's unit.
-        text: both, as written.
+        bound: number on the right of the comparison, in the unit of the figure.
+        text: the goal as written.
     """
 
     comparison: str
@@ -40,12 +40,12 @@ class Goal:
     text: str
 
     def holds(self, value: float, at_least: bool = False, at_most: bool = False) -> bool:
-        """Whether a value meets the goal; one that is not finite never does.
+        """Return whether a value meets the goal; a value that is not finite never does.
 
         Args:
-            value: measured.
-            at_least: the value is a lower bound of the true one, which then can only be seen to exceed something.
-            at_most: the value is an upper bound of the true one, which then can only be seen to stay below something.
+            value: measured value.
+            at_least: the value is a lower bound of the true value, which can only prove that a goal with ``>`` is met.
+            at_most: the value is an upper bound of the true value, which can only prove that a goal with ``<`` is met.
         """
         if not math.isfinite(value):
             return False
@@ -55,10 +55,10 @@ class Goal:
 
 
 def parse_goal(text: str) -> Goal:
-    """Read a goal such as ``<= 1e-5``.
+    """Parse a goal such as ``<= 1e-5``.
 
     Raises:
-        ConfigError: not a comparison and a finite number.
+        ConfigError: the text is not a comparison and a finite number.
     """
     match = _GOAL.fullmatch(text.strip())
     try:
@@ -72,13 +72,13 @@ def parse_goal(text: str) -> Goal:
 
 @dataclass(frozen=True, slots=True)
 class FigureSpec:
-    """A figure that a scenario asks for.
+    """A figure that a scenario requests.
 
     Attributes:
-        name: under which it is written.
+        name: name in the output.
         metric: name of a registered metric.
-        options: of the metric.
-        goal: None where it is only reported.
+        options: options of the metric.
+        goal: goal, None if the figure is only reported.
     """
 
     name: str
@@ -93,13 +93,13 @@ class Figure:
 
     Attributes:
         name: unique in its file.
-        value: measured, NaN where it could not be.
-        unit: SI unit, ``1`` where it has none.
-        goal: None where it is only reported.
+        value: measured value, NaN if it could not be measured.
+        unit: SI unit, ``1`` if it has none.
+        goal: goal, None if the figure is only reported.
         meaning: one sentence for the report.
-        at_least: the value is a lower bound.
-        at_most: the value is an upper bound.
-        details: further facts, written beside the value.
+        at_least: whether the value is a lower bound.
+        at_most: whether the value is an upper bound.
+        details: additional information, written beside the value.
     """
 
     name: str
@@ -113,18 +113,18 @@ class Figure:
 
     @property
     def holds(self) -> bool:
-        """Whether the goal is met; without a goal, whether there is a value at all."""
+        """Whether the goal is met; without a goal, whether the value is finite."""
         if self.goal is None:
             return math.isfinite(self.value)
         return self.goal.holds(self.value, self.at_least, self.at_most)
 
     @property
     def bound(self) -> str:
-        """``at_least`` or ``at_most`` where the value is only a bound, else empty."""
+        """``at_least`` or ``at_most`` if the value is only a bound, else empty."""
         return "at_least" if self.at_least else "at_most" if self.at_most else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Entry of the JSON file; null stands for a number that is not finite."""
+        """Return the entry of the JSON file; null represents a number that is not finite."""
         entry = {
             "value": _finite(self.value),
             "unit": self.unit,
@@ -136,12 +136,12 @@ class Figure:
 
 
 def _finite(value: bool | float | str) -> bool | float | str | None:
-    """What JSON can hold of a value."""
+    """Return the value in a form that JSON can represent."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def compute_figures(specs: Iterable[FigureSpec], recording: Recording) -> tuple[Figure, ...]:
-    """Measure a recording."""
+    """Compute the figures of a recording."""
     figures = []
     for spec in specs:
         metric = METRICS[spec.metric]
@@ -155,7 +155,7 @@ def compute_figures(specs: Iterable[FigureSpec], recording: Recording) -> tuple[
 
 
 def _options(spec: FigureSpec) -> list[str]:
-    """Options in words: ``since 3 s``."""
+    """Describe the options in words: ``since 3 s``."""
     known = {key.name: key for key in METRICS[spec.metric].options}
     given = {name: getattr(spec.options, name) for name in known}
     default = MetricOptions()
@@ -170,11 +170,13 @@ def _options(spec: FigureSpec) -> list[str]:
 
 
 def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None = None) -> Figure:
-    """One figure over another.
+    """Return the ratio of two figures.
 
-    A bound of one of them bounds the ratio: it is a lower bound where the numerator is one or the denominator an upper
-    bound, and the other way round. NaN where the denominator is zero, where two bounds work against each other, and
-    where a value is negative beside a bound, which would turn it round.
+    If one of them is a bound, so is the ratio: a lower bound if the numerator is a lower bound or the denominator an
+    upper
+    bound, and vice versa. The ratio is NaN if the denominator is zero, if two bounds act in opposite directions, or if
+    a
+    value is negative while one is a bound, which would reverse the bound.
     """
     at_least, at_most = numerator.at_least or denominator.at_most, numerator.at_most or denominator.at_least
     turned = (at_least or at_most) and min(numerator.value, denominator.value) < 0.0
@@ -186,15 +188,15 @@ def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None =
 
 
 def write_figures(path: Path, figures: Iterable[Figure], unexpected: Iterable[str] = ()) -> bool:
-    """Write figures as JSON; the answer, for the exit status, is whether all of them hold.
+    """Write figures as JSON; return whether all goals are met, for the exit status.
 
     Args:
-        path: of the file.
-        figures: that were measured.
-        unexpected: what happened that makes them void, in words.
+        path: output file.
+        figures: measured figures.
+        unexpected: descriptions of unexpected events, which make the figures void.
 
     Raises:
-        ConfigError: two figures of one name.
+        ConfigError: two figures have the same name.
     """
     figures = list(figures)
     entries = {figure.name: figure.to_json() for figure in figures}

@@ -1,4 +1,4 @@
-"""Metrics of arms that bend: what is left of a vibration at the tool, and how well it is known."""
+"""Metrics of flexible arms: residual vibration of the tool, and accuracy of the estimates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flexarm_tools.recording.recording import Recording
 
 
 def distance_from_mean(position: Array, counted: NDArray[np.bool_]) -> Array:
-    """Distance (T,) of a point (T, 3) from its mean over the ticks that are counted (T,) bool; NaN where none is."""
+    """Return the distance (T,) of a point (T, 3) from its mean over the counted ticks (T,) bool; NaN without any."""
     if not counted.any():
         return np.full(len(position), np.nan)
     with np.errstate(over="ignore", invalid="ignore"):  # a run that diverged
@@ -52,9 +52,11 @@ def tool_settling_time(recording: Recording, options: MetricOptions) -> Measurem
         A = max d(t), t >= since                value = max(0, t_s - since)
         t_s = first tick after the last one with d(t) >= threshold * A
 
-    Made for the response to a push: ``since`` is when it ends, and ``A`` the swing that it causes. The tool must stay
-    within for the whole final window, over which the place of rest is taken. Otherwise the value is the time recorded
-    since ``since``, a lower bound: ``settled`` is then false and a goal with ``<=`` does not hold. NaN where the tool
+    Intended for the response to a push: ``since`` is the end of the push, ``A`` the amplitude that it causes. The tool
+    must stay
+    within the bound for the whole final window, which defines the rest position. Otherwise the value is the time
+    recorded
+    since ``since``, a lower bound: ``settled`` is then false and a goal with ``<=`` is not met. NaN if the tool
     did not move.
     """
     time, counted = recording.time, final(recording, options)
@@ -76,8 +78,8 @@ def tool_settling_time(recording: Recording, options: MetricOptions) -> Measurem
 def modal_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
     """Error of the estimated modal positions over their true size, `sqrt(mean ‖η_est - η‖²) / sqrt(mean ‖η‖²)`.
 
-    The norm is Euclidean over the modes that are estimated, each mass-normalised; ticks with an estimate count. NaN
-    where nothing is estimated or nothing swings.
+    The norm is Euclidean over the estimated modes, which are mass-normalized; only ticks with an estimate count. NaN
+    without an estimate or a vibration.
     """
     true, estimate = recording.modal_position, recording.estimated_modal_position
     known = np.isfinite(estimate).any(axis=0)
@@ -97,7 +99,7 @@ def base_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
 
         value = sqrt(mean e^T K e) / sqrt(mean x^T K x),  e = x_est - x,  K = stiffness of the elastic joints
 
-    Ticks with an estimate count. NaN where nothing is estimated or nothing is deflected.
+    Only ticks with an estimate count. NaN without an estimate or a deflection.
     """
     ticks = window(recording, options) & np.isfinite(recording.estimated_deflection).all(axis=1)
     if not ticks.any() or not recording.elastic_names:

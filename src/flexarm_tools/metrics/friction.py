@@ -1,4 +1,4 @@
-"""Metrics of slow motion against joint friction: how well it is followed, whether joints stick, what is known of it."""
+"""Metrics of slow motion with joint friction: tracking, stick-slip, and accuracy of the friction estimate."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from flexarm_tools.metrics.registry import (
 )
 from flexarm_tools.recording.recording import Recording
 
-STEADY = 0.5  # part of a reference's largest speed above which it moves steadily
-GRACE = 0.1  # [s] of steady motion that a joint is given: friction that reverses holds it for a while
-STANDS = 0.05  # part of that largest speed, along the reference, below which a joint stands
-GOES = 0.2  # part of it from which on a joint that stood goes again
-MOVES = 1e-3  # [rad/s | m/s] above which a joint has friction of a known direction
+STEADY = 0.5  # fraction of a reference's largest speed above which it moves steadily
+GRACE = 0.1  # [s] start of a steady motion that is not evaluated: after a reversal friction holds the joint for a while
+STANDS = 0.05  # fraction of that largest speed below which a joint counts as stopped
+GOES = 0.2  # fraction of it above which a stopped joint counts as moving again
+MOVES = 1e-3  # [rad/s | m/s] speed above which the direction of friction is known
 
 
 def reference_speed(recording: Recording) -> Array:
-    """(T, n) velocity of the desired joint positions, by differences [rad/s | m/s]."""
+    """Return the velocity (T, n) of the desired joint positions, by differences [rad/s | m/s]."""
     velocity: Array = np.gradient(recording.desired_position, recording.time, axis=0)
     return velocity
 
 
 def reference_moves(recording: Recording) -> NDArray[np.bool_]:
-    """(T, n) ticks at which a desired joint position differs from the one before or the one after."""
+    """Return the ticks (T, n) at which a desired joint position differs from the previous or the next one."""
     steps = np.diff(recording.desired_position, axis=0)
     changes = np.isfinite(steps) & (steps != 0.0)
     none = np.zeros((1, changes.shape[1]), dtype=bool)
@@ -43,20 +43,21 @@ def reference_moves(recording: Recording) -> NDArray[np.bool_]:
 
 
 def stick_slips(recording: Recording, counted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(n,) how often each joint comes to stand while its reference moves steadily; -1 where that never moves so.
+    """Count how often each joint (n,) stops while its reference moves steadily; -1 if the reference never does.
 
     ::
 
         v_max = max |v_ref(t)| over the run         u(t) = sign(v_ref) v(t)
         steady: |v_ref| > 0.5 v_max with one sign for more than 0.1 s
-        comes to stand: u < 0.05 v_max, counted again only after u > 0.2 v_max
+        stops: u < 0.05 v_max, counted again only after u > 0.2 v_max
 
-    ``v`` is true. A joint counts as going when the steady motion begins, so that one that never goes counts once in
-    each stretch of it; one that goes back counts as one that stands.
+    ``v`` is the true velocity. At the begin of a steady motion a joint counts as moving, so that a joint that never
+    moves
+    counts once per steady motion. A joint that moves backwards counts as stopped.
 
     Args:
-        recording: of a run with desired joint positions.
-        counted: (T,) ticks that count.
+        recording: recording of a run with desired joint positions.
+        counted: (T,) ticks to evaluate.
     """
     reference = reference_speed(recording)
     counts = np.full(len(recording.joint_names), -1)
@@ -75,7 +76,7 @@ def stick_slips(recording: Recording, counted: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _stops(speed: Array) -> int:
-    """How often a speed, in parts of the wanted one, falls below ``STANDS`` from ``GOES`` or from the begin."""
+    """Count how often a speed, relative to the desired one, falls below ``STANDS`` from ``GOES`` or from the begin."""
     marks = np.select((speed < STANDS, speed > GOES), (-1, 1), 0)
     marks = np.concatenate(([1], marks[marks != 0]))
     return int(np.sum((marks[1:] < 0) & (marks[:-1] > 0)))
@@ -86,7 +87,7 @@ def _error(recording: Recording) -> Array:
 
 
 def _known_and_moving(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
-    """(T, n) where a joint moves and both its friction and the estimate of it are known."""
+    """Return where (T, n) a joint moves and both its friction and the estimate are known."""
     known = np.isfinite(recording.true_friction) & np.isfinite(recording.estimated_friction)
     moving: NDArray[np.bool_] = known & (np.abs(recording.velocity) > MOVES) & window(recording, options)[:, None]
     return moving
@@ -100,7 +101,7 @@ def joint_tracking_rms(recording: Recording, options: MetricOptions) -> Measurem
 
         value = sqrt(mean |q_ref(t) - q(t)|^2)   over all joints, from the first to the last motion of any reference
 
-    Positions are true. Where there is no motion in the window: NaN.
+    Positions are the true ones. NaN if there is no motion in the window.
     """
     moves = np.flatnonzero(reference_moves(recording).any(axis=1) & window(recording, options))
     if not moves.size:
@@ -113,7 +114,7 @@ def joint_tracking_rms(recording: Recording, options: MetricOptions) -> Measurem
 def stick_slip_events(recording: Recording, options: MetricOptions) -> Measurement:
     """Times that any joint comes to stand while its reference moves steadily, from 0.1 s after a reversal on.
 
-    The sum of :func:`stick_slips` over the joints; NaN where no reference moves steadily.
+    The sum of :func:`stick_slips` over the joints; NaN if no reference moves steadily.
     """
     counts = stick_slips(recording, window(recording, options))
     counts = counts[counts >= 0]
@@ -130,7 +131,7 @@ def final_error(recording: Recording, options: MetricOptions) -> Measurement:
 def final_error_counts(recording: Recording, options: MetricOptions) -> Measurement:
     """Largest distance of any joint from its desired position in the final window, in steps of the encoders.
 
-    Positions are true, not as the encoders read them: half a step is lost in every reading.
+    Positions are the true ones, not the encoder readings, which have an error of up to half a step.
     """
     error = final_error(recording, options).value
     return Measurement(np.nan if options.resolution is None else error / options.resolution)
@@ -144,7 +145,7 @@ def friction_estimate_error(recording: Recording, options: MetricOptions) -> Mea
 
         value = sqrt(mean (f_est - f)^2) / sqrt(mean f^2)   over all joints and ticks with |v| > 1e-3 rad/s or m/s
 
-    Joints that have no friction count as well; NaN where nothing moves or nothing is estimated.
+    Joints without friction count as well; NaN without motion or without an estimate.
     """
     moving = _known_and_moving(recording, options)
     true = recording.true_friction[moving]

@@ -1,4 +1,4 @@
-"""Natural frequencies of a flexible link's modes."""
+"""Natural frequencies of the modes of a flexible link."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from flexarm_core.types import Array
 
 
 def modal_frequencies(data: ModalData) -> tuple[Array, bool]:
-    """Natural frequencies (k,) of a link alone, clamped inboard and free outboard [Hz].
+    """Return the natural frequencies (k,) of a separate link, clamped inboard and free outboard [Hz].
 
     Returns:
-        ``sqrt(diag K) / 2 pi`` where the modes are mass-normalised and uncoupled, else those of
-        ``K phi = omega^2 (sum_j Pi_j^T M_j Pi_j) phi``; and whether each belongs to the mode of its place.
+        ``sqrt(diag K) / 2 pi`` if the modes are mass-normalized and uncoupled, else the solutions of
+        ``K phi = omega^2 (sum_j Pi_j^T M_j Pi_j) phi``; and whether each frequency belongs to the mode with its index.
     """
     k = len(data.modes)
     scale = np.sqrt(np.outer(np.diag(data.stiffness), np.diag(data.stiffness)))

@@ -1,4 +1,4 @@
-"""Metrics of a base that swings freely: how fast its vibration dies out; and of what the arm takes from it."""
+"""Metrics of a freely vibrating base: decay of the vibration, and momentum that the arm takes from the base."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from flexarm_tools.metrics.registry import (
 )
 from flexarm_tools.recording.recording import Recording
 
-FEWEST = 3  # extremes from which a decay is fitted
+FEWEST = 3  # smallest number of extremes for the fit of a decay
 
 
 def decay(time: Array, deflection: Array, threshold: float) -> tuple[float, float]:
-    """Rate and frequency of a damped oscillation about 0, by the logarithmic decrement of its extremes.
+    """Return decay rate and frequency of a damped oscillation about 0, by the logarithmic decrement of its extremes.
 
     ::
 
@@ -32,10 +32,10 @@ def decay(time: Array, deflection: Array, threshold: float) -> tuple[float, floa
     Args:
         time: (T,) [s].
         deflection: (T,) [m | rad].
-        threshold: part of the largest extreme below which one, and all after it, do not count.
+        threshold: fraction of the largest extreme; the first extreme below it, and all later ones, are ignored.
 
     Returns:
-        Decay rate [1/s] and damped frequency [rad/s]; NaN where there are fewer than three extremes. The damping ratio
+        Decay rate [1/s] and damped frequency [rad/s]; NaN if there are fewer than three extremes. The damping ratio
         is ``rate / hypot(rate, frequency)``.
     """
     size = np.abs(deflection)
@@ -54,7 +54,7 @@ def decay(time: Array, deflection: Array, threshold: float) -> tuple[float, floa
 
 
 def _vibration(recording: Recording, options: MetricOptions) -> tuple[float, float]:
-    """Decay rate and frequency of the chosen elastic joints along the line on which they move most."""
+    """Return decay rate and frequency of the chosen elastic joints along the direction of their largest motion."""
     chosen = np.array([not options.joints or name in options.joints for name in recording.elastic_names], dtype=bool)
     counted = window(recording, options)
     away = (recording.deflection - recording.deflection[0])[np.ix_(counted, chosen)]

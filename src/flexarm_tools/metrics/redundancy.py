@@ -1,4 +1,4 @@
-"""Metrics of the redundancy resolution: what singularities and limits cost the tool, and ask of the joints."""
+"""Metrics of the redundancy resolution: tool errors and joint motions caused by singularities and limits."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from flexarm_tools.metrics.registry import (
 )
 from flexarm_tools.recording.recording import Recording
 
-STANDS = 1e-4  # [rad/s | m/s] of the fastest joint
-MOVES = 5e-3  # [m/s] of the tool reference
+STANDS = 1e-4  # [rad/s | m/s] speed of the fastest joint below which the arm is at rest
+MOVES = 5e-3  # [m/s] speed above which the tool reference moves
 
 
 @metric("m", *WINDOW)

@@ -1,4 +1,4 @@
-"""What a metric is: a function of a recording, registered under its name with its unit and options."""
+"""Registry of metrics: functions of a recording, registered under their names with unit and options."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ MOMENTA = {"m": "kg*m/s", "rad": "kg*m^2/s"}  # units of momentum by that of the
 
 @dataclass(frozen=True, slots=True)
 class MetricOptions:
-    """Options of a metric; each metric uses those it is registered with.
+    """Options of a metric; each metric uses the options with which it is registered.
 
     Attributes:
-        after: first time that counts [s].
-        before: last time that counts [s].
+        after: begin of the evaluated time [s].
+        before: end of the evaluated time [s].
         last: length of the final window [s], None = one natural period.
-        since: when the clock starts [s], None = at the largest value.
-        threshold: settled below this part of the peak.
-        joints: elastic joints that count, empty = all.
-        direction: (3,) along which a force counts, or a distance does not; of any length but zero.
-        wanted: force that should act [N], None = not given.
-        resolution: step of the joints' encoders [rad | m], None = not given.
-        joint: actuated joint that counts, empty = not given.
-        position: where it should be [rad | m].
+        since: reference time of a settling time [s], None = time of the largest value.
+        threshold: fraction of the peak below which a signal has settled.
+        joints: elastic joints to evaluate, empty = all.
+        direction: (3,) direction of a force to evaluate, or of a distance to ignore; any nonzero length.
+        wanted: desired force [N], None = not given.
+        resolution: resolution of the joint encoders [rad | m], None = not given.
+        joint: actuated joint to evaluate, empty = not given.
+        position: desired position of that joint [rad | m].
     """
 
     after: float = 0.0
@@ -65,9 +65,9 @@ class Measurement:
     """Result of a metric.
 
     Attributes:
-        value: NaN where it cannot be measured.
-        at_least: the value is only a lower bound: what was waited for did not happen within the record.
-        details: further facts for the figure, by name.
+        value: measured value, NaN if it cannot be measured.
+        at_least: whether the value is only a lower bound, because the expected event is not in the recording.
+        details: additional information for the figure, by name.
     """
 
     value: float
@@ -84,11 +84,13 @@ class Metric:
 
     Attributes:
         name: as written in scenario files.
-        unit: SI unit, ``1`` where it has none; ``deflection`` stands for the unit of the elastic joints, ``joint`` for
-            that of the actuated ones (``joint/s``, ``joint/s^2`` likewise), ``effort`` for that of their efforts,
-            ``momentum`` for that of coupling momentum.
-        options: its options.
-        function: measures a recording.
+        unit: SI unit, ``1`` if it has none. ``deflection`` stands for the unit of the elastic joints, ``joint`` for
+            that
+            of the actuated joints (``joint/s``, ``joint/s^2`` for its derivatives), ``effort`` for that of their
+            efforts,
+            ``momentum`` for that of the coupling momentum.
+        options: valid options.
+        function: computes the metric from a recording.
     """
 
     name: str
@@ -102,11 +104,11 @@ class Metric:
         return (self.function.__doc__ or "").split("\n\n")[0].replace("\n    ", " ").strip().rstrip(".")
 
     def measure(self, recording: Recording, options: MetricOptions) -> Measurement:
-        """Measure a recording."""
+        """Compute the metric from a recording."""
         return self.function(recording, options)
 
     def unit_for(self, recording: Recording, options: MetricOptions) -> str:
-        """Unit of the value for this robot."""
+        """Return the unit of the value for this robot."""
         if self.unit == "deflection":
             return deflection_unit(recording.elastic_names, recording.elastic_units, options.joints)
         if self.unit == "momentum":
@@ -133,10 +135,10 @@ def metric(unit: str, *options: Key) -> Callable[[Function], Function]:
 
 
 def deflection_unit(names: tuple[str, ...], units: tuple[str, ...], joints: tuple[str, ...]) -> str:
-    """Common unit of elastic joints.
+    """Return the common unit of elastic joints.
 
     Raises:
-        ConfigError: a joint that does not exist, or metres and radians together.
+        ConfigError: a joint does not exist, or the joints have different units (m and rad).
     """
     for name in joints:
         if name not in names:
@@ -148,30 +150,30 @@ def deflection_unit(names: tuple[str, ...], units: tuple[str, ...], joints: tupl
 
 
 def window(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
-    """(T,) ticks between ``after`` and ``before``."""
+    """Return the ticks (T,) between ``after`` and ``before``."""
     mask: NDArray[np.bool_] = (recording.time >= options.after) & (recording.time <= options.before)
     return mask
 
 
 def final(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
-    """(T,) ticks of the final window; none where its length is not known."""
+    """Return the ticks (T,) of the final window; none if its length is unknown."""
     last = recording.natural_period if options.last is None else options.last
     mask: NDArray[np.bool_] = recording.time >= recording.time[-1] - last  # all false where the period is NaN
     return mask
 
 
 def peak(values: Array) -> Measurement:
-    """Largest value; NaN where there is none."""
+    """Return the largest value; NaN if there are no values."""
     return Measurement(float(np.max(values)) if values.size else np.nan)
 
 
 def rms(values: Array) -> Measurement:
-    """Root mean square; NaN where there is no value."""
+    """Return the root mean square; NaN if there are no values."""
     return Measurement(float(np.sqrt(np.mean(values**2))) if values.size else np.nan)
 
 
 def markdown_metrics() -> str:
-    """Table of metrics as it stands in docs/scenario.md."""
+    """Return the table of metrics in Markdown, as used in docs/scenario.md."""
     rows = ["| metric | unit | options | what it is |", "|---|---|---|---|"]
     words = {"deflection": "m or rad", "joint": "rad or m", "effort": "N*m or N"}
     words |= {"momentum": " or ".join(MOMENTA.values()), "joint/s": "rad/s or m/s", "joint/s^2": "rad/s^2 or m/s^2"}

@@ -1,4 +1,4 @@
-"""Metrics of the run itself: latencies, and what went wrong."""
+"""Metrics of the run itself: latencies, and counts of failures."""
 
 from __future__ import annotations
 

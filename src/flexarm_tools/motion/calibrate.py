@@ -1,4 +1,4 @@
-"""`flexarm calibrate`: bias and gravity parameters of the sensor under the base, from static poses of a recorded run."""
+"""`flexarm calibrate`: bias and gravity parameters of the sensor under the base, from static poses of a run."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def map_workspace(
 def _family(
     model: ArmModel, chosen: BaseSelection, found: ConditioningMap, selection: Sequence[str]
 ) -> tuple[PathPicture, ...]:
-    """Return reactionless paths through postures spread over the range of the first joint, for planar arms with one free direction."""
+    """Return reactionless paths for start postures along the first joint, of a planar arm with one free direction."""
     if found.freedom > 1 or model.n - chosen.count != 1 or np.ptp(found.index, axis=0).all():
         return ()
     names = tuple(selection)

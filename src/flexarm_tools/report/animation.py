@@ -1,4 +1,4 @@
-"""Data of the report's animation: the robot as a tree of frames with shapes, and its motion in frames of 16 bits."""
+"""Data of the report's animation: the robot as a tree of frames with shapes, and its motion as 16-bit frames."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from flexarm_tools.report.plots import dominant_mode
 from flexarm_tools.report.svg_plot import decimate, within_reason
 from flexarm_tools.scenario.scenario import Scenario
 
-FRAME_RATE = 60.0  # [Hz] most frames a second
+FRAME_RATE = 60.0  # [Hz] largest frame rate
 MAX_FRAMES = 2400
-HOLE = 65535  # 16-bit code of a value that is not known
+HOLE = 65535  # 16-bit code of an unknown value
 TIMELINE_COLUMNS = 700
-SIGHTED_FRAMES = 80  # of each run, by which the view is chosen
+SIGHTED_FRAMES = 80  # frames of each run that are used to choose the view
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a robot is looked at, from far away.
+    """Direction of view of a robot, in parallel projection.
 
     Attributes:
-        azimuth: turn of the picture's horizontal about the root link's z axis [rad].
-        elevation: of the eye above the root link's x-y plane [rad].
-        center: (3,) middle of everything that is drawn [m].
-        size: (2,) width and height of everything that is drawn, seen from there [m].
-        radius: of a sphere around everything [m].
+        azimuth: rotation of the picture's horizontal about the root link's z axis [rad].
+        elevation: elevation of the eye above the root link's x-y plane [rad].
+        center: (3,) center of everything that is drawn [m].
+        size: (2,) width and height of everything that is drawn, in this view [m].
+        radius: radius of a sphere around everything [m].
         floor: lowest z of everything [m].
     """
 
@@ -52,11 +52,11 @@ class View:
 
 
 def link_transforms(description: RobotDescription, positions: dict[str, float]) -> dict[str, Array]:
-    """Pose (4, 4) of every link in the root link.
+    """Return the pose (4, 4) of every link in the root link.
 
     Args:
         description: the robot.
-        positions: of movable joints by name, zero where not given [rad | m].
+        positions: positions of movable joints by name, zero if not given [rad | m].
     """
     transforms = {description.root: np.eye(4)}
     for joint in description.joints.values():  # parents before children
@@ -66,7 +66,7 @@ def link_transforms(description: RobotDescription, positions: dict[str, float]) 
 
 
 def _joint_motion(joint: Joint, position: float) -> Array:
-    """Transform (4, 4) of a joint: translation along its axis, or rotation about it (Rodrigues)."""
+    """Return the transform (4, 4) of a joint: translation along its axis, or rotation about it (Rodrigues)."""
     motion = np.eye(4)
     if joint.kind == "prismatic":
         motion[:3, 3] = position * joint.axis
@@ -78,7 +78,7 @@ def _joint_motion(joint: Joint, position: float) -> Array:
 
 
 def robot_data(description: RobotDescription, tool_frame: str) -> dict[str, Any]:
-    """The robot's tree for JSON: links by number, joints with parents before children, shapes."""
+    """Return the tree of the robot for JSON: links by number, joints with parents before children, and shapes."""
     number = {name: i for i, name in enumerate(description.links)}
     elastic = tuple(joint.name for joint in description.elastic)
     variables = {name: i for i, name in enumerate((*description.actuated, *elastic))}
@@ -114,7 +114,7 @@ def robot_data(description: RobotDescription, tool_frame: str) -> dict[str, Any]
 
 
 def push_data(scenario: Scenario) -> list[dict[str, Any]]:
-    """A run's pushes for JSON: number of the link, begin and end [s], force [N]."""
+    """Return the pushes of a run for JSON: number of the link, begin and end [s], force [N]."""
     number = {name: i for i, name in enumerate(scenario.true_robot.description.links)}
     return [
         {"link": number[push.link], "begin": push.start, "end": push.start + push.duration, "force": push.force}
@@ -123,7 +123,7 @@ def push_data(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def motion_data(recording: Recording) -> dict[str, Any]:
-    """A run's motion for JSON: channels of 16 bits, frame by frame, and a curve for the timeline.
+    """Return the motion of a run for JSON: 16-bit channels, frame by frame, and a curve for the timeline.
 
     Channels: actuated joints, elastic joints, x y z of the reference, tracking error.
     """
@@ -154,9 +154,9 @@ def motion_data(recording: Recording) -> dict[str, Any]:
 
 
 def _timeline(recording: Recording) -> tuple[str, str, Array]:
-    """What the timeline shows: how far the base is out, by lengths where it also turns.
+    """Return label, unit and curve of the timeline: the base deflection, only the prismatic joints if there are any.
 
-    Where the base is rigid: the largest mode, or the fastest joint.
+    With a rigid base: the dominant mode, or the velocity of the fastest joint.
     """
     if not recording.elastic_names and np.isfinite(recording.modal_position).any():
         mode = dominant_mode([recording])
@@ -172,7 +172,7 @@ def _timeline(recording: Recording) -> tuple[str, str, Array]:
 
 
 def frame_indices(time: Array) -> NDArray[np.intp]:
-    """Ticks (F,) that become frames: evenly spaced in time, at most FRAME_RATE a second and MAX_FRAMES in all."""
+    """Return the ticks (F,) of the frames: evenly spaced in time, at most FRAME_RATE per second and MAX_FRAMES in total."""
     length = float(time[-1] - time[0])
     count = max(2, min(len(time), MAX_FRAMES, int(length * FRAME_RATE) + 1))
     wanted = np.linspace(float(time[0]), float(time[-1]), count)
@@ -183,7 +183,7 @@ def frame_indices(time: Array) -> NDArray[np.intp]:
 
 
 def quantise(channels: Array) -> tuple[NDArray[np.uint16], Array, Array]:
-    """Channels (F, C) as codes of 16 bits, each channel over its own range.
+    """Convert channels (F, C) to 16-bit codes, each channel over its own range.
 
     Returns:
         codes (F, C), HOLE where a value is not finite, and low (C,) and step (C,): ``value = low + step * code``.
@@ -200,7 +200,7 @@ def quantise(channels: Array) -> tuple[NDArray[np.uint16], Array, Array]:
 
 
 def choose_view(description: RobotDescription, recordings: Sequence[Recording]) -> View:
-    """A slanted view of a robot, not far from square onto the plane in which it moves, and how much room it needs."""
+    """Choose an oblique view of a robot, nearly perpendicular to its plane of motion if there is one, and its size."""
     corners, origins = _drawn_points(description, recordings)
     travel = np.ptp(origins, axis=0).max(axis=0)
     azimuth, elevation = 0.6, 0.5
@@ -215,7 +215,7 @@ def choose_view(description: RobotDescription, recordings: Sequence[Recording]) 
 
 
 def _drawn_points(description: RobotDescription, recordings: Sequence[Recording]) -> tuple[Array, Array]:
-    """Corners of every shape (N, 3) over some frames, and origins of every link (frames, links, 3)."""
+    """Return the corners of every shape (N, 3) over some frames, and the origins of every link (frames, links, 3)."""
     corners, origins = [], []
     for recording in recordings:
         for tick in np.unique(np.linspace(0, recording.ticks - 1, SIGHTED_FRAMES).astype(int)):
@@ -233,7 +233,7 @@ def _drawn_points(description: RobotDescription, recordings: Sequence[Recording]
 
 
 def _box_corners(kind: str, size: tuple[float, ...]) -> Array:
-    """Corners (8, 3) of the box around a shape."""
+    """Return the corners (8, 3) of the bounding box of a shape."""
     half = {
         "box": lambda: (size[0] / 2, size[1] / 2, size[2] / 2),
         "cylinder": lambda: (size[0], size[0], size[1] / 2),

@@ -1,4 +1,4 @@
-"""The plots of a comparison: one curve a run, the runs drawn over each other."""
+"""Plots of a comparison: one curve per run, superimposed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from flexarm_tools.report.time_plots import Plot
 
 
 def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colors: Sequence[int]) -> list[Plot]:
-    """Several runs in one plot each: bases, tool vibrations, modes, friction, contact, what singularities cost.
+    """Return plots of several runs: base deflection, tool vibration, modes, friction, contact and resolution errors.
 
     Args:
-        names: of the runs.
-        recordings: of the runs.
-        colors: number of each run's colour, from 0.
+        names: names of the runs.
+        recordings: recordings of the runs.
+        colors: color number of each run, from 0.
     """
     bases = [recording for recording in recordings if recording.elastic_names]
     bending = [recording for recording in recordings if np.isfinite(recording.modal_position).any()]
@@ -29,7 +29,7 @@ def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colo
     plots = []
     if bases or not (bending or touching or resolved or rubbing):
         unit = common_unit([unit for recording in recordings for unit in recording.elastic_units])
-        if " or " in unit:  # metres and radians cannot be added, their energies can
+        if " or " in unit:  # meters and radians cannot be added, but their energies can
             roots = [recording.base_energy_root for recording in recordings]
             plots += linear_and_logarithmic("Base energy root", "sqrt(J)", names, recordings, colors, roots, roots)
         else:

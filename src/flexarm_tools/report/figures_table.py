@@ -1,4 +1,4 @@
-"""Figures as the report shows them: a table with goals, and a badge."""
+"""Figures in the report: a table with goals, and a badge."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from flexarm_tools.metrics.figures import Figure
 from flexarm_tools.report.svg_plot import engineering, superscript
 
-UNFOLDED = 8  # figures without a goal that are shown at once
+UNFOLDED = 8  # largest number of figures without a goal that are shown unfolded
 
 
 def verdict(figures: Sequence[Figure], unexpected: int = 0) -> str:
-    """How many goals hold, as a badge, and of how many things that happened they are void; else nothing."""
+    """Return a badge with the number of goals met, or that unexpected events make them void; empty without goals."""
     if unexpected:
         things = "1 thing was" if unexpected == 1 else f"{unexpected} things were"
         return f'<span class="verdict bad">void: {things} not expected</span>'
@@ -30,12 +30,12 @@ def verdict(figures: Sequence[Figure], unexpected: int = 0) -> str:
 
 
 def figures_section(figures: Sequence[Figure]) -> list[str]:
-    """Heading and table of figures; nothing where there are none."""
+    """Return heading and table of figures; empty without figures."""
     return ['<h2 id="figures">Figures</h2>', figures_table(figures)] if figures else []
 
 
 def figures_table(figures: Sequence[Figure]) -> str:
-    """Figures with their goals and whether they hold, then those without a goal: folded where they are many."""
+    """Return the figures with goals and results, then those without a goal: folded if there are many."""
     if not figures:
         return ""
     goals = [figure for figure in figures if _judged(figure)]
@@ -82,7 +82,7 @@ def _goal(figure: Figure) -> str:
 
 
 def format_number(value: float, unit: str) -> str:
-    """Three digits with an SI prefix, or a power of ten where there is no unit: ``4.29 µm``, ``9.25·10⁻⁵``."""
+    """Format a number with three digits and an SI prefix, or a power of ten without unit: ``4.29 µm``, ``9.25·10⁻⁵``."""
     factor, shown = engineering(abs(value), unit)
     scaled = value * factor
     digits = f"{scaled:.2e}" if unit == "1" and 0.0 < abs(scaled) < 0.01 else f"{scaled:.3g}"
@@ -94,6 +94,6 @@ def format_number(value: float, unit: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Text with `code` in backquotes."""
+    """Convert text with `code` in backquotes to HTML."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""Plots of slow motion against joint friction: of one run, and of several over each other."""
+"""Plots of slow motion with joint friction, for one run and for several superimposed runs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from flexarm_tools.report.time_plots import Marker, Plot, known_curves, time_plo
 
 
 def rubs(recording: Recording) -> bool:
-    """Whether a run is one of joints that rub and have positions to follow."""
+    """Return whether a run has joint friction and desired joint positions."""
     return bool(np.isfinite(recording.true_friction).any() and recording.has_desired.any())
 
 
 def run_friction_plots(
     recording: Recording, unit: str, effort: str, markers: Sequence[Marker]
 ) -> tuple[Plot | None, ...]:
-    """Errors of the joints, their friction and the torque loop of one run; None for what it does not have.
+    """Plot joint errors, friction and the torque loop of one run; None for a plot without data.
 
     Args:
-        recording: of the run.
-        unit: of joint positions.
-        effort: unit of joint efforts.
-        markers: of the run.
+        recording: recording of the run.
+        unit: unit of the joint positions.
+        effort: unit of the joint efforts.
+        markers: markers of the run.
     """
     joints, time = recording.joint_names, recording.time
     true, estimate = (
@@ -45,12 +45,12 @@ def run_friction_plots(
 
 
 def friction_comparison(names: Sequence[str], recordings: Sequence[Recording], colors: Sequence[int]) -> list[Plot]:
-    """Errors of all joints together, then one joint closely: way, velocity, motor effort, friction.
+    """Plot the errors of all joints together, then details of one joint: position, velocity, motor effort and friction.
 
     Args:
-        names: of the runs.
-        recordings: of the runs, of one robot, with friction and desired positions.
-        colors: number of each run's colour, from 0.
+        names: names of the runs.
+        recordings: recordings of the runs, all of one robot, with friction and desired positions.
+        colors: color number of each run, from 0.
     """
     joint = _slow_joint(recordings)
     name, unit = recordings[0].joint_names[joint], recordings[0].joint_units[joint]
@@ -80,7 +80,7 @@ def friction_comparison(names: Sequence[str], recordings: Sequence[Recording], c
 
 
 def _motion(recordings: Sequence[Recording], joint: int) -> tuple[float, float]:
-    """From the first to the last motion of a joint's references: what comes after takes the room [s]."""
+    """Return the time from the first to the last motion of a joint's references; later times are not shown [s]."""
     times: list[float] = []
     for recording in recordings:
         moves = np.flatnonzero(reference_moves(recording)[:, joint])
@@ -89,6 +89,6 @@ def _motion(recordings: Sequence[Recording], joint: int) -> tuple[float, float]:
 
 
 def _slow_joint(recordings: Sequence[Recording]) -> int:
-    """The joint to look at closely: of all runs together the one that sticks most, of equal ones the first."""
+    """Return the joint to show in detail: the one with the most stick-slip events over all runs, the first if equal."""
     counts = [stick_slips(recording, np.ones(recording.ticks, dtype=bool)) for recording in recordings]
     return int(np.argmax(np.sum(counts, axis=0)))

@@ -1,8 +1,8 @@
 """Plots of runs in the reaction null space, laid out as in Nenchev et al. (1999): figures 3 and 4.
 
-The paper's arm stands on a base with one direction. Figure 3 is of a base that is hit, vibrates and is brought to rest
-from some time on: base, joint angles, joint rates and coupling momentum, one below the other. Figure 4 is of a tool
-that follows a path: tool, reference, joints and base.
+The arm in the paper is on a base with one elastic direction. In figure 3 the base is hit and vibrates until vibration
+damping starts: base deflection, joint angles, joint rates and coupling momentum are stacked. In figure 4 the tool
+follows a path: tool, reference, joints and base.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ from flexarm_tools.report.time_plots import TIME, Plot, mark
 from flexarm_tools.scenario.scenario import Scenario
 
 CONTROLLER = "rns_vibration_controller"
-Row = tuple[str, Sequence[Array], Sequence[Array]]  # ordinate, curves (T, c) of each run, dashed ones or none
+Row = tuple[str, Sequence[Array], Sequence[Array]]  # ordinate, curves (T, c) of each run, optional dashed curves
 
 
 def null_space_panels(
     names: Sequence[str], scenarios: Sequence[Scenario], recordings: Sequence[Recording]
 ) -> Plot | None:
-    """Figures 3 and 4: a column a run, with equal scales; None for other controllers and for bases of more directions.
+    """Plot one column per run with equal scales as in figures 3 and 4; return None if these do not apply.
 
-    Runs in which a tool follows a reference are laid out as figure 4, others as figure 3, as long as the shortest.
+    All runs must use this controller and have one elastic joint. Runs in which a tool follows a reference are laid out
+    as
+    in figure 4, others as in figure 3; the time axis ends with the shortest run.
 
     Args:
-        names: of the runs.
-        scenarios: of the runs.
-        recordings: of the runs, of one robot.
+        names: names of the runs.
+        scenarios: scenarios of the runs.
+        recordings: recordings of the runs, all of one robot.
     """
     controlled = all(any(node.executable == CONTROLLER for node in scenario.nodes) for scenario in scenarios)
     if not controlled or any(len(recording.elastic_names) != 1 for recording in recordings):
@@ -66,7 +68,7 @@ def null_space_panels(
 
 
 def _scaled(label: str, curves: Sequence[Array], unit: str, dashed: Sequence[Array] = ()) -> Row:
-    """A row in a unit that suits the largest value."""
+    """Return a row scaled to a unit that suits its largest value."""
     curves, dashed = [within_reason(curve) for curve in curves], [within_reason(curve) for curve in dashed]
     peak = max(float(np.nanmax(np.abs(curve), initial=0.0)) for curve in curves)
     factor, shown = axis_scale(peak, unit)
@@ -76,7 +78,7 @@ def _scaled(label: str, curves: Sequence[Array], unit: str, dashed: Sequence[Arr
 def _draw(
     panels: SvgPanels, rows: Sequence[Row], scenarios: Sequence[Scenario], recordings: Sequence[Recording]
 ) -> None:
-    """Curves over time, a row of panels each, a column a run."""
+    """Draw the curves over time: one row of panels per quantity, one column per run."""
     end = min(float(recording.time[-1]) for recording in recordings)
     for row, (ordinate, curves, dashed) in enumerate(rows):
         for column, (scenario, recording) in enumerate(zip(scenarios, recordings, strict=True)):

@@ -1,4 +1,4 @@
-"""Runs drawn over each other: what comparisons are made of."""
+"""Superimposed curves of several runs, used for comparisons."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def linear_and_logarithmic(
     sizes: Sequence[Array],
     decades: float = 7.0,
 ) -> list[Plot]:
-    """One curve a run, and their sizes over a logarithmic ordinate.
+    """Plot one curve per run, and their magnitudes with a logarithmic ordinate.
 
     Args:
         title: heading.
-        unit: of all curves.
-        names: of the runs.
-        recordings: of the runs.
-        colors: number of each run's colour, from 0.
-        curves: (T,) one a run.
-        sizes: (T,) their sizes.
-        decades: most that the logarithmic ordinate spans.
+        unit: unit of all curves.
+        names: names of the runs.
+        recordings: recordings of the runs.
+        colors: color number of each run, from 0.
+        curves: (T,) one per run.
+        sizes: (T,) magnitudes of the curves.
+        decades: largest range of the logarithmic ordinate.
     """
     label = title.lower() if curves is sizes else f"size of the {title.lower()}"
     logarithmic = SvgPlot(TIME, f"{label} [{unit}]", 4.8, 2.5)
@@ -58,18 +58,18 @@ def overlay(
     dashed: Sequence[Array] = (),
     shown: tuple[float, float] | None = None,
 ) -> Plot:
-    """One curve a run.
+    """Plot one curve per run.
 
     Args:
         title: heading.
-        label: of the ordinate.
-        unit: of all curves.
-        names: of the runs.
-        recordings: of the runs.
-        colors: number of each run's colour, from 0.
-        curves: (T,) one a run.
-        dashed: second curves, one a run, in the same colours; empty: none.
-        shown: from when to when [s]; None: all.
+        label: label of the ordinate.
+        unit: unit of all curves.
+        names: names of the runs.
+        recordings: recordings of the runs.
+        colors: color number of each run, from 0.
+        curves: (T,) one per run.
+        dashed: second curves, one per run, in the same colors; empty: none.
+        shown: begin and end of the time axis [s]; None: the whole run.
     """
     curves, dashed = [within_reason(curve) for curve in curves], [within_reason(curve) for curve in dashed]
     peak = max((float(np.nanmax(np.abs(curve), initial=0.0)) for curve in (*curves, *dashed)), default=0.0)
@@ -87,7 +87,7 @@ def overlay(
 
 
 def _largest_first(curves: Sequence[Array]) -> list[int]:
-    """The largest first, so that it hides nothing."""
+    """Return the curve indices with the largest curve first, so that it does not cover the others."""
     return sorted(range(len(curves)), key=lambda i: -float(np.nanmax(np.abs(within_reason(curves[i])), initial=0.0)))
 
 

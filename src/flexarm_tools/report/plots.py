@@ -1,4 +1,4 @@
-"""The plots of a run."""
+"""Plots of one run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexarm_tools.scenario.scenario import Scenario
 
 
 def run_markers(scenario: Scenario) -> tuple[Marker, ...]:
-    """Pushes and events of a run in order of time."""
+    """Return the pushes and events of a run in order of time."""
     found = []
     for push in scenario.pushes:
         parts = [f"{np.linalg.norm(push.force):g} N" if any(push.force) else ""]
@@ -32,7 +32,7 @@ def run_markers(scenario: Scenario) -> tuple[Marker, ...]:
 
 
 def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
-    """Every plot for which a run has data."""
+    """Return all plots for which a run has data."""
     markers = run_markers(scenario)
     time, joints = recording.time, recording.joint_names
     angle, speed, effort = _joint_units(recording)
@@ -64,13 +64,13 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
 
 
 def tool_distance(recording: Recording) -> Array:
-    """(T,) distance of the tool from where it ends, the mean of its place over the last tenth of the run [m]."""
+    """Return the distance (T,) of the tool from its final position, the mean over the last tenth of the run [m]."""
     begin, end = float(recording.time[0]), float(recording.time[-1])
     return distance_from_mean(recording.tool_position, recording.time >= end - 0.1 * (end - begin))
 
 
 def dominant_mode(recordings: Sequence[Recording]) -> str:
-    """Mode that swings farthest in any of these runs; they have modes."""
+    """Return the mode with the largest amplitude in any of these runs, which must have modes."""
     peaks: dict[str, float] = {}
     for recording in recordings:
         for name, curve in zip(recording.modes, within_reason(recording.modal_position).T, strict=True):
@@ -100,7 +100,7 @@ def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
 
 
 def _tool_vibration(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
-    """Distance of the tool from where it ends: logarithmic, since a slew is long and what it leaves is small."""
+    """Plot the distance of the tool from its final position: logarithmic, since a slew is large and its residual small."""
     distance = 1e3 * within_reason(tool_distance(recording))
     if not recording.modes or not (np.isfinite(distance) & (distance > 0.0)).any():
         return None
@@ -113,7 +113,7 @@ def _tool_vibration(recording: Recording, markers: Sequence[Marker]) -> Plot | N
 
 
 def _tool_path(recording: Recording) -> Plot | None:
-    """Tool and reference in the plane in which they move most, in the reference's frame."""
+    """Plot tool and reference in the plane of their largest motion, in the reference's frame."""
     world = recording.reference_frame == recording.root_frame
     tool = recording.tool_position if world else recording.tool_position_in_base
     known = np.isfinite(within_reason(tool)).all(axis=1)
@@ -137,7 +137,7 @@ def _tool_path(recording: Recording) -> Plot | None:
 
 
 def _thin(points: Array, first: int, second: int) -> tuple[Array, Array]:
-    """A path with as many samples as can be seen, its corners among them."""
+    """Return a path reduced to the visible resolution, including its corners."""
     index = np.arange(len(points), dtype=float)
     keep = np.union1d(decimate(index, points[:, first], 200)[0], decimate(index, points[:, second], 200)[0]).astype(int)
     return points[keep, first], points[keep, second]
@@ -164,7 +164,7 @@ def _singular_values(recording: Recording, markers: Sequence[Marker]) -> Plot | 
 
 
 def _resolution(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
-    """What the joint reference leaves of the wanted pose."""
+    """Plot the error of the joint reference with respect to the requested pose."""
     curves = {
         "position [m]": recording.resolution_position_error,
         "orientation [rad]": recording.resolution_orientation_error,
@@ -192,7 +192,7 @@ def _latency(recording: Recording) -> Plot | None:
 
 
 def common_unit(units: Sequence[str]) -> str:
-    """Units without repetition, ``1`` where there is none."""
+    """Return the units without repetition, ``1`` if there are none."""
     return " or ".join(dict.fromkeys(units)) or "1"
 
 

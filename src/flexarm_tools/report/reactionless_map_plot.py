@@ -1,4 +1,4 @@
-"""Picture of a ConditioningMap: slices of the workspace coloured by the tool's speed without reaction, and paths."""
+"""Plot of a ConditioningMap: slices of the workspace colored by the reactionless tool speed, and paths."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from flexarm_tools.report.svg_panels import SvgPanels
 from flexarm_tools.report.svg_plot import INK, MUTED, PLOT_STYLE, series_color
 
 NAMES = ("x", "y", "z")
-SLICES = ((0, 2, 1), (0, 1, 2))  # abscissa, ordinate and normal of the panels of a workspace in space
-# pale to dark: read alike with any colour vision, and in grey
+SLICES = ((0, 2, 1), (0, 1, 2))  # abscissa, ordinate and normal of the panels of a spatial workspace
+# pale to dark: readable with any color vision, and in grayscale
 COLORS = LinearSegmentedColormap.from_list(
     "speed", ("#fdf3c4", "#bfe3b4", "#66c2a8", "#2f97b0", "#245f9e", "#2b2c6b"), N=256
 )
-LEVELS = 8  # colours at most
-CLASSES = ((0.0, 0.25), (0.4, 0.6), (0.7, 1.0))  # conditioning of the best from which on a line is so opaque
-MM = 1e3  # in a metre
+LEVELS = 8  # largest number of colors
+CLASSES = ((0.0, 0.25), (0.4, 0.6), (0.7, 1.0))  # (conditioning relative to the best, opacity of the line from there on)
+MM = 1e3  # [mm/m]
 WIDTHS = {1: 5.6, 2: 9.6}  # [inch] by number of panels
-HEIGHT, HEAD = 4.9, 0.5  # [inch] of the picture, and of its title in that
+HEIGHT, HEAD = 4.9, 0.5  # [inch] height of the picture, and of the title in it
 LEGEND = "slowest tool speed without reaction\nat joint speeds of norm 1 rad/s [mm/s]"
 
 
@@ -39,12 +39,12 @@ def map_svg(found: ConditioningMap, place: Array, title: str, paths: Sequence[Pa
 
     Args:
         found: the map.
-        place: (3,) through which the slices go, in the base link's frame [m].
-        title: above the picture.
-        paths: reactionless paths that are drawn beside a workspace in a plane.
+        place: (3,) point through which the slices are taken, in the base link's frame [m].
+        title: title of the picture.
+        paths: reactionless paths, drawn beside a planar workspace.
 
     Returns:
-        An SVG file's text, on a light ground.
+        Text of an SVG file with a light background.
     """
     layers = np.rint(place / found.voxel).astype(int)
     planes = SLICES if np.ptp(found.index, axis=0).all() else (_plane(found),)
@@ -80,7 +80,7 @@ def map_svg(found: ConditioningMap, place: Array, title: str, paths: Sequence[Pa
 
 
 def _plane(found: ConditioningMap) -> tuple[int, int, int]:
-    """Abscissa, ordinate and normal of a workspace in a plane."""
+    """Return abscissa, ordinate and normal of a planar workspace."""
     normal = int(np.ptp(found.index, axis=0).argmin())
     first, second = (axis for axis in range(3) if axis != normal)
     return first, second, normal
@@ -89,7 +89,7 @@ def _plane(found: ConditioningMap) -> tuple[int, int, int]:
 def _slice(
     axes: Axes, found: ConditioningMap, plane: tuple[int, int, int], layers: Array, norm: BoundaryNorm
 ) -> PolyCollection:
-    """The cubes of one layer; those whose best posture is singular in grey."""
+    """Draw the cubes of one layer; those whose best posture is singular are gray."""
     first, second, normal = plane
     here = found.index[:, normal] == layers[normal]
     corners = 0.5 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
@@ -106,7 +106,7 @@ def _slice(
 
 
 def _place(axes: Axes, found: ConditioningMap, plane: tuple[int, int, int], layers: Array) -> None:
-    """A ring at the best posture where its cube is in the slice, a cross at the base link's origin."""
+    """Draw a ring at the best posture if its cube is in the slice, and a cross at the origin of the base link."""
     first, second, normal = plane
     for color, width in (("#ffffff", 3.2), (INK, 1.4)):
         axes.plot(0.0, 0.0, marker="+", markersize=9, color=color, markeredgewidth=width)
@@ -126,7 +126,7 @@ def _paths(axes: Axes, paths: Sequence[PathPicture], plane: tuple[int, int, int]
 
 
 def _file(text: str, inches: Array) -> str:
-    """A page's plot as a file of its own: the page's light colours and font written into it."""
+    """Convert a plot of the page to a separate file, with the light colors and the font of the page."""
     style = files("flexarm_tools").joinpath("assets/report.css").read_text(encoding="utf-8")
     light = style[: style.index("}")]
     colors = dict(re.findall(r"--([\w-]+): ([^;]+);", light))

@@ -20,20 +20,21 @@ from flexarm_tools.report.time_plots import TIME, Plot, mark
 from flexarm_tools.scenario.scenario import Scenario
 
 CONTROLLER = "reactionless_path_controller"
-FAMILY = 16  # paths of a family
-SPACING = 0.04  # [rad] between drawn points of a path
-CLASSES = ((0.0, 0.35), (0.4, 0.65), (0.7, 1.0))  # conditioning of the best from which on a line is so opaque
+FAMILY = 16  # number of paths in a family
+SPACING = 0.04  # [rad] distance between drawn points of a path
+CLASSES = ((0.0, 0.35), (0.4, 0.65), (0.7, 1.0))  # (conditioning relative to the best, opacity of the line from there on)
 
 
 def reactionless(scenario: Scenario) -> bool:
-    """Whether a run has the controller of reactionless paths."""
+    """Return whether a run uses the controller of reactionless paths."""
     return any(node.executable == CONTROLLER for node in scenario.nodes)
 
 
 def family_plot(scenario: Scenario) -> Plot | None:
-    """Figure 8: the family of reactionless paths of an arm of two joints; None for other arms.
+    """Plot the family of reactionless paths of a two-joint arm as in figure 8; return None for other arms.
 
-    The paths are those through postures all along the first joint, the others where they are in the run.
+    The paths pass through postures spread over the range of the first joint; the other joint is as at the start of the
+    run.
     """
     pictures = _family(scenario)
     if not pictures:
@@ -62,15 +63,16 @@ def family_plot(scenario: Scenario) -> Plot | None:
 def reactionless_panels(
     names: Sequence[str], scenarios: Sequence[Scenario], recordings: Sequence[Recording]
 ) -> Plot | None:
-    """Figures 10 to 12: runs side by side with equal scales; None where no run is one of reactionless paths.
+    """Plot runs side by side with equal scales as in figures 10 to 12; return None without a run of reactionless paths.
 
-    Arms that are held: bases one above the other. Arms that move: a column a run, the tool's way in the workspace on
-    the family of paths, joint angles and velocities, and the base below.
+    If the arms hold a posture, the base deflections are stacked. Otherwise there is one column per run: tool path in
+    the
+    workspace with the family of paths, joint positions, joint velocities, and base deflection.
 
     Args:
-        names: of the runs.
-        scenarios: of the runs.
-        recordings: of the runs, of one robot.
+        names: names of the runs.
+        scenarios: scenarios of the runs.
+        recordings: recordings of the runs, all of one robot.
     """
     if not any(reactionless(scenario) for scenario in scenarios):
         return None
@@ -117,7 +119,7 @@ def _stacked(
     bent: Sequence[Array],
     label: str,
 ) -> Plot:
-    """Bases one above the other, with one scale."""
+    """Plot base deflections stacked with equal scales."""
     panels = SvgPanels(1, [1.6] * len(recordings))
     largest = max(float(np.nanmax(np.abs(each), initial=0.0)) for each in bent) or 1.0
     end = max(float(recording.time[-1]) for recording in recordings)
@@ -135,7 +137,7 @@ def _stacked(
 
 
 def _way(panels: SvgPanels, column: int, scenario: Scenario, recording: Recording) -> None:
-    """The tool in the base link's frame, on the family of paths."""
+    """Plot the tool path in the base link's frame, with the family of paths."""
     plot = panels.panels[0][column]
     for picture in _family(scenario):
         plot.axes.plot(*picture.tool_position[:, :2].T, color=MUTED, alpha=0.4, linewidth=0.8)
@@ -171,7 +173,7 @@ def _family(scenario: Scenario) -> tuple[PathPicture, ...]:
 def _pictures(
     text: str, tool_frame: str, gravity: tuple[float, float, float], start: tuple[float, ...]
 ) -> tuple[PathPicture, ...]:
-    """The path through a posture, then others; none where the arm has none."""
+    """Return the path through a posture, then others; empty if the arm has none."""
     try:
         model = ArmModel(text, tool_frame, gravity)
         low, high = max(float(model.lower[0]), -np.pi), min(float(model.upper[0]), np.pi)
@@ -179,12 +181,12 @@ def _pictures(
         seeds = [np.array(start), *(np.array((first, *start[1:])) for first in firsts)]
         found = map_reactionless_paths(model, np.array(seeds))
         return tuple(draw(path, SPACING) for path in found.paths)
-    except FlexarmError:  # an arm that this cannot be drawn for still gets its report
+    except FlexarmError:  # the report is written without this plot
         return ()
 
 
 def _wrapped(position: Array) -> Array:
-    """Angles within half a turn, NaN where a curve would jump across the picture."""
+    """Wrap angles to [-pi, pi), with NaN where a curve would jump across the picture."""
     wrapped = (position + np.pi) % (2.0 * np.pi) - np.pi
     jumps = np.flatnonzero((np.abs(np.diff(wrapped, axis=0)) > np.pi).any(axis=1))
     wrapped[jumps] = np.nan

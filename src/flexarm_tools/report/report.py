@@ -1,4 +1,4 @@
-"""Report: one HTML file for a run or a study, complete in itself: no network, no other files."""
+"""Report: a self-contained HTML file for a run or a study, without references to the network or other files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from flexarm_tools.scenario.surroundings import surrounded
 
 SCRIPTS = ("kinematics.js", "solids.js", "stage.js", "player.js")
 EXAGGERATIONS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-SHOWN_DEFLECTION = 0.15  # largest part of the picture's width that the base should move
-LOGGED = 200  # most events shown of a run
+SHOWN_DEFLECTION = 0.15  # largest drawn base motion relative to the width of the picture
+LOGGED = 200  # largest number of events shown for a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Run:
     """A finished run.
 
     Attributes:
-        name: short, unique in a study.
-        scenario: what was run.
-        recording: what it left behind.
-        figures: what was measured of it.
+        name: short name, unique in a study.
+        scenario: scenario of the run.
+        recording: recording of the run.
+        figures: figures computed from the recording.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Run:
 
     @property
     def unexpected(self) -> tuple[str, ...]:
-        """What happened that the scenario does not expect."""
+        """Descriptions of the events that the scenario does not expect."""
         return self.scenario.expected.beyond(self.recording)
 
 
@@ -69,9 +69,9 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
 
     Args:
         path: file to write.
-        study: what was run.
-        runs: those that finished, in the study's order.
-        figures: of the study.
+        study: the study.
+        runs: finished runs, in the order of the study.
+        figures: figures of the study.
     """
     first = [name for name in study.comparisons[0].runs if name in {run.name for run in runs}]
     unexpected = sum(len(run.unexpected) for run in runs)
@@ -96,7 +96,7 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
 
 
 def write_page(path: Path, title: str, body: Sequence[str]) -> None:
-    """Write a page of the report's style, complete in itself."""
+    """Write a self-contained page in the style of the report."""
     assets = files("flexarm_tools") / "assets"
     style = (assets / "report.css").read_text(encoding="utf-8")
     script = "".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS)
@@ -156,7 +156,7 @@ def _comparison(comparison: Comparison, runs: Sequence[Run]) -> str:
 
 
 def _families(runs: Sequence[Run]) -> list[str]:
-    """The reactionless paths of the first robot that moves along them."""
+    """Return the reactionless paths of the first robot that moves along them."""
     plots = (family_plot(run.scenario) for run in runs if reactionless(run.scenario))
     plot = next((plot for plot in plots if plot is not None), None)
     return [] if plot is None else ['<h2 id="paths">Reactionless paths</h2>', _plots([plot], wide=True)]
@@ -221,7 +221,7 @@ def _facts(run: Run) -> str:
 
 
 def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
-    """The player and its data; the script builds what is seen."""
+    """Return the player and its data; the script creates the display."""
     if not runs:
         return ""
     texts = list(dict.fromkeys(run.scenario.true_robot.description.text for run in runs))
@@ -273,7 +273,7 @@ def _robot(text: str, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _exaggeration(runs: Sequence[Run], width: float) -> int:
-    """Factor by which the base's motion is drawn so that it can be seen: 1, 2, 5, ..."""
+    """Return the factor by which the base motion is exaggerated to be visible: 1, 2, 5, ..."""
     peak = 0.0
     for run in runs:
         size = run.recording.base_motion

@@ -1,4 +1,4 @@
-"""Several small plots in one figure, laid out in rows and columns, as inline SVG."""
+"""Several small plots in one figure, arranged in rows and columns, as inline SVG."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from flexarm_tools.report.svg_plot import INK, PLOT_STYLE, SvgPlot
 
-LETTERS = 90  # of a heading that fit into a figure's width
+LETTERS = 90  # letters of a heading that fit into the width of a figure
 
 
 class SvgPanels:
     """Rows and columns of plots.
 
     Attributes:
-        panels: plots by row and column, without labels yet.
+        panels: plots by row and column, initially without labels.
     """
 
     def __init__(self, columns: int, heights: Sequence[float], width: float = 9.6) -> None:
-        """Open a figure.
+        """Create the figure.
 
         Args:
             columns: number of columns.
-            heights: of the rows [inch].
-            width: of all columns together [inch].
+            heights: heights of the rows [inch].
+            width: total width of the columns [inch].
         """
         with matplotlib.rc_context(PLOT_STYLE):
             layout = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03)
@@ -39,13 +39,13 @@ class SvgPanels:
             self.panels = [[SvgPlot.on(each, "", "") for each in row] for row in axes]
 
     def name(self, row: int, column: int, title: str) -> None:
-        """Put a heading over a panel, above what it is marked with."""
+        """Put a heading over a panel, above its markers."""
         axes = self.panels[row][column].axes
         lines = textwrap.fill(title, LETTERS // len(self.panels[row]))
         axes.set_title(lines, fontsize=10, color=INK, loc="left", fontweight="bold", pad=13.0)
 
     def level(self, row: int) -> None:
-        """Give every panel of a row the same ordinate, and a scale to the first one only."""
+        """Give all panels of a row the same ordinate range, with tick labels only on the first."""
         first, *others = (plot.axes for plot in self.panels[row])
         low, high = zip(*(plot.axes.get_ylim() for plot in self.panels[row]), strict=True)
         first.set_ylim(min(low), max(high))
@@ -55,9 +55,9 @@ class SvgPanels:
             axes.tick_params(labelleft=False)
 
     def svg(self, description: str) -> str:
-        """SVG text to stand in a page.
+        """Return the SVG text for a page.
 
         Args:
-            description: what it shows, for those who cannot see it.
+            description: text alternative for readers who cannot see the plot.
         """
         return self.panels[0][0].svg(description)

@@ -1,4 +1,4 @@
-"""A small plot by matplotlib as inline SVG that takes its colours and its font from the page, in light and in dark."""
+"""A small matplotlib plot as inline SVG that uses the colors and font of the page, in light and dark mode."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from flexarm_core.types import Array
 
-SERIES = 8  # colours the page defines: --series-1 ... --series-8
-COLUMNS = 420  # buckets of a decimated curve: about one a pixel
+SERIES = 8  # number of colors that the page defines: --series-1 ... --series-8
+COLUMNS = 420  # buckets of a decimated curve: about one per pixel
 _STAND_INS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)", "#040404": "var(--mark)"}
 _STAND_INS |= {f"#0a000{i}": f"var(--series-{i})" for i in range(1, SERIES + 1)}
 INK, MUTED, LINE, MARK = ("#010101", "#020202", "#030303", "#040404")
@@ -51,20 +51,20 @@ PLOT_STYLE: Any = {
 
 
 def series_color(index: int) -> str:
-    """Colour of a curve, counted from 0; after the last colour the first comes again."""
+    """Return the color of a curve, counted from 0; the colors repeat after the last."""
     return f"#0a000{index % SERIES + 1}"
 
 
 def decimate(x: Array, y: Array, columns: int = COLUMNS) -> tuple[Array, Array]:
-    """Thin a curve out so that it looks the same: first, smallest, largest and last sample of every bucket stay.
+    """Decimate a curve without changing its appearance: keep first, smallest, largest and last sample of every bucket.
 
     Args:
         x: (T,) increasing.
-        y: (T,) may hold NaN: those samples are left out unless a bucket holds nothing else.
+        y: (T,) may contain NaN: these samples are dropped unless at the ends of a bucket.
         columns: number of buckets.
 
     Returns:
-        The samples that stay, in order: every local extreme of a bucket is among them.
+        The kept samples, in order: they include the extremes of every bucket.
     """
     if len(x) <= 4 * columns:
         return x, y
@@ -80,18 +80,18 @@ def decimate(x: Array, y: Array, columns: int = COLUMNS) -> tuple[Array, Array]:
 
 
 def within_reason(values: Array) -> Array:
-    """Values with NaN for what no drawing can show: a run that diverged still gets its report."""
+    """Replace values too large to draw by NaN, so that a diverged run can still be reported."""
     with np.errstate(invalid="ignore"):
         kept: Array = np.where(np.abs(values) < 1e9, values, np.nan)
     return kept
 
 
 def engineering(peak: float, unit: str) -> tuple[float, str]:
-    """Factor and unit with prefix in which a peak value reads well: 4.2e-6 m -> (1e6, ``µm``)."""
+    """Return factor and prefixed unit for a peak value: 4.2e-6 m -> (1e6, ``µm``)."""
     shown = re.sub(r"sqrt\((\w+)\)", r"√\1", unit.replace("*", "·"))
     if unit == "1":
         return 1.0, ""
-    if unit == "sqrt(J)":  # a prefix would stand before the root
+    if unit == "sqrt(J)":  # a prefix would be in front of the root
         return 1.0, shown
     if (
         not np.isfinite(peak)
@@ -107,7 +107,7 @@ def engineering(peak: float, unit: str) -> tuple[float, str]:
 
 
 def axis_scale(peak: float, unit: str) -> tuple[float, str]:
-    """The same for an axis, whose numbers have few digits: a power of ten where the unit takes no prefix."""
+    """Return factor and unit for an axis with short tick labels: a power of ten if the unit takes no prefix."""
     factor, shown = engineering(peak, unit)
     if factor != 1.0 or not shown or not np.isfinite(peak) or not 0.0 < peak < 0.1:
         return factor, shown
@@ -116,21 +116,21 @@ def axis_scale(peak: float, unit: str) -> tuple[float, str]:
 
 
 def superscript(number: int) -> str:
-    """``⁻³`` in plain text."""
+    """Return a number in superscript characters, as ``⁻³``."""
     return str(number).translate(_SUPERSCRIPT)
 
 
 class SvgPlot:
-    """One pair of axes with a title-less frame; headings and legends are the page's."""
+    """One pair of axes without a title; headings and legends are part of the page."""
 
     def __init__(self, xlabel: str, ylabel: str, width: float = 4.0, height: float = 2.35) -> None:
-        """Open a plot.
+        """Create the plot.
 
         Args:
-            xlabel: with unit.
-            ylabel: with unit.
-            width: [inch].
-            height: [inch].
+            xlabel: label with unit.
+            ylabel: label with unit.
+            width: width [inch].
+            height: height [inch].
         """
         with matplotlib.rc_context(PLOT_STYLE):
             layout = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02)
@@ -139,7 +139,7 @@ class SvgPlot:
 
     @classmethod
     def on(cls, axes: Axes, xlabel: str, ylabel: str) -> SvgPlot:
-        """One panel of a figure that holds several."""
+        """Create a plot for one panel of an existing figure."""
         plot = cls.__new__(cls)
         plot.figure = axes.figure  # type: ignore[assignment]
         plot._open(axes, xlabel, ylabel)
@@ -161,17 +161,17 @@ class SvgPlot:
         self.curve(x, y, color, width, dashed)
 
     def curve(self, x: Array, y: Array, color: str, width: float = 1.4, dashed: bool = False) -> None:
-        """Draw a curve as it is."""
+        """Draw a curve without decimation."""
         style = (0, (4, 2.5)) if dashed else "-"
         self.axes.plot(x, y, color=color, linewidth=width, linestyle=style, solid_joinstyle="round")
 
     def span(self, begin: float, end: float, label: str) -> None:
-        """Shade a stretch of x and put a small label above it."""
+        """Shade an interval of x and put a small label above it."""
         self.axes.axvspan(begin, end, color=MARK, alpha=0.28, linewidth=0)
         self._label((begin + end) / 2, label)
 
     def instant(self, x: float, label: str) -> None:
-        """Mark one x and put a small label above it."""
+        """Mark one value of x and put a small label above it."""
         self.axes.axvline(x, color=MARK, linewidth=1.1, linestyle=(0, (2, 2)))
         self._label(x, label)
 
@@ -183,7 +183,7 @@ class SvgPlot:
         )  # fmt: skip
 
     def logarithmic(self, values: Iterable[Array], decades: float = 6.0) -> None:
-        """Make y logarithmic over what is positive, at most ``decades`` below the largest value."""
+        """Make y logarithmic over the positive values, down to ``decades`` below the largest."""
         positive = np.concatenate([v[np.isfinite(v) & (v > 0.0)] for v in values] or [np.ones(1)])
         high = float(positive.max()) if positive.size else 1.0
         low = max(float(positive.min()) if positive.size else 0.1, high * 10.0**-decades)
@@ -194,10 +194,10 @@ class SvgPlot:
         self.axes.yaxis.set_minor_formatter(NullFormatter())
 
     def svg(self, description: str) -> str:
-        """SVG text to stand in a page.
+        """Return the SVG text for a page.
 
         Args:
-            description: what it shows, for those who cannot see it.
+            description: text alternative for readers who cannot see the plot.
         """
         buffer = io.StringIO()
         with matplotlib.rc_context(PLOT_STYLE):
@@ -207,10 +207,10 @@ class SvgPlot:
 
 
 def _page_svg(text: str, description: str) -> str:
-    """Cut matplotlib's file down to an element of the page: no header, no unused ids, colours and font of the page."""
+    """Reduce matplotlib's SVG file to an element of the page: no header, no unused ids, page colors and font."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*|<style.*?</style>\s*", "", text, flags=re.DOTALL)
-    prefix = f"p{zlib.crc32(text.encode()):08x}-"  # ids must differ between the plots of a page
+    prefix = f"p{zlib.crc32(text.encode()):08x}-"  # ids must be unique on a page
     used = set(re.findall(r"#([A-Za-z_][\w.-]*)", text))
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(url\(#|href="#)', rf"\g<1>{prefix}", text)
@@ -218,7 +218,7 @@ def _page_svg(text: str, description: str) -> str:
     text = re.sub(r" ?font-family: [^;\"]*;?", "", text)
     text = re.sub(r"<g>\s*</g>|<g/>|<defs>\s*</defs>", "", text)
     text = re.sub(r' d="([^"]+)"', lambda m: f' d="{_round(m[1])}"', text)
-    text = re.sub(r"-?\d+\.\d{3,}(?=[^<>]*>)", lambda m: f"{float(m[0]):.2f}", text)  # not what stands in the plot
+    text = re.sub(r"-?\d+\.\d{3,}(?=[^<>]*>)", lambda m: f"{float(m[0]):.2f}", text)  # not the text in the plot
     for stand_in, color in _STAND_INS.items():
         text = text.replace(stand_in, color)
     opening = re.compile(r"<svg [^>]*?(viewBox=\"[^\"]+\")[^>]*>")
@@ -227,6 +227,6 @@ def _page_svg(text: str, description: str) -> str:
 
 
 def _round(path: str) -> str:
-    """Path data with one decimal (a tenth of a point)."""
+    """Round path data to one decimal (a tenth of a point)."""
     words = (f"{float(w):.1f}".removesuffix(".0") if w[0] in "-.0123456789" else w for w in path.split())
     return " ".join(words)

@@ -1,4 +1,4 @@
-"""Curves of a run over time: what most of its plots are made of."""
+"""Curves of a run over time, used by most of its plots."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TIME = "time [s]"
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Something a run's plots are marked with.
+    """A mark in the plots of a run, for a push or an event.
 
     Attributes:
         number: shown in the plots.
-        begin: [s].
-        end: [s], equal to ``begin`` for an instant.
-        text: shown once, below them.
+        begin: begin [s].
+        end: end [s], equal to ``begin`` for an instant.
+        text: description, shown once below the plots.
     """
 
     number: int
@@ -33,12 +33,12 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot ready for the page.
+    """A plot for the page.
 
     Attributes:
         title: heading.
-        svg: the plot.
-        legend: colour number (from 1), label and whether dashed, of each curve.
+        svg: the plot as SVG.
+        legend: color number (from 1), label and whether dashed, for each curve.
     """
 
     title: str
@@ -54,15 +54,15 @@ def time_plot(
     markers: Sequence[Marker],
     dashed: dict[str, Array] | None = None,
 ) -> Plot | None:
-    """Curves over time; None where nothing is known, or all is zero.
+    """Plot curves over time; return None if there are no values, or all are zero.
 
     Args:
         title: heading.
         time: (T,) [s].
         curves: (T,) by name.
-        unit: of all of them.
-        markers: of the run.
-        dashed: second curves under the same names, in the same colours.
+        unit: unit of all curves.
+        markers: markers of the run.
+        dashed: second curves with the same names, in the same colors.
     """
     second = known_curves(dashed or {})
     known = known_curves(curves)
@@ -84,7 +84,7 @@ def time_plot(
 
 
 def known_curves(curves: dict[str, Array]) -> dict[str, Array]:
-    """Those of which something can be drawn, without what cannot."""
+    """Return the curves with drawable values; other values are NaN."""
     drawn = {name: within_reason(curve) for name, curve in curves.items()}
     return {name: curve for name, curve in drawn.items() if np.isfinite(curve).any()}
 
@@ -92,7 +92,7 @@ def known_curves(curves: dict[str, Array]) -> dict[str, Array]:
 def logarithmic_plot(
     title: str, label: str, words: str, recording: Recording, curves: dict[str, Array], markers: Sequence[Marker]
 ) -> Plot | None:
-    """Positive curves over time, logarithmic; None where nothing is known."""
+    """Plot positive curves over time on a logarithmic scale; return None if there are no values."""
     curves = {name: curve for name, curve in curves.items() if (np.isfinite(curve) & (curve > 0.0)).any()}
     if not curves:
         return None
@@ -106,7 +106,7 @@ def logarithmic_plot(
 
 
 def mark(plot: SvgPlot, markers: Sequence[Marker]) -> None:
-    """Show in a plot when the run's pushes and events were."""
+    """Mark the pushes and events of the run in a plot."""
     for marker in markers:
         if marker.end > marker.begin:
             plot.span(marker.begin, marker.end, str(marker.number))

@@ -199,7 +199,7 @@ class Document:
         return self.scalar(item, key)
 
     def parameters(self, node: yaml.Node, key: str) -> dict[str, ParameterValue]:
-        """Return the ROS parameters of a free mapping; nested mappings become dotted names, as in ROS parameter files."""
+        """Return the ROS parameters of a free mapping; nested mappings become dotted names, as in parameter files."""
         if not isinstance(node, yaml.MappingNode):
             self.problem(node, key, f"expected a mapping of parameters, got {describe(node)}")
             return {}
