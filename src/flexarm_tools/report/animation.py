@@ -172,7 +172,7 @@ def _timeline(recording: Recording) -> tuple[str, str, Array]:
 
 
 def frame_indices(time: Array) -> NDArray[np.intp]:
-    """Return the ticks (F,) of the frames: evenly spaced in time, at most FRAME_RATE per second and MAX_FRAMES in total."""
+    """Return the ticks (F,) of the frames: evenly spaced, at most FRAME_RATE per second and MAX_FRAMES in total."""
     length = float(time[-1] - time[0])
     count = max(2, min(len(time), MAX_FRAMES, int(length * FRAME_RATE) + 1))
     wanted = np.linspace(float(time[0]), float(time[-1]), count)

@@ -82,7 +82,7 @@ def _goal(figure: Figure) -> str:
 
 
 def format_number(value: float, unit: str) -> str:
-    """Format a number with three digits and an SI prefix, or a power of ten without unit: ``4.29 µm``, ``9.25·10⁻⁵``."""
+    """Format a number with three digits and an SI prefix, or a power of ten without unit: ``4.3 µm``, ``9.2·10⁻⁵``."""
     factor, shown = engineering(abs(value), unit)
     scaled = value * factor
     digits = f"{scaled:.2e}" if unit == "1" and 0.0 < abs(scaled) < 0.01 else f"{scaled:.3g}"

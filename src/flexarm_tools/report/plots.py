@@ -100,7 +100,7 @@ def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
 
 
 def _tool_vibration(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
-    """Plot the distance of the tool from its final position: logarithmic, since a slew is large and its residual small."""
+    """Plot the distance of the tool from its final position; logarithmic, because it is small after a long slew."""
     distance = 1e3 * within_reason(tool_distance(recording))
     if not recording.modes or not (np.isfinite(distance) & (distance > 0.0)).any():
         return None

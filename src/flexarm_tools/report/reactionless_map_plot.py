@@ -27,7 +27,7 @@ COLORS = LinearSegmentedColormap.from_list(
     "speed", ("#fdf3c4", "#bfe3b4", "#66c2a8", "#2f97b0", "#245f9e", "#2b2c6b"), N=256
 )
 LEVELS = 8  # largest number of colors
-CLASSES = ((0.0, 0.25), (0.4, 0.6), (0.7, 1.0))  # (conditioning relative to the best, opacity of the line from there on)
+CLASSES = ((0.0, 0.25), (0.4, 0.6), (0.7, 1.0))  # (conditioning relative to the best, opacity of the line)
 MM = 1e3  # [mm/m]
 WIDTHS = {1: 5.6, 2: 9.6}  # [inch] by number of panels
 HEIGHT, HEAD = 4.9, 0.5  # [inch] height of the picture, and of the title in it

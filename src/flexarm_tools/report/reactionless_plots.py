@@ -22,7 +22,7 @@ from flexarm_tools.scenario.scenario import Scenario
 CONTROLLER = "reactionless_path_controller"
 FAMILY = 16  # number of paths in a family
 SPACING = 0.04  # [rad] distance between drawn points of a path
-CLASSES = ((0.0, 0.35), (0.4, 0.65), (0.7, 1.0))  # (conditioning relative to the best, opacity of the line from there on)
+CLASSES = ((0.0, 0.35), (0.4, 0.65), (0.7, 1.0))  # (conditioning relative to the best, opacity of the line)
 
 
 def reactionless(scenario: Scenario) -> bool:

@@ -1,1 +1,1 @@
-"""`flexarm view`: the arm, its deflection and its signals in a browser, of a running graph or of recorded runs."""
+"""`flexarm view`: the arm, its deflection and its signals in a browser, for a running graph or recorded runs."""

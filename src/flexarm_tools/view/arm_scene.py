@@ -1,4 +1,4 @@
-"""ArmScene: the arm in the browser's 3D view, with what stands around it, trails, reference and forces."""
+"""ArmScene: the arm in the browser's 3D view, with its environment, trails, reference and forces."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ GHOST_OPACITY, AROUND_OPACITY = 0.22, 0.55
 
 
 class ArmScene:
-    """Everything that is drawn of one robot.
+    """All drawn objects of one robot.
 
     Attributes:
-        frames: of links, for what others attach to them.
+        frames: frames of the links, to which other objects can be attached.
     """
 
     def __init__(self, server: viser.ViserServer, arm: DeflectedArm, solids: dict[str, list[Solid]]) -> None:
-        """Put a robot into an empty scene.
+        """Add a robot to an empty scene.
 
         Args:
-            server: of the page.
-            arm: where its links are.
-            solids: what they look like.
+            server: server of the page.
+            arm: kinematics of the deflected arm.
+            solids: meshes of its links.
         """
         self._server, self._arm = server, arm
         self.frames = LinkFrames(server)
@@ -71,7 +71,7 @@ class ArmScene:
         self._dot = server.scene.add_icosphere("/reference", radius=1.0, color=WANTED, visible=False)
 
     def look(self, sample: ArmSample) -> None:
-        """Turn every viewer's eye to the arm and lay a floor under it."""
+        """Point every viewer's camera at the arm and draw a floor under it."""
         placed = self._arm.place(sample, 0.0)
         points = [pose[:3, 3] for pose in placed.values()]
         for link, found in self._solids.items():
@@ -89,7 +89,7 @@ class ArmScene:
             client.camera.position, client.camera.look_at = eye, middle
 
     def surround(self, shapes: Mapping[str, Sequence[Shape]]) -> None:
-        """Draw what stands around the robot, by link, in the place of what was drawn before."""
+        """Draw the environment of the robot, by link, and remove the previous one."""
         for handle in self._around:
             handle.remove()
         self._around.clear()
@@ -113,10 +113,10 @@ class ArmScene:
         """Draw one instant.
 
         Args:
-            sample: the instant.
-            factor: exaggeration of what bends.
-            ghost: whether the undeflected arm is drawn too.
-            forces: whether forces on base and tool are drawn.
+            sample: state of the arm at this instant.
+            factor: exaggeration of the deflections.
+            ghost: whether to draw the undeflected arm too.
+            forces: whether to draw the forces on base and tool.
         """
         placed, still = self._arm.place(sample, factor), self._arm.place(sample, 0.0)
         with self._server.atomic():
@@ -138,7 +138,7 @@ class ArmScene:
             self._show_reference(self._arm.reference(sample, factor))
 
     def trail(self, actual: Sequence[Array], wanted: Sequence[Array]) -> None:
-        """Draw where the tool was and where it should have been, (N, 3) each in the root link [m]."""
+        """Draw the paths of tool and reference, (N, 3) each, in the root link [m]."""
         for name, points, color in (("actual", actual, ACTUAL), ("reference", wanted, WANTED)):
             line = np.reshape(np.asarray(points, dtype=np.float32), (-1, 3))
             pieces = np.stack((line[:-1], line[1:]), axis=1) if len(line) > 1 else np.zeros((0, 2, 3))

@@ -1,4 +1,4 @@
-"""`flexarm view`: what the command line says, and the loop that keeps the page up to date."""
+"""`flexarm view`: command line arguments, and the loop that updates the page."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Protocol
 
 from flexarm_core.errors import FlexarmError, InputError
 
-RATE = 30.0  # [Hz] at which the page is brought up to date at most
+RATE = 30.0  # [Hz] largest update rate of the page
 HELP = "show a running graph or recorded runs in a browser"
 
 
 class View(Protocol):
-    """What is shown on the page."""
+    """Content of the page."""
 
     def step(self) -> None:
-        """Bring the page up to date."""
+        """Update the page."""
 
 
 def add_view_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `flexarm view`; xacro arguments are added by who adds them for every command."""
+    """Declare the arguments of `flexarm view`, except the xacro arguments, which are common to several commands."""
     parser.add_argument(
         "run",
         nargs="?",
@@ -46,14 +46,14 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_view(options: argparse.Namespace, ended: threading.Event | None = None) -> None:
-    """Show it until SIGINT, SIGTERM, or until ``ended`` is set.
+    """Show the page until SIGINT, SIGTERM, or until ``ended`` is set.
 
     Args:
-        options: of ``add_view_arguments``, and ``arguments`` for xacro.
-        ended: ends it from another thread.
+        options: arguments of ``add_view_arguments``, and ``arguments`` for xacro.
+        ended: event with which another thread can end the view.
 
     Raises:
-        InputError: viser is not there, no such recording, or a port that is in use.
+        InputError: viser is not installed, the recording does not exist, or the port is in use.
     """
     try:
         from flexarm_tools.view.page import ViewPage
@@ -85,7 +85,7 @@ def run_view(options: argparse.Namespace, ended: threading.Event | None = None) 
 
 
 def _follow(view: View, say: Callable[[str], None], ended: threading.Event) -> None:
-    """Step until the end. Nothing that a graph or a file says ends the page: it gets a message there."""
+    """Update the page until the end. Errors in data of a graph or file do not end it: they are shown as messages."""
     while not ended.is_set():
         began = time.monotonic()
         try:
@@ -103,7 +103,7 @@ def _follow(view: View, say: Callable[[str], None], ended: threading.Event) -> N
 
 
 def _signalled() -> threading.Event:
-    """Event that SIGINT and SIGTERM set."""
+    """Return an event that is set by SIGINT and SIGTERM."""
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

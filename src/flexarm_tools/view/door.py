@@ -1,8 +1,8 @@
-"""Door: who may look at the page and who may change something on it. viser, which serves the page, asks nobody.
+"""Door: access control of the page for viewing and changing, since viser, which serves the page, has none.
 
-Any page in the user's browser can connect to a port of this machine. The door looks at each request before viser does:
-its ``Host`` must be this machine, which keeps out DNS rebinding, and its ``Origin`` must be this page. What changes
-something is handed on only from who has opened the address with the token, which leaves it in a cookie.
+Any page in the user's browser can connect to a port of this machine. The door checks each request before viser: its
+``Host`` must be this machine, which prevents DNS rebinding, and its ``Origin`` must be this page. Messages that change
+something are passed on only from clients that have opened the URL with the token, which is stored in a cookie.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from websockets.http11 import Request, Response
 
 from flexarm_core.errors import FlexarmError
 
-LOOKING = frozenset({"ViewerCameraMessage"})  # types of viser's messages
-CHANGING = frozenset({"GuiUpdateMessage"})  # others, such as the wish for a public address of the page, are for nobody
-STRANGER = "stranger.invalid"  # a name that no machine has
+LOOKING = frozenset({"ViewerCameraMessage"})  # types of viser's messages, allowed for all clients
+CHANGING = frozenset({"GuiUpdateMessage"})  # others, such as a request for a public URL, are never passed on
+STRANGER = "stranger.invalid"  # a reserved name that no machine has
 PROBE_TIMEOUT = 20.0  # [s]
 
 
@@ -36,18 +36,18 @@ class DoorError(FlexarmError):
 
 
 class GuardedConnection(ServerConnection):
-    """Connection of a browser; messages that it may not send never reach viser.
+    """Connection of a browser; messages that are not permitted do not reach viser.
 
     Attributes:
-        may_change: whether it came with the token.
-        refused: is called with each message that was not handed on.
+        may_change: whether the client has the token.
+        refused: called with each message that was not passed on.
     """
 
     may_change = False
     refused: Callable[[dict[str, Any]], None] | None = None
 
     async def recv(self, decode: bool | None = None) -> Any:
-        """Next message that this connection may send."""
+        """Return the next permitted message of this connection."""
         while True:
             raw = await super().recv(decode)
             try:
@@ -65,22 +65,22 @@ class Door:
     """Guards one page.
 
     Attributes:
-        token: opens it for changes.
+        token: token that permits changes.
     """
 
     def __init__(self, host: str) -> None:
-        """Draw a token for a page that listens at this address."""
+        """Create a token for a page that is served at this address."""
         self.token = secrets.token_urlsafe(24)
         self._names = {"localhost", host.lower()}
         if host not in ("localhost", "127.0.0.1", "::1"):
             own = socket.gethostname().lower()
             self._names |= {own, f"{own}.local", socket.getfqdn().lower()}
-        self._cookie = f"flexarm_view_{secrets.token_hex(4)}"  # cookies of all ports of a machine lie together
+        self._cookie = f"flexarm_view_{secrets.token_hex(4)}"  # all ports of a machine share their cookies
         self._hung = False
 
     @contextlib.contextmanager
     def hung(self) -> Iterator[None]:
-        """Guard the server that is started within: viser has no place for a door, the library under it has."""
+        """Guard the server that is started in this context, by means of websockets, since viser has no hook for it."""
         serve = websockets.asyncio.server.serve
 
         def guarded(handler: Any, *places: Any, process_request: Any, **options: Any) -> Any:
@@ -98,10 +98,10 @@ class Door:
             websockets.asyncio.server.serve = serve  # type: ignore[misc]
 
     def check(self, host: str, port: int) -> None:
-        """Knock as a stranger.
+        """Verify that foreign requests are rejected.
 
         Raises:
-            DoorError: the stranger is let in.
+            DoorError: a foreign request was accepted, or the page does not answer.
         """
         place = "127.0.0.1" if host in ("0.0.0.0", "") else "::1" if host == "::" else host
         statuses = []
@@ -118,7 +118,7 @@ class Door:
             raise DoorError("this version of viser or websockets lets strangers in: install those of requirements")
 
     def _answer(self, connection: GuardedConnection, request: Request, serve_page: Any) -> Response | None:
-        """Refuse, give the cookie, or let viser answer."""
+        """Reject the request, set the cookie, or let viser answer."""
         refusal = self._refusal(request.headers)
         if refusal:
             return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
@@ -133,13 +133,13 @@ class Door:
             return self._with_cookie(connection, f"/?{rest}" if rest else "/")
         connection.may_change = self._fits(self._cookie_of(request.headers))
         response: Response | None = serve_page(connection, request)
-        if response is not None:  # another page must not show this one within itself and lead clicks to it
+        if response is not None:  # prevents clickjacking: other pages must not embed this page
             response.headers["Content-Security-Policy"] = "frame-ancestors 'none'"
             response.headers["X-Frame-Options"] = "DENY"
         return response
 
     def _refusal(self, headers: Headers) -> str:
-        """Why a request is refused, empty where it is not."""
+        """Return why a request is rejected, empty if it is not."""
         try:
             host, origin = headers.get("Host", ""), headers.get("Origin")
         except MultipleValuesError:
@@ -154,7 +154,7 @@ class Door:
         return ""
 
     def _is_this_machine(self, host: str) -> bool:
-        """Whether a ``Host`` header names this machine; who rebinds a name cannot do so with an address in numbers."""
+        """Return whether a ``Host`` header names this machine; numeric addresses are safe from DNS rebinding."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -174,7 +174,7 @@ class Door:
         return next((value for name, _, value in pairs if name == self._cookie), "")
 
     def _with_cookie(self, connection: GuardedConnection, place: str) -> Response:
-        """Give the cookie, and send the browser to the address without the token, which nobody may read off it."""
+        """Set the cookie, and redirect the browser to the URL without the token, which hides the token."""
         response = connection.respond(HTTPStatus.SEE_OTHER, "")
         response.headers["Location"] = place
         response.headers["Set-Cookie"] = f"{self._cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"

@@ -1,4 +1,4 @@
-"""LinkFrames: frames in the 3D view that move with the drawn links, for whatever is attached to a link."""
+"""LinkFrames: frames in the 3D view that move with the drawn links, for objects attached to a link."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from flexarm_core.types import Array
 
 
 class LinkFrames:
-    """One frame a link, made when it is asked for."""
+    """One frame per link, created on first use."""
 
     def __init__(self, server: viser.ViserServer) -> None:
-        """Begin without a frame."""
+        """Start without frames."""
         self._server = server
         self._placed: Mapping[str, Array] = {}
         self._frames: dict[str, viser.FrameHandle] = {}
 
     def path(self, link: str) -> str:
-        """Name of a link's frame in the scene."""
+        """Return the scene name of a link's frame."""
         name = f"/attached/{link}"
         if link not in self._frames:
             self._frames[link] = self._server.scene.add_frame(name, show_axes=False)
@@ -30,11 +30,11 @@ class LinkFrames:
         return name
 
     def has(self, link: str) -> bool:
-        """Whether there is such a link."""
+        """Return whether the link exists."""
         return link in self._placed
 
     def move(self, placed: Mapping[str, Array]) -> None:
-        """Take the poses (4, 4) of all links in the root link."""
+        """Set the poses (4, 4) of all links in the root link."""
         self._placed = placed
         for link, frame in self._frames.items():
             move_frame(frame, placed[link])

@@ -1,4 +1,4 @@
-"""LiveGraph: asks nodes of a running graph, in a thread of its own, so that a silent one does not stop the page."""
+"""LiveGraph: access to the nodes of a running graph in a separate thread; a silent node does not block the page."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from flexarm_core.errors import FlexarmError
 from flexarm_tools.graph.graph import Graph, GraphError
 from flexarm_tools.view.live_parameter import LiveParameter, read_parameter
 
-SCAN_PERIOD = 1.0  # [s] between two looks at which nodes there are
-PATIENCE = 3.0  # [s] for an answer
-DESCRIPTIONS = ("plant_description", "robot_description")  # parameters, the first that is not empty counts
+SCAN_PERIOD = 1.0  # [s] period of the search for nodes
+PATIENCE = 3.0  # [s] timeout of an answer
+DESCRIPTIONS = ("plant_description", "robot_description")  # parameters; the first nonempty one is used
 PLANT = "simulated_plant"
 MARKERS, STATE_MARKERS = "visualization_msgs/msg/MarkerArray", "state_markers"
 
 
 class LiveGraph(Graph):
-    """Nodes, their live parameters and their robot; jobs are done one after the other.
+    """Nodes, their live parameters and their robot; jobs are executed one after the other.
 
     Attributes:
-        nodes: live parameters by full name of the node; replaced as a whole.
-        description: of the robot, from a parameter of the plant, else of any node; empty where nobody says.
-        tool_frame: likewise, empty where nobody says.
-        parameters: of each node by name, as they were when it appeared; replaced as a whole.
-        marker_topics: with the quality of service of each, without those that draw the arm once more.
+        nodes: live parameters by full node name; replaced as a whole.
+        description: robot description from a parameter of the plant, or else of any node; empty if there is none.
+        tool_frame: tool frame from the same node; empty if there is none.
+        parameters: parameters of each node by name, as read when the node appeared; replaced as a whole.
+        marker_topics: marker topics with their QoS, without those that only draw the arm again.
     """
 
     def __init__(self, node: Node, context: Context, say: Callable[[str], None]) -> None:
-        """Begin to look around.
+        """Start the thread.
 
         Args:
-            node: that asks; spun here.
-            context: of the node.
-            say: is told what goes wrong.
+            node: node for the requests; spun by this object.
+            context: context of the node.
+            say: called with error messages.
         """
         executor = EventsExecutor(context=context)
         executor.add_node(node)
@@ -62,34 +62,34 @@ class LiveGraph(Graph):
         self._thread.start()
 
     def do(self, job: Callable[[], None]) -> None:
-        """Do something that may wait for nodes; a FlexarmError from it is said."""
+        """Queue a job that may wait for nodes; a FlexarmError from it is shown as a message."""
         self._jobs.put(job)
 
     def change(self, parameter: LiveParameter, value: Any, put_back: Callable[[], None]) -> None:
-        """Set a parameter, or the newest of several values that came meanwhile; ``put_back`` if it is refused."""
+        """Set a parameter to the latest of the requested values; ``put_back`` is called if the node rejects it."""
         key = (parameter.node, parameter.name)
         if key not in self._values:
             self._jobs.put(lambda: self._set(key))
         self._values[key] = (value, put_back)
 
     def read_again(self) -> None:
-        """Forget what is known of the nodes' parameters, and read them anew."""
+        """Read the parameters of all nodes again."""
         self.do(lambda: setattr(self, "nodes", {}))
 
     def has(self, name: str) -> bool:
-        """Whether a node of this name is there."""
+        """Return whether a node of this name exists."""
         return f"/{name}" in self.nodes
 
     def push(self, link: str, force: tuple[float, float, float], duration: float) -> float:
         """Push a link of the simulated arm; return the simulation time [s] at which the push begins.
 
         Args:
-            link: at its origin.
-            force: (3,) peak of a half sine, axes of the root link [N].
-            duration: [s].
+            link: link, pushed at its origin.
+            force: (3,) peak of a half-sine pulse, in axes of the root link [N].
+            duration: duration of the pulse [s].
 
         Raises:
-            GraphError: no plant that can be pushed, or it refused.
+            GraphError: there is no plant that can be pushed, or it rejected the push.
         """
         x, y, z = (float(value) for value in force)
         request = ApplyPush.Request(link=link, force=Vector3(x=x, y=y, z=z), duration=float(duration))
@@ -101,7 +101,7 @@ class LiveGraph(Graph):
         return float(answer.start)
 
     def close(self) -> None:
-        """Stop looking around."""
+        """End the thread."""
         self._ending = True
         self._thread.join(2.0 * PATIENCE)
         self._executor.shutdown()
@@ -120,7 +120,7 @@ class LiveGraph(Graph):
                 pass
             except FlexarmError as error:
                 self._say(str(error))
-            except Exception as error:  # a message on the page, and the page goes on
+            except Exception as error:  # show a message and continue
                 self._say(f"internal error: {type(error).__name__}: {error}")
             if time.monotonic() - looked > SCAN_PERIOD:
                 try:
@@ -130,7 +130,7 @@ class LiveGraph(Graph):
                 looked = time.monotonic()
 
     def _look_around(self) -> None:
-        """Read each node once, when it is new: reading takes the node some of its time."""
+        """Find the nodes, and read the parameters of each new node once, since reading takes CPU time of the node."""
         names = {
             f"{space.rstrip('/')}/{name}"
             for name, space in self._node.get_node_names_and_namespaces()
@@ -189,7 +189,7 @@ class LiveGraph(Graph):
             raise
 
     def _question(self, service: Any, name: str, request: Any, patience: float = PATIENCE) -> Any:
-        """Answer of a service; None where there is no such service in time, or no answer."""
+        """Call a service; return None if it is not available in time, or does not answer."""
         client = self._client(service, name)
         deadline = time.monotonic() + patience
         while not client.service_is_ready():

@@ -1,7 +1,7 @@
-"""LiveInputs: the newest messages of a running graph, taken when the page wants them.
+"""LiveInputs: latest messages of a running graph, polled by the page.
 
-The page must not disturb control. So nothing is called back for each sample: subscriptions keep the newest one only
-(best effort, so that no publisher waits for the page), and the page takes it at its own, slow rate.
+The page must not disturb the controllers. Therefore there is no callback per sample: subscriptions keep only the latest
+message (best effort, so that no publisher waits for the page), and the page polls them at its own, low rate.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ GLANCED: dict[str, Any] = {
 
 
 class LiveInputs:
-    """What topics said last."""
+    """Latest messages of the topics."""
 
     def __init__(self, node: Node) -> None:
-        """Subscribe; nobody need publish yet.
+        """Subscribe; publishers need not exist yet.
 
         Args:
-            node: gets the subscriptions; must not be spun by an executor, which would take the messages away.
+            node: node of the subscriptions; it must not be spun by an executor, which would take the messages.
         """
         self._node = node
         self._glanced = {topic: self._subscribe(kind, topic, GLANCE) for topic, kind in GLANCED.items()}
@@ -53,7 +53,7 @@ class LiveInputs:
         self.wrenches: tuple[str, ...] = ()
 
     def listen_to_wrenches(self, names: tuple[str, ...]) -> None:
-        """Take these force/torque topics too, instead of those before."""
+        """Subscribe to these force/torque topics instead of the previous ones."""
         for topic in self.wrenches:
             self._node.destroy_subscription(self._glanced.pop(topic))
             self._newest.pop(topic, None)
@@ -61,7 +61,7 @@ class LiveInputs:
         self._glanced |= {topic: self._subscribe(WrenchStamped, topic, GLANCE) for topic in names}
 
     def listen_to_markers(self, wanted: Mapping[str, QoSProfile]) -> None:
-        """Take these topics of markers, and no others."""
+        """Subscribe to these marker topics only."""
         for topic in [topic for topic, (quality, _) in self._markers.items() if wanted.get(topic) != quality]:
             self._node.destroy_subscription(self._markers.pop(topic)[1])
         for topic, quality in wanted.items():
@@ -69,28 +69,28 @@ class LiveInputs:
                 self._markers[topic] = (quality, self._subscribe(MarkerArray, topic, quality))
 
     def markers(self) -> dict[str, MarkerArray]:
-        """Newest markers of each topic that came since the last time."""
+        """Return the latest markers of each topic with new messages."""
         came = {topic: _messages(subscription) for topic, (_, subscription) in self._markers.items()}
         return {topic: messages[-1] for topic, messages in came.items() if messages}
 
     def take(self) -> None:
-        """Take what has come since the last time."""
+        """Take the messages that have arrived since the last call."""
         now = time.monotonic()
         for topic, subscription in self._glanced.items():
             for message in _messages(subscription):
                 self._newest[topic] = (message, now)
 
     def newest(self, topic: str, at_most: float = 2.0) -> Any:
-        """Newest message of a topic, None where there is none from the last so many seconds of wall time."""
+        """Return the latest message of a topic, None if it is older than ``at_most`` [s] of wall time."""
         message, came = self._newest.get(topic, (None, 0.0))
         return message if time.monotonic() - came <= at_most else None
 
     def descriptions(self) -> list[str]:
-        """Robot descriptions that came since the last time."""
+        """Return the robot descriptions that have arrived since the last call."""
         return [message.data for message in _messages(self._description)]
 
     def diagnostics(self) -> list[Any]:
-        """Statuses that came since the last time."""
+        """Return the diagnostic statuses that have arrived since the last call."""
         return [status for message in _messages(self._diagnostics) for status in message.status]
 
     def _subscribe(self, kind: Any, topic: str, quality: QoSProfile) -> Subscription:
@@ -98,7 +98,7 @@ class LiveInputs:
 
 
 def _messages(subscription: Subscription) -> list[Any]:
-    """Everything that a subscription holds, oldest first."""
+    """Take all messages from a subscription, oldest first."""
     found = []
     with subscription.handle:
         while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:

@@ -1,4 +1,4 @@
-"""LiveParameter: a parameter of a node that may change while the node is active, read from its descriptor."""
+"""LiveParameter: a parameter that can be changed while its node is active, read from its descriptor."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class LiveParameter:
-    """A parameter that may change now.
+    """A parameter that can be changed now.
 
     Attributes:
         node: full name of its node.
-        name: of the parameter.
+        name: name of the parameter.
         kind: ``bool``, ``int``, ``double``, ``string`` or ``double[]``.
-        value: at present.
-        description: what it does, with its unit.
-        lower: smallest legal number, or None.
-        upper: largest legal number, or None.
-        choices: legal strings, or empty.
+        value: current value.
+        description: description with unit.
+        lower: smallest allowed number, or None.
+        upper: largest allowed number, or None.
+        choices: allowed strings, or empty.
     """
 
     node: str
@@ -46,10 +46,10 @@ class LiveParameter:
     choices: tuple[str, ...]
 
     def parse(self, entry: Any) -> Any:
-        """Value that an entry of the page means.
+        """Convert an entry of the page to a value.
 
         Raises:
-            InputError: text that is not numbers.
+            InputError: the text is not a list of numbers.
         """
         if self.kind == "double[]":
             try:
@@ -60,7 +60,7 @@ class LiveParameter:
 
 
 def read_parameter(node: str, descriptor: ParameterDescriptor, value: ParameterValue) -> LiveParameter | None:
-    """Parameter of a descriptor, None where it may not change now or is of a kind that the page has no control for."""
+    """Return the parameter of a descriptor, None if it cannot be changed now or the page has no control for its type."""
     constraints = descriptor.additional_constraints
     if LIVE not in constraints or descriptor.read_only or value.type not in KINDS:
         return None

@@ -1,4 +1,4 @@
-"""Signals of a running graph that the page plots: which there are, and their values now."""
+"""Signals of a running graph for the plots: selection and current values."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ KEPT = {topics.JOINT_STATES: math.inf}
 
 
 def live_sample(inputs: LiveInputs, arm: DeflectedArm) -> ArmSample | None:
-    """The arm as the newest messages have it; None before its joints are known. What is not finite is left out.
+    """Return the arm's state from the latest messages, without non-finite values; None before the joints are known.
 
-    Joints stay as they were seen last when they fall silent; everything else is gone then.
+    If joint states are silent, the last ones are kept; all other data is dropped after a timeout.
     """
     sample = arm_sample(lambda topic: inputs.newest(topic, KEPT.get(topic, SILENT_AFTER)), arm)
     contact = inputs.newest(topics.TRUE_CONTACT_WRENCH)
@@ -35,10 +35,10 @@ def live_sample(inputs: LiveInputs, arm: DeflectedArm) -> ArmSample | None:
 
 
 class LiveSignals:
-    """Plots for a robot, and their newest values."""
+    """Plots for a robot, and their latest values."""
 
     def __init__(self, arm: DeflectedArm, inputs: LiveInputs) -> None:
-        """Choose the plots by what the robot has."""
+        """Choose the plots that fit the robot."""
         self._arm, self._inputs = arm, inputs
         self._description = description = arm.description
         self._joints = description.actuated
@@ -64,16 +64,16 @@ class LiveSignals:
         return tuple(spec for spec in specs if spec.labels)
 
     def changed(self, sample: ArmSample) -> bool:
-        """Look at which messages there are; return whether that asks for other plots."""
+        """Check which messages are available; return whether more plots are needed."""
         self._modes = tuple(sample.modes) or self._modes
         titles = {spec.title for spec in self.specs}
-        # plots that are there stay: a node that died leaves its last curve
+        # existing plots are kept: the last curve of an ended node remains visible
         added = tuple(spec for spec in self._choose() if spec.title not in titles)
         self.specs = (*self.specs, *added)
         return bool(added)
 
     def values(self, sample: ArmSample) -> dict[str, Array]:
-        """Values now by title of the plot, NaN where not known."""
+        """Return the current values by title of the plot, NaN where unknown."""
         newest, names = self._inputs.newest, self._joints
         state, friction = newest(topics.JOINT_STATES), newest(topics.TRUE_JOINT_FRICTION)
         estimate, reaction = newest(topics.BASE_WRENCH_ESTIMATE), newest(topics.BASE_REACTION)

@@ -1,4 +1,4 @@
-"""LiveView: a running graph on the page."""
+"""LiveView: display of a running graph on the page."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from flexarm_tools.view.page import ViewPage
 from flexarm_tools.view.parameter_controls import ParameterControls
 from flexarm_tools.view.plots import PlotColumn
 
-KEPT = 20.0  # [s] of simulation time that plots and trails show
-MOST_SAMPLES = 600  # of them
-PLOT_PERIOD = 0.25  # [s] wall time between two changes of plots and trails
+KEPT = 20.0  # [s] simulation time shown by plots and trails
+MOST_SAMPLES = 600  # largest number of samples in this time
+PLOT_PERIOD = 0.25  # [s] wall time between two updates of plots and trails
 SILENT_AFTER = 1.0  # [s] wall time
-PAUSE_AHEAD = 0.1  # [s] simulation time from asking for a pause to the pause
+PAUSE_AHEAD = 0.1  # [s] simulation time from the request for a pause to the pause
 PAUSE_TRIES = 5
 
 
 class LiveView:
-    """Follows a graph that may come, change and go.
+    """Displays a graph that may start, change and end at any time.
 
     Attributes:
-        page: where.
-        graph: asks nodes.
-        sample: the arm as it was seen last, None before.
-        samples: of the last KEPT seconds.
+        page: the page.
+        graph: access to the nodes.
+        sample: latest state of the arm, None before the first.
+        samples: samples of the last KEPT seconds.
     """
 
     def __init__(self, page: ViewPage) -> None:
-        """Add the controls and begin to listen."""
+        """Add the controls and subscribe."""
         self.page = page
         self._context = Context()
         rclpy.init(context=self._context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
-        # never spun: its newest messages are taken at the page's rate
+        # never spun: its messages are polled at the page's rate
         self._listener = rclpy.create_node("flexarm_view", context=self._context, start_parameter_services=False)
         self._asker = rclpy.create_node("flexarm_view_asker", context=self._context, start_parameter_services=False)
         self._inputs = LiveInputs(self._listener)
@@ -86,7 +86,7 @@ class LiveView:
         self._drawn = 0.0
 
     def step(self) -> None:
-        """Bring the page up to date; called some 30 times a second."""
+        """Update the page; called about 30 times per second."""
         self._inputs.take()
         self._follow_diagnostics()
         self._follow_robot()
@@ -113,7 +113,7 @@ class LiveView:
             self.page.show_trail(self.samples)
 
     def close(self) -> None:
-        """Leave the graph."""
+        """Destroy the nodes of the view."""
         self.graph.close()
         self._listener.destroy_node()
         self._asker.destroy_node()
@@ -128,7 +128,7 @@ class LiveView:
                 self.page.say(f"{status.name}: {word}: {status.message}")
 
     def _follow_robot(self) -> None:
-        """The topic counts; where it is silent, as in the suite's own runs, the plant's parameter does."""
+        """Show the robot of the topic; if the topic is silent, as in the suite's own runs, use the plant's parameter."""
         for text in self._inputs.descriptions():
             self._told = text
         wanted = (self._told or self.graph.description, self.graph.tool_frame)
@@ -144,7 +144,7 @@ class LiveView:
         self._description, self._around = description, None
         assert self.page.frames is not None
         self._markers = MarkerScene(self.page.server, self.page.frames)
-        self._inputs.listen_to_markers({})  # and anew: markers that are sent once are wanted again
+        self._inputs.listen_to_markers({})  # subscribe again: latched markers are needed for the new scene
         sensors = description.force_torque_sensors
         self._inputs.listen_to_wrenches(tuple(topics.wrench_topic(name) for name in sensors))
         self._link.options = tuple(name for name in description.links if name != description.root)
@@ -167,11 +167,11 @@ class LiveView:
             self.page.alarm("")
 
     def _show_around(self, description: RobotDescription) -> None:
-        """Surfaces and obstacles that nodes' parameters name, and what nodes draw themselves."""
+        """Show surfaces and obstacles from the parameters of nodes, and the markers that nodes publish."""
         parameters = self.graph.parameters
         if parameters is not self._around:
             self._around = parameters
-            # a node of behaviours sends its obstacles as markers, and knows those that change
+            # a behavior node publishes its obstacles as markers, including changes
             silent = [values for name, values in parameters.items() if name != f"/{BEHAVIORS}"]
             self.page.surround(
                 {
@@ -194,7 +194,7 @@ class LiveView:
         self._signals = None
 
     def _keep(self, sample: ArmSample) -> None:
-        """Add a sample that is new; a time that jumped back is another run."""
+        """Add a new sample; a step back in time indicates another run."""
         if self.samples and sample.time < self.samples[-1].time - 1e-9:
             self._forget()
         if self.samples and sample.time - self.samples[-1].time < KEPT / MOST_SAMPLES:
@@ -225,10 +225,10 @@ class LiveView:
     # Acting: in the thread of the graph -------------------------------------------------------------------------------
 
     def toggle_pause(self) -> None:
-        """Pause the simulation, or let it go on to where it was to run.
+        """Pause the simulation, or continue it to its previous end time.
 
         Raises:
-            GraphError: there is none that runs, or it does not answer.
+            GraphError: no simulation is running, or it does not answer.
         """
         if self._resume_at is not None:
             until, self._resume_at = self._resume_at, None
@@ -240,7 +240,7 @@ class LiveView:
         self._pause.label = "Go on"
 
     def _stop_plant(self) -> float:
-        """Let the plant run to a time just ahead; return the time [s] to which it was to run."""
+        """Let the plant stop at a time shortly ahead; return its previous end time [s]."""
         refusal: GraphError | None = None
         for _ in range(PAUSE_TRIES):
             status = self._inputs.newest(topics.SIMULATION_STATUS, SILENT_AFTER)
@@ -249,7 +249,7 @@ class LiveView:
             now = stamp_to_nanoseconds(status.header.stamp) * 1e-9
             try:
                 self.graph.advance(PLANT, min(now + PAUSE_AHEAD, status.until), 3.0)
-            except GraphError as error:  # it has gone past that time meanwhile
+            except GraphError as error:  # it has already passed that time
                 refusal = error
                 continue
             self.page.say(f"the simulation pauses at {min(now + PAUSE_AHEAD, status.until):.3f} s")
@@ -257,10 +257,10 @@ class LiveView:
         raise refusal or GraphError("the simulation does not run: there is nothing to pause")
 
     def push(self) -> None:
-        """Push the link that the page names.
+        """Apply the push that is set on the page.
 
         Raises:
-            GraphError: there is no simulated arm, or it refused.
+            GraphError: there is no simulated arm, or it rejected the push.
         """
         x, y, z = self._force_entry.value
         link = str(self._link.value)

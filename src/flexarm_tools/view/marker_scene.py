@@ -1,4 +1,4 @@
-"""MarkerScene: the markers that nodes publish for RViz, in the browser's 3D view."""
+"""MarkerScene: markers that nodes publish for RViz, shown in the browser's 3D view."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from flexarm_core.types import Array
 from flexarm_tools.view.link_frames import LinkFrames
 
 Key = tuple[str, int]
-HEAD_LENGTH = 0.23  # of an arrow, where none is given, as in RViz
+HEAD_LENGTH = 0.23  # relative to the arrow's length, if no head length is given, as in RViz
 
 
 class MarkerScene:
-    """Draws in the frames of links; what stays as it was is not sent to the browsers again.
+    """Draws markers in the frames of links; unchanged markers are not sent to the browsers again.
 
-    Arrows, boxes, spheres, cylinders and lines are drawn, lists of boxes, spheres and points as dots. Markers of other
-    kinds and in frames that are no links are left out; life times do not count.
+    Arrows, boxes, spheres, cylinders and lines are drawn; lists of boxes, spheres and points are drawn as dots. Other
+    kinds
+    of markers, and markers in frames that are not links, are ignored, as are lifetimes.
     """
 
     def __init__(self, server: viser.ViserServer, frames: LinkFrames) -> None:
-        """Begin without a marker."""
+        """Start without markers."""
         self._scene, self._frames = server.scene, frames
         self._shown: dict[str, dict[Key, tuple[Marker, Any]]] = {}
 
     def take(self, topic: str, message: MarkerArray) -> None:
-        """Draw what a topic says."""
+        """Update the markers of a topic from a message."""
         shown = self._shown.setdefault(topic, {})
         wanted = {key: marker for key, (marker, _) in shown.items()}
         for marker in message.markers:
@@ -50,17 +51,17 @@ class MarkerScene:
                 shown[key] = (marker, self._draw(topic, marker))
 
     def keep(self, topics: Collection[str]) -> None:
-        """Take away what came from other topics."""
+        """Remove the markers of other topics."""
         for topic in [topic for topic in self._shown if topic not in topics]:
             for _, handle in self._shown.pop(topic).values():
                 _remove(handle)
 
     def _draw(self, topic: str, marker: Marker) -> Any:
-        """Add a marker to the scene; None where it cannot be shown."""
+        """Add a marker to the scene; return None if it cannot be shown."""
         link = marker.header.frame_id
         if not self._frames.has(link):
             return None
-        own = f"{topic}/{marker.ns}/{marker.id}".strip("/").replace("/", ".")  # a slash would ask for a parent
+        own = f"{topic}/{marker.ns}/{marker.id}".strip("/").replace("/", ".")  # a slash would create a parent
         name = f"{self._frames.path(link)}/{own}"
         at, turn, size = marker.pose.position, marker.pose.orientation, marker.scale
         place: dict[str, Any] = {"position": (at.x, at.y, at.z), "wxyz": (turn.w, turn.x, turn.y, turn.z)}
@@ -86,7 +87,7 @@ class MarkerScene:
         return None
 
     def _arrow(self, name: str, marker: Marker, points: Array, place: dict[str, Any]) -> Any:
-        """Arrow between two points, or along x of its pose."""
+        """Draw an arrow between two points, or along the x axis of its pose."""
         size = marker.scale
         between = len(points) == 2
         ends = points if between else np.array([[0.0, 0.0, 0.0], [size.x, 0.0, 0.0]])
@@ -105,21 +106,21 @@ class MarkerScene:
 
 
 def _same(one: Marker, other: Marker) -> bool:
-    """Whether two markers look alike, whatever their stamps."""
+    """Return whether two markers look the same, regardless of their stamps."""
     return one.header.frame_id == other.header.frame_id and all(
         getattr(one, field) == getattr(other, field) for field in ("type", "pose", "scale", "color", "points", "colors")
     )
 
 
 def _pairs(rows: NDArray[Any], kind: int) -> NDArray[Any]:
-    """Rows (N, 3) as pairs (pieces, 2, 3): of one line, or two by two."""
+    """Convert rows (N, 3) to the ends (pieces, 2, 3) of the pieces of a line strip or line list."""
     if kind == Marker.LINE_LIST:
         return rows[: len(rows) // 2 * 2].reshape(-1, 2, 3)
     return np.stack((rows[:-1], rows[1:]), axis=1)
 
 
 def _colors(marker: Marker, count: int) -> NDArray[np.uint8]:
-    """(count, 3) colours of the points, 0 to 255."""
+    """Return the colors (count, 3) of the points, 0 to 255."""
     each = marker.colors if len(marker.colors) == count else [marker.color] * count
     return np.array([_rgb(color) for color in each], dtype=np.uint8)
 

@@ -1,4 +1,4 @@
-"""ViewPage: the page in the browser, with what it has in common for running graphs and recorded runs."""
+"""ViewPage: the page in the browser, with the parts common to running graphs and recorded runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from flexarm_tools.view.link_frames import LinkFrames
 from flexarm_tools.view.plots import PlotColumn, PlotSpec
 from flexarm_tools.view.solids import link_solids
 
-START_FACTOR, MOST = 10, 1000  # exaggeration before anything is known, and the slider's end then
-SHOWN_DEFLECTION = 0.25  # of the arm's size
+START_FACTOR, MOST = 10, 1000  # initial exaggeration, and initial end of the slider
+SHOWN_DEFLECTION = 0.25  # largest drawn deflection relative to the size of the arm
 PLOTS_WIDTH, CONTROLS_WIDTH = 400.0, 340.0  # [px]
 KEPT_MESSAGES = 30
 TRAIL_POINTS = 500
@@ -31,26 +31,26 @@ LOOKING_ONLY = "To change something, open the address with the token that flexar
 
 
 class ViewPage:
-    """Controls on the right, plots on the left, the arm between them, and messages for whatever goes wrong.
+    """Page with controls on the right, plots on the left, the arm between them, and a list of messages.
 
     Attributes:
-        server: of the page.
-        controls: tab for what is particular to a view.
+        server: web server of the page.
+        controls: tab for the controls of a particular view.
         parameters: tab for parameters of nodes.
-        arm: the robot that is drawn, None before there is one.
-        messages: newest first.
-        alarmed: what keeps the page from being up to date, empty where nothing does.
+        arm: the displayed robot, None before there is one.
+        messages: latest messages, newest first.
+        alarmed: reason why the page is not up to date, empty if it is.
     """
 
     def __init__(self, host: str, port: int) -> None:
-        """Open the port.
+        """Start the server.
 
         Args:
-            host: address to listen at.
-            port: to listen at; 0: any that is free.
+            host: address to listen on.
+            port: port to listen on; 0: any free port.
 
         Raises:
-            InputError: the port cannot be had.
+            InputError: the port is not available.
             DoorError: the page cannot be protected.
         """
         self._door = Door(host)
@@ -98,18 +98,18 @@ class ViewPage:
 
     @property
     def address(self) -> str:
-        """Where a browser finds the page, with the token that lets it change something."""
+        """URL of the page, with the token that allows changes."""
         host = self.server.get_host()
         name = "localhost" if host in ("127.0.0.1", "0.0.0.0") else f"[{host}]" if ":" in host else host
         return f"http://{name}:{self.server.get_port()}/?token={self._door.token}"
 
     @property
     def factor(self) -> float:
-        """Exaggeration that is chosen."""
+        """Selected exaggeration."""
         return float(self._factor.value)
 
     def choose_factor(self, deflection: float, size: float) -> None:
-        """Exaggerate so that a deflection [m | rad] can be seen beside an arm of a size [m]."""
+        """Choose the exaggeration such that a deflection [m | rad] is visible on an arm of a size [m]."""
         wanted = min(SHOWN_DEFLECTION * size / deflection, 1e6) if deflection > 0.0 else 1.0
         digit = 10.0 ** np.floor(np.log10(max(wanted, 1.0)))
         factor = int(digit * max(round_one for round_one in (1, 2, 5) if round_one <= max(wanted, 1.0) / digit))
@@ -117,12 +117,12 @@ class ViewPage:
         self._factor.value = factor
 
     def title(self, text: str) -> None:
-        """Show a headline, Markdown."""
+        """Show a headline in Markdown."""
         if self._title.content != text:
             self._title.content = text
 
     def alarm(self, text: str) -> None:
-        """Show what keeps the page from being up to date; empty: nothing does."""
+        """Show why the page is not up to date; empty: it is up to date."""
         if self.alarmed != text:
             self.alarmed = text
             self._alarm.content, self._alarm.visible = (f"⚠️ **{text}**" if text else ""), bool(text)
@@ -130,7 +130,7 @@ class ViewPage:
                 self.say(text)
 
     def say(self, text: str, every: float = 10.0) -> None:
-        """Add a message, the same one at most once in a while [s]."""
+        """Add a message; the same message is added at most once per period ``every`` [s]."""
         now = time.monotonic()
         if now - self._said.get(text, -np.inf) < every:
             return
@@ -141,10 +141,10 @@ class ViewPage:
         self._log.content = "\n\n".join(self.messages)
 
     def set_robot(self, description: RobotDescription, tool_frame: str) -> None:
-        """Show another robot.
+        """Show a different robot.
 
         Raises:
-            RobotDescriptionError: it cannot be drawn.
+            RobotDescriptionError: the robot cannot be drawn.
         """
         arm = DeflectedArm(description, tool_frame)
         solids = link_solids(description, self.say)
@@ -152,35 +152,35 @@ class ViewPage:
         self.arm, self._scene = arm, ArmScene(self.server, arm, solids)
 
     def surround(self, shapes: Mapping[str, Sequence[Shape]]) -> None:
-        """Draw these shapes of links around the robot, in the place of those before."""
+        """Draw these shapes around the robot, by link, and remove the previous ones."""
         if self._scene is not None:
             self._scene.surround(shapes)
 
     @property
     def frames(self) -> LinkFrames | None:
-        """Frames of the links that are drawn, None before there is a robot."""
+        """Frames of the displayed links, None before there is a robot."""
         return None if self._scene is None else self._scene.frames
 
     def set_plots(self, specs: Sequence[PlotSpec], span: tuple[float, float]) -> PlotColumn:
-        """Show these plots instead of those before, with a time axis from and to [s]."""
+        """Replace the plots; ``span`` gives the ends of their time axis [s]."""
         if self._plots is not None:
             self._plots.remove()
         self._plots = PlotColumn(self.server.gui, specs, self._plots_tab, span)
         return self._plots
 
     def look(self, sample: ArmSample) -> None:
-        """Turn the viewers' eyes to the arm."""
+        """Point the cameras of all viewers at the arm."""
         if self._scene is not None:
             self._scene.look(sample)
 
     def show(self, sample: ArmSample) -> None:
-        """Draw one instant."""
+        """Draw the arm at one instant."""
         if self._scene is None:
             return
         self._scene.show(sample, self.factor, ghost=self._ghost.value, forces=self._forces.value)
 
     def show_trail(self, samples: Sequence[ArmSample]) -> None:
-        """Draw where tool and reference were at these instants, as exaggerated as the arm."""
+        """Draw the trails of tool and reference over these samples, with the exaggeration of the arm."""
         if self._scene is None or self.arm is None:
             return
         arm, factor = self.arm, self.factor
@@ -190,11 +190,11 @@ class ViewPage:
 
     @property
     def trail_settings(self) -> tuple[float, bool]:
-        """What the trails depend on beside the samples."""
+        """Settings that affect the trails, in addition to the samples."""
         return self.factor, bool(self._trail.value)
 
     def _greet(self, client: viser.ClientHandle) -> None:
-        """Tell who came without the token that looking is all, again at each try, and put back what was tried."""
+        """Notify viewers without the token that they cannot change anything, and revert their attempts."""
         connection = self.server._websock_server._live_connections.get(client.client_id)
         if not isinstance(connection, GuardedConnection) or connection.may_change:
             return
@@ -203,7 +203,7 @@ class ViewPage:
 
         def refuse(message: dict[str, Any]) -> None:
             nonlocal told_at
-            if time.monotonic() > told_at + 3.0:  # a slider that is dragged asks some 30 times a second
+            if time.monotonic() > told_at + 3.0:  # a dragged slider sends about 30 messages per second
                 told_at = time.monotonic()
                 client.add_notification("Nothing was changed", LOOKING_ONLY, auto_close_seconds=8.0, color="red")
             control = self.server.gui._gui_input_handle_from_uuid.get(message.get("uuid", ""))
@@ -215,7 +215,7 @@ class ViewPage:
         client.add_notification("You may look", LOOKING_ONLY, color="blue")
 
     def _empty_scene(self) -> None:
-        """Nothing but light: without maps and shadows, so that machines without a graphics card keep up."""
+        """Clear the scene except for lights, without maps and shadows, for machines without a graphics card."""
         scene = self.server.scene
         scene.reset()
         scene.set_up_direction("+z")
@@ -225,5 +225,5 @@ class ViewPage:
         scene.add_light_directional("/light/sun", position=(2.0, -3.0, 4.0), intensity=1.8)
 
     def close(self) -> None:
-        """Close the port."""
+        """Stop the server."""
         self.server.stop()

@@ -1,4 +1,4 @@
-"""ParameterControls: a slider, box or field on the page for every parameter that may change now."""
+"""ParameterControls: a slider, checkbox or field on the page for every parameter that can be changed now."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import viser
 from flexarm_core.errors import InputError
 from flexarm_tools.view.live_parameter import LiveParameter
 
-REACH = 4.0  # where no bound is given, a slider's end is so many times the value that it begins with
-STEPS = 200  # of a slider of numbers that are not whole
+REACH = 4.0  # without an upper bound: range of a slider relative to its initial value
+STEPS = 200  # approximate number of steps of a slider of floats
 
 Change = Callable[[LiveParameter, Any, Callable[[], None]], None]
 
 
 class ParameterControls:
-    """Folders of controls, one a node."""
+    """Folders of controls, one per node."""
 
     def __init__(self, gui: viser.GuiApi, tab: viser.GuiTabHandle, change: Change, say: Callable[[str], None]) -> None:
-        """Begin without a node.
+        """Start without nodes.
 
         Args:
-            gui: of the page.
-            tab: that takes the folders.
-            change: is asked to set a parameter, with what puts the control back if the node refuses.
-            say: is told of an entry that means nothing.
+            gui: GUI of the page.
+            tab: tab for the folders.
+            change: called to set a parameter, with a function that restores the control if the node rejects the value.
+            say: called with a message about an invalid entry.
         """
         self._gui, self._tab, self._change, self._say = gui, tab, change, say
         self._folders: dict[str, tuple[viser.GuiFolderHandle, tuple[LiveParameter, ...]]] = {}
@@ -35,7 +35,7 @@ class ParameterControls:
             self._none = gui.add_markdown("No node with parameters that may change now.")
 
     def show(self, nodes: Mapping[str, tuple[LiveParameter, ...]]) -> None:
-        """Bring the folders in line with the nodes that are there."""
+        """Update the folders to the current nodes."""
         for name in [name for name, (_, shown) in self._folders.items() if nodes.get(name) != shown]:
             self._folders.pop(name)[0].remove()
         for name, parameters in nodes.items():
@@ -56,7 +56,7 @@ class ParameterControls:
             handle.value = _entry(parameter, value)
 
         def entered(event: viser.GuiEvent) -> None:
-            if event.client is None:  # the page itself
+            if event.client is None:  # set by the program, not by a user
                 return
             before = state[0]
             try:
@@ -88,7 +88,7 @@ class ParameterControls:
 
 
 def slider_span(parameter: LiveParameter) -> tuple[float, float] | None:
-    """Ends of a number's slider; None where neither bounds nor the value give any: then a field must do."""
+    """Return the ends of a slider; None if bounds and value do not determine them, so that a number field is needed."""
     value = float(parameter.value)
     if not math.isfinite(value):
         return None
@@ -105,5 +105,5 @@ def slider_span(parameter: LiveParameter) -> tuple[float, float] | None:
 
 
 def _entry(parameter: LiveParameter, value: Any) -> Any:
-    """What a control shows for a value."""
+    """Return the entry that a control shows for a value."""
     return ", ".join(f"{item:g}" for item in value) if parameter.kind == "double[]" else value

@@ -1,4 +1,4 @@
-"""Plots of the page: what they show, and how long signals become short enough to be sent."""
+"""Plots of the page, and the reduction of long signals before they are sent."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from flexarm_tools.report.svg_plot import within_reason
 
 COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2")
 NOW = "#555555"
-BUCKETS = 300  # of a long signal; each keeps its least and its largest value
+BUCKETS = 300  # buckets of a long signal; each keeps its smallest and largest value
 HEIGHT = 185  # [px]
-LEAST_SPAN = 1e-6  # of an axis, where nothing moves
+LEAST_SPAN = 1e-6  # smallest range of an axis
 
 
 @dataclass(frozen=True, slots=True)
 class PlotSpec:
-    """One plot.
+    """Specification of a plot.
 
     Attributes:
-        title: what it shows.
-        unit: of its values.
-        labels: (c) of the curves.
+        title: title.
+        unit: unit of the values.
+        labels: (c) labels of the curves.
     """
 
     title: str
@@ -36,14 +36,14 @@ class PlotSpec:
 
 
 def envelope(time: Array, values: Array) -> tuple[Array, Array]:
-    """Signals (T, c) over (T,) in at most ``2 BUCKETS`` rows that keep every peak: least and largest by turns."""
+    """Reduce signals (T, c) over (T,) to at most ``2 BUCKETS`` rows with all peaks: smallest and largest alternate."""
     if len(time) <= 2 * BUCKETS:
         return time, values
     edges = np.linspace(0, len(time), BUCKETS + 1).astype(int)
     rows = np.empty((2 * BUCKETS, values.shape[1]))
     for i, (begin, end) in enumerate(pairwise(edges)):
         part = values[begin:end]
-        low, high = np.min(part, axis=0), np.max(part, axis=0)  # NaN where one is: a gap
+        low, high = np.min(part, axis=0), np.max(part, axis=0)  # NaN if there is one: a gap
         falls = part[0] > part[-1]
         rows[2 * i], rows[2 * i + 1] = np.where(falls, high, low), np.where(falls, low, high)
     middles = (edges[:-1] + edges[1:]) // 2
@@ -51,7 +51,7 @@ def envelope(time: Array, values: Array) -> tuple[Array, Array]:
 
 
 class PlotColumn:
-    """Plots under each other; each has the same time axis."""
+    """Stacked plots with the same time axis."""
 
     def __init__(
         self,
@@ -63,10 +63,10 @@ class PlotColumn:
         """Add empty plots to a tab of the page.
 
         Args:
-            gui: of the page.
-            specs: what they show.
+            gui: GUI of the page.
+            specs: specifications of the plots.
             container: the tab.
-            span: ends of the time axis [s]: fixed, since the browser loses its place where they change.
+            span: ends of the time axis [s]; fixed, because a change resets the user's zoom in the browser.
         """
         self._span = span
         self._plots: dict[str, viser.GuiUplotHandle] = {}
@@ -93,7 +93,7 @@ class PlotColumn:
                 )
 
     def remove(self) -> None:
-        """Take the plots off the page."""
+        """Remove the plots from the page."""
         for plot in self._plots.values():
             plot.remove()
         self._plots.clear()
@@ -105,7 +105,7 @@ class PlotColumn:
             self.mark(float("nan"))
 
     def mark(self, now: float) -> None:
-        """Draw a line at an instant [s] in every plot; NaN for none."""
+        """Draw a line at an instant [s] in every plot; NaN for no line."""
         for title, (time, values) in self._data.items():
             line = np.full(len(time), np.nan)
             low, high = _range(values)
@@ -113,7 +113,7 @@ class PlotColumn:
                 i = int(np.clip(np.searchsorted(time, now), 1, len(time) - 1))
                 line[i - 1], line[i] = low, high
             plot = self._plots[title]
-            # given, because uPlot finds no range where a curve begins with NaN
+            # explicit, because uPlot finds no range if a curve begins with NaN
             scales = self._scales(low, high)
             if plot.scales != scales:
                 plot.scales = scales
@@ -124,7 +124,7 @@ class PlotColumn:
 
 
 def _range(values: Array) -> tuple[float, float]:
-    """Ends of an axis around everything that is finite, rounded: a change makes the browser build the plot anew."""
+    """Return rounded ends of an axis around all finite values: each change makes the browser rebuild the plot."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return -1.0, 1.0

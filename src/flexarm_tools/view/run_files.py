@@ -1,4 +1,4 @@
-"""Recorded runs on disk, and the robots that they are of."""
+"""Recorded runs on disk, and the robots of these runs."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ MALFORMED = (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError)
 
 
 def find_runs(path: Path) -> dict[str, Path]:
-    """Recordings by name: the one file, or those of a report's folder.
+    """Find recordings by name: a single file, or those in a report folder.
 
     Raises:
-        InputError: there are none, or the one file is no recording.
+        InputError: there are none, or the single file is not a recording.
     """
     if path.is_dir():
         found = sorted(path.glob("recordings/*.npz")) or sorted(path.glob("*.npz"))
     else:
         found = [path] if path.suffix == ".npz" and path.is_file() else []
         for file in found:
-            load_recording(file)  # whoever names one file wants to know at once that it is damaged
+            load_recording(file)  # report at once if a single file is damaged
     if not found:
         raise InputError(f"'{path}' is no recording RUN.npz, and no folder that `flexarm run --report` wrote")
     return {file.stem: file for file in found}
 
 
 def run_robot(file: Path, robot: Path | None, arguments: Mapping[str, str]) -> tuple[RobotDescription, str]:
-    """Robot that moved in a run, and its tool frame (empty: the description's own).
+    """Return the robot of a run and its tool frame (empty: the default of the description).
 
     Args:
-        file: the recording.
-        robot: its URDF or xacro file, None: what the plant's parameter file beside the recording says.
-        arguments: for xacro.
+        file: recording.
+        robot: URDF or xacro file; None: the plant's parameter file beside the recording is used.
+        arguments: xacro arguments.
 
     Raises:
-        InputError: no such parameter file.
-        RobotDescriptionError: a description that is not usable.
+        InputError: the parameter file does not exist or does not contain the robot.
+        RobotDescriptionError: the description cannot be used.
     """
     if robot is not None:
         return parse_robot_description(load_robot_description(robot, dict(arguments))), ""
@@ -62,7 +62,7 @@ def run_robot(file: Path, robot: Path | None, arguments: Mapping[str, str]) -> t
 
 
 def run_surroundings(file: Path, description: RobotDescription) -> dict[str, list[Shape]]:
-    """Surfaces and obstacles by link, as the parameter files say that are kept beside a recording; else none."""
+    """Return surfaces and obstacles by link, from the parameter files kept beside a recording, if there are any."""
     surfaces: list[Shape] = []
     obstacles: list[Shape] = []
     for kept in sorted(_kept(file).glob("*.yaml")):
@@ -70,18 +70,18 @@ def run_surroundings(file: Path, description: RobotDescription) -> dict[str, lis
             values = _parameters(kept)
             surfaces += surface_shapes(values)
             obstacles += obstacle_shapes(values)
-        except (OSError, *MALFORMED):  # whoever it is, it stands around no robot
+        except (OSError, *MALFORMED):  # not a parameter file with surfaces or obstacles
             continue
     return {description.root: surfaces, description.base_frame: obstacles}
 
 
 def _kept(file: Path) -> Path:
-    """Folder of the parameter files of a run's nodes."""
+    """Return the folder of the parameter files of a run's nodes."""
     return file.parent.parent / "logs" / file.stem
 
 
 def _parameters(file: Path) -> dict[str, Any]:
-    """Parameters of the node that a parameter file is for."""
+    """Return the parameters of the node in a parameter file."""
     text = read_text(file, "parameter file", MOST_BYTES)
     if too_much := excess(text):
         raise ConfigError(f"parameter file '{file}' {too_much}")

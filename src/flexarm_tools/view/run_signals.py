@@ -1,4 +1,4 @@
-"""Signals of a recorded run that the page plots, and its instants."""
+"""Signals of a recorded run for the plots, and its samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flexarm_tools.view.plots import PlotSpec
 
 
 def run_signals(recording: Recording) -> list[tuple[PlotSpec, Array]]:
-    """Plots of a run with their curves (T, c), only of what is known, in units with prefixes that read well."""
+    """Return the plots of a run with their curves (T, c), only for known signals, in suitably prefixed units."""
     found: list[tuple[PlotSpec, Array]] = []
 
     def add(title: str, unit: str, labels: tuple[str, ...], values: Array) -> None:
@@ -42,7 +42,7 @@ def run_signals(recording: Recording) -> list[tuple[PlotSpec, Array]]:
 
 
 def run_sample(recording: Recording, tick: int) -> ArmSample:
-    """One instant of a run."""
+    """Return the arm sample of one tick."""
     rows = (
         dict(zip(names, within_reason(values[tick]).tolist(), strict=True))
         for names, values in (

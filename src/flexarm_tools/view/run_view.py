@@ -1,4 +1,4 @@
-"""RunView: recorded runs on the page, with a slider for the time, play and pause."""
+"""RunView: recorded runs on the page, with a time slider, play and pause."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flexarm_tools.view.run_signals import run_sample, run_signals
 
 SPEEDS = ("1/20", "1/5", "1/2", "1", "2", "5")
 SHOWN_EVENTS = 6
-MARK_PERIOD = 0.2  # [s] wall time between two moves of the line in the plots
+MARK_PERIOD = 0.2  # [s] wall time between two updates of the time line in the plots
 
 
 class RunView:
@@ -29,10 +29,10 @@ class RunView:
         """Add the controls and show the first run.
 
         Args:
-            page: where.
+            page: the page.
             runs: recordings by name.
-            robot: that moved, None: what is kept beside each recording.
-            arguments: for xacro.
+            robot: robot file; None: the one kept beside each recording.
+            arguments: xacro arguments.
         """
         self._page, self._runs, self._robot, self._arguments = page, dict(runs), robot, dict(arguments)
         gui = page.server.gui
@@ -54,14 +54,14 @@ class RunView:
         self._trail: tuple[object, ...] = ()
 
     def step(self) -> None:
-        """Bring the page up to date; called some 30 times a second."""
+        """Update the page; called about 30 times per second."""
         if self._shown != self._run.value:
             self._load(str(self._run.value))
         if self._recording is None:
             return
         self._move_on(self._recording)
         tick = int(np.clip(np.searchsorted(self._recording.time, self._now), 0, self._recording.ticks - 1))
-        # drawn anew even where nothing moved: the boxes of the page count too
+        # always redrawn: the checkboxes of the page may have changed
         self._page.show(run_sample(self._recording, tick))
         if self._trail != (self._shown, self._page.trail_settings):
             self._trail = (self._shown, self._page.trail_settings)
@@ -74,23 +74,23 @@ class RunView:
             self._plots.mark(self._now)
 
     def toggle(self) -> None:
-        """Play or pause."""
+        """Start or pause playing."""
         self._playing = not self._playing
         self._play.label = "Pause" if self._playing else "Play"
 
     def show(self, name: str) -> None:
-        """Choose another recording."""
+        """Select another recording."""
         self._run.value = name
 
     @property
     def now(self) -> float:
-        """Instant that is shown [s]."""
+        """Displayed instant [s]."""
         return self._now
 
     def _move_on(self, recording: Recording) -> None:
-        """Time of the slider, and while it plays, of the clock."""
+        """Update the time from the slider and, while playing, from the clock."""
         wall = time.monotonic()
-        if abs(self._time.value - self._now) > 0.0015:  # somebody moved it: it is rounded to a thousandth
+        if abs(self._time.value - self._now) > 0.0015:  # the user moved it: its value is rounded to 1 ms
             self._now = float(self._time.value)
         if self._playing:
             upper, whole = str(self._speed.value).partition("/")[::2]
@@ -104,7 +104,7 @@ class RunView:
         self._last = wall
 
     def _tell_events(self, recording: Recording) -> None:
-        """What happened last before the instant that is shown."""
+        """Show the last events before the displayed instant."""
         past = [event for event in recording.events if event.time <= self._now][-SHOWN_EVENTS:]
         text = "\n\n".join(f"`{event.time:.3f} s` {event.source}: {event.message}" for event in reversed(past))
         if self._events.content != text:

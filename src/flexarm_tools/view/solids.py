@@ -1,4 +1,4 @@
-"""What the links of a robot look like, as triangles: visual geometry, else collision geometry, else rods."""
+"""Triangle meshes of a robot's links: visual geometry, else collision geometry, else rods."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.types import Array
 
-ROD_RADIUS = 0.02  # of a rod for a link without geometry, as a part of the longest of them
-PIECES = 24  # of a flexible link along its length
+ROD_RADIUS = 0.02  # radius of the rods for links without geometry, relative to the longest rod
+PIECES = 24  # number of pieces of a flexible link along its length
 GREY = (0.6, 0.6, 0.65)
 
 
 @dataclass(frozen=True, slots=True)
 class Solid:
-    """Triangles in the frame of a link.
+    """Triangle mesh in the frame of a link.
 
     Attributes:
         vertices: (N, 3) [m].
-        faces: (M, 3) numbers of vertices.
+        faces: (M, 3) indices of vertices.
         color: red, green, blue, 0 to 1.
     """
 
@@ -36,11 +36,11 @@ class Solid:
 
 
 def link_solids(description: RobotDescription, complain: Callable[[str], None]) -> dict[str, list[Solid]]:
-    """Solids of every link that can be seen.
+    """Return the solids of every visible link.
 
     Args:
         description: the robot.
-        complain: is told of every mesh that cannot be had.
+        complain: called with a message for every mesh that cannot be loaded.
     """
     solids = {name: [shape_solid(shape) for shape in link.shapes] for name, link in description.links.items()}
     root = ElementTree.fromstring(description.text)
@@ -66,7 +66,7 @@ def _primitive(kind: str, size: tuple[float, ...]) -> trimesh.Trimesh:
 
 
 def shape_solid(shape: Shape) -> Solid:
-    """Triangles of a primitive shape."""
+    """Return the triangle mesh of a primitive shape."""
     mesh = _primitive(shape.kind, shape.size)
     mesh.apply_transform(shape.transform_shape_to_link)
     red, green, blue, _ = shape.rgba
@@ -74,7 +74,7 @@ def shape_solid(shape: Shape) -> Solid:
 
 
 def _meshes(link: ElementTree.Element, kind: str, complain: Callable[[str], None]) -> list[Solid]:
-    """Meshes of a ``<link>``; one that cannot be had is left out."""
+    """Return the meshes of a ``<link>``, without those that cannot be loaded."""
     found = []
     for element in link.findall(kind):
         mesh = element.find("geometry/mesh")
@@ -108,7 +108,7 @@ def _collision_primitives(link: ElementTree.Element) -> list[Solid]:
 
 
 def _rods(description: RobotDescription, seen: set[str]) -> dict[str, list[Solid]]:
-    """A rod from each link that has no geometry, and no child fixed to it that has, to each of its joints."""
+    """Return a rod to each joint of every link without geometry, unless a child fixed to the link has geometry."""
     fixed = {joint.parent for joint in description.joints.values() if joint.kind == "fixed" and joint.child in seen}
     ends = [
         (joint.parent, joint.transform_child_to_parent[:3, 3])
@@ -124,7 +124,7 @@ def _rods(description: RobotDescription, seen: set[str]) -> dict[str, list[Solid
 
 
 def _divided(solid: Solid) -> Solid:
-    """The same in pieces small enough to be bent."""
+    """Return the solid with triangles small enough to be deformed."""
     size = float(np.ptp(solid.vertices, axis=0).max()) / PIECES
     vertices, faces = trimesh.remesh.subdivide_to_size(solid.vertices, solid.faces, max_edge=2.0 * size)
     return Solid(np.asarray(vertices), np.asarray(faces), solid.color)

@@ -1,4 +1,4 @@
-"""VectorArrow: a force or torque as an arrow, as long as it is strong beside the strongest so far."""
+"""VectorArrow: a force or torque as an arrow, scaled relative to the largest magnitude so far."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import viser
 
 from flexarm_core.types import Array
 
-LONGEST = 0.35  # of the strongest so far, as a part of the robot's size
-THICK, HEAD = 0.006, 2.2  # radius of the shaft as a part of the robot's size, of the head as a multiple of it
+LONGEST = 0.35  # length of the largest vector so far, relative to the robot's size
+THICK, HEAD = 0.006, 2.2  # radius of the shaft relative to the robot's size, and of the head relative to the shaft
 
 
 class VectorArrow:
-    """An arrow that is hidden where its vector is not known or next to nothing."""
+    """An arrow that is hidden if its vector is unknown or negligible."""
 
     def __init__(self, server: viser.ViserServer, name: str, color: tuple[int, int, int]) -> None:
-        """Add it to the scene, hidden.
+        """Add the arrow to the scene, hidden.
 
         Args:
-            server: of the page.
-            name: in the scene.
+            server: server of the page.
+            name: name in the scene.
             color: red, green, blue, 0 to 255.
         """
         self._arrow = server.scene.add_arrows(f"/vectors/{name}", np.zeros((1, 2, 3)), color, visible=False)
@@ -29,10 +29,10 @@ class VectorArrow:
         """Draw a vector.
 
         Args:
-            begin: (3,) in the root link [m].
+            begin: (3,) start point in the root link [m].
             vector: (3,) in axes of the root link [N | N*m].
-            size: of the robot [m].
-            wanted: whether it is to be seen.
+            size: size of the robot [m].
+            wanted: whether the arrow may be visible.
         """
         strength = float(np.linalg.norm(vector))
         if np.isfinite(strength):
