@@ -55,7 +55,7 @@ class McapRecorder:
         self._channels: dict[str, int] = {}
         self.topics: dict[str, HeardTopic] = {}
         self.refused: dict[str, str] = {}  # topic -> reason
-        self.began, self.ended = 0, 0  # [ns since 1970] arrival of the first and of the last message
+        self.began, self.ended = 0, 0  # [ns since 1970] arrivals of the first and the last message
 
     @property
     def count(self) -> int:

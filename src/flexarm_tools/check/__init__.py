@@ -1,1 +1,1 @@
-"""`flexarm check`: whether flexarm can run a robot, and a first run of it."""
+"""`flexarm check`: determine whether flexarm can run a robot, and propose a first run."""

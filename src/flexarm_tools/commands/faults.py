@@ -12,7 +12,7 @@ from typing import Any
 from flexarm_tools.process.exit_status import EXIT_FAILED
 
 HELP = "try faults of all kinds on core and nodes, at random moments, on random arms"
-SHORT, LONG = (120, 6), (2000, 200)  # cases on the core, on real nodes
+SHORT, LONG = (120, 6), (2000, 200)  # number of cases on the core gate, and on real nodes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

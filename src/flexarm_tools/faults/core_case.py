@@ -21,7 +21,7 @@ from flexarm_tools.faults.gate_under_test import TICK, GateUnderTest
 from flexarm_tools.faults.outcome import REST, SILENCE, Outcome, names_cause
 from flexarm_tools.faults.source import Source
 
-LONGEST_STEP = 0.004  # [s] of the loop
+LONGEST_STEP = 0.004  # [s] of the simulation loop
 AFTER = 1.1  # [s] simulated time after the end of the fault, or shortly after its begin if it is permanent
 WILD = 1e4  # times the speed limit: the case is ended
 BRAKING = 0.6  # [s] after which a stop must have come to rest

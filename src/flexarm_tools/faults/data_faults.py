@@ -263,7 +263,7 @@ class SingleLoss(Fault):
 
 
 def spoiled(reference: JointReference, value: float) -> JointReference:
-    """Return the reference with one number of every field replaced."""
+    """Return the reference with one number of every commandable field (MODES) replaced."""
     changed = {}
     for name in MODES:
         values = getattr(reference, name).copy()
@@ -273,7 +273,7 @@ def spoiled(reference: JointReference, value: float) -> JointReference:
 
 
 def filled(reference: JointReference, value: float | Array) -> JointReference:
-    """Return the reference with all numbers of every field replaced."""
+    """Return the reference with all numbers of every commandable field (MODES) replaced."""
     return replace(reference, **{name: np.zeros_like(getattr(reference, name)) + value for name in MODES})
 
 

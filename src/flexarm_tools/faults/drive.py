@@ -52,7 +52,7 @@ class Drive:
 
     @property
     def ahead(self) -> float:
-        """How far a position command is ahead of the arm, as a time at the speed limit [s]."""
+        """Lead of a position command over the arm, as a travel time at the speed limit [s]."""
         if self._mode != "position" or self._command is None or self.braking:
             return 0.0
         return float(np.max(np.abs(self._command - self._backend.sensed().position) / self._fastest))

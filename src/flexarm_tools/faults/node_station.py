@@ -100,7 +100,7 @@ class NodeStation:
             GraphError: the node rejects a request, or does not answer.
         """
         if self._told_to_end:
-            self.close()  # it may be about to end
+            self.close()  # the process may be about to end
         if self._process is None or not self._process.alive:
             self._start()
         if self._active:

@@ -75,7 +75,7 @@ def resolve(uri: str, folder: Path, packages: Packages) -> tuple[Path, str]:
         return path, f"'{uri}': only package:// and plain paths are known"
     try:
         found = path.is_file()
-    except OSError:  # a name that is too long
+    except OSError:  # the name is too long
         found = False
     return path, "" if found else f"file '{str(path)[:200]}' does not exist"
 

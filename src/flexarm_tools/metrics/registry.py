@@ -26,7 +26,7 @@ JOINT = Key("joint", Kind.TEXT, "actuated joint that counts")
 POSITION = Key("position", Kind.NUMBER, "where it should be", "rad or m", "0")
 OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED, RESOLUTION, JOINT, POSITION)
 WINDOW = (AFTER, BEFORE)
-MOMENTA = {"m": "kg*m/s", "rad": "kg*m^2/s"}  # units of momentum by that of the elastic joint
+MOMENTA = {"m": "kg*m/s", "rad": "kg*m^2/s"}  # unit of momentum by unit of the elastic joint
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def window(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
 def final(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
     """Return the ticks (T,) of the final window; none if its length is unknown."""
     last = recording.natural_period if options.last is None else options.last
-    mask: NDArray[np.bool_] = recording.time >= recording.time[-1] - last  # all false where the period is NaN
+    mask: NDArray[np.bool_] = recording.time >= recording.time[-1] - last  # all false if the period is NaN
     return mask
 
 

@@ -60,7 +60,7 @@ class NodeProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C goes to the runner, which ends its nodes in order
+                start_new_session=True,  # only the runner receives Ctrl-C, and ends its nodes in order
                 preexec_fn=die_with_parent,
             )
         self._segments: set[str] = set()
@@ -94,7 +94,7 @@ class NodeProcess:
         """Return whether the main thread runs or waits for a core or disk now, and the CPU time used so far [s]."""
         try:
             text = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/stat").read_text(errors="replace")
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended
             return False, 0.0
         state, *numbers = text.rpartition(")")[2].split()
         return state in "RD", (int(numbers[10]) + int(numbers[11])) / CLOCK_TICKS

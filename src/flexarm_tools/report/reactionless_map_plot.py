@@ -29,7 +29,7 @@ COLORS = LinearSegmentedColormap.from_list(
 LEVELS = 8  # largest number of colors
 CLASSES = ((0.0, 0.25), (0.4, 0.6), (0.7, 1.0))  # (conditioning relative to the best, opacity of the line)
 MM = 1e3  # [mm/m]
-WIDTHS = {1: 5.6, 2: 9.6}  # [inch] by number of panels
+WIDTHS = {1: 5.6, 2: 9.6}  # [inch] width of the picture by number of panels
 HEIGHT, HEAD = 4.9, 0.5  # [inch] height of the picture, and of the title in it
 LEGEND = "slowest tool speed without reaction\nat joint speeds of norm 1 rad/s [mm/s]"
 

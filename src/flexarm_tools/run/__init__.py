@@ -1,1 +1,1 @@
-"""A scenario as running nodes, from its file to its report."""
+"""Execution of a scenario as running nodes, from its file to the report."""

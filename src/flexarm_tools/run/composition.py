@@ -227,7 +227,7 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
     waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in TABLES.get(node.executable, ()))
     if lockstep and waits:
         told["sensor_wait"] = LOCKSTEP_WAIT  # in lockstep the plant waits anyway
-    if node.executable == CONTROL_LOOP:  # the gate in it
+    if node.executable == CONTROL_LOOP:  # parameters of the gate in the loop
         told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
         told |= {f"{VIBRATION}.{name}": value for name, value in _told_vibration(scenario).items()}
         told |= {f"{BENDING}.{name}": value for name, value in _told_bending(scenario).items()}

@@ -31,7 +31,7 @@ from flexarm_tools.run.composition import compose_simulation, plain_value, write
 from flexarm_tools.run.stall_watch import Stall, StallWatch
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
 
-START_TIMEOUT = 600.0  # [s] a loaded machine starts five Python processes slowly
+START_TIMEOUT = 600.0  # [s] a busy machine needs long to start five Python processes
 ASLEEP_AT_START = 60.0  # [s] wall time for which an awaited node may be idle
 MOST_RELEASES = 5  # number of states per run that may stay unanswered
 QUIET_TIME = 0.3  # [s] wall time without a message after which no more are expected
@@ -348,7 +348,7 @@ def _other_domain() -> str:
 
 @contextlib.contextmanager
 def _alone_in_domain() -> Iterator[None]:
-    """Refuse a second run on this machine in the same ROS domain: two plants would answer each other's nodes."""
+    """Reject a second run on this machine in the same ROS domain: two plants would answer each other's nodes."""
     path = Path(tempfile.gettempdir()) / f"flexarm-{os.getuid()}-domain-{os.environ.get('ROS_DOMAIN_ID', '0')}.lock"
     with path.open("w") as file:
         try:

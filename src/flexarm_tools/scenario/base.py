@@ -84,7 +84,7 @@ def _layers(document: Document, packages: Packages) -> list[Document]:
     while "base" in (pairs := _pairs(layers[-1].root)):
         node = pairs["base"][1]
         root, folder = layers[-1].root, layers[-1].path.parent
-        assert root is not None  # it has a key
+        assert root is not None  # it has the key 'base'
         _check_keys(document, root, "")
         root.value = [pair for pair in root.value if pair[0].value != "base"]
         if node.tag == _NULL:

@@ -60,7 +60,7 @@ class LiveParameter:
 
 
 def read_parameter(node: str, descriptor: ParameterDescriptor, value: ParameterValue) -> LiveParameter | None:
-    """Return the parameter of a descriptor, None if it cannot be changed now or the page has no control for its type."""
+    """Return the parameter of a descriptor, None if it cannot be changed now or its type has no control on the page."""
     constraints = descriptor.additional_constraints
     if LIVE not in constraints or descriptor.read_only or value.type not in KINDS:
         return None

@@ -128,7 +128,7 @@ class LiveView:
                 self.page.say(f"{status.name}: {word}: {status.message}")
 
     def _follow_robot(self) -> None:
-        """Show the robot of the topic; if the topic is silent, as in the suite's own runs, use the plant's parameter."""
+        """Show the robot of the topic; if it is silent, as in the suite's own runs, that of the plant's parameter."""
         for text in self._inputs.descriptions():
             self._told = text
         wanted = (self._told or self.graph.description, self.graph.tool_frame)
