@@ -53,8 +53,7 @@ def dry_run(scenario: Scenario) -> DryRun:
     """Run a scenario without ROS, and evaluate it.
 
     It fails if a node would reject its parameters, a stage rejects its input, the gate stops the arm or has to enforce
-    a
-    limit, a joint or an elastic joint leaves its limits, the simulation diverges, or a figure misses its goal.
+    a limit, a joint or an elastic joint leaves its limits, the simulation diverges, or a figure misses its goal.
 
     Args:
         scenario: scenario without events, with stages that a ``control_loop`` can contain.

@@ -92,8 +92,7 @@ def first_runs(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData]
     """Yield proposals in order of preference: by stages, and for each kind of stages with a decreasing size of motion.
 
     The stages are ``null_space`` (with an elastic base) and ``ik`` for an arm with rigid links, ``flexible`` for an arm
-    with
-    flexible links, and finally ``joints``. Smaller motions are also slower.
+    with flexible links, and finally ``joints``. Smaller motions are also slower.
 
     Args:
         model: model of a robot that can be simulated, under this gravity.

@@ -15,9 +15,8 @@ def gazebo_description(description: RobotDescription, update_rate: float) -> str
     """Return the URDF with tags for Gazebo added; existing tags are kept.
 
     An elastic joint gets its spring and damper. A force/torque sensor is attached to the joint above its frame, which
-    is
-    preserved in Gazebo even if it is fixed; it measures the wrench that the robot side exerts on the base side, in the
-    frame of its child link. An IMU is attached to its frame. Flexible links are rigid in Gazebo.
+    is preserved in Gazebo even if it is fixed; it measures the wrench that the robot side exerts on the base side, in
+    the frame of its child link. An IMU is attached to its frame. Flexible links are rigid in Gazebo.
 
     Args:
         description: description of the robot.

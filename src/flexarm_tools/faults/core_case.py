@@ -22,7 +22,7 @@ from flexarm_tools.faults.outcome import REST, SILENCE, Outcome, names_cause
 from flexarm_tools.faults.source import Source
 
 LONGEST_STEP = 0.004  # [s] of the simulation loop
-AFTER = 1.1  # [s] simulated time after the end of the fault, or shortly after its begin if it is permanent
+AFTER = 1.1  # [s] simulated time after the end of a fault, or after 0.3 s of a permanent one
 WILD = 1e4  # times the speed limit: the case is ended
 BRAKING = 0.6  # [s] after which a stop must have come to rest
 RESET_TIME = 0.6  # [s] simulated time after a reset
@@ -53,12 +53,12 @@ class Case:
 
     Attributes:
         where: ``core`` or ``node``.
-        epoch: ROS time at the begin [s].
+        epoch: ROS time at the start [s].
         gate: gate under test.
     """
 
     where = "core"
-    epoch = 1_000.0  # [s] ROS time at the begin
+    epoch = 1_000.0  # [s] ROS time at the start
 
     def __init__(self, setting: Setting, faults: Sequence[Fault]) -> None:
         """Draw arm, motion, plant and drive from the seed of the setting."""

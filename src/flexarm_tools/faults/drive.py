@@ -15,8 +15,7 @@ class Drive:
     """Servo drive in one command mode, with a fallback that brakes and holds on its own.
 
     In position mode it enforces the speed limits of the joints, as real drives do; in velocity and effort mode it does
-    not.
-    In velocity mode it tracks the integral of the command, so that friction leaves no lasting error.
+    not. In velocity mode it tracks the integral of the command, so that friction leaves no lasting error.
 
     Attributes:
         braking: whether the fallback is active.

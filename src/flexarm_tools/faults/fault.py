@@ -46,7 +46,7 @@ class Fault:
         lasting: shortest and longest duration of a temporary fault [s].
 
     Attributes:
-        start: begin of the fault [s].
+        start: start of the fault [s].
         end: end of the fault [s].
         unreached: time from the start in which commands of the gate do not reach the drives [s].
         both: whether the source of references receives the same states as the gate; else only the gate is affected.

@@ -17,8 +17,7 @@ class Machine:
     """Monitors waiting times for a CPU core: of the campaign's loop, and of every thread of these processes.
 
     A middleware thread that does not run holds back messages from a node even if the node's own thread runs. Linux
-    reports
-    how long a thread waited for a core (``schedstat``); on other systems only the loop is monitored.
+    reports how long a thread waited for a core (``schedstat``); on other systems only the loop is monitored.
 
     Attributes:
         longest: longest delay so far [s].

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 SPEED_BAR, BLIND_BAR = 1.1, 1.5  # times the joint's speed limit or earlier speed
-STOP_BAR = 0.1  # [s] of the monotonic clock, from the fault to the begin of the stop
+STOP_BAR = 0.1  # [s] of the monotonic clock, from the fault to the start of the stop
 BLIND_TIME = 0.3  # [s] blind time after which the fallback must be requested
 SILENCE = 0.1  # [s] longest time without a command
 AHEAD = 0.4  # [s] at the speed limit: largest lead of a position command over the arm

@@ -23,7 +23,7 @@ class Source:
     """Sinusoidal motion of all joints with computed torque.
 
     Attributes:
-        start: (n,) posture at the begin [rad | m].
+        start: (n,) posture at the start [rad | m].
     """
 
     def __init__(self, rng: np.random.Generator, model: ArmModel, rate: float) -> None:

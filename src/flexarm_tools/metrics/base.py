@@ -80,9 +80,8 @@ def settling_periods(recording: Recording, options: MetricOptions) -> Measuremen
         t_s = first tick after the last one with |x_b(t)| >= threshold * A
 
     The deflection must stay below for at least half a natural period, since a record that ends at a zero crossing would
-    count
-    as settled. Otherwise the value is the number of periods recorded since ``since``, a lower bound: ``settled`` is
-    then false and a goal with ``<=`` is not met. NaN if there was no deflection up to ``since``.
+    count as settled. Otherwise the value is the number of periods recorded since ``since``, a lower bound: ``settled``
+    is then false and a goal with ``<=`` is not met. NaN if there was no deflection up to ``since``.
     """
     deflection, time, period = _deflection(recording, options), recording.time, recording.natural_period
     since = float(time[np.argmax(deflection)]) if options.since is None else options.since

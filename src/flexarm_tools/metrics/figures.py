@@ -173,10 +173,8 @@ def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None =
     """Return the ratio of two figures.
 
     If one of them is a bound, so is the ratio: a lower bound if the numerator is a lower bound or the denominator an
-    upper
-    bound, and vice versa. The ratio is NaN if the denominator is zero, if two bounds act in opposite directions, or if
-    a
-    value is negative while one is a bound, which would reverse the bound.
+    upper bound, and vice versa. The ratio is NaN if the denominator is zero, if two bounds act in opposite directions,
+    or if a value is negative while one is a bound, which would reverse the bound.
     """
     at_least, at_most = numerator.at_least or denominator.at_most, numerator.at_most or denominator.at_least
     turned = (at_least or at_most) and min(numerator.value, denominator.value) < 0.0

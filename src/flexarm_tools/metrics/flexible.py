@@ -53,11 +53,9 @@ def tool_settling_time(recording: Recording, options: MetricOptions) -> Measurem
         t_s = first tick after the last one with d(t) >= threshold * A
 
     Intended for the response to a push: ``since`` is the end of the push, ``A`` the amplitude that it causes. The tool
-    must stay
-    within the bound for the whole final window, which defines the rest position. Otherwise the value is the time
-    recorded
-    since ``since``, a lower bound: ``settled`` is then false and a goal with ``<=`` is not met. NaN if the tool
-    did not move.
+    must stay within the bound for the whole final window, which defines the rest position. Otherwise the value is the
+    time recorded since ``since``, a lower bound: ``settled`` is then false and a goal with ``<=`` is not met. NaN if
+    the tool did not move.
     """
     time, counted = recording.time, final(recording, options)
     distance = distance_from_mean(recording.tool_position, counted)

@@ -51,9 +51,8 @@ def stick_slips(recording: Recording, counted: NDArray[np.bool_]) -> NDArray[np.
         steady: |v_ref| > 0.5 v_max with one sign for more than 0.1 s
         stops: u < 0.05 v_max, counted again only after u > 0.2 v_max
 
-    ``v`` is the true velocity. At the begin of a steady motion a joint counts as moving, so that a joint that never
-    moves
-    counts once per steady motion. A joint that moves backwards counts as stopped.
+    ``v`` is the true velocity. At the start of a steady motion a joint counts as moving, so that a joint that never
+    moves counts once per steady motion. A joint that moves backwards counts as stopped.
 
     Args:
         recording: recording of a run with desired joint positions.
@@ -76,7 +75,7 @@ def stick_slips(recording: Recording, counted: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _stops(speed: Array) -> int:
-    """Count how often a speed, relative to the desired one, falls below ``STANDS`` from ``GOES`` or from the begin."""
+    """Count how often a speed, relative to the desired one, falls below ``STANDS`` from ``GOES`` or from the start."""
     marks = np.select((speed < STANDS, speed > GOES), (-1, 1), 0)
     marks = np.concatenate(([1], marks[marks != 0]))
     return int(np.sum((marks[1:] < 0) & (marks[:-1] > 0)))

@@ -34,7 +34,7 @@ class MetricOptions:
     """Options of a metric; each metric uses the options with which it is registered.
 
     Attributes:
-        after: begin of the evaluated time [s].
+        after: start of the evaluated time [s].
         before: end of the evaluated time [s].
         last: length of the final window [s], None = one natural period.
         since: reference time of a settling time [s], None = time of the largest value.
@@ -85,10 +85,8 @@ class Metric:
     Attributes:
         name: as written in scenario files.
         unit: SI unit, ``1`` if it has none. ``deflection`` stands for the unit of the elastic joints, ``joint`` for
-            that
-            of the actuated joints (``joint/s``, ``joint/s^2`` for its derivatives), ``effort`` for that of their
-            efforts,
-            ``momentum`` for that of the coupling momentum.
+            that of the actuated joints (``joint/s``, ``joint/s^2`` for its derivatives), ``effort`` for that of their
+            efforts, ``momentum`` for that of the coupling momentum.
         options: valid options.
         function: computes the metric from a recording.
     """

@@ -34,8 +34,7 @@ class PlanRequest:
         posture: (n,) joint positions at the start [rad | m]; None lets the planner choose.
         straight: whether the tool follows the straight line.
         selection: base motions not to be excited on the straight line: ``all``, ``auto`` (soft modes), or names of
-            elastic
-            joints.
+            elastic joints.
         axes: tracked axes of the tool position, some of ``xyz``.
         gravity: (3,) in axes of the root link [m/s^2]; None: that of the scenario, or standard gravity.
         tool_frame: tool link, empty for the default.

@@ -221,8 +221,7 @@ class Recorder:
         """Return the wall time [s] from the arrival of a joint state to the arrival of the first command for it.
 
         Both messages took one hop to this process; on a busy machine a command may even be read before its state, so
-        that
-        single values include the jitter of this process. Medians and percentiles are not affected much.
+        that single values include the jitter of this process. Medians and percentiles are not affected much.
         """
         latency = np.full(ticks, np.nan)
         if self._seen:

@@ -114,7 +114,7 @@ def robot_data(description: RobotDescription, tool_frame: str) -> dict[str, Any]
 
 
 def push_data(scenario: Scenario) -> list[dict[str, Any]]:
-    """Return the pushes of a run for JSON: number of the link, begin and end [s], force [N]."""
+    """Return the pushes of a run for JSON: number of the link, start and end [s], force [N]."""
     number = {name: i for i, name in enumerate(scenario.true_robot.description.links)}
     return [
         {"link": number[push.link], "begin": push.start, "end": push.start + push.duration, "force": push.force}

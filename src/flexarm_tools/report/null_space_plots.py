@@ -30,8 +30,7 @@ def null_space_panels(
     """Plot one column per run with equal scales as in figures 3 and 4; return None if these do not apply.
 
     All runs must use this controller and have one elastic joint. Runs in which a tool follows a reference are laid out
-    as
-    in figure 4, others as in figure 3; the time axis ends with the shortest run.
+    as in figure 4, others as in figure 3; the time axis ends with the shortest run.
 
     Args:
         names: names of the runs.

@@ -69,7 +69,7 @@ def overlay(
         colors: color number of each run, from 0.
         curves: (T,) one per run.
         dashed: second curves, one per run, in the same colors; empty: none.
-        shown: begin and end of the time axis [s]; None: the whole run.
+        shown: start and end of the time axis [s]; None: the whole run.
     """
     curves, dashed = [within_reason(curve) for curve in curves], [within_reason(curve) for curve in dashed]
     peak = max((float(np.nanmax(np.abs(curve), initial=0.0)) for curve in (*curves, *dashed)), default=0.0)

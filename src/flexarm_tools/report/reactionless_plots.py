@@ -66,8 +66,7 @@ def reactionless_panels(
     """Plot runs side by side with equal scales as in figures 10 to 12; return None without a run of reactionless paths.
 
     If the arms hold a posture, the base deflections are stacked. Otherwise there is one column per run: tool path in
-    the
-    workspace with the family of paths, joint positions, joint velocities, and base deflection.
+    the workspace with the family of paths, joint positions, joint velocities, and base deflection.
 
     Args:
         names: names of the runs.

@@ -20,8 +20,8 @@ class Marker:
 
     Attributes:
         number: shown in the plots.
-        begin: begin [s].
-        end: end [s], equal to ``begin`` for an instant.
+        begin: start time [s].
+        end: end time [s], equal to ``begin`` for an instant.
         text: description, shown once below the plots.
     """
 

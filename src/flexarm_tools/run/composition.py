@@ -33,8 +33,7 @@ class Composition:
 
     Attributes:
         nodes: in the order in which they process a sample, the plant first if there is one. They are brought up from
-            the
-            last to the first, so that subscribers are ready before publishers.
+            the last to the first, so that subscribers are ready before publishers.
         command_mode: command mode of the gate: ``effort``, ``velocity`` or ``position``.
     """
 
@@ -239,8 +238,7 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
     """Return rate and delay of the run for each stage with such a parameter: gains are checked for these values.
 
     Outside lockstep a command acts one period after its sample; the controller of a flexible arm must take this delay
-    into
-    account to be stable.
+    into account to be stable.
 
     Raises:
         ConfigError: a stage has another rate, or a shorter delay, than the run.

@@ -197,8 +197,7 @@ class Runner:
         """Wait until the ground truth is complete and no message has arrived for a while.
 
         Nodes may still publish messages of the last tick. There is no wait after a run that ended early: the plant
-        keeps
-        running, and the messages of its last tick are not worth waiting for.
+        keeps running, and the messages of its last tick are not worth waiting for.
         """
         if self._ended_early:
             return

@@ -52,9 +52,8 @@ def lay_over_base(document: Document, packages: Packages) -> None:
 
     Mappings are merged key by key, other values replace those of the base, and an empty value deletes a key. Nodes are
     matched by executable, or by name if several nodes have the same executable. Afterwards the root of the document is
-    the
-    merged scenario, and its text is the equivalent YAML without a base. A document without a base keeps its text. The
-    root becomes None if a base cannot be used.
+    the merged scenario, and its text is the equivalent YAML without a base. A document without a base keeps its text.
+    The root becomes None if a base cannot be used.
 
     Args:
         document: the scenario; receives the problems, each with the file, line and key where it occurs.

@@ -195,9 +195,8 @@ def compute_study_figures(study: Study, figures: Mapping[str, tuple[Figure, ...]
     """Compute the figures of a study, in the order of its file.
 
     A figure taken from a run keeps the goal of the run if the study gives none. A figure of a run that has a goal but
-    is
-    not part of the study is added as ``RUN.FIGURE``, so that no goal is lost. A figure missing because its run did not
-    finish is NaN, which fails every goal.
+    is not part of the study is added as ``RUN.FIGURE``, so that no goal is lost. A figure missing because its run did
+    not finish is NaN, which fails every goal.
 
     Args:
         study: the study.

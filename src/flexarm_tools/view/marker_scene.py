@@ -21,8 +21,7 @@ class MarkerScene:
     """Draws markers in the frames of links; unchanged markers are not sent to the browsers again.
 
     Arrows, boxes, spheres, cylinders and lines are drawn; lists of boxes, spheres and points are drawn as dots. Other
-    kinds
-    of markers, and markers in frames that are not links, are ignored, as are lifetimes.
+    kinds of markers, and markers in frames that are not links, are ignored, as are lifetimes.
     """
 
     def __init__(self, server: viser.ViserServer, frames: LinkFrames) -> None:

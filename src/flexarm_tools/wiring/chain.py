@@ -17,8 +17,7 @@ def chain(stages: Sequence[NodeSpec], description: RobotDescription, tool_frame:
 
     If several stages write a topic, the last one keeps its name, because the recorder and the gate use that name; the
     topic of another stage becomes ``NODE/joint_reference``. Remappings given for a node are kept, and nodes that the
-    wiring
-    table does not contain are left unchanged.
+    wiring table does not contain are left unchanged.
 
     Args:
         stages: nodes in the order in which they process a sample.

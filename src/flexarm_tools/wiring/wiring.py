@@ -92,8 +92,7 @@ def check_wiring(
     """Return the faults in the wiring of nodes; empty if there are none.
 
     Nodes that the wiring table does not contain (of other packages) may read and write any topic; with such nodes,
-    missing
-    inputs and unread outputs are not reported.
+    missing inputs and unread outputs are not reported.
 
     Args:
         nodes: nodes to run; the simulated plant may be one of them.

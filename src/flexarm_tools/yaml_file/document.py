@@ -37,8 +37,7 @@ class Problem:
         key: path of the key, for example ``events[1].at``; empty for the file as a whole.
         message: what is wrong, what is valid, and how to correct it.
         variant: file that was read, if the problem is in a base of that file; ignored when problems are compared, so
-            that
-            the same problem is reported only once.
+            that the same problem is reported only once.
     """
 
     path: Path
@@ -62,8 +61,7 @@ class Document:
         root: root node, None if the file cannot be used.
         problems: problems, each with the file, line and key of the value.
         indices: only for merged files: for every item of the list ``nodes``, its index in each file that contains an
-            entry
-            for it.
+            entry for it.
     """
 
     def __init__(self, path: Path, kind: str) -> None:

@@ -17,8 +17,7 @@ class Section:
     """One section of a file.
 
     Getters return the value of a key, or ``otherwise`` if the key is missing or its value is invalid. In the latter
-    case a
-    problem has been added, and objects built from the section must not be used.
+    case a problem has been added, and objects built from the section must not be used.
     """
 
     def __init__(self, document: Document, node: yaml.Node, table: Table, path: str) -> None:
