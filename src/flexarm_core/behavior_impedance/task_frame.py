@@ -14,9 +14,13 @@ from flexarm_core.types import Array
 
 FRAMES = ("base", "tool")
 FRAME_SETTINGS = (
-    Setting("frame", "string", "base", "whose axes: of the base link, or of the commanded tool", choices=FRAMES),
-    Setting("rpy", "double[]", [0.0, 0.0, 0.0], "how the axes are turned in it, fixed axes as in URDF", "rad", size=3),
-)
+    Setting("frame", "string", "base",
+        "axes in which the values of the behavior are given: those of the base link, or of the commanded tool",
+        choices=FRAMES),
+    Setting("rpy", "double[]", [0.0, 0.0, 0.0],
+        "rotation of the axes of the behavior in the selected frame: roll, pitch, yaw about fixed axes, as in URDF",
+        "rad", size=3),
+)  # fmt: skip
 
 
 class TaskFrame:

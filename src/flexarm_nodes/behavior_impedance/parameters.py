@@ -41,57 +41,97 @@ def _live(
 
 
 BEHAVIOR_PARAMETERS = (
-    _live("behaviors", "string[]", [], "names of those that take part; of each, kind and settings are parameters too"),
-    Parameter("standby", "string[]", [], "names of those that take part only once they are added to behaviors"),
-    Parameter("output", "string", "joints", "joint and Cartesian references, or the tool's alone", choices=OUTPUTS),
-    # impedance law
-    _live("inertia", "double[]", list(LAW.inertia), "M, diagonal or row by row", "kg, kg*m, kg*m^2"),
-    _live("damping", "double[]", list(LAW.damping), "B, diagonal or row by row", "N*s/m, N*s, N*m*s/rad"),
-    _live("stiffness", "double[]", list(LAW.stiffness), "K, diagonal or row by row", "N/m, N, N*m/rad"),
-    _live("frame", "string", LAW.frame, "whose axes M, B and K are in", choices=FRAMES),
-    _live("variant", "string", LAW.variant, "what is computed first; velocity: without inertia", choices=VARIANTS),
-    _live("joint_inertia", "double[]", list(LAW.joint_inertia), "of the redundant joints' space", "kg*m^2 | kg"),
-    _live("joint_damping", "double[]", list(LAW.joint_damping), "of the redundant joints' space", "N*m*s/rad | N*s/m"),
-    _live("axes", "bool[]", list(LAW.axes), "which of x y z rx ry rz of the base link the tool holds"),
-    _live(
-        "transition_acceleration",
-        "double[]",
-        list(LAW.transition_acceleration),
-        "largest step of acceleration that a change causes: tool, its turning, redundant joints",
-        "m/s^2, rad/s^2, rad/s^2 | m/s^2",
-    ),
-    _live("mapping_damping", "double", LAW.mapping_damping, "of the map of joint efforts to the tool", "m", 1e-9),
-    # mapping to the joints
-    _live("weights", "double[]", list(MAP.weights), "of joint motions, one for all or one a joint of the chain"),
-    _live("priority", "string[]", list(MAP.priority), "levels of rows, the last to be given up first"),
-    Parameter("length_scale", "double", MAP.length_scale, "what a radian counts", "m/rad", 1e-6),
-    _live("threshold", "double", MAP.threshold, "remaining norm at which a row is dropped", "m", 0.0),
-    _live("band", "double", MAP.band, "above the threshold, in which a row is damped", "m", 0.0),
-    _live("given_up", "string", MAP.given_up, "joints in a direction given up", choices=GIVEN_UP),
-    _live("corrections", "int", MAP.corrections, "of the curvature at every sample", "", 0, 10),
-    _live("method", "string", MAP.method, "how the step is solved", choices=METHODS),
-    Parameter(
-        "max_acceleration", "double[]", [10.0], "of joints, one for all or one a joint of the chain", "rad/s^2 | m/s^2"
-    ),
-    Parameter("velocity_scale", "double", 1.0, "part of the joints' velocity limits in use", "", 1e-3, 1.0),
-    Parameter("link_radius", "double", 0.06, "of links that have no shape but meshes", "m", 1e-4),
-    # external wrench
-    Parameter("wrench_sensor", "string", "", "empty: the only one that is fixed to the tool; none: no wrench"),
-    Parameter("wrench_convention", "string", CONVENTIONS[0], "what it measures", choices=CONVENTIONS),
-    Parameter("wrench_bias", "double[]", [0.0] * 6, "reading without load, sensor's axes", "N, N*m"),
-    Parameter("tool_mass", "double", -1.0, "of what hangs outboard of the sensor; below 0: the description's", "kg"),
-    Parameter("tool_center_of_mass", "double[]", [], "of it, sensor's frame; empty: the description's", "m"),
-    _live("wrench_timeout", "double", 0.05, "age at which a wrench is none", "s", 1e-4),
-    Parameter("sensor_wait", "double", 0.005, "longest wait for what has a joint state's stamp (wall time)", "s", 0.0),
-    # measured joint states
-    Parameter("state_timeout", "double", 0.08, "gap of joint states after which it sets out anew", "s", 1e-4),
-    _live("deviation_tolerance", "double", 0.1, "of measured from commanded joints, then it holds", "rad | m", 1e-6),
-    # status and markers
-    _live("status_rate", "double", 50.0, "of behavior_status; 0: none", "Hz", 0.0),
-    _live("marker_rate", "double", 10.0, "of the markers; 0: none", "Hz", 0.0),
-    _live("marker_force_scale", "double", 0.01, "length of an arrow", "m/N", 1e-9),
-    _live("marker_capsules", "bool", False, "show the shape of the arm that keeps away from obstacles"),
-)
+    _live("behaviors", "string[]", [],
+        "names of the active behaviors, whose effects add up; kind and settings of each are parameters under its name"),
+    Parameter("standby", "string[]", [],
+        "names of further behaviors that are configured but act only once they are added to the active behaviors"),
+    Parameter("output", "string", "joints",
+        "published references: joint and Cartesian references (joints), or Cartesian references only (tool)",
+        choices=OUTPUTS),
+    # the law
+    _live("inertia", "double[]", list(LAW.inertia),
+        "desired inertia M of the tool impedance: diagonal, or full matrix row by row; unused in variant velocity",
+        "kg, kg*m, kg*m^2"),
+    _live("damping", "double[]", list(LAW.damping),
+        "desired damping B of the tool impedance: diagonal, or full matrix row by row", "N*s/m, N*s, N*m*s/rad"),
+    _live("stiffness", "double[]", list(LAW.stiffness),
+        "desired stiffness K between tool and set-point: diagonal, or full matrix row by row", "N/m, N, N*m/rad"),
+    _live("frame", "string", LAW.frame,
+        "axes of the matrices of the tool impedance: those of the base link, or of the set-point of the tool",
+        choices=FRAMES),
+    _live("variant", "string", LAW.variant,
+        "impedance law: computes the tool acceleration first, or directly the velocity, without inertia",
+        choices=VARIANTS),
+    _live("joint_inertia", "double[]", list(LAW.joint_inertia),
+        "desired inertia of the redundant joint motion: one value for all joints, diagonal, or full matrix",
+        "kg*m^2 | kg"),
+    _live("joint_damping", "double[]", list(LAW.joint_damping),
+        "desired damping of the redundant joint motion: one value for all joints, diagonal, or full matrix",
+        "N*m*s/rad | N*s/m"),
+    _live("axes", "bool[]", list(LAW.axes),
+        "tool axes x y z rx ry rz in the base link that are controlled; axes set to false are free for the joints"),
+    _live("transition_acceleration", "double[]", list(LAW.transition_acceleration),
+        "largest step of commanded acceleration when behaviors change: tool linear, tool angular, redundant joints",
+        "m/s^2, rad/s^2, rad/s^2 | m/s^2"),
+    _live("mapping_damping", "double", LAW.mapping_damping,
+        "damping of the inverse Jacobian through which joint efforts of behaviors act on the tool", "m", 1e-9),
+    # the mapping to the joints
+    _live("weights", "double[]", list(MAP.weights),
+        "weights of the joint motions in the redundancy resolution; one for all joints or one per joint of the"
+        " chain; 0: moves at no cost"),
+    _live("priority", "string[]", list(MAP.priority),
+        "priority levels of the tool axes, highest first; near singularities the last level is given up first"),
+    Parameter("length_scale", "double", MAP.length_scale,
+        "length by which rotations are multiplied to be weighed against translations", "m/rad", 1e-6),
+    _live("threshold", "double", MAP.threshold,
+        "norm of a tool axis's Jacobian row, after the rows before it are projected out, below which the axis is"
+        " dropped", "m", 0.0),
+    _live("band", "double", MAP.band,
+        "width of the range above threshold in which a tool axis is given up gradually; 0: abruptly", "m", 0.0),
+    _live("given_up", "string", MAP.given_up,
+        "joint motion in a tool direction that is given up: held still, or free for secondary behaviors",
+        choices=GIVEN_UP),
+    _live("corrections", "int", MAP.corrections,
+        "number of corrections of the linearization error of the inverse kinematics per sample; 0: none", "", 0, 10),
+    _live("method", "string", MAP.method,
+        "method of the inverse kinematics step: orthogonalization by priority, or damped least squares",
+        choices=METHODS),
+    Parameter("max_acceleration", "double[]", [10.0],
+        "largest acceleration of the joints; one for all joints or one per joint of the chain", "rad/s^2 | m/s^2"),
+    Parameter("velocity_scale", "double", 1.0,
+        "fraction of the velocity limits of the joints that may be used", "", 1e-3, 1.0),
+    Parameter("link_radius", "double", 0.06,
+        "radius of the collision capsules of links whose geometry is given by meshes only", "m", 1e-4),
+    # the wrench
+    Parameter("wrench_sensor", "string", "",
+        "force/torque sensor of the tool wrench; empty: the only sensor fixed to the tool; none: no wrench is"
+        " measured"),
+    Parameter("wrench_convention", "string", CONVENTIONS[0],
+        "sign convention of the measured tool wrench: exerted by the outboard (tool) side on the inboard side, or"
+        " the reverse", choices=CONVENTIONS),
+    Parameter("wrench_bias", "double[]", [0.0] * 6,
+        "reading of the tool force/torque sensor without load (force, torque), in the axes of the sensor", "N, N*m"),
+    Parameter("tool_mass", "double", -1.0,
+        "mass outboard of the tool force/torque sensor; negative: taken from the robot description", "kg"),
+    Parameter("tool_center_of_mass", "double[]", [],
+        "center of the mass outboard of the tool force/torque sensor, in its frame; empty: from the robot description",
+        "m"),
+    _live("wrench_timeout", "double", 0.05, "age at which a measured tool wrench is no longer used", "s", 1e-4),
+    Parameter("sensor_wait", "double", 0.005,
+        "longest wall time that a joint state waits for the wrench and path reference of its stamp; 0: no wait",
+        "s", 0.0),
+    # what is measured
+    Parameter("state_timeout", "double", 0.08,
+        "gap between joint states after which the controller restarts from where the arm is", "s", 1e-4),
+    _live("deviation_tolerance", "double", 0.1,
+        "deviation of a measured joint from its commanded position at which the arm is held", "rad | m", 1e-6),
+    # what is shown
+    _live("status_rate", "double", 50.0, "publishing rate of the behavior_status topic; 0: not published", "Hz", 0.0),
+    _live("marker_rate", "double", 10.0, "publishing rate of the RViz markers; 0: not published", "Hz", 0.0),
+    _live("marker_force_scale", "double", 0.01, "length of RViz force arrows per unit of force", "m/N", 1e-9),
+    _live("marker_capsules", "bool", False,
+        "show in RViz the collision capsules of the arm that are used to avoid obstacles"),
+)  # fmt: skip
 
 
 def impedance_config(values: dict[str, Any]) -> ImpedanceConfig:
@@ -175,8 +215,13 @@ def declare_behaviors(table: ParameterTable | StageTable, values: dict[str, Any]
 
 
 def kind_row(name: str) -> Parameter:
-    """Return the parameter that holds the kind of a behavior."""
-    return Parameter(f"{name}.kind", "string", "", "what the behaviour is")
+    """Parameter that says what a behaviour is."""
+    return Parameter(
+        f"{name}.kind",
+        "string",
+        "",
+        "kind of the behavior, such as path, force, spring or obstacles; it determines the other settings",
+    )
 
 
 def setting_rows(name: str, kind: type[Behavior]) -> tuple[Parameter, ...]:

@@ -50,9 +50,11 @@ class ControlLoop(ArmNode):
     """
 
     PARAMETERS = (
-        Parameter("stages", "string[]", USUAL, f"in order, {GATE} last; of: {', '.join([*BUILDERS, GATE])}"),
-        Parameter("sensor_wait", "double", 0.005, "longest wait for a sensor of the same stamp (wall time)", "s", 1e-4),
-    )
+        Parameter("stages", "string[]", USUAL,
+            f"stages in order of execution, {GATE} last; available: {', '.join([*BUILDERS, GATE])}"),
+        Parameter("sensor_wait", "double", 0.005,
+            "longest wall time that a joint state waits for sensor readings of its stamp", "s", 1e-4),
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Declare the parameters of every stage; the topics depend on the selected stages."""

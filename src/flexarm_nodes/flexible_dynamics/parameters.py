@@ -24,7 +24,7 @@ CHECKED = (
     "strain_error", "deflection_noise", "deflection_rate_noise",
 )  # fmt: skip
 ESTIMATOR_PARAMETERS = tuple(
-    replace(row, name=f"estimator.{row.name}", description="that of the estimator: gains are checked with it")
+    replace(row, name=f"estimator.{row.name}", description=f"estimator assumed in the gain check: {row.description}")
     for row in FlexibleDynamicsEstimator.PARAMETERS
     if row.name in CHECKED
 )

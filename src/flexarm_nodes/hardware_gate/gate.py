@@ -27,95 +27,57 @@ class HardwareGateNode(ArmNode):
     """Reads joint references and measured states; publishes commands that respect every limit."""
 
     PARAMETERS = (
-        Parameter(
-            "command_mode",
-            "string",
-            "effort",
-            "interface that is commanded; live only with a controller_manager",
-            choices=COMMAND_MODES,
-            live=True,
-        ),
-        Parameter(
-            "controller_manager",
-            "string",
-            "",
-            "name of the controller manager that is to have the command controller active; empty: not asked",
-        ),
-        Parameter("joints", "string[]", [""], "order of the command controller's joints; empty: as described"),
+        Parameter("command_mode", "string", "effort",
+            "ros2_control command interface that is commanded; live changes require a controller_manager",
+            choices=COMMAND_MODES, live=True),
+        Parameter("controller_manager", "string", "",
+            "name of the controller manager that must have the command controller active; empty: not checked"),
+        Parameter("joints", "string[]", [""],
+            "joint order of the command controller; empty: order of the robot description"),
         Parameter("rate", "double", 1000.0, "nominal rate of commands", "Hz", 1.0, 1e5),
-        Parameter("lockstep", "bool", False, "each state is answered by exactly one command"),
-        Parameter("reference_timeout", "double", 0.08, "age of the joint reference at which a stop begins", "s", 1e-4),
-        Parameter("state_timeout", "double", 0.08, "age of the joint state at which a stop begins", "s", 1e-4),
-        Parameter(
-            "max_state_age",
-            "double",
-            0.0,
-            "age of joint states, and delay of commands, at which effort mode stops; 0: 0.02 s, over an elastic base"
-            " 0.01 s",
-            "s",
-            0.0,
-        ),
-        Parameter(
-            "blind_time",
-            "double",
-            0.3,
-            "time without a usable joint state for which effort mode brakes by its model, before it falls back",
-            "s",
-            1e-3,
-        ),
-        Parameter("recovery_samples", "int", 5, "good references in a row that end a stop", "", 1),
-        Parameter("hold_frequency", "double", 20.0, "bandwidth of braking and holding in a stop", "rad/s", 0.1),
-        Parameter(
-            "max_acceleration",
-            "double[]",
-            [0.0],
-            "acceleration limit and deceleration of a stop, one for all or one a joint,"
-            " 0 = 10 times the velocity limit in a second, at most 20",
-            "rad/s^2 | m/s^2",
-        ),
-        Parameter("max_effort_rate", "double[]", [0.0], "one for all or one a joint, 0 = no limit", "N*m/s | N/s"),
-        Parameter(
-            "max_friction",
-            "double[]",
-            [0.0],
-            "largest friction compensation accepted in a reference, one for all or one a joint,"
-            " 0 = 1.5 times the friction of the robot description",
-            "N*m | N",
-        ),
-        Parameter(
-            "max_following_error",
-            "double[]",
-            [0.0],
-            "distance of the measured from the commanded position at which a stop begins, position and velocity mode,"
-            " one for all or one a joint, 0 = what 0.15 s at the velocity limit gives",
-            "rad | m",
-        ),
-        Parameter("allow_unlimited", "bool", False, "accept joints without a velocity or effort limit"),
-        Parameter("max_saturation_time", "double", 0.5, "efforts at their limits that trip the gate", "s", 1e-3),
-        Parameter(
-            "max_tracking_time",
-            "double",
-            0.5,
-            "distance from the reference that trips the gate, as a time at the velocity limit, effort mode",
-            "s",
-            1e-3,
-        ),
-        Parameter("max_stops", "int", 5, "controlled stops within stop_window that trip the gate", "", 2),
-        Parameter("stop_window", "double", 10.0, "see max_stops", "s", 0.1),
-        Parameter(
-            "fallback_controller",
-            "string",
-            "",
-            "controller of the controller manager that gets the drives when the gate cannot brake the arm; empty: none",
-        ),
-        Parameter(
-            "base_state_source",
-            "string",
-            "joint_states",
-            "where x_b comes from; none: efforts are judged as over a base at rest",
-            choices=(*BASE_STATE_SOURCES, NO_BASE_STATE),
-        ),
-    )
+        Parameter("lockstep", "bool", False,
+            "answer each joint state with exactly one command and measure time by stamps only, for a lockstep"
+            " simulation"),
+        Parameter("reference_timeout", "double", 0.08,
+            "age of the newest joint reference at which a controlled stop begins", "s", 1e-4),
+        Parameter("state_timeout", "double", 0.08, "age of the newest joint state at which a stop begins", "s", 1e-4),
+        Parameter("max_state_age", "double", 0.0,
+            "age of joint states, or delay of commands, at which effort mode stops; 0: 0.02 s, or 0.01 s on an"
+            " elastic base", "s", 0.0),
+        Parameter("blind_time", "double", 0.3,
+            "time without usable joint states for which effort mode brakes by its model before it falls back",
+            "s", 1e-3),
+        Parameter("recovery_samples", "int", 5, "number of consecutive valid references that end a stop", "", 1),
+        Parameter("hold_frequency", "double", 20.0,
+            "bandwidth of the servo that brakes and holds the arm during a stop in effort mode", "rad/s", 0.1),
+        Parameter("max_acceleration", "double[]", [0.0],
+            "acceleration limit and deceleration of a stop; one for all joints or one per joint; 0: 10 times the"
+            " velocity limit in a second, at most 20", "rad/s^2 | m/s^2"),
+        Parameter("max_effort_rate", "double[]", [0.0],
+            "largest rate of change of the effort; one for all joints or one per joint; 0: no limit", "N*m/s | N/s"),
+        Parameter("max_friction", "double[]", [0.0],
+            "largest friction compensation accepted in a reference; one for all joints or one per joint; 0: 1.5"
+            " times the friction of the robot description", "N*m | N"),
+        Parameter("max_following_error", "double[]", [0.0],
+            "deviation of measured from commanded position at which position and velocity mode stop; one for all"
+            " joints or one per joint; 0: travel of 0.15 s at the velocity limit", "rad | m"),
+        Parameter("allow_unlimited", "bool", False,
+            "accept joints without a velocity or effort limit in the robot description"),
+        Parameter("max_saturation_time", "double", 0.5,
+            "accumulated time of efforts at their limits that trips the gate (effort mode)", "s", 1e-3),
+        Parameter("max_tracking_time", "double", 0.5,
+            "deviation from the reference that trips the gate (effort mode), as travel time at the velocity limit",
+            "s", 1e-3),
+        Parameter("max_stops", "int", 5, "number of controlled stops within stop_window that trips the gate", "", 2),
+        Parameter("stop_window", "double", 10.0,
+            "period within which max_stops controlled stops trip the gate", "s", 0.1),
+        Parameter("fallback_controller", "string", "",
+            "controller to which the controller manager gives the drives when the gate cannot brake the arm; empty:"
+            " none"),
+        Parameter("base_state_source", "string", "joint_states",
+            "source of the base deflection: joint states, flexible state of the estimator, or none (efforts judged"
+            " as on a base at rest)", choices=(*BASE_STATE_SOURCES, NO_BASE_STATE)),
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Create the node's inputs; the command topic depends on the mode."""

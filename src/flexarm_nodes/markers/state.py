@@ -34,16 +34,19 @@ class StateMarkers(ArmNode):
 
     MASSLESS = True
     PARAMETERS = (
-        Parameter(
-            "exaggeration", "double", 10.0, "times that deflection and bending are drawn as large", "", 0.0, live=True
-        ),
-        Parameter("opacity", "double", 0.5, "of the arm that is drawn", "", 0.0, 1.0, live=True),
-        Parameter("trail_duration", "double", 10.0, "how far the tool's trails reach back", "s", 0.0, live=True),
-        Parameter("marker_rate", "double", 20.0, "of the markers", "Hz", 0.1, 100.0, live=True),
-        Parameter("marker_force_scale", "double", 0.005, "length of the force's arrow", "m/N", 1e-9, live=True),
-        Parameter("marker_torque_scale", "double", 0.02, "length of the torque's arrow", "m/(N*m)", 1e-9, live=True),
-        Parameter("autostart", "bool", False, "configure and activate itself once there is a robot description"),
-    )
+        Parameter("exaggeration", "double", 10.0,
+            "factor by which base deflection and link bending are exaggerated in RViz", "", 0.0, live=True),
+        Parameter("opacity", "double", 0.5, "opacity of the deflected arm in RViz", "", 0.0, 1.0, live=True),
+        Parameter("trail_duration", "double", 10.0,
+            "length in time of the trails of the tool in RViz", "s", 0.0, live=True),
+        Parameter("marker_rate", "double", 20.0, "publishing rate of the RViz markers", "Hz", 0.1, 100.0, live=True),
+        Parameter("marker_force_scale", "double", 0.005,
+            "length of the RViz arrow of the force on the base per unit of force", "m/N", 1e-9, live=True),
+        Parameter("marker_torque_scale", "double", 0.02,
+            "length of the RViz arrow of the torque on the base per unit of torque", "m/(N*m)", 1e-9, live=True),
+        Parameter("autostart", "bool", False,
+            "configure and activate the node by itself once a robot description is available"),
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Create the node's topics; the topic of the sensor under the arm depends on the robot."""

@@ -45,11 +45,14 @@ class Parameter:
 
 
 ARM_PARAMETERS = (
-    Parameter("robot_description", "string", "", "URDF text; empty: taken from the robot_description topic"),
-    Parameter("tool_frame", "string", "", "link used as tool; empty: tool0, or the only tip link"),
-    Parameter("gravity", "double[]", [0.0, 0.0, -9.81], "gravity in the root link's frame", "m/s^2"),
-    Parameter("thread_priority", "int", 0, "SCHED_FIFO priority asked for at activation, 0: none", "", 0, 99),
-)
+    Parameter("robot_description", "string", "",
+        "robot description as URDF text; empty: received from the robot_description topic"),
+    Parameter("tool_frame", "string", "",
+        "link used as the tool frame; empty: tool0 if there is one, otherwise the only tip link"),
+    Parameter("gravity", "double[]", [0.0, 0.0, -9.81], "gravity vector in the axes of the root link", "m/s^2"),
+    Parameter("thread_priority", "int", 0,
+        "real-time priority (SCHED_FIFO) requested at activation; 0: normal scheduling", "", 0, 99),
+)  # fmt: skip
 
 
 class ParameterTable:

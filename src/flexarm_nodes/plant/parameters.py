@@ -23,11 +23,11 @@ from flexarm_sim.strain import FAULTS, StrainFault
 from flexarm_sim.surfaces import KINDS, Surface
 
 SIGNALS = (
-    ("joint_position", "encoders", "rad | m"),
+    ("joint_position", "joint position encoders", "rad | m"),
     ("joint_velocity", "joint velocity signals", "rad/s | m/s"),
     ("joint_effort", "motor effort signals", "N*m | N"),
-    ("deflection", "base deflection sensor", "m | rad"),
-    ("deflection_rate", "base deflection rate signal", "m/s | rad/s"),
+    ("deflection", "base deflection sensors", "m | rad"),
+    ("deflection_rate", "base deflection rate signals", "m/s | rad/s"),
     ("wrench", "force/torque sensors", "N, N*m"),
     ("strain", "strain gauges", ""),
     ("imu", "inertial measurement units", "m/s^2, rad/s"),
@@ -44,30 +44,41 @@ def _sensor_parameters() -> tuple[Parameter, ...]:
     for signal, what, unit in SIGNALS:
         prefix = f"sensors.{signal}"
         rows += [
-            Parameter(f"{prefix}.noise", "double[]", [0.0], f"{what}: white noise, one for all or one a channel", unit),
-            Parameter(f"{prefix}.resolution", "double", 0.0, f"{what}: quantisation step, 0 = none", unit, 0.0),
-            Parameter(f"{prefix}.delay", "double", 0.0, f"{what}: delay, whole ticks", "s", 0.0),
-            Parameter(f"{prefix}.dropout", "double", 0.0, f"{what}: probability that a sample is lost", "", 0.0, 1.0),
-        ]
-        for fault in ("dropout_intervals", "frozen_intervals", "nan_intervals"):
-            meaning = fault.removesuffix("_intervals")
-            rows.append(
-                Parameter(f"{prefix}.{fault}", "double[]", [], f"{what}: {meaning} from, to, from, to ...", "s")
-            )
+            Parameter(f"{prefix}.noise", "double[]", [0.0],
+                f"standard deviation of the white noise of the {what}; one for all channels or one per channel", unit),
+            Parameter(f"{prefix}.resolution", "double", 0.0, f"quantization step of the {what}; 0: none", unit, 0.0),
+            Parameter(f"{prefix}.delay", "double", 0.0,
+                f"delay of the {what}, a whole number of control periods; 0: none", "s", 0.0),
+            Parameter(f"{prefix}.dropout", "double", 0.0,
+                f"probability that a sample of the {what} is lost", "", 0.0, 1.0),
+        ]  # fmt: skip
+        for fault, meaning in (
+            ("dropout_intervals", f"the {what} give no sample"),
+            ("frozen_intervals", f"the {what} repeat their last reading"),
+            ("nan_intervals", f"the {what} read NaN"),
+        ):
+            times = f"intervals in which {meaning}, as pairs of start and end time; empty: never"
+            rows.append(Parameter(f"{prefix}.{fault}", "double[]", [], times, "s"))
     return tuple(rows)
 
 
 def _friction_parameters() -> tuple[Parameter, ...]:
     """Return the parameters of joint friction, in the order and with the names of ``JointFriction``."""
     rows = (
-        ("coulomb", "Coulomb level, one for all joints or one a joint; empty: none", "N*m | N", 0.0),
-        ("stiction", "break-away level, at least the Coulomb level; empty: equal to it", "N*m | N", 0.0),
-        ("viscous", "effort per speed; empty: none", "N*m*s/rad | N*s/m", 0.0),
-        ("stribeck_velocity", "speed over which stiction falls to the Coulomb level", "rad/s | m/s", 0.0),
-        ("position_amplitude", "of the level's sinusoid over the joint position; empty: none", "N*m | N", None),
-        ("position_period", "of that sinusoid; empty: 2 pi", "rad | m", 0.0),
-        ("position_phase", "of that sinusoid at position 0; empty: 0", "rad", None),
-    )
+        ("coulomb", "Coulomb level; one for all joints or one per joint; empty: none", "N*m | N", 0.0),
+        ("stiction",
+            "break-away (stiction) level, at least the Coulomb level; empty: the Coulomb level", "N*m | N", 0.0),
+        ("viscous", "viscous coefficient, effort per velocity; empty: none", "N*m*s/rad | N*s/m", 0.0),
+        ("stribeck_velocity",
+            "Stribeck velocity, over which stiction falls to the Coulomb level; needed with stiction",
+            "rad/s | m/s", 0.0),
+        ("position_amplitude",
+            "amplitude of a part that varies sinusoidally with the joint position; empty: none", "N*m | N", None),
+        ("position_period",
+            "period of the part that varies sinusoidally with the joint position; empty: 2 pi", "rad | m", 0.0),
+        ("position_phase",
+            "phase at position 0 of the part that varies sinusoidally with the joint position; empty: 0", "rad", None),
+    )  # fmt: skip
     return tuple(
         Parameter(f"friction.{name}", "double[]", [], f"joint friction: {what}", unit, least, live=True)
         for name, what, unit, least in rows
@@ -75,91 +86,98 @@ def _friction_parameters() -> tuple[Parameter, ...]:
 
 
 PLANT_PARAMETERS = (
-    Parameter("backend", "string", "mujoco", "physics engine", choices=BACKENDS),
-    Parameter("plant_description", "string", "", "URDF text of the robot that is simulated; empty: robot_description"),
-    Parameter("rate", "double", 1000.0, "control rate", "Hz", 1.0, 1e5),
-    Parameter("lockstep", "bool", True, "wait for the command that answers each state; false: wall clock"),
-    Parameter(
-        "lockstep_timeout",
-        "double",
-        0.0,
-        "wall time after which the plant goes on without an answer; 0: it waits for one, or to be told",
-        "s",
-        0.0,
-    ),
-    Parameter("clock_rate", "double", 100.0, "rate of /clock in simulation time", "Hz", 1.0),
-    Parameter("max_step", "double", 0.00025, "longest integration step", "s", 1e-6, 0.1),
-    Parameter("hard_stops", "bool", False, "joints stop at their position limits (mujoco)"),
-    Parameter("segments", "int", 20, "rigid segments of each flexible link (mujoco); bound max_step", "", 2, 200),
-    Parameter("command_mode", "string", "effort", "what the drives take", choices=MODES),
-    Parameter(
-        "command_source",
-        "string",
-        COMMANDS,
-        "commands: of the command controller; joint_commands: of joint_state_topic_hardware_interface",
-        choices=(COMMANDS, JOINT_COMMANDS),
-    ),
-    Parameter("run_until", "double", 0.0, "time to which it runs when it is activated; further on demand", "s", 0.0),
-    Parameter("drive_bandwidth", "double", 200.0, "of the drives' servo in velocity and position mode", "rad/s", 1e-3),
+    Parameter("backend", "string", "mujoco",
+        "physics engine: mujoco (flexible links as rigid segments) or flexible_dynamics (flexible links as modes)",
+        choices=BACKENDS),
+    Parameter("plant_description", "string", "",
+        "URDF text of the robot that is simulated; empty: the robot given by robot_description"),
+    Parameter("rate", "double", 1000.0,
+        "control rate, at which joint states are published and commands applied, in simulation time", "Hz", 1.0, 1e5),
+    Parameter("lockstep", "bool", True,
+        "wait after each joint state for the command that answers it; false: run in real time by the wall clock"),
+    Parameter("lockstep_timeout", "double", 0.0,
+        "wall time without an answer after which a plant in lockstep continues by the wall clock; 0: only the go_on"
+        " service ends the wait", "s", 0.0),
+    Parameter("clock_rate", "double", 100.0, "rate at which /clock is published, in simulation time", "Hz", 1.0),
+    Parameter("max_step", "double", 0.00025, "largest integration step of the physics engine", "s", 1e-6, 0.1),
+    Parameter("hard_stops", "bool", False, "mujoco only: joints are stopped mechanically at their position limits"),
+    Parameter("segments", "int", 20,
+        "mujoco only: number of rigid segments of each flexible link; more segments require a smaller max_step",
+        "", 2, 200),
+    Parameter("command_mode", "string", "effort",
+        "type of command that the joint drives take: effort, velocity or position", choices=MODES),
+    Parameter("command_source", "string", COMMANDS,
+        "topic that commands are taken from: that of the ros2_control command controller (commands), or that of"
+        " joint_state_topic_hardware_interface (joint_commands)", choices=(COMMANDS, JOINT_COMMANDS)),
+    Parameter("run_until", "double", 0.0,
+        "simulation time up to which the plant runs after activation; the advance service moves it further", "s", 0.0),
+    Parameter("drive_bandwidth", "double", 200.0,
+        "bandwidth of the inner servo of the drives, used in velocity and position mode and for braking",
+        "rad/s", 1e-3),
     Parameter("clip_effort", "bool", True, "drives keep the effort and velocity limits of the robot description"),
-    Parameter(
-        "command_timeout",
-        "double",
-        0.1,
-        "simulation time without a command after which the drives brake and hold, until the next one; 0: never",
-        "s",
-        0.0,
-    ),
-    Parameter("initial_position", "double[]", [], "actuated joints; empty: zero", "rad | m"),
-    Parameter("initial_velocity", "double[]", [], "actuated joints; empty: zero", "rad/s | m/s"),
-    Parameter("initial_deflection", "double[]", [], "elastic joints; empty: see start_in_equilibrium", "m | rad"),
-    Parameter("initial_deflection_rate", "double[]", [], "elastic joints; empty: zero", "m/s | rad/s"),
-    Parameter(
-        "initial_modal_position",
-        "double[]",
-        [],
-        "modes of flexible links; empty: see start_in_equilibrium",
-        "sqrt(kg)*m",
-    ),
-    Parameter("initial_modal_rate", "double[]", [], "modes of flexible links; empty: zero", "sqrt(kg)*m/s"),
-    Parameter(
-        "start_in_equilibrium",
-        "bool",
-        True,
-        "elastic joints and flexible links start where they rest under gravity, joints held; false: undeflected",
-    ),
-    Parameter("seed", "int", 0, "of every random number", "", 0),
+    Parameter("command_timeout", "double", 0.1,
+        "simulation time without a command after which the drives brake and hold until the next command; 0: never",
+        "s", 0.0),
+    Parameter("initial_position", "double[]", [],
+        "initial positions of the actuated joints; empty: all zero", "rad | m"),
+    Parameter("initial_velocity", "double[]", [],
+        "initial velocities of the actuated joints; empty: all zero", "rad/s | m/s"),
+    Parameter("initial_deflection", "double[]", [],
+        "initial positions of the elastic joints; empty: equilibrium, or zero if start_in_equilibrium is false",
+        "m | rad"),
+    Parameter("initial_deflection_rate", "double[]", [],
+        "initial velocities of the elastic joints; empty: all zero", "m/s | rad/s"),
+    Parameter("initial_modal_position", "double[]", [],
+        "initial modal coordinates of the flexible links; empty: equilibrium, or zero if start_in_equilibrium is false",
+        "sqrt(kg)*m"),
+    Parameter("initial_modal_rate", "double[]", [],
+        "initial modal velocities of the flexible links; empty: all zero", "sqrt(kg)*m/s"),
+    Parameter("start_in_equilibrium", "bool", True,
+        "elastic joints and flexible links start in static equilibrium under gravity, actuated joints held; false:"
+        " undeflected"),
+    Parameter("seed", "int", 0, "seed of all random number generators of the simulation", "", 0),
     *_sensor_parameters(),
-    Parameter("pushes.links", "string[]", [], "external pushes: link each acts on"),
-    Parameter("pushes.starts", "double[]", [], "external pushes: when each begins", "s"),
-    Parameter("pushes.durations", "double[]", [], "external pushes: how long each lasts", "s"),
-    Parameter("pushes.forces", "double[]", [], "external pushes: x y z of each, root axes", "N"),
-    Parameter("pushes.torques", "double[]", [], "external pushes: x y z of each, root axes", "N*m"),
-    Parameter("pushes.shapes", "string[]", [], "external pushes: rectangle or half_sine"),
-    Parameter("surfaces.names", "string[]", [], "surfaces that the tool's tip can touch (mujoco)"),
-    Parameter("surfaces.kinds", "string[]", [], "surfaces: plane or box", choices=KINDS),
-    Parameter(
-        "surfaces.positions", "double[]", [], "surfaces: x y z of each, a point of the plane or the box's centre", "m"
-    ),
-    Parameter("surfaces.rpys", "double[]", [], "surfaces: roll pitch yaw of each; z is a plane's normal", "rad"),
-    Parameter(
-        "surfaces.half_extents", "double[]", [], "surfaces: x y z of each, zeros for a plane; empty: all are", "m"
-    ),
-    Parameter("surfaces.stiffnesses", "double[]", [], "surfaces: force per penetration of each", "N/m", 0.0, live=True),
-    Parameter(
-        "surfaces.dampings", "double[]", [], "surfaces: force per speed of penetration of each", "N*s/m", 0.0, live=True
-    ),
-    Parameter("surfaces.frictions", "double[]", [], "surfaces: Coulomb's coefficient of each", "", 0.0, live=True),
+    Parameter("pushes.links", "string[]", [],
+        "links on which external pushes act, one entry per push; empty: no pushes"),
+    Parameter("pushes.starts", "double[]", [], "start time of each external push, in the order of pushes.links", "s"),
+    Parameter("pushes.durations", "double[]", [], "duration of each external push, in the order of pushes.links", "s"),
+    Parameter("pushes.forces", "double[]", [],
+        "peak force of each external push at the origin of its link, x y z in the axes of the root link", "N"),
+    Parameter("pushes.torques", "double[]", [],
+        "peak torque of each external push, x y z in the axes of the root link", "N*m"),
+    Parameter("pushes.shapes", "string[]", [], "time profile of each external push: rectangle or half_sine"),
+    Parameter("surfaces.names", "string[]", [],
+        "names of the contact surfaces that the tip of the tool can touch (mujoco only); empty: none"),
+    Parameter("surfaces.kinds", "string[]", [], "shape of each contact surface: plane or box", choices=KINDS),
+    Parameter("surfaces.positions", "double[]", [],
+        "position of each contact surface in the root link, x y z: a point of the plane, or the center of the box",
+        "m"),
+    Parameter("surfaces.rpys", "double[]", [],
+        "orientation of each contact surface in the root link as roll, pitch, yaw; a plane's normal is its z axis",
+        "rad"),
+    Parameter("surfaces.half_extents", "double[]", [],
+        "half side lengths x y z of each contact surface of shape box, zeros for a plane; empty: zeros for all", "m"),
+    Parameter("surfaces.stiffnesses", "double[]", [],
+        "normal stiffness of each contact surface: force per penetration depth", "N/m", 0.0, live=True),
+    Parameter("surfaces.dampings", "double[]", [],
+        "normal damping of each contact surface: force per penetration velocity", "N*s/m", 0.0, live=True),
+    Parameter("surfaces.frictions", "double[]", [],
+        "Coulomb friction coefficient of each contact surface", "", 0.0, live=True),
     *_friction_parameters(),
-    Parameter("tip_radius", "double", 0.015, "of the tool's tip, a sphere about the tool frame's origin", "m", 1e-6),
-    Parameter(
-        "joint_list_fault.names", "string[]", [], "joints that /joint_states lists during the fault, in this order"
-    ),
-    Parameter("joint_list_fault.interval", "double[]", [0.0, 1e9], "from, to of that fault", "s"),
-    Parameter("strain_fault.names", "string[]", [], "strain gauges that fail alone"),
-    Parameter("strain_fault.kind", "string", "frozen", "how they fail; missing: not in the message", choices=FAULTS),
-    Parameter("strain_fault.interval", "double[]", [0.0, 1e9], "from, to of that fault", "s"),
-)
+    Parameter("tip_radius", "double", 0.015,
+        "radius of the spherical tip of the tool, centered at the origin of the tool frame, that touches surfaces",
+        "m", 1e-6),
+    Parameter("joint_list_fault.names", "string[]", [],
+        "joints that /joint_states lists, in this order, during a fault of its joint list; empty: no fault"),
+    Parameter("joint_list_fault.interval", "double[]", [0.0, 1e9],
+        "start and end time of the fault of the joint list of /joint_states", "s"),
+    Parameter("strain_fault.names", "string[]", [], "strain gauges that fail individually; empty: none"),
+    Parameter("strain_fault.kind", "string", "frozen",
+        "how strain gauges fail: last reading repeated (frozen), left out of the message (missing), or NaN (nan)",
+        choices=FAULTS),
+    Parameter("strain_fault.interval", "double[]", [0.0, 1e9],
+        "start and end time of the failure of individual strain gauges", "s"),
+)  # fmt: skip
 
 
 def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotDescription:

@@ -24,57 +24,59 @@ from flexarm_nodes.node.parameters import Parameter
 TASKS = ("hold", "path")
 
 REACTIONLESS_PARAMETERS = (
-    Parameter("task", "string", "hold", "hold a posture, or move along a reactionless path", choices=TASKS),
-    Parameter(
-        "posture",
-        "double[]",
-        [],
-        "hold: that is held; path: through which it is traced; empty: the first one that is measured",
-        "rad | m",
-    ),
-    Parameter("path_file", "string", "", "path: stored one, package:// or file:// URI or absolute path; empty: traced"),
-    Parameter(
-        "selection", "string[]", ["all"], "elastic joints that count, the others as rigid; a path file has its own"
-    ),
-    Parameter("longest_path", "double", 50.0, "path: at which tracing ends, each of the two ways", "rad | m", 1e-3),
-    Parameter("speed_law", "string", "fifth_order", "path: how fast along it", choices=SPEED_LAWS),
-    Parameter(
-        "span", "double[]", [], "path: from and to where on it; empty: from where the arm is to its end", "rad | m"
-    ),
-    Parameter("start", "double", 0.0, "path: time after the first sample at which the motion begins", "s", 0.0),
-    Parameter("duration", "double", 4.0, "path: of one way, fifth_order", "s", 1e-3),
-    Parameter(
-        "speed", "double", 1.0, "path: constant_rate: along it; constant_ubar: ubar, qd = n ubar", "rad/s | 1/(kg*m*s)"
-    ),
-    Parameter("blend_time", "double", 1.0, "path: in which a constant speed comes and goes", "s", 1e-3),
-    Parameter("returns", "bool", False, "path: go back and forth without end"),
-    Parameter("cyclic", "bool", False, "path: go round and round without end, where it is closed"),
-    Parameter("start_tolerance", "double", 0.05, "path: largest distance from where it begins", "rad | m", 1e-9),
-    Parameter("vibration_gain", "double", 24.0, "g_b; 0: the base is not damped", "1/s", 0.0, live=True),
-    Parameter("momentum_gain", "double", 5.0, "g_m: gives back what was taken from the base", "1/s", 0.0, live=True),
-    Parameter("path_gain", "double", 50.0, "g_p: back along the null space", "1/s", 0.0, live=True),
-    Parameter(
-        "feed_forward", "bool", True, "the reference's velocity is fed forward; not so in the paper's (30)", live=True
-    ),
-    Parameter(
-        "drive_lag", "double", 0.0, "that is made up for: 1 / bandwidth and half a period", "s", 0.0, 1.0, live=True
-    ),
-    Parameter(
-        "coupling_threshold",
-        "double",
-        0.01,
-        "sigma(H_bm) / sqrt(tr H_b tr H_m) below which it is damped",
-        "",
-        1e-6,
-        0.999,
-        live=True,
-    ),
-    Parameter("rate", "double", 1000.0, "of samples, for which the gains are checked", "Hz", 1.0, 1e5),
-    Parameter("delay", "double", 0.0, "from measurement to command, likewise", "s", 0.0, 0.1),
-    Parameter("drive_bandwidth", "double", 200.0, "of the drives' first-order lag, likewise", "rad/s", 1e-3),
-    Parameter("shown_postures", "double[]", [], "postures one after the other: their paths are shown too", "rad | m"),
-    Parameter("base_state_source", "string", "joint_states", "where x_b comes from", choices=BASE_STATE_SOURCES),
-)
+    Parameter("task", "string", "hold",
+        "task of the arm: hold a posture, or move along a reactionless path", choices=TASKS),
+    Parameter("posture", "double[]", [],
+        "posture that is held (task hold), or through which the path is traced (task path); empty: first one measured",
+        "rad | m"),
+    Parameter("path_file", "string", "",
+        "stored reactionless path (task path): package:// or file:// URI or absolute path; empty: path is traced"),
+    Parameter("selection", "string[]", ["all"],
+        "elastic joints of the base that are considered, others count as rigid; all: every one; a path file has its"
+        " own"),
+    Parameter("longest_path", "double", 50.0,
+        "length in each direction at which tracing of a reactionless path ends", "rad | m", 1e-3),
+    Parameter("speed_law", "string", "fifth_order",
+        "speed along the path: fifth-order polynomial, constant rate, or constant ubar (slower where the coupling"
+        " with the base is weak)", choices=SPEED_LAWS),
+    Parameter("span", "double[]", [],
+        "start and end coordinate of the motion on the path; empty: from where the arm is to the end of the path",
+        "rad | m"),
+    Parameter("start", "double", 0.0,
+        "time between the first sample and the start of the motion along the path", "s", 0.0),
+    Parameter("duration", "double", 4.0, "duration of one way along the path (speed_law fifth_order)", "s", 1e-3),
+    Parameter("speed", "double", 1.0,
+        "speed along the path: its rate (constant_rate), or ubar in qd = n ubar (constant_ubar)", "rad/s | 1/(kg*m*s)"),
+    Parameter("blend_time", "double", 1.0, "time to reach and to leave the constant speed along the path", "s", 1e-3),
+    Parameter("returns", "bool", False, "move back and forth along the path without end; false: move once"),
+    Parameter("cyclic", "bool", False, "move round and round a closed path without end; false: stop at its end"),
+    Parameter("start_tolerance", "double", 0.05,
+        "largest accepted distance of the arm from the start of the path", "rad | m", 1e-9),
+    Parameter("vibration_gain", "double", 24.0,
+        "gain g_b of the base feedback; 0: vibrations of the base are not damped", "1/s", 0.0, live=True),
+    Parameter("momentum_gain", "double", 5.0,
+        "gain g_m with which the arm gives back the momentum that it took from the base to damp vibrations",
+        "1/s", 0.0, live=True),
+    Parameter("path_gain", "double", 50.0,
+        "gain g_p with which the joints return to the path or posture along the reaction null space",
+        "1/s", 0.0, live=True),
+    Parameter("feed_forward", "bool", True,
+        "feed the velocity and acceleration of the reference forward; false: feedback only", live=True),
+    Parameter("drive_lag", "double", 0.0,
+        "time by which drives lag, compensated by feedforward: 1 / bandwidth plus half a period; 0: not compensated",
+        "s", 0.0, 1.0, live=True),
+    Parameter("coupling_threshold", "double", 0.01,
+        "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its inverse"
+        " is damped", "", 1e-6, 0.999, live=True),
+    Parameter("rate", "double", 1000.0, "nominal sampling rate for which gains are checked", "Hz", 1.0, 1e5),
+    Parameter("delay", "double", 0.0, "delay from measurement to command for which gains are checked", "s", 0.0, 0.1),
+    Parameter("drive_bandwidth", "double", 200.0,
+        "bandwidth of the first-order lag of the drives for which gains are checked", "rad/s", 1e-3),
+    Parameter("shown_postures", "double[]", [],
+        "postures, one after the other, whose reactionless paths are also shown in RViz; empty: none", "rad | m"),
+    Parameter("base_state_source", "string", "joint_states",
+        "source of the base deflection: joint states, or flexible state of the estimator", choices=BASE_STATE_SOURCES),
+)  # fmt: skip
 
 
 def law_config(values: dict[str, Any]) -> VelocityLawConfig:

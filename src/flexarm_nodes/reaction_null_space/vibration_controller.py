@@ -44,103 +44,81 @@ class RnsVibrationController(GainCheckingNode):
     """Reads measured states and tool references; publishes joint references (acceleration, effort), base reactions."""
 
     PARAMETERS = (
-        Parameter("law", "string", "reactionless", "acceleration or torque law", choices=LAWS, live=True),
-        Parameter("task", "string", "tool_path", "what the arm does beside", choices=TASKS, live=True),
-        Parameter(
-            "realisation", "string", "computed_torque", "how accelerations are made to happen", choices=REALISATIONS
-        ),
-        Parameter(
-            "selection", "string[]", ["all"], "what is kept quiet: all, auto (soft modes), or names of elastic joints"
-        ),
-        Parameter("position_gain", "double", 400.0, "gain G_p of tool or joints", "1/s^2", 0.0, live=True),
-        Parameter("velocity_gain", "double", 200.0, "gain G_d of tool or joints", "1/s", 0.0, live=True),
-        Parameter(
-            "posture_gain",
-            "double",
-            0.0,
-            "tool_path: of the joints to a posture, along what base and tool leave free",
-            "1/s^2",
-            0.0,
-            live=True,
-        ),
-        Parameter("posture", "string", "first", "posture_gain: the first posture, or a stream", choices=POSTURES),
-        Parameter("servo_position_gain", "double", 900.0, "joint_servo: of each joint", "1/s^2", 0.0, live=True),
-        Parameter("servo_velocity_gain", "double", 60.0, "joint_servo: of each joint", "1/s", 0.0, live=True),
-        Parameter("vibration_damping", "bool", True, "base feedback G_b in force", live=True),
-        Parameter(
-            "damping_ratio", "double", 0.7, "damping ratio of the base from which G_b is chosen", "", 0.0, live=True
-        ),
-        Parameter("vibration_gain", "double", 0.0, "literal g_b; 0 = by damping_ratio", "1/s", 0.0, live=True),
-        Parameter("joint_damping", "double", 1.0, "joint damping G_m", "1/s", 0.0, live=True),
-        Parameter(
-            "coupling_threshold",
-            "double",
-            0.01,
-            "sigma(H_bm) / sqrt(tr H_b tr H_m) below which it is damped",
-            "",
-            1e-6,
-            0.999,
-            live=True,
-        ),
-        Parameter(
-            "tool_threshold", "double", 0.02, "sigma(Jbar) / |J| below which it is damped", "", 1e-6, 0.999, live=True
-        ),
-        Parameter(
-            "base_state_source",
-            "string",
-            "joint_states",
-            "where x_b comes from; none: the base counts as still",
-            choices=(*BASE_STATE_SOURCES, NO_BASE_STATE),
-        ),
-        Parameter(
-            "load_bandwidth",
-            "double",
-            0.0,
-            "at which an unknown constant load is found and carried, so that the tool does not sag; 0: it does",
-            "rad/s",
-            0.0,
-            100.0,
-            live=True,
-        ),
-        Parameter(
-            "longest_wait", "double", 2.0, "by which the path may be late before the law gives up", "s", 0.0, live=True
-        ),
-        Parameter(
-            "largest_error",
-            "double",
-            0.2,
-            "of the tool, at which the law gives up; 3 rad count as 1 m",
-            "m",
-            1e-6,
-            live=True,
-        ),
-        Parameter("check_gains", "bool", True, "refuse gains that are unstable where the arm starts"),
-        Parameter(
-            "start_position",
-            "double[]",
-            [],
-            "check_gains: joints at which gains are looked at when configured; empty: where the arm is at activation",
-            "rad | m",
-        ),
-        Parameter(
-            "axes", "bool[]", [], "tool_path: axes x y z rx ry rz that references track; empty: as the first one says"
-        ),
-        Parameter("frame", "string", "", "tool_path: frame of the references, root link or base link (empty)"),
-        Parameter("rate", "double", 1000.0, "check_gains: nominal rate of samples", "Hz", 10.0, 1e5),
-        Parameter("delay", "double", 0.0, "check_gains: from the sensors to the motors", "s", 0.0, 1.0),
-        Parameter("drive", "string", "effort", "check_gains: what the motors take", choices=DRIVES),
-        Parameter("drive_bandwidth", "double", 200.0, "check_gains: of velocity and position drives", "rad/s", 1e-3),
-        Parameter("reference_timeout", "double", 0.08, "age at which a reference is refused", "s", 1e-4, live=True),
-        Parameter(
-            "map_postures",
-            "int",
-            0,
-            "postures tried for the map of the workspace on ~/markers when configured (some 0.1 ms each); 0: none",
-            "",
-            0,
-            20_000,
-        ),
-    )
+        Parameter("law", "string", "reactionless",
+            "control law: reactionless accelerations, reactionless torques, or resolved_acceleration without regard"
+            " to the base", choices=LAWS, live=True),
+        Parameter("task", "string", "tool_path",
+            "task of the arm beside a quiet base: tool reference, joint reference, holding the first posture, or none",
+            choices=TASKS, live=True),
+        Parameter("realisation", "string", "computed_torque",
+            "how joint accelerations are realized: inverse dynamics (computed_torque), or a servo for each joint"
+            " (joint_servo)", choices=REALISATIONS),
+        Parameter("selection", "string[]", ["all"],
+            "base motions that are kept quiet: all, auto (soft vibration modes), or names of elastic joints"),
+        Parameter("position_gain", "double", 400.0,
+            "position gain G_p of the tracked tool, of the joint reference or of the held posture",
+            "1/s^2", 0.0, live=True),
+        Parameter("velocity_gain", "double", 200.0,
+            "velocity gain G_d of the tracked tool, of the joint reference or of the held posture",
+            "1/s", 0.0, live=True),
+        Parameter("posture_gain", "double", 0.0,
+            "position gain of the joints toward a posture in motions that base and tool leave free (task tool_path);"
+            " 0: damping only", "1/s^2", 0.0, live=True),
+        Parameter("posture", "string", "first",
+            "posture that posture_gain refers to: the first one measured, or that of the desired_joint_reference topic",
+            choices=POSTURES),
+        Parameter("servo_position_gain", "double", 900.0,
+            "position gain of the servo of each joint (realisation joint_servo)", "1/s^2", 0.0, live=True),
+        Parameter("servo_velocity_gain", "double", 60.0,
+            "velocity gain of the servo of each joint (realisation joint_servo)", "1/s", 0.0, live=True),
+        Parameter("vibration_damping", "bool", True,
+            "damp vibrations of the base by feedback with the gain G_b", live=True),
+        Parameter("damping_ratio", "double", 0.7,
+            "damping ratio of the base for which the feedback gain G_b is computed", "", 0.0, live=True),
+        Parameter("vibration_gain", "double", 0.0,
+            "fixed gain g_b of the base feedback; 0: computed from damping_ratio", "1/s", 0.0, live=True),
+        Parameter("joint_damping", "double", 1.0, "gain G_m that damps the joint velocities", "1/s", 0.0, live=True),
+        Parameter("coupling_threshold", "double", 0.01,
+            "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its"
+            " inverse is damped", "", 1e-6, 0.999, live=True),
+        Parameter("tool_threshold", "double", 0.02,
+            "relative singular value of the tool Jacobian in the reaction null space, sigma(Jbar) / |J|, below which"
+            " its inverse is damped", "", 1e-6, 0.999, live=True),
+        Parameter("base_state_source", "string", "joint_states",
+            "source of the base deflection: joint states, flexible state of the estimator, or none (base assumed at"
+            " rest)", choices=(*BASE_STATE_SOURCES, NO_BASE_STATE)),
+        Parameter("load_bandwidth", "double", 0.0,
+            "bandwidth at which an unknown constant load is estimated and compensated; 0: off, the tool sags",
+            "rad/s", 0.0, 100.0, live=True),
+        Parameter("longest_wait", "double", 2.0,
+            "largest delay of the path due to joint limits before the law gives up", "s", 0.0, live=True),
+        Parameter("largest_error", "double", 0.2,
+            "position error of the tool at which the law gives up; 3 rad of orientation error count as 1 m",
+            "m", 1e-6, live=True),
+        Parameter("check_gains", "bool", True,
+            "refuse gains with which the closed loop is unstable where the arm starts"),
+        Parameter("start_position", "double[]", [],
+            "joint positions at which gains are checked when configured; empty: checked at activation, where the arm"
+            " is", "rad | m"),
+        Parameter("axes", "bool[]", [],
+            "tool axes x y z rx ry rz assumed to be tracked when gains are checked (task tool_path); empty: as in"
+            " the first reference"),
+        Parameter("frame", "string", "",
+            "frame of tool references assumed when gains are checked (task tool_path): root link, or base link"
+            " (empty)"),
+        Parameter("rate", "double", 1000.0, "nominal sampling rate for which gains are checked", "Hz", 10.0, 1e5),
+        Parameter("delay", "double", 0.0,
+            "delay from the sensors to the motors for which gains are checked", "s", 0.0, 1.0),
+        Parameter("drive", "string", "effort",
+            "type of command that the drives take, for which gains are checked: effort, velocity or position",
+            choices=DRIVES),
+        Parameter("drive_bandwidth", "double", 200.0,
+            "bandwidth of velocity and position drives for which gains are checked", "rad/s", 1e-3),
+        Parameter("reference_timeout", "double", 0.08,
+            "age behind the measured state at which a reference is refused", "s", 1e-4, live=True),
+        Parameter("map_postures", "int", 0,
+            "number of postures tried at configuration for the workspace map on ~/markers; 0: no map", "", 0, 20_000),
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Create the node's topics."""

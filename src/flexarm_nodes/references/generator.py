@@ -35,49 +35,58 @@ class ReferenceGenerator(ArmNode):
     """
 
     PARAMETERS = (
-        Parameter(
-            "space",
-            "string",
-            "tool",
-            "tool along a line, joints, tool along a waypoint file, or joints along a stored plan",
-            choices=SPACES,
-        ),
-        Parameter("frame", "string", "", "tool, path: frame of the reference, root link or base link (empty)"),
-        Parameter("displacement", "double[]", [0.0, 0.0, 0.0], "tool: of the line, in that frame", "m"),
-        Parameter("start", "double", 0.0, "time after the first sample at which the motion begins", "s", 0.0),
-        Parameter("duration", "double", 4.0, "tool, joints: of the motion, shaper included", "s", 1e-3),
-        Parameter("returns", "bool", False, "go back and forth without end, each way in the same time"),
-        Parameter(
-            "repetitions", "int", 0, "joints, with returns: times there and back, then rest; 0: without end", "", 0
-        ),
-        Parameter("axes", "bool[]", [True, True, True, True, True, True], "tool, path: tracked axes x y z rx ry rz"),
-        Parameter(
-            "base_state_source",
-            "string",
-            "joint_states",
-            "tool, path: where x_b comes from",
-            choices=BASE_STATE_SOURCES,
-        ),
-        Parameter("waypoint_file", "string", "", "path: package:// or file:// URI, or absolute path"),
-        Parameter("plan_file", "string", "", "plan: package:// or file:// URI, or absolute path"),
-        Parameter(
-            "start_tolerance", "double", 0.05, "plan: largest distance of a joint from its begin", "rad | m", 1e-9
-        ),
-        Parameter("max_linear_velocity", "double", 0.25, "path: of the tool", "m/s", 1e-6),
-        Parameter("max_linear_acceleration", "double", 1.0, "path: of the tool", "m/s^2", 1e-6),
-        Parameter("max_angular_velocity", "double", 1.0, "path: of the tool", "rad/s", 1e-6),
-        Parameter("max_angular_acceleration", "double", 4.0, "path: of the tool", "rad/s^2", 1e-6),
-        Parameter("joint_displacement", "double[]", [], "joints: of each actuated joint", "rad | m"),
-        Parameter("time_law", "string", "fifth_order", "joints: smoothness of the motion", choices=TIME_LAWS),
-        Parameter("blend_time", "double", 0.1, "joints, constant_speed: in which the speed comes and goes", "s", 0.0),
-        Parameter("shaper", "string", "none", "tool, joints: input shaper of the time law", choices=SHAPERS),
-        Parameter(
-            "shaper_frequency", "double[]", [], "tool, joints: of each mode that is to be left at rest", "Hz", 0.0
-        ),
-        Parameter(
-            "shaper_damping_ratio", "double[]", [0.0], "tool, joints: one for all modes or one a mode", "", 0.0, 0.99
-        ),
-    )
+        Parameter("space", "string", "tool",
+            "motion to generate: tool along a line (tool), joint displacement (joints), tool along a waypoint file"
+            " (path), or joints along a stored plan (plan)", choices=SPACES),
+        Parameter("frame", "string", "",
+            "frame of tool references (spaces tool and path), root or base link; empty: that of the waypoint file,"
+            " or the base link"),
+        Parameter("displacement", "double[]", [0.0, 0.0, 0.0],
+            "displacement of the tool along a straight line (space tool), in the axes of the reference frame", "m"),
+        Parameter("start", "double", 0.0, "time between the first joint state and the start of the motion", "s", 0.0),
+        Parameter("duration", "double", 4.0,
+            "duration of the motion, one way, including the input shaper (spaces tool and joints)", "s", 1e-3),
+        Parameter("returns", "bool", False,
+            "move back and forth without end, each way in the same time; false: move once"),
+        Parameter("repetitions", "int", 0,
+            "number of back-and-forth cycles before the joints rest (space joints with returns); 0: without end",
+            "", 0),
+        Parameter("axes", "bool[]", [True, True, True, True, True, True],
+            "tool axes x y z rx ry rz that the reference specifies (spaces tool and path)"),
+        Parameter("base_state_source", "string", "joint_states",
+            "source of the base deflection for tool references (spaces tool and path): joint states, or the flexible"
+            " state of the estimator", choices=BASE_STATE_SOURCES),
+        Parameter("waypoint_file", "string", "",
+            "waypoint file of space path: package:// or file:// URI, or absolute path"),
+        Parameter("plan_file", "string", "",
+            "stored joint plan of space plan: package:// or file:// URI, or absolute path"),
+        Parameter("start_tolerance", "double", 0.05,
+            "largest accepted distance of a joint from the start of the stored plan (space plan)", "rad | m", 1e-9),
+        Parameter("max_linear_velocity", "double", 0.25,
+            "largest linear velocity of the tool along the waypoint path (space path)", "m/s", 1e-6),
+        Parameter("max_linear_acceleration", "double", 1.0,
+            "largest linear acceleration of the tool along the waypoint path (space path)", "m/s^2", 1e-6),
+        Parameter("max_angular_velocity", "double", 1.0,
+            "largest angular velocity of the tool along the waypoint path (space path)", "rad/s", 1e-6),
+        Parameter("max_angular_acceleration", "double", 4.0,
+            "largest angular acceleration of the tool along the waypoint path (space path)", "rad/s^2", 1e-6),
+        Parameter("joint_displacement", "double[]", [],
+            "displacement of each actuated joint from its first measured position (space joints)", "rad | m"),
+        Parameter("time_law", "string", "fifth_order",
+            "time law of the joint motion (space joints): polynomial of fifth or seventh order, or constant speed"
+            " with blends", choices=TIME_LAWS),
+        Parameter("blend_time", "double", 0.1,
+            "time to reach and to leave the constant speed of time law constant_speed (space joints)", "s", 0.0),
+        Parameter("shaper", "string", "none",
+            "input shaper of the time law (spaces tool and joints): zero vibration (zv), zero vibration and"
+            " derivative (zvd), or none", choices=SHAPERS),
+        Parameter("shaper_frequency", "double[]", [],
+            "natural frequency of each vibration mode that the input shaper suppresses (spaces tool and joints)",
+            "Hz", 0.0),
+        Parameter("shaper_damping_ratio", "double[]", [0.0],
+            "damping ratio of the vibration modes that the input shaper suppresses; one for all modes or one per mode",
+            "", 0.0, 0.99),
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Create the node's topics."""

@@ -25,11 +25,13 @@ class Dither(Behavior):
 
     KIND = "dither"
     SETTINGS = (
-        Setting("amplitude", "double[]", [0.0] * 6, "along and about x y z", "m, rad", 0.0, 0.1, size=6),
-        Setting("frequency", "double", 5.0, "of the oscillation", "Hz", 0.0, 100.0),
-        Setting("rise_time", "double", 0.5, "until the whole amplitude", "s", 1e-3),
+        Setting("amplitude", "double[]", [0.0] * 6,
+            "amplitude of the superimposed oscillation of the tool along and about x y z", "m, rad", 0.0, 0.1, size=6),
+        Setting("frequency", "double", 5.0, "frequency of the superimposed oscillation of the tool", "Hz", 0.0, 100.0),
+        Setting("rise_time", "double", 0.5,
+            "time in which the superimposed oscillation grows to its full amplitude", "s", 1e-3),
         *FRAME_SETTINGS,
-    )
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""

@@ -30,11 +30,16 @@ class Force(Behavior):
     KIND = "force"
     NEEDS_WRENCH = True
     SETTINGS = (
-        Setting("wrench", "double[]", [0.0] * 6, "to be exerted by the tool on its surroundings", "N, N*m", size=6),
-        Setting("axes", "bool[]", [False, False, True, False, False, False], "of x y z rx ry rz, in force", size=6),
-        Setting("damping", "double[]", [2000.0, 50.0], "along and about these axes", "N*s/m, N*m*s/rad", 1e-6, size=2),
+        Setting("wrench", "double[]", [0.0] * 6,
+            "wrench (force, torque) that the tool exerts on its environment along the force-controlled axes",
+            "N, N*m", size=6),
+        Setting("axes", "bool[]", [False, False, True, False, False, False],
+            "tool axes x y z rx ry rz that are force-controlled", size=6),
+        Setting("damping", "double[]", [2000.0, 50.0],
+            "damping of the tool motion along (first value) and about (second value) the force-controlled axes",
+            "N*s/m, N*m*s/rad", 1e-6, size=2),
         *FRAME_SETTINGS,
-    )
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""

@@ -23,14 +23,20 @@ class JointLimits(Behavior):
 
     KIND = "joint_limits"
     SETTINGS = (
-        Setting("range", "double", 0.3, "distance from an end at which it begins", "rad | m", 1e-6),
-        Setting(
-            "tool_range", "double", 0.0, "distance at which the tool begins to yield; 0: it does not", "rad | m", 0.0
-        ),
-        Setting("margin", "double", 0.02, "distance that is not to be reached", "rad | m", 0.0),
-        Setting("effort", "double", 10.0, "half way from the range to the margin", "N*m | N", 0.0),
-        Setting("damping", "double", 5.0, "while a joint approaches", "N*m*s/rad | N*s/m", 0.0),
-    )
+        Setting("range", "double", 0.3,
+            "distance from a joint position limit at which the redundant joints begin to yield", "rad | m", 1e-6),
+        Setting("tool_range", "double", 0.0,
+            "distance from a joint position limit at which the tool also begins to yield; 0: it never does",
+            "rad | m", 0.0),
+        Setting("margin", "double", 0.02,
+            "distance from a joint position limit that should not be reached; repulsion rises steeply towards it",
+            "rad | m", 0.0),
+        Setting("effort", "double", 10.0,
+            "repulsive effort halfway between the start of repulsion and the margin to a joint position limit",
+            "N*m | N", 0.0),
+        Setting("damping", "double", 5.0,
+            "damping of a joint that approaches its position limit", "N*m*s/rad | N*s/m", 0.0),
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""

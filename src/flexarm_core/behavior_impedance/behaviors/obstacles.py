@@ -28,20 +28,30 @@ class Obstacles(Behavior):
     KIND = "obstacles"
     FORBIDS = True
     SETTINGS = (
-        Setting("names", "string[]", [], "of the obstacles"),
-        Setting("kinds", "string[]", [], "of each: sphere, box or half_space"),
-        Setting("positions", "double[]", [], "x y z of each, in the base link's frame", "m"),
-        Setting(
-            "rpys", "double[]", [], "roll pitch yaw of each; empty: not turned. A half-space is free along z", "rad"
-        ),
-        Setting("sizes", "double[]", [], "three of each: radius, 0, 0 | half extents | 0, 0, 0", "m"),
-        Setting("range", "double", 0.15, "distance at which the redundant joints begin to yield", "m", 1e-3),
-        Setting("tool_range", "double", 0.08, "distance at which the tool begins to yield; 0: it does not", "m", 0.0),
-        Setting("margin", "double", 0.02, "distance that is never gone below", "m", 0.0),
-        Setting("force", "double", 20.0, "half way from a range to the margin", "N", 0.0),
-        Setting("damping", "double", 20.0, "while a link approaches", "N*s/m", 0.0),
-        Setting("ignored_links", "string[]", [], "links that may touch: the tool that works on an obstacle"),
-    )
+        Setting("names", "string[]", [], "names of the obstacles to avoid; empty: none"),
+        Setting("kinds", "string[]", [], "shape of each obstacle: sphere, box or half_space"),
+        Setting("positions", "double[]", [],
+            "position of each obstacle in the frame of the base link, x y z: its center, or a boundary point of a"
+            " half-space", "m"),
+        Setting("rpys", "double[]", [],
+            "orientation of each obstacle as roll, pitch, yaw; empty: not rotated; the free side of a half-space is +z",
+            "rad"),
+        Setting("sizes", "double[]", [],
+            "three sizes of each obstacle: radius 0 0 of a sphere, half side lengths of a box, 0 0 0 of a half-space",
+            "m"),
+        Setting("range", "double", 0.15,
+            "distance of a link from an obstacle at which the redundant joints begin to yield", "m", 1e-3),
+        Setting("tool_range", "double", 0.08,
+            "distance of a link from an obstacle at which the tool also begins to yield; 0: it never does", "m", 0.0),
+        Setting("margin", "double", 0.02,
+            "smallest distance from obstacles; motions from which the arm could not brake before it are not made",
+            "m", 0.0),
+        Setting("force", "double", 20.0,
+            "repulsive force of an obstacle halfway between the start of repulsion and the margin", "N", 0.0),
+        Setting("damping", "double", 20.0, "damping of a link that approaches an obstacle", "N*s/m", 0.0),
+        Setting("ignored_links", "string[]", [],
+            "links that may touch obstacles, such as a tool that works on one; empty: none"),
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""

@@ -34,27 +34,33 @@ class Path(Behavior):
     KIND = "path"
     LEADS = True
     SETTINGS = (
-        Setting("source", "string", "waypoints", "straight lines, a waypoint file, or a stream", choices=SOURCES),
-        Setting("positions", "double[]", [], "waypoints: x y z of each, in the base link's frame", "m"),
-        Setting("rpys", "double[]", [], "waypoints: roll pitch yaw of each; empty: as at the begin", "rad"),
-        Setting("relative", "bool", False, "waypoints: positions count from where the tool is at the begin"),
-        Setting("file", "string", "", "file: absolute path of a waypoint file"),
-        Setting("repeats", "bool", False, "go back and forth, again and again"),
-        Setting("start", "double", 0.0, "time to wait at the begin", "s", 0.0),
-        Setting("max_linear_velocity", "double", 0.1, "along the path", "m/s", 1e-6),
-        Setting("max_linear_acceleration", "double", 0.5, "along the path", "m/s^2", 1e-6),
-        Setting("max_angular_velocity", "double", 0.5, "along the path", "rad/s", 1e-6),
-        Setting("max_angular_acceleration", "double", 2.0, "along the path", "rad/s^2", 1e-6),
-        Setting("timeout", "double", 0.1, "stream: age of a reference at which the tool is held there", "s", 1e-3),
-        Setting(
-            "max_jump",
-            "double",
-            0.2,
-            "stream: way from the reference before it, or turn times the length scale, that is refused",
-            "m",
-            1e-6,
-        ),
-    )
+        Setting("source", "string", "waypoints",
+            "source of the path: straight lines through waypoints, a waypoint file, or a stream of references",
+            choices=SOURCES),
+        Setting("positions", "double[]", [],
+            "positions of the waypoints in the frame of the base link, x y z each (source waypoints)", "m"),
+        Setting("rpys", "double[]", [],
+            "orientations of the waypoints as roll, pitch, yaw each; empty: initial orientation is kept (source"
+            " waypoints)", "rad"),
+        Setting("relative", "bool", False,
+            "positions of the waypoints are relative to where the tool is at the start (source waypoints)"),
+        Setting("file", "string", "", "absolute path of the waypoint file (source file)"),
+        Setting("repeats", "bool", False, "move back and forth along the path without end; false: move once"),
+        Setting("start", "double", 0.0, "waiting time before the motion along the path starts", "s", 0.0),
+        Setting("max_linear_velocity", "double", 0.1,
+            "largest linear velocity of the tool along the path", "m/s", 1e-6),
+        Setting("max_linear_acceleration", "double", 0.5,
+            "largest linear acceleration of the tool along the path", "m/s^2", 1e-6),
+        Setting("max_angular_velocity", "double", 0.5,
+            "largest angular velocity of the tool along the path", "rad/s", 1e-6),
+        Setting("max_angular_acceleration", "double", 2.0,
+            "largest angular acceleration of the tool along the path", "rad/s^2", 1e-6),
+        Setting("timeout", "double", 0.1,
+            "age of the newest streamed reference at which the tool is held where it led (source stream)", "s", 1e-3),
+        Setting("max_jump", "double", 0.2,
+            "distance between successive streamed references, or rotation times length_scale, beyond which one is"
+            " refused", "m", 1e-6),
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""

@@ -17,11 +17,13 @@ class Posture(Behavior):
 
     KIND = "posture"
     SETTINGS = (
-        Setting(
-            "position", "double[]", [], "of the joints of the chain; empty: where they are at the begin", "rad | m"
-        ),
-        Setting("stiffness", "double[]", [10.0], "one for all joints or one a joint", "N*m/rad | N/m", 0.0),
-    )
+        Setting("position", "double[]", [],
+            "desired posture of the redundant joints, one position per joint of the chain; empty: that at the start",
+            "rad | m"),
+        Setting("stiffness", "double[]", [10.0],
+            "stiffness of the redundant joints toward the desired posture; one for all joints or one per joint",
+            "N*m/rad | N/m", 0.0),
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""

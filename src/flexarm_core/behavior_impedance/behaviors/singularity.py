@@ -28,12 +28,19 @@ class Singularity(Behavior):
 
     KIND = "singularity"
     SETTINGS = (
-        Setting("range", "double", 0.1, "least singular value at which it begins", "m/rad", 1e-6),
-        Setting("tool_range", "double", 0.0, "value at which the tool begins to yield; 0: it does not", "m/rad", 0.0),
-        Setting("margin", "double", 0.01, "value that is not to be reached", "m/rad", 0.0),
-        Setting("force", "double", 30.0, "half way from the range to the margin", "N*rad", 0.0),
-        Setting("axes", "bool[]", [True] * 6, "of x y z rx ry rz that the arm is to keep", size=6),
-    )
+        Setting("range", "double", 0.1,
+            "smallest singular value of the tool Jacobian at which the redundant joints begin to yield", "m/rad", 1e-6),
+        Setting("tool_range", "double", 0.0,
+            "smallest singular value of the tool Jacobian at which the tool also begins to yield; 0: it never does",
+            "m/rad", 0.0),
+        Setting("margin", "double", 0.01,
+            "smallest singular value that should not be reached; repulsion rises steeply towards it", "m/rad", 0.0),
+        Setting("force", "double", 30.0,
+            "repulsion from a singularity halfway between range and margin, multiplied by the singular value's"
+            " gradient", "N*rad", 0.0),
+        Setting("axes", "bool[]", [True] * 6,
+            "tool axes x y z rx ry rz in which the arm must remain able to move", size=6),
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""

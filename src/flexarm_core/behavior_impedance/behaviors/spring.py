@@ -23,14 +23,18 @@ class Spring(Behavior):
 
     KIND = "spring"
     SETTINGS = (
-        Setting("position", "double[]", [], "to which it draws; empty: where the tool is at the begin", "m"),
-        Setting("orientation", "double[]", [], "to which it draws, as rpy; empty: as at the begin", "rad"),
-        Setting("stiffness", "double[]", [0.0] * 6, "along and about x y z", "N/m, N*m/rad", 0.0, size=6),
-        Setting("damping", "double[]", [0.0] * 6, "along and about x y z", "N*s/m, N*m*s/rad", 0.0, size=6),
-        Setting("max_force", "double", 100.0, "of the spring", "N", 0.0),
-        Setting("max_torque", "double", 20.0, "of the spring", "N*m", 0.0),
+        Setting("position", "double[]", [],
+            "rest position of the spring in the frame of the base link; empty: where the tool is at the start", "m"),
+        Setting("orientation", "double[]", [],
+            "rest orientation of the spring as roll, pitch, yaw; empty: that of the tool at the start", "rad"),
+        Setting("stiffness", "double[]", [0.0] * 6,
+            "stiffness of the spring along and about x y z", "N/m, N*m/rad", 0.0, size=6),
+        Setting("damping", "double[]", [0.0] * 6,
+            "damping of the spring along and about x y z", "N*s/m, N*m*s/rad", 0.0, size=6),
+        Setting("max_force", "double", 100.0, "largest elastic force of the spring", "N", 0.0),
+        Setting("max_torque", "double", 20.0, "largest elastic torque of the spring", "N*m", 0.0),
         *FRAME_SETTINGS,
-    )
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""

@@ -29,16 +29,24 @@ class Teleoperation(Behavior):
 
     KIND = "teleoperation"
     SETTINGS = (
-        Setting("timeout", "double", 0.2, "age of a twist at which the tool is brought to rest", "s", 1e-3),
-        Setting("max_linear_velocity", "double", 0.25, "twists beyond are shortened to it", "m/s", 1e-6),
-        Setting("max_angular_velocity", "double", 1.0, "twists beyond are shortened to it", "rad/s", 1e-6),
-        Setting("max_linear_acceleration", "double", 1.0, "with which the velocity follows", "m/s^2", 1e-6),
-        Setting("max_angular_acceleration", "double", 4.0, "with which the velocity follows", "rad/s^2", 1e-6),
-        Setting("max_lag", "double", 0.05, "of the tool behind its set-point", "m", 1e-6),
-        Setting("max_angular_lag", "double", 0.5, "of the tool behind its set-point", "rad", 1e-6, 3.0),
-        Setting("axes", "bool[]", [True] * 6, "along and about x y z that are followed", size=6),
+        Setting("timeout", "double", 0.2,
+            "age of the newest twist command at which the tool is brought to rest", "s", 1e-3),
+        Setting("max_linear_velocity", "double", 0.25,
+            "largest linear velocity of the tool; faster twist commands are scaled down", "m/s", 1e-6),
+        Setting("max_angular_velocity", "double", 1.0,
+            "largest angular velocity of the tool; faster twist commands are scaled down", "rad/s", 1e-6),
+        Setting("max_linear_acceleration", "double", 1.0,
+            "largest linear acceleration with which the tool follows twist commands", "m/s^2", 1e-6),
+        Setting("max_angular_acceleration", "double", 4.0,
+            "largest angular acceleration with which the tool follows twist commands", "rad/s^2", 1e-6),
+        Setting("max_lag", "double", 0.05,
+            "largest distance by which the tool may lag behind its set-point, for example in contact", "m", 1e-6),
+        Setting("max_angular_lag", "double", 0.5,
+            "largest angle by which the tool may lag behind its set-point, for example in contact", "rad", 1e-6, 3.0),
+        Setting("axes", "bool[]", [True] * 6,
+            "components x y z rx ry rz of the twist command that are followed", size=6),
         *FRAME_SETTINGS,
-    )
+    )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
         """Prepare; see :class:`Behavior`."""
