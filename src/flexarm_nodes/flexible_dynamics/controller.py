@@ -49,10 +49,10 @@ class FlexibleDynamicsController(GainCheckingNode):
 
     PARAMETERS = (
         Parameter("law", "string", "vibration_damping",
-            "control law: reference tracking with vibration_damping, exact joint accelerations, or a joint PD servo"
-            " with gravity compensation", choices=LAWS, live=True),
+            "control law: tracking with vibration damping, exact joint accelerations (accelerations), or a PD servo"
+            " with gravity compensation (joint_pd)", choices=LAWS, live=True),
         Parameter("reference", "string", REFERENCES[0],
-            "topic of the reference: joint references for each sample, or a joint trajectory that is sampled here",
+            "topic of the reference: a stream of joint references, or joint trajectories that this node samples",
             choices=REFERENCES),
         Parameter("position_gain", "double", 0.0,
             "position gain of the servo of each joint; both servo gains 0: derived from the model for each joint",

@@ -28,13 +28,13 @@ class HardwareGateNode(ArmNode):
 
     PARAMETERS = (
         Parameter("command_mode", "string", "effort",
-            "ros2_control command interface that is commanded; live changes require a controller_manager",
+            "ros2_control command interface in use; changes while active require the parameter controller_manager",
             choices=COMMAND_MODES, live=True),
         Parameter("controller_manager", "string", "",
             "name of the controller manager that must have the command controller active; empty: not checked"),
         Parameter("joints", "string[]", [""],
             "joint order of the command controller; empty: order of the robot description"),
-        Parameter("rate", "double", 1000.0, "nominal rate of commands", "Hz", 1.0, 1e5),
+        Parameter("rate", "double", 1000.0, "nominal rate at which commands are published", "Hz", 1.0, 1e5),
         Parameter("lockstep", "bool", False,
             "answer each joint state with exactly one command and measure time by stamps only, for a lockstep"
             " simulation"),
@@ -45,8 +45,8 @@ class HardwareGateNode(ArmNode):
             "age of joint states, or delay of commands, at which effort mode stops; 0: 0.02 s, or 0.01 s on an"
             " elastic base", "s", 0.0),
         Parameter("blind_time", "double", 0.3,
-            "time without usable joint states for which effort mode brakes by its model before it falls back",
-            "s", 1e-3),
+            "longest time without usable joint states that effort mode bridges by braking on its model before the"
+            " gate trips", "s", 1e-3),
         Parameter("recovery_samples", "int", 5, "number of consecutive valid references that end a stop", "", 1),
         Parameter("hold_frequency", "double", 20.0,
             "bandwidth of the servo that brakes and holds the arm during a stop in effort mode", "rad/s", 0.1),

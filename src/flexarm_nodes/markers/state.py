@@ -36,9 +36,10 @@ class StateMarkers(ArmNode):
     PARAMETERS = (
         Parameter("exaggeration", "double", 10.0,
             "factor by which base deflection and link bending are exaggerated in RViz", "", 0.0, live=True),
-        Parameter("opacity", "double", 0.5, "opacity of the deflected arm in RViz", "", 0.0, 1.0, live=True),
+        Parameter("opacity", "double", 0.5,
+            "opacity of the arm drawn in RViz with exaggerated deflection; 0: invisible", "", 0.0, 1.0, live=True),
         Parameter("trail_duration", "double", 10.0,
-            "length in time of the trails of the tool in RViz", "s", 0.0, live=True),
+            "period of past motion shown by the trails of the tool in RViz", "s", 0.0, live=True),
         Parameter("marker_rate", "double", 20.0, "publishing rate of the RViz markers", "Hz", 0.1, 100.0, live=True),
         Parameter("marker_force_scale", "double", 0.005,
             "length of the RViz arrow of the force on the base per unit of force", "m/N", 1e-9, live=True),

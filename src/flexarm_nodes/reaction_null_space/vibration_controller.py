@@ -45,11 +45,11 @@ class RnsVibrationController(GainCheckingNode):
 
     PARAMETERS = (
         Parameter("law", "string", "reactionless",
-            "control law: reactionless accelerations, reactionless torques, or resolved_acceleration without regard"
-            " to the base", choices=LAWS, live=True),
+            "control law: reactionless (acceleration law), torque (torque law), or resolved_acceleration without"
+            " base control", choices=LAWS, live=True),
         Parameter("task", "string", "tool_path",
-            "task of the arm beside a quiet base: tool reference, joint reference, holding the first posture, or none",
-            choices=TASKS, live=True),
+            "task of the arm beside base control: follow tool references, follow joint references, hold the first"
+            " posture, or none", choices=TASKS, live=True),
         Parameter("realisation", "string", "computed_torque",
             "how joint accelerations are realized: inverse dynamics (computed_torque), or a servo for each joint"
             " (joint_servo)", choices=REALISATIONS),
@@ -72,12 +72,13 @@ class RnsVibrationController(GainCheckingNode):
         Parameter("servo_velocity_gain", "double", 60.0,
             "velocity gain of the servo of each joint (realisation joint_servo)", "1/s", 0.0, live=True),
         Parameter("vibration_damping", "bool", True,
-            "damp vibrations of the base by feedback with the gain G_b", live=True),
+            "damp vibrations of the base by feedback with gain G_b; false: no base feedback", live=True),
         Parameter("damping_ratio", "double", 0.7,
             "damping ratio of the base for which the feedback gain G_b is computed", "", 0.0, live=True),
         Parameter("vibration_gain", "double", 0.0,
             "fixed gain g_b of the base feedback; 0: computed from damping_ratio", "1/s", 0.0, live=True),
-        Parameter("joint_damping", "double", 1.0, "gain G_m that damps the joint velocities", "1/s", 0.0, live=True),
+        Parameter("joint_damping", "double", 1.0,
+            "joint damping gain G_m, applied to the joint velocities", "1/s", 0.0, live=True),
         Parameter("coupling_threshold", "double", 0.01,
             "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its"
             " inverse is damped", "", 1e-6, 0.999, live=True),
@@ -104,8 +105,8 @@ class RnsVibrationController(GainCheckingNode):
             "tool axes x y z rx ry rz assumed to be tracked when gains are checked (task tool_path); empty: as in"
             " the first reference"),
         Parameter("frame", "string", "",
-            "frame of tool references assumed when gains are checked (task tool_path): root link, or base link"
-            " (empty)"),
+            "frame of tool references assumed when gains are checked (task tool_path): root link or base link;"
+            " empty: base link"),
         Parameter("rate", "double", 1000.0, "nominal sampling rate for which gains are checked", "Hz", 10.0, 1e5),
         Parameter("delay", "double", 0.0,
             "delay from the sensors to the motors for which gains are checked", "s", 0.0, 1.0),
@@ -115,7 +116,7 @@ class RnsVibrationController(GainCheckingNode):
         Parameter("drive_bandwidth", "double", 200.0,
             "bandwidth of velocity and position drives for which gains are checked", "rad/s", 1e-3),
         Parameter("reference_timeout", "double", 0.08,
-            "age behind the measured state at which a reference is refused", "s", 1e-4, live=True),
+            "largest accepted age of a reference, relative to the measured state", "s", 1e-4, live=True),
         Parameter("map_postures", "int", 0,
             "number of postures tried at configuration for the workspace map on ~/markers; 0: no map", "", 0, 20_000),
     )  # fmt: skip

@@ -43,7 +43,7 @@ class Path(Behavior):
             "orientations of the waypoints as roll, pitch, yaw each; empty: initial orientation is kept (source"
             " waypoints)", "rad"),
         Setting("relative", "bool", False,
-            "positions of the waypoints are relative to where the tool is at the start (source waypoints)"),
+            "positions of the waypoints are relative to the initial position of the tool (source waypoints)"),
         Setting("file", "string", "", "absolute path of the waypoint file (source file)"),
         Setting("repeats", "bool", False, "move back and forth along the path without end; false: move once"),
         Setting("start", "double", 0.0, "waiting time before the motion along the path starts", "s", 0.0),
@@ -56,7 +56,8 @@ class Path(Behavior):
         Setting("max_angular_acceleration", "double", 2.0,
             "largest angular acceleration of the tool along the path", "rad/s^2", 1e-6),
         Setting("timeout", "double", 0.1,
-            "age of the newest streamed reference at which the tool is held where it led (source stream)", "s", 1e-3),
+            "age of the newest streamed reference at which the tool is held at the pose of that reference (source"
+            " stream)", "s", 1e-3),
         Setting("max_jump", "double", 0.2,
             "distance between successive streamed references, or rotation times length_scale, beyond which one is"
             " refused", "m", 1e-6),

@@ -18,7 +18,7 @@ class Posture(Behavior):
     KIND = "posture"
     SETTINGS = (
         Setting("position", "double[]", [],
-            "desired posture of the redundant joints, one position per joint of the chain; empty: that at the start",
+            "desired posture of the redundant joints, one position per joint; empty: posture when the behavior starts",
             "rad | m"),
         Setting("stiffness", "double[]", [10.0],
             "stiffness of the redundant joints toward the desired posture; one for all joints or one per joint",

@@ -34,7 +34,8 @@ class Singularity(Behavior):
             "smallest singular value of the tool Jacobian at which the tool also begins to yield; 0: it never does",
             "m/rad", 0.0),
         Setting("margin", "double", 0.01,
-            "smallest singular value that should not be reached; repulsion rises steeply towards it", "m/rad", 0.0),
+            "smallest singular value of the tool Jacobian that should not be reached; repulsion rises steeply toward"
+            " it", "m/rad", 0.0),
         Setting("force", "double", 30.0,
             "repulsion from a singularity halfway between range and margin, multiplied by the singular value's"
             " gradient", "N*rad", 0.0),

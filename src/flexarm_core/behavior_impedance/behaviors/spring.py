@@ -24,9 +24,11 @@ class Spring(Behavior):
     KIND = "spring"
     SETTINGS = (
         Setting("position", "double[]", [],
-            "rest position of the spring in the frame of the base link; empty: where the tool is at the start", "m"),
+            "rest position of the spring in the frame of the base link; empty: tool position when the behavior starts",
+            "m"),
         Setting("orientation", "double[]", [],
-            "rest orientation of the spring as roll, pitch, yaw; empty: that of the tool at the start", "rad"),
+            "rest orientation of the spring as roll, pitch, yaw; empty: tool orientation when the behavior starts",
+            "rad"),
         Setting("stiffness", "double[]", [0.0] * 6,
             "stiffness of the spring along and about x y z", "N/m, N*m/rad", 0.0, size=6),
         Setting("damping", "double[]", [0.0] * 6,
