@@ -47,7 +47,8 @@ class ReferenceGenerator(ArmNode):
         Parameter("duration", "double", 4.0,
             "duration of the motion, one way, including the input shaper (spaces tool and joints)", "s", 1e-3),
         Parameter("returns", "bool", False,
-            "move back and forth without end, each way in the same time; false: move once"),
+            "move back and forth, each way in the same time, without end unless repetitions sets one; false: move"
+            " once"),
         Parameter("repetitions", "int", 0,
             "number of back-and-forth cycles before the joints rest (space joints with returns); 0: without end",
             "", 0),

@@ -59,8 +59,8 @@ class Path(Behavior):
             "age of the newest streamed reference at which the tool is held at the pose of that reference (source"
             " stream)", "s", 1e-3),
         Setting("max_jump", "double", 0.2,
-            "distance between successive streamed references, or rotation times length_scale, beyond which one is"
-            " refused", "m", 1e-6),
+            "distance between successive streamed references, or rotation times length_scale, beyond which the new"
+            " one is refused", "m", 1e-6),
     )  # fmt: skip
 
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
