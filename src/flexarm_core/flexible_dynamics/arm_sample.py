@@ -1,4 +1,4 @@
-"""ArmSample: one instant of an arm, as it is drawn."""
+"""ArmSample: state of an arm at one instant, for drawing."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class ArmSample:
-    """One instant; what is not known is left out of the dictionaries, or NaN.
+    """State at one instant; unknown values are absent from the dictionaries, or NaN.
 
     Attributes:
-        time: [s].
-        position: of joints that are not elastic, by name [rad | m].
-        deflection: of elastic joints, by name [rad | m].
-        modes: of flexible links, ``link/mode`` [sqrt(kg)*m].
-        reference: (3,) where the tool should be, in the root link or the base link [m].
-        reference_in_base: whether the reference is in the base link, which swings.
-        base_wrench: (6,) exerted by the arm on its base, ``[f; n]`` in axes and at the origin of the frame of the
-            force/torque sensor under the arm, of the base link where there is no such sensor [N, N*m].
-        contact_force: (3,) of surfaces on the tool, in axes of the root link [N].
+        time: time of the sample [s].
+        position: positions of the joints that are not elastic, by name [rad | m].
+        deflection: deflections of the elastic joints, by name [rad | m].
+        modes: modal coordinates of the flexible links, by ``link/mode`` [sqrt(kg)*m].
+        reference: (3,) reference position of the tool, in the root link or the base link [m].
+        reference_in_base: whether the reference is expressed in the base link, which oscillates.
+        base_wrench: (6,) wrench ``[f; n]`` of the arm on its base, at the origin and in axes of the frame of the
+            force/torque sensor under the arm, or of the base link if there is no such sensor [N, N*m].
+        contact_force: (3,) force of surfaces on the tool, in axes of the root link [N].
     """
 
     time: float

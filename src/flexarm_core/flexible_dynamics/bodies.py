@@ -1,8 +1,8 @@
-"""RobotDescription -> bodies of the recursion, and where every link sits on them.
+"""Convert a RobotDescription to the bodies of the recursion, and find the mount of every link on them.
 
-Links that are fixed to a rigid link are one body with it. A massive link that is fixed to a flexible one, away from its
-clamped end, is a body of its own that rides on the nearest node; so is the frame of a force/torque sensor, since a
-wrench is asked for there.
+A link that is fixed to a rigid link is merged with it into one body. A link with mass that is fixed to a flexible link,
+away from its clamped end, is a separate body attached to the nearest node. The frame of a force/torque sensor is also a
+separate body, because the wrench through it is needed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ WORLD = -1
 
 
 def make_bodies(description: RobotDescription, modal_data: dict[str, ModalData]) -> tuple[list[Body], dict[str, Mount]]:
-    """Bodies of a robot, parents first, and the mount of every link: the place of its frame.
+    """Make the bodies of a robot, parents first, and the mount of every link, i.e. the place of its frame.
 
     Args:
         description: the robot.
-        modal_data: of the links that are to bend; others are rigid.
+        modal_data: modal data of the links to model as flexible, by link name; all other links are rigid.
     """
     bodies: list[Body] = []
     places = {description.root: _rigid_place(WORLD, np.eye(4))}
@@ -63,7 +63,7 @@ def make_bodies(description: RobotDescription, modal_data: dict[str, ModalData])
 
 
 def node_place(place: Mount, data: ModalData, node: int) -> Mount:
-    """Where a node of a flexible link is; ``place`` is that of the link."""
+    """Return the mount of a node of a flexible link; ``place`` is the mount of the link."""
     (node,) = integers("node", [node], len(data.mass), 1)
     return replace(
         place,
@@ -80,7 +80,7 @@ def _rigid_place(body: int, transform: Array, modes: int = 0) -> Mount:
 
 
 def _mount_joint(joint: Joint, parent: Mount, bodies: list[Body], modal_data: dict[str, ModalData]) -> Mount:
-    """Place of a joint's frame: composed with that of its parent link, or on the nearest node of a flexible one."""
+    """Return the mount of a joint's frame: composed with the parent link's mount, or on a flexible link's nearest node."""
     transform = joint.transform_child_to_parent
     turn, shift = parent.turn @ transform[:3, :3], parent.turn @ transform[:3, 3]
     body = bodies[parent.body] if parent.body != WORLD else None
@@ -93,7 +93,7 @@ def _mount_joint(joint: Joint, parent: Mount, bodies: list[Body], modal_data: di
 
 
 def _add_rigid(bodies: list[Body], mount: Mount, link: Link) -> None:
-    """Add a link that is fixed to a rigid part of a body to that body."""
+    """Add the mass and inertia of a link that is rigidly fixed to a body to that body."""
     if link.mass == 0.0 or mount.body == WORLD:
         return
     turn, origin = mount.turn, mount.node + mount.offset

@@ -1,8 +1,9 @@
-"""ContactInput: what touches an arm beyond a force/torque sensor, as a known force on the model.
+"""ContactInput: the contact wrench beyond a force/torque sensor, as a known input of the model.
 
-A sensor behind the tool reads, of the outboard side on the inboard side in its frame, ``w = w_c - w_m``: what touches
-the tool, less what accelerates and holds the mass beyond the sensor. The model knows the latter, so ``w_c`` is known. A
-filter that is not told of it bends the arm in its place, and under a lasting contact estimates rates that are not.
+A sensor behind the tool measures the wrench of its outboard side on its inboard side, in the sensor frame,
+``w = w_c - w_m``: the contact wrench on the tool minus the wrench that accelerates and supports the mass beyond the
+sensor. The model computes ``w_m``, which gives ``w_c``. A filter without this input attributes the contact to a
+deflection of the arm, and under lasting contact estimates rates that do not exist.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from flexarm_core.types import Array
 
 
 class ContactInput:
-    """A force/torque sensor that is believed, and not compared."""
+    """Contact wrench from a force/torque sensor whose reading is an input, not a measurement to compare."""
 
     def __init__(self, model: FlexibleModel, sensor: str) -> None:
-        """Know the arm.
+        """Find the sensor in the model.
 
         Args:
-            model: of it.
-            sensor: name of the sensor, in ``<ros2_control>``.
+            model: model of the arm.
+            sensor: name of the sensor in ``<ros2_control>``.
 
         Raises:
             ConfigError: there is no such sensor.
@@ -31,12 +32,12 @@ class ContactInput:
         self._model, self._body = model, model.body_of(sensors[sensor].frame)
 
     def wrench(self, reading: Array, x: Array, v: Array, acceleration: Array) -> BodyWrench:
-        """What touches the arm, on the body that the sensor carries.
+        """Compute the contact wrench on the body that the sensor carries.
 
         Args:
-            reading: (6,) of the sensor, finite.
+            reading: (6,) sensor reading ``[f; n]``, finite.
             x: (h + K,) coordinates of hinges and modes.
-            v: (h + K,) their rates.
-            acceleration: (h + K,) under which the mass beyond the sensor moves.
+            v: (h + K,) rates of hinges and modes.
+            acceleration: (h + K,) accelerations from which the motion of the mass beyond the sensor follows.
         """
         return BodyWrench(self._body, reading + self._model.hinge_wrenches(x, v, acceleration)[self._body])

@@ -1,4 +1,4 @@
-"""Wrenches from outside on the bodies of an arm, in the memory of the recursions (compiled)."""
+"""External wrenches on the bodies of an arm, added to the memory of the recursions (compiled)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flexarm_core.types import Array
 
 @kernel
 def body_pose(integers: Index, constants: Array, memory: Array, body: int, position: Array, rotation: Array) -> None:
-    """Where a body's frame is in the inertial one: position (3,) and rotation (3, 3) out; bodies have been moved."""
+    """Compute a body's ``position`` (3,) and ``rotation`` (3, 3) in the inertial frame; requires ``move_bodies``."""
     tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
     moved, turned = np.empty(3), np.empty((3, 3))
     position[:] = 0.0
@@ -42,17 +42,19 @@ def add_wrench(
     first: int,
     wrench: Array,
 ) -> None:
-    """A wrench at a mount -> wrench at its body's origin and modal forces ``B^T w``; bodies have been moved.
+    """Convert a wrench at a mount to a wrench at the body's origin and modal forces ``B^T w``.
+
+    Requires ``move_bodies``.
 
     Args:
-        integers: of the tree.
-        constants: of the tree.
-        memory: work space, whose ``wrench`` and ``force`` it is added to.
-        body: that bears the mount.
-        place: (2, 3) node of the mount on the body, and its offset from there [m].
-        influence: (6, k) of the modes on that node, translation and rotation.
-        eta: (k,) modes of the body.
-        first: place of the first of them among all modes.
+        integers: integer array of the tree.
+        constants: constant array of the tree.
+        memory: workspace; the result is added to its ``wrench`` and ``force``.
+        body: index of the body with the mount.
+        place: (2, 3) node position of the mount on the body, and offset of the mount from the node [m].
+        influence: (6, k) modal influence at the node, translation and rotation.
+        eta: (k,) modal coordinates of the body.
+        first: index of the body's first mode among all modes.
         wrench: (6,) ``[f; n]`` in axes of the inertial frame.
     """
     ws = view_workspace(integers, memory)

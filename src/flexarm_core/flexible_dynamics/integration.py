@@ -1,4 +1,4 @@
-"""Steps of the recursion in time (compiled), for simulation."""
+"""Time integration of the forward dynamics (compiled), for simulation."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def runge_kutta(
     steps: int,
     work: Array,
 ) -> None:
-    """Classical Runge-Kutta: accurate, but explicit, so the step must resolve every mode.
+    """Integrate by the classical Runge-Kutta method: accurate but explicit, so the step must resolve every mode.
 
-    Advances coordinates ``x`` and rates ``v`` (h + K,) in place by ``steps`` of ``h`` [s] under constant efforts.
-    ``work`` is (6, h + K). External wrenches in ``memory`` are held in axes of their bodies.
+    Advances the coordinates ``x`` and rates ``v`` (h + K,) in place by ``steps`` steps of ``h`` [s] with constant
+    efforts. ``work`` is a workspace (6, h + K). External wrenches in ``memory`` are constant in the axes of their bodies.
     """
     k1, k2, k3, k4, at, rate = work[0], work[1], work[2], work[3], work[4], work[5]
     for _ in range(steps):
@@ -55,13 +55,14 @@ def implicit_midpoint(
     steps: int,
     work: Array,
 ) -> None:
-    """Implicit midpoint: springs and dampers exactly, all else after one correction; stable for modes of any stiffness.
+    """Integrate by the implicit midpoint rule; stable for modes of any stiffness.
 
-    With the mean acceleration ``a`` over the step, ``x += h v + h^2/2 a`` and ``v += h a``, of second order. Inertia
-    and bias are those at ``x + h/2 v, v`` first, then at the midpoint ``x + h/2 v + h^2/4 a, v + h/2 a``: two
-    accelerations a step. Foretelling the midpoint from the step before would need one, but lets stiff modes grow.
+    Springs and dampers are solved exactly, all other terms with one correction. With the mean acceleration ``a`` over
+    the step, ``x += h v + h^2/2 a`` and ``v += h a``, of second order. Inertia and bias are evaluated first at
+    ``x + h/2 v, v``, then at the midpoint ``x + h/2 v + h^2/4 a, v + h/2 a``: two evaluations of the acceleration per
+    step. Predicting the midpoint from the previous step would need only one, but makes stiff modes unstable.
 
-    Arguments as :func:`runge_kutta`.
+    The arguments are those of :func:`runge_kutta`.
     """
     tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
     mean, at, rate = work[0], work[1], work[2]
@@ -88,7 +89,7 @@ def implicit_midpoint(
 
 @kernel
 def restore_springs(tree: BodyTree, ws: Workspace, x: Array, v: Array, at: Array, rate: Array) -> None:
-    """Modal forces into ``ws.total`` that take springs and dampers from the bias back to the start of the step."""
+    """Write modal forces to ``ws.total`` that move the spring and damper forces in the bias to the start of the step."""
     half = 0.5 * ws.step[0]
     for i in range(len(tree.parent)):
         k, e = tree.modes[i], tree.first_mode[i]

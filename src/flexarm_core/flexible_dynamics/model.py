@@ -1,7 +1,8 @@
-"""FlexibleModel: dynamics of an arm whose links bend, on a base that gives way, by the O(N) recursion.
+"""FlexibleModel: dynamics of an arm with flexible links on an elastic base, computed by the O(N) recursion.
 
-Coordinates ``x = [hinges (h); modes (K)]``, hinges in tree order, actuated and elastic ones; modes by link. Efforts,
-rates and accelerations are ordered alike. ``actuated``, ``elastic`` and ``modal`` are the places of each kind.
+The coordinates are ``x = [hinges (h); modes (K)]``: actuated and elastic hinges in tree order, then the modes grouped
+by link. Efforts, rates and accelerations have the same order. ``actuated``, ``elastic`` and ``modal`` are the indices
+of each kind.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class BodyWrench:
-    """An external wrench on one body, at its origin and in its axes: it turns with the body.
+    """An external wrench on one body, applied at the body's origin and expressed in its axes: it rotates with the body.
 
     Attributes:
-        body: number of the body.
+        body: index of the body.
         wrench: (6,) ``[f; n]`` [N, N*m].
     """
 
@@ -37,19 +38,19 @@ class BodyWrench:
     wrench: Array
 
 
-# external ones, (6,) [f; n] in axes of the inertial frame, by link or by (link, node)
+# external wrenches (6,) [f; n] in axes of the inertial frame, keyed by link or by (link, node)
 Wrenches = Mapping[str | tuple[str, int], Array] | BodyWrench
 
 
 @dataclass(frozen=True, slots=True)
 class FrameMotion:
-    """A link's frame, deformation included, in axes of the inertial frame.
+    """Pose and motion of a link's frame, including the deformation, in axes of the inertial frame.
 
     Attributes:
-        position: (3,) [m].
-        rotation: (3, 3) of the frame.
-        velocity: (6,) twist ``[v; w]`` of its origin.
-        acceleration: (6,) classical acceleration ``[a; alpha]``; gravity is not in it.
+        position: (3,) position of the origin [m].
+        rotation: (3, 3) rotation matrix of the frame.
+        velocity: (6,) twist ``[v; w]`` at the origin.
+        acceleration: (6,) classical acceleration ``[a; alpha]`` at the origin, without gravity.
     """
 
     position: Array
@@ -63,13 +64,13 @@ class FlexibleModel:
 
     Attributes:
         description: the robot.
-        modal_data: of its flexible links.
-        hinge_names: (h) movable joints in tree order.
-        mode_names: (K) ``<link>/<mode>``.
-        actuated: (n,) coordinates of the actuated joints, in the description's order.
-        elastic: (m,) coordinates of the elastic joints.
-        modal: (K,) coordinates of the modes.
-        tool_frame: link whose frame is the tool.
+        modal_data: modal data of the flexible links, by link name.
+        hinge_names: (h) names of the movable joints in tree order.
+        mode_names: (K) mode names ``<link>/<mode>``.
+        actuated: (n,) coordinate indices of the actuated joints, in the description's order.
+        elastic: (m,) coordinate indices of the elastic joints.
+        modal: (K,) coordinate indices of the modes.
+        tool_frame: link whose frame is the tool frame.
         strain_map: (g, K) strain of each gauge per unit of each mode.
     """
 
@@ -84,14 +85,14 @@ class FlexibleModel:
 
         Args:
             description: parsed description, or URDF text.
-            tool_frame: link to use as tool; empty: ``tool0`` or the only tip link.
-            gravity: (3,) in the root link's frame [m/s^2].
-            rigid: leave out the modes of every link.
+            tool_frame: link to use as tool frame; empty: ``tool0`` or the only tip link.
+            gravity: (3,) gravity vector in the root link's frame [m/s^2].
+            rigid: treat every link as rigid, i.e. leave out all modes.
 
         Raises:
             RobotDescriptionError: the robot is not usable; the message names the joint, link or file.
-            InputError: gravity is not three finite numbers; every method: what it is given is of another shape or not
-                finite.
+            InputError: gravity is not three finite numbers. Every method raises it for an argument of the wrong shape or
+                with values that are not finite.
         """
         if isinstance(description, str):
             description = parse_robot_description(description)
@@ -102,7 +103,7 @@ class FlexibleModel:
         bodies, self._places = make_bodies(description, self.modal_data)
         integers, constants = build_tree(bodies, -gravity)
         self.arrays = (integers, constants, build_memory(integers))
-        self._x = self._v = np.zeros(0)  # of the last articulate
+        self._x = self._v = np.zeros(0)  # state of the last call of articulate
         self.tree, self._ws = view_tree(integers, constants), view_workspace(integers, self.arrays[2])
         self.hinge_names = tuple(body.joint for body in bodies if body.joint)
         self.mode_names = tuple(mode for body in bodies for mode in body.modes)
@@ -123,30 +124,30 @@ class FlexibleModel:
     # Forward dynamics -------------------------------------------------------------------------------------------------
 
     def forward_dynamics(self, x: Array, v: Array, effort: Array, wrenches: Wrenches | None = None) -> Array:
-        """Accelerations (h + K,) of hinges and modes.
+        """Compute the accelerations (h + K,) of hinges and modes.
 
         Args:
             x: (h + K,) coordinates.
             v: (h + K,) rates.
-            effort: (h,) hinge efforts; springs, dampers and friction come on top.
-            wrenches: external ones, (6,) ``[f; n]`` in axes of the inertial frame, by link (at its origin) or by
-                ``(link, node)`` of a flexible link; or one that turns with its body.
+            effort: (h,) hinge efforts; the forces of springs, dampers and friction are added to them.
+            wrenches: external wrenches (6,) ``[f; n]`` in axes of the inertial frame, keyed by link (applied at its
+                origin) or by ``(link, node)`` of a flexible link; or one wrench that rotates with its body.
 
         Raises:
-            InputError: a wrench on what does not exist.
+            InputError: a wrench acts on a link or node that does not exist.
         """
         self.articulate(x, v, wrenches)
         return self.accelerate(effort)
 
     def articulate(self, x: Array, v: Array, wrenches: Wrenches | None = None, step: float = 0.0) -> None:
-        """Articulated body quantities at a state; :meth:`accelerate` and :meth:`response` use them.
+        """Compute the articulated-body quantities at a state; :meth:`accelerate` and :meth:`response` use them.
 
         Args:
             x: (h + K,) coordinates.
             v: (h + K,) rates.
-            wrenches: external ones.
-            step: 0: accelerations are those of this very state. > 0: they are mean ones over the next ``step`` [s] with
-                springs and dampers integrated by the trapezoidal rule, stable for any stiffness:
+            wrenches: external wrenches.
+            step: 0: accelerations are instantaneous values at this state. > 0: they are mean values over the next
+                ``step`` [s], with springs and dampers integrated by the trapezoidal rule, stable for any stiffness:
                 ``(M + t/2 C + t^2/4 K) a = T - bias - K (x + t/2 v) - C v``.
         """
         x, v = self._state(x, v)
@@ -155,16 +156,17 @@ class FlexibleModel:
         self._x, self._v = x, v
 
     def accelerate(self, effort: Array) -> Array:
-        """Accelerations (h + K,) that efforts (h,) cause at the state of the last :meth:`articulate`."""
+        """Compute the accelerations (h + K,) that efforts (h,) cause at the state of the last :meth:`articulate`."""
         self._check_articulated()
         effort, acceleration = finite("effort", effort, len(self.hinge_names)), np.empty(self.size)
         recursion.accelerate(*self.arrays, self._x, self._v, effort, acceleration)
         return acceleration
 
     def response(self, coordinates: Index) -> Array:
-        """Accelerations (h + K, c) per unit force on each of ``c`` coordinates, columns of the inverse mass matrix.
+        """Compute the accelerations (h + K, c) per unit force on each of ``c`` coordinates.
 
-        Valid after :meth:`articulate`; each column costs one residual sweep.
+        These are columns of the inverse mass matrix. Requires a call of :meth:`articulate`; each column costs one sweep
+        for the residual forces.
         """
         self._check_articulated()
         coordinates = integers("coordinates", coordinates, self.size, ANY)
@@ -173,15 +175,16 @@ class FlexibleModel:
         return columns
 
     def hinge_inertia(self) -> Array:
-        """(h,) articulated hinge inertia ``D`` of each hinge after :meth:`articulate` [kg*m^2 | kg]."""
+        """Return the articulated inertia ``D`` (h,) of each hinge; requires :meth:`articulate` [kg*m^2 | kg]."""
         return self._ws.D[self.tree.hinge >= 0].copy()
 
     # Inverse dynamics -------------------------------------------------------------------------------------------------
 
     def inverse_dynamics(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> Array:
-        """Forces (h + K,) that cause accelerations: hinge efforts (beside springs and dampers) and modal ones.
+        """Compute the forces (h + K,) that cause given accelerations: hinge efforts and modal forces.
 
-        The modal forces are zero exactly where the accelerations are those of a free deformation.
+        The hinge efforts exclude the forces of springs, dampers and friction. The modal forces are zero exactly if the
+        modal accelerations are those of the unforced deformation.
         """
         x, v = self._state(x, v)
         effort, _ = self._newton_euler(x, v, acceleration, wrenches)
@@ -190,7 +193,11 @@ class FlexibleModel:
         return effort
 
     def body_of(self, link: str) -> int:
-        """Number of a link that is a body of its own."""
+        """Return the body index of a link that is a separate body.
+
+        Raises:
+            InputError: the link is not a separate body.
+        """
         if link not in self._body_index:
             raise InputError(f"link '{link}' is no body of its own; bodies: {', '.join(self._body_index)}")
         return self._body_index[link]
@@ -198,7 +205,10 @@ class FlexibleModel:
     def sensor_wrenches(
         self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None
     ) -> dict[str, Array]:
-        """What force/torque sensors read: (6,) ``[f; n]`` of the outboard on the inboard side, in the sensor frame."""
+        """Compute the force/torque sensor readings (6,) ``[f; n]``, by sensor.
+
+        A reading is the wrench of the outboard side on the inboard side, in the sensor frame.
+        """
         through = self.hinge_wrenches(x, v, acceleration, wrenches)
         return {
             name: -through[self._body_index[sensor.frame]]
@@ -206,11 +216,11 @@ class FlexibleModel:
         }
 
     def hinge_wrenches(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> Array:
-        """(bodies, 6) ``[f; n]`` of the parent's side on each body, at its origin and in its axes."""
+        """Compute the wrenches (bodies, 6) ``[f; n]`` of the parent on each body, at its origin and in its axes."""
         return self._newton_euler(*self._state(x, v), acceleration, wrenches)[1]
 
     def _newton_euler(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
-        """Forces (h + K,) without springs and dampers of the hinges, and the wrenches through them (bodies, 6)."""
+        """Compute total forces (h + K,), hinge springs and dampers not deducted, and hinge wrenches (bodies, 6)."""
         acceleration = finite("acceleration", acceleration, self.size)
         self._set_wrenches(x, v, wrenches)
         effort, through = np.empty(self.size), np.empty((len(self.tree.parent), 6))
@@ -218,7 +228,7 @@ class FlexibleModel:
         return effort, through
 
     def mass_matrix(self, x: Array) -> Array:
-        """Dense mass matrix (h + K, h + K)."""
+        """Compute the dense mass matrix (h + K, h + K)."""
         x, self._ws.step[0] = finite("x", x, self.size), 0.0
         M = np.empty((self.size, self.size))
         work = np.empty((1 + self.tree.S1.shape[2], 2, 6))
@@ -226,7 +236,7 @@ class FlexibleModel:
         return M
 
     def energy(self, x: Array, v: Array) -> float:
-        """Kinetic energy, strain energy of modes and springs, and potential energy of weight [J]."""
+        """Compute the sum of kinetic energy, strain energy of modes and springs, and gravitational energy [J]."""
         x, v = self._state(x, v)
         self._ws.step[0] = 0.0
         dense.load_at(*self.arrays, x, v)
@@ -244,15 +254,15 @@ class FlexibleModel:
         return total
 
     def stiffness_matrix(self) -> Array:
-        """(h + K, h + K) springs of hinges and modes."""
+        """Return the stiffness matrix (h + K, h + K) of hinge springs and modes."""
         return self._on_diagonal(self.tree.stiffness, self.tree.K)
 
     def damping_matrix(self) -> Array:
-        """(h + K, h + K) dampers of hinges and modes."""
+        """Return the damping matrix (h + K, h + K) of hinge dampers and modes."""
         return self._on_diagonal(self.tree.damping, self.tree.C)
 
     def natural_frequencies(self, x: Array) -> Array:
-        """(m + K,) natural frequencies with locked actuated joints at ``x`` [rad/s], lowest first."""
+        """Compute the natural frequencies (m + K,) at ``x`` with the actuated joints locked, lowest first [rad/s]."""
         free = np.ix_(self.unmeasured, self.unmeasured)
         squares = np.linalg.eigvals(np.linalg.solve(self.mass_matrix(x)[free], self.stiffness_matrix()[free]))
         return np.sqrt(np.sort(squares.real))
@@ -260,7 +270,7 @@ class FlexibleModel:
     # Frames -----------------------------------------------------------------------------------------------------------
 
     def frame_motion(self, link: str, x: Array, v: Array, acceleration: Array | None = None) -> FrameMotion:
-        """Where a link's frame is and how it moves.
+        """Compute the pose and motion of a link's frame.
 
         Raises:
             InputError: no such link.
