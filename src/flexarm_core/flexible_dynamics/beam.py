@@ -1,12 +1,13 @@
-r"""Beam -> ModalData: Euler-Bernoulli finite elements, clamped inboard, loaded at the tip by what hangs outboard.
+r"""Beam -> ModalData: Euler-Bernoulli finite elements, clamped at the inboard end, with the outboard mass at the tip.
 
-Bending in each plane has two coordinates a node, deflection and slope, with the cubic elements' stiffness::
+Bending in each plane has two coordinates per node, deflection and slope, with the stiffness of cubic elements::
 
     K_e = EI / h^3 [12  6h  -12  6h;  6h  4h^2  -6h  2h^2;  -12  -6h  12  -6h;  6h  2h^2  -6h  4h^2]
 
-and the mass lumped at the nodes (half at the ends), the tip load added at the last one. Torsion and stretching have one
-coordinate a node. The eigenproblem is solved in its flexibility form ``K^-1 M phi = mu phi``, ``mu = 1 / omega^2``,
-which takes nodes without rotary inertia as they are; modes are normalised to ``phi^T M phi = 1``, tip load included.
+The mass is lumped at the nodes (half at the ends), and the tip load is added at the last node. Torsion and axial
+deformation have one coordinate per node. The eigenproblem is solved in its flexibility form ``K^-1 M phi = mu phi``,
+``mu = 1 / omega^2``, which allows nodes without rotary inertia. Modes are normalized to ``phi^T M phi = 1``, where ``M``
+includes the tip load.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class TipLoad:
-    """What hangs outboard, for the mode shapes only: the recursion has it as bodies of its own.
+    """Mass outboard of the beam, used for the mode shapes only: the recursion treats it as separate bodies.
 
     Attributes:
-        mass: [kg].
-        offset: distance of its centre of mass beyond the tip, along the beam [m].
-        inertia: (3,) moments about the tip, axes of the beam [kg*m^2].
+        mass: mass [kg].
+        offset: distance of the center of mass beyond the tip, along the beam [m].
+        inertia: (3,) moments of inertia about the tip, in axes of the beam [kg*m^2].
     """
 
     mass: float = 0.0
@@ -39,12 +40,12 @@ class TipLoad:
 
 
 def beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge] = ()) -> ModalData:
-    """Lowest modes of a beam in each of its directions.
+    """Compute the lowest modes of a beam: bending in y and z, torsion and axial.
 
     Args:
         beam: the beam.
-        load: at its tip; the beam's own ``tip_mass`` comes before it.
-        gauges: strain gauges on it.
+        load: load at the tip; the ``tip_mass`` of the beam, if given, replaces it.
+        gauges: strain gauges on the beam.
 
     Returns:
         Modal data in the link's frame: stiffness ``diag(omega^2)``, damping ``diag(2 zeta omega)``.
@@ -86,7 +87,7 @@ def beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge] = ()) ->
 
 @dataclass(frozen=True, slots=True)
 class _Modes:
-    """Modes of one kind: ``translation`` and ``rotation`` are (N, 3, k) in axes of the beam."""
+    """Modes of one kind; ``translation`` and ``rotation`` are (N, 3, k) in axes of the beam."""
 
     kind: str
     frequency: Array
@@ -99,7 +100,7 @@ class _Modes:
         return [f"{self.kind}_{i + 1}" for i in range(len(self.frequency))]
 
     def strain(self, position: Array) -> Array:
-        """(k,) strain along x of the fibre at a point: ``u' - y v'' - z w''``, curvature linear in each element."""
+        """Compute the strain (k,) along x at a point: ``u' - y v'' - z w''``, with linear curvature in each element."""
         h = self.x[1] - self.x[0]
         element = min(int(position[0] / h), len(self.x) - 2)
         s = position[0] / h - element
@@ -158,7 +159,7 @@ class _BeamSolver:
         return _Modes(f"bending_{axis}", frequency, translation, rotation, self.x)
 
     def chain(self, kind: str, stiffness: float, per_length: float, tip: float, count: int) -> _Modes:
-        """Modes of twisting or stretching: one coordinate a node."""
+        """Compute the torsion or axial modes, with one coordinate per node."""
         size = self._beam.elements + 1
         K = stiffness / self._h * (2.0 * np.eye(size) - np.eye(size, k=1) - np.eye(size, k=-1))
         K[-1, -1] *= 0.5
@@ -171,7 +172,10 @@ class _BeamSolver:
 
 
 def _lowest(K: Array, M: Array, count: int, tip: int) -> tuple[Array, Array]:
-    """Lowest ``count`` frequencies [rad/s] and shapes (size, count), ``phi^T M phi = 1``, positive in row ``tip``."""
+    """Compute the lowest ``count`` frequencies [rad/s] and the shapes (size, count).
+
+    The shapes satisfy ``phi^T M phi = 1`` and are positive in row ``tip``.
+    """
     size = len(K)
     if count == 0:
         return np.zeros(0), np.zeros((size, 0))

@@ -80,7 +80,7 @@ def _rigid_place(body: int, transform: Array, modes: int = 0) -> Mount:
 
 
 def _mount_joint(joint: Joint, parent: Mount, bodies: list[Body], modal_data: dict[str, ModalData]) -> Mount:
-    """Return the mount of a joint's frame: composed with the parent link's mount, or on a flexible link's nearest node."""
+    """Return the mount of a joint's frame: relative to the parent link, or on the nearest node of a flexible parent."""
     transform = joint.transform_child_to_parent
     turn, shift = parent.turn @ transform[:3, :3], parent.turn @ transform[:3, 3]
     body = bodies[parent.body] if parent.body != WORLD else None

@@ -1,8 +1,8 @@
-"""DeflectedArm: where every link is drawn, with base deflection and bending exaggerated.
+"""DeflectedArm: poses of all links for drawing, with exaggerated deflections of base and links.
 
-With the factor ``s`` elastic joints stand at ``s x_b`` and node ``j`` of a flexible link (patent 000, modal spatial
-influence vectors ``Pi_j``) is displaced by ``s Pi^t_j eta`` and turned by the rotation vector ``s Pi^r_j eta``; what
-hangs on the link follows the node nearest to its joint. ``s = 1`` is the arm as it is, ``s = 0`` the arm undeflected.
+With the factor ``s``, elastic joints are drawn at ``s x_b``, and node ``j`` of a flexible link (patent 000, modal
+spatial influence vectors ``Pi_j``) is displaced by ``s Pi^t_j eta`` and rotated by the rotation vector
+``s Pi^r_j eta``. A child link follows the node nearest to its joint. ``s = 1`` shows the true deflection, ``s = 0`` none.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class DeflectedArm:
     Attributes:
         description: the robot.
         tool_frame: link that is the tool.
-        base_sensor: the force/torque sensor under the arm, empty where there is none.
-        wrench_frame: link in whose frame samples have the wrench on the base.
+        base_sensor: name of the force/torque sensor under the arm, empty if there is none.
+        wrench_frame: link in whose frame samples express the wrench on the base.
     """
 
     def __init__(self, description: RobotDescription, tool_frame: str = "") -> None:
@@ -32,10 +32,10 @@ class DeflectedArm:
 
         Args:
             description: the robot.
-            tool_frame: link that is the tool, empty for the description's own choice.
+            tool_frame: link that is the tool; empty: the default of the description.
 
         Raises:
-            RobotDescriptionError: modal data that is not usable, or no such tool frame.
+            RobotDescriptionError: modal data is not usable, or there is no such tool frame.
         """
         self.description = description
         self.tool_frame = description.tool_frame(tool_frame)
@@ -52,21 +52,25 @@ class DeflectedArm:
 
     @property
     def flexible_links(self) -> tuple[str, ...]:
-        """Links that bend."""
+        """Names of the flexible links."""
         return tuple(self._modal)
 
     def along(self, link: str) -> Array:
-        """(3,) unit vector in which a flexible link is longest, in its frame."""
+        """Return the unit vector (3,) along the longest direction of a flexible link, in its frame.
+
+        Raises:
+            InputError: the link is not flexible.
+        """
         if link not in self._lines:
             raise InputError(f"link '{link}' does not bend; those that do: {', '.join(self._lines) or 'none'}")
         return self._lines[link].along
 
     def place(self, sample: ArmSample, factor: float) -> dict[str, Array]:
-        """Pose (4, 4) of every link in the root link.
+        """Compute the pose (4, 4) of every link in the root link.
 
         Args:
-            sample: the instant.
-            factor: exaggeration ``s`` of everything that bends.
+            sample: state of the arm.
+            factor: exaggeration ``s`` of all deflections.
         """
         placed = {self.description.root: np.eye(4)}
         deflected = {name: factor * value for name, value in sample.deflection.items()}
@@ -83,13 +87,13 @@ class DeflectedArm:
         return placed
 
     def bend(self, link: str, points: Array, sample: ArmSample, factor: float) -> Array:
-        """Points (N, 3) of a flexible link where its bending takes them, in the link's frame [m]."""
+        """Compute the deformed positions of points (N, 3) of a flexible link, in the link's frame [m]."""
         axis_point, shift, turn = self._section(link, points, sample, factor)
         bent: Array = axis_point + shift + turn.apply(points - axis_point)
         return bent
 
     def bend_pose(self, link: str, pose: Array, sample: ArmSample, factor: float) -> Array:
-        """Pose (4, 4) of a stiff piece of a flexible link where its bending takes it, in the link's frame."""
+        """Compute the pose (4, 4) of a rigid part of a deformed flexible link, in the link's frame."""
         axis_point, shift, turn = self._section(link, pose[None, :3, 3], sample, factor)
         bent = np.eye(4)
         bent[:3, :3] = turn.as_matrix()[0] @ pose[:3, :3]
@@ -97,12 +101,12 @@ class DeflectedArm:
         return bent
 
     def tool(self, sample: ArmSample, factor: float) -> Array:
-        """(3,) drawn place of the tool in the root link [m]."""
+        """Compute the drawn position (3,) of the tool in the root link [m]."""
         tool: Array = self.place(sample, factor)[self.tool_frame][:3, 3]
         return tool
 
     def reference(self, sample: ArmSample, factor: float) -> Array:
-        """(3,) drawn place of the tool's reference in the root link, NaN where there is none [m]."""
+        """Compute the drawn position (3,) of the tool's reference in the root link, NaN if there is none [m]."""
         if not sample.reference_in_base or not np.isfinite(sample.reference).all():
             return sample.reference
         base = self.place(sample, factor)[self.description.base_frame]
@@ -117,14 +121,14 @@ class DeflectedArm:
         return data.translation[node] @ eta, data.rotation[node] @ eta
 
     def _section(self, link: str, points: Array, sample: ArmSample, factor: float) -> tuple[Array, Array, Rotation]:
-        """Of the link's sections through points (N, 3): middles (N, 3), displacements (N, 3) and rotations (N)."""
+        """Compute, for the cross sections through points (N, 3), centers (N, 3), displacements (N, 3), rotations (N)."""
         data, line, eta = self._modal[link], self._lines[link], factor * self._coordinates(link, sample)
         shift, turn = (line.at(points, influence @ eta) for influence in (data.translation, data.rotation))
         return line.at(points, data.position), shift, Rotation.from_rotvec(turn)
 
 
 class _Line:
-    """Nodes of a link, in a row along the direction in which it is longest."""
+    """Nodes of a link, sorted along the longest direction of the link."""
 
     def __init__(self, nodes: Array) -> None:
         self._middle: Array = nodes.mean(axis=0)
@@ -134,13 +138,13 @@ class _Line:
         self._place = place[self._order]
 
     def at(self, points: Array, values: Array) -> Array:
-        """Values (nodes, 3) between the nodes, at points (N, 3)."""
+        """Interpolate values (nodes, 3) between the nodes, at points (N, 3)."""
         reach = (points - self._middle) @ self.along
         return np.column_stack([np.interp(reach, self._place, column) for column in values[self._order].T])
 
 
 def _base_sensor(description: RobotDescription) -> str:
-    """First force/torque sensor that carries the whole arm: in the base link or a link that carries it."""
+    """Return the first force/torque sensor under the whole arm: in the base link or one of its ancestors; else empty."""
     carrier = {joint.child: joint.parent for joint in description.joints.values()}
     link: str | None = description.base_frame
     below = set()
@@ -152,7 +156,7 @@ def _base_sensor(description: RobotDescription) -> str:
 
 
 def _motion(joint: Joint, position: float) -> Array:
-    """Transform (4, 4) of a joint: translation along its axis, or rotation about it."""
+    """Compute the transform (4, 4) of a joint: translation along its axis, or rotation about it."""
     motion = np.eye(4)
     if joint.kind == "prismatic":
         motion[:3, 3] = position * joint.axis

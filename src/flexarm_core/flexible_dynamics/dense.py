@@ -1,6 +1,7 @@
-"""Inverse dynamics and the dense mass matrix over the same bodies (compiled): for checks and for users.
+"""Inverse dynamics and dense mass matrix of the same bodies (compiled).
 
-The mass matrix goes the composite way: each body hands its inertia to its parent with hinge and modes locked.
+The mass matrix is computed by the composite-rigid-body algorithm: the inertia of each body, with hinge and modes
+locked, is added to its parent.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from flexarm_core.types import Array
 
 @kernel
 def load_at(integers: Index, constants: Array, memory: Array, x: Array, v: Array) -> None:
-    """Motion and forces of every body at a state, without the inertia sweep."""
+    """Compute motion and bias forces of every body at a state, without the inertia sweep."""
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
     move_bodies(tree, ws, x, v)
@@ -32,17 +33,17 @@ def inverse_dynamics(
     effort: Array,
     wrench: Array,
 ) -> None:
-    """Hinge efforts and modal forces (h + K,) that cause accelerations, as recursive Newton-Euler does.
+    """Compute the hinge efforts and modal forces (h + K,) for given accelerations by the recursive Newton-Euler method.
 
     Args:
-        integers: of the tree.
-        constants: of the tree.
-        memory: work space; its ``a`` are the accelerations of the bodies afterwards.
+        integers: integer array of the tree.
+        constants: constant array of the tree.
+        memory: workspace; afterwards its ``a`` holds the accelerations of the bodies.
         x: (h + K,) coordinates.
         v: (h + K,) rates.
-        acceleration: (h + K,).
-        effort: (h + K,) out; springs and dampers of the modes are part of it, those of the hinges are not.
-        wrench: (N, 6) out: what passes through each hinge from the parent to the body, at the body's origin and axes.
+        acceleration: (h + K,) accelerations.
+        effort: (h + K,) output; includes springs and dampers of the modes, but not of the hinges.
+        wrench: (N, 6) output: wrench of the parent on each body through the hinge, at the body's origin and in its axes.
     """
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
@@ -53,7 +54,7 @@ def inverse_dynamics(
 
 @kernel
 def inverse_sweep(tree: BodyTree, ws: Workspace, acceleration: Array, effort: Array, wrench: Array) -> None:
-    """:func:`inverse_dynamics` of bodies that have been moved and loaded; it is affine in the accelerations."""
+    """Do the sweeps of :func:`inverse_dynamics` after :func:`load_at`; the result is affine in the accelerations."""
     count = len(tree.parent)
     for i in range(count):
         a = ws.a[i]
@@ -90,16 +91,16 @@ def inverse_sweep(tree: BodyTree, ws: Workspace, acceleration: Array, effort: Ar
 
 @kernel
 def mass_matrix(integers: Index, constants: Array, memory: Array, x: Array, v: Array, M: Array, forces: Array) -> None:
-    """Dense mass matrix (h + K, h + K).
+    """Compute the dense mass matrix (h + K, h + K).
 
     Args:
-        integers: of the tree.
-        constants: of the tree.
-        memory: work space.
+        integers: integer array of the tree.
+        constants: constant array of the tree.
+        memory: workspace.
         x: (h + K,) coordinates.
-        v: (h + K,) rates; they do not matter.
-        M: out.
-        forces: (1 + k, 2, 6) work space.
+        v: (h + K,) rates; the result does not depend on them.
+        M: (h + K, h + K) output.
+        forces: (1 + k, 2, 6) workspace.
     """
     load_at(integers, constants, memory, x, v)
     tree = view_tree(integers, constants)
@@ -153,7 +154,7 @@ def mass_matrix(integers: Index, constants: Array, memory: Array, x: Array, v: A
 
 @kernel
 def add_composite(tree: BodyTree, ws: Workspace, i: int) -> None:
-    """Add body ``i``, its hinge and modes locked, to its parent's blocks."""
+    """Add the inertia of body ``i``, with its hinge and modes locked, to the blocks of its parent."""
     A, X, C, B = ws.scratch[0], ws.scratch[1], ws.scratch[2], ws.scratch[3]
     column, force = ws.scratch[4].reshape(9), ws.scratch[5].reshape(9)
     R, rho, p, P = ws.R[i], ws.rho[i], tree.parent[i], ws.P[i]
@@ -191,7 +192,7 @@ def add_composite(tree: BodyTree, ws: Workspace, i: int) -> None:
 
 @kernel
 def outboard_column(tree: BodyTree, ws: Workspace, i: int, c: int, column: Array) -> None:
-    """Motion (6,) of the mount of body ``i`` for unit motion ``c`` of the parent: its modes, then its rigid motion."""
+    """Write the motion (6,) of body ``i``'s mount for unit motion ``c`` of the parent: modes first, then rigid motion."""
     k, rho = tree.modes[tree.parent[i]], ws.rho[i]
     for a in range(3):
         column[a] = ws.Bt[i, a, c] if c < k else (1.0 if c - k == a else 0.0)
@@ -206,7 +207,7 @@ def outboard_column(tree: BodyTree, ws: Workspace, i: int, c: int, column: Array
 
 @kernel
 def kinetic_energy(integers: Index, constants: Array, memory: Array, v: Array) -> float:
-    """``sum_i [V_i; etad_i]^T M_i [V_i; etad_i] / 2 + sum_h J_a qd_h^2 / 2`` [J] after :func:`load_at`."""
+    """Compute ``sum_i [V_i; etad_i]^T M_i [V_i; etad_i] / 2 + sum_h J_a qd_h^2 / 2`` [J] after :func:`load_at`."""
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
     energy = 0.0

@@ -1,4 +1,4 @@
-"""The flexible links of a robot description -> ModalData of each: beams solved, files read, both checked."""
+"""Get the ModalData of every flexible link of a robot description: solve beams, read files, check both."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from flexarm_core.types import Array
 
 
 def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
-    """Modal data of every flexible link, in tree order, parents before children.
+    """Load the modal data of every flexible link, in tree order, parents before children.
 
-    The ``<inertial>`` of a flexible link is that of the whole undeformed link. What it has beyond the nodes (a motor at
-    the hinge) is rigid and moves with the clamped inboard end.
+    The ``<inertial>`` of a flexible link describes the whole undeformed link. Mass and inertia in excess of the nodes
+    (e.g. a motor at the hinge) are rigid and move with the clamped inboard end.
 
     Raises:
-        RobotDescriptionError: a file that is not usable, or a strain gauge it does not have.
+        RobotDescriptionError: a file is not usable, or lacks a strain gauge of the description.
     """
     found = {}
     for name, link in description.flexible_links.items():
@@ -44,10 +44,10 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
 
 
 def resolve_uri(uri: str) -> Path:
-    """File that a ``package://`` or ``file://`` URI, or an absolute path, names.
+    """Convert a ``package://`` or ``file://`` URI, or an absolute path, to the path of the file.
 
     Raises:
-        RobotDescriptionError: another scheme, a package that is not in the environment, a relative path.
+        RobotDescriptionError: another scheme, a package that is not in the environment, or a relative path.
     """
     parts = urlparse(uri)
     if parts.scheme == "package":
@@ -63,7 +63,7 @@ def resolve_uri(uri: str) -> Path:
 
 
 def outboard_load(description: RobotDescription, link: str, beam: Beam) -> TipLoad:
-    """What hangs on the far end of a beam with every joint at zero, as one rigid body."""
+    """Combine all links outboard of a beam, with every joint at zero, to one rigid tip load."""
     tip = np.eye(4)
     tip[0, 3] = beam.length
     link_to_tip = np.asarray(np.linalg.inv(beam.transform_beam_to_link @ tip), dtype=np.float64)
@@ -81,7 +81,7 @@ def outboard_load(description: RobotDescription, link: str, beam: Beam) -> TipLo
 
 
 def _outboard_links(description: RobotDescription, link: str, transform: Array) -> list[tuple[str, Array]]:
-    """Every link outboard of ``link`` with its transform to the frame that ``transform`` takes ``link`` to."""
+    """List every link outboard of ``link`` with its transform to the frame to which ``transform`` maps ``link``."""
     found = []
     for joint in description.joints.values():
         if joint.parent == link:

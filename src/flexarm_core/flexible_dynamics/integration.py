@@ -24,7 +24,7 @@ def runge_kutta(
     """Integrate by the classical Runge-Kutta method: accurate but explicit, so the step must resolve every mode.
 
     Advances the coordinates ``x`` and rates ``v`` (h + K,) in place by ``steps`` steps of ``h`` [s] with constant
-    efforts. ``work`` is a workspace (6, h + K). External wrenches in ``memory`` are constant in the axes of their bodies.
+    efforts. ``work`` is a workspace (6, h + K). External wrenches in ``memory`` stay constant in axes of their bodies.
     """
     k1, k2, k3, k4, at, rate = work[0], work[1], work[2], work[3], work[4], work[5]
     for _ in range(steps):
@@ -89,7 +89,7 @@ def implicit_midpoint(
 
 @kernel
 def restore_springs(tree: BodyTree, ws: Workspace, x: Array, v: Array, at: Array, rate: Array) -> None:
-    """Write modal forces to ``ws.total`` that move the spring and damper forces in the bias to the start of the step."""
+    """Write modal forces to ``ws.total`` that shift the spring and damper forces of the bias to the start of the step."""
     half = 0.5 * ws.step[0]
     for i in range(len(tree.parent)):
         k, e = tree.modes[i], tree.first_mode[i]

@@ -1,7 +1,7 @@
-r"""ModalInvariants: the node sums of a flexible body that never change, so that a tick costs nothing per node.
+r"""ModalInvariants: constant node sums of a flexible body, so that the cost per cycle is independent of the node count.
 
-With node positions ``rho_j = r_j + Pi^t_j eta`` every node sum of the equations of motion is a polynomial of ``eta``
-whose coefficients are summed once here (``pi_jk``: column k of ``Pi^t_j``)::
+With node positions ``rho_j = r_j + Pi^t_j eta`` every node sum in the equations of motion is a polynomial in ``eta``,
+whose coefficients are computed once here (``pi_jk``: column k of ``Pi^t_j``)::
 
     s0   = sum m_j r_j              S1_k  = sum m_j pi_jk                          first moment  s = s0 + S1 eta
     J0   = sum m_j ((r.r) 1 - r r^T) + I_j
@@ -10,7 +10,7 @@ whose coefficients are summed once here (``pi_jk``: column k of ``Pi^t_j``)::
     H0_k = sum m_j r_j x pi_jk + I_j Pi^r_jk     Q_kl = sum m_j pi_jl x pi_jk     rotation-mode  H_k = H0_k + eta_l Q_kl
     R1_k = sum I_j Pi^r_jk          Mff_kl = sum m_j pi_jk.pi_jl + Pi^r_jk^T I_j Pi^r_jl
 
-The node inertias ``I_j`` are taken as constant in body axes, which keeps energy and angular momentum exactly.
+The node inertias ``I_j`` are assumed constant in body axes, which conserves energy and angular momentum exactly.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.robot.description import Link
 from flexarm_core.types import Array
 
-MASSLESS = 1e-3  # part of a link's mass that counts as none
-INERTIA_TOLERANCE = 1e-2  # part of a link's inertia by which its nodes may exceed it
+MASSLESS = 1e-3  # fraction of a link's mass that is treated as zero
+INERTIA_TOLERANCE = 1e-2  # fraction of the link inertia by which the node inertia may exceed the link inertia
 
 
 @dataclass(frozen=True, slots=True)
 class ModalInvariants:
-    """Sums over the nodes of one body; ``k`` modes, 0 for a rigid one. Names as in the module's notation.
+    """Sums over the nodes of one body with ``k`` modes (0 for a rigid body), in the notation of the module docstring.
 
     Attributes:
-        mass: [kg].
+        mass: total mass [kg].
         s0: (3,) first moment [kg*m].
         J0: (3, 3) inertia about the body frame's origin [kg*m^2].
         S1: (3, k).
         H0: (3, k).
         R1: (3, k).
         N0: (k, 3, 3).
-        N1: (k, k, 3, 3), symmetric in k and l together with a transposition.
+        N1: (k, k, 3, 3), with ``N1_lk = N1_kl^T``.
         Q: (k, k, 3).
         Mff: (k, k) modal mass.
         K: (k, k) modal stiffness.
@@ -62,7 +62,7 @@ class ModalInvariants:
 
 
 def rigid_body(mass: float, center_of_mass: Array, inertia: Array) -> ModalInvariants:
-    """A body without modes: mass [kg], centre (3,) [m], inertia (3, 3) about the centre [kg*m^2]."""
+    """Make a body without modes from mass [kg], center of mass (3,) [m] and inertia (3, 3) about it [kg*m^2]."""
     c = center_of_mass
     J0 = inertia + mass * (c @ c * np.eye(3) - np.outer(c, c))
     none, empty = np.zeros((3, 0)), np.zeros((0, 0))
@@ -73,10 +73,11 @@ def rigid_body(mass: float, center_of_mass: Array, inertia: Array) -> ModalInvar
 
 
 def flexible_body(link: Link, data: ModalData) -> ModalInvariants:
-    """A body with modes: its nodes, and rigidly with the clamped end what the link's ``<inertial>`` has beyond them.
+    """Make a body with modes from the nodes and the link's ``<inertial>``.
 
-    Lumped nodes have ``m L^2 / (6 n^2)`` more inertia than the rod they stand for, and with many modes the mass matrix
-    would become indefinite without it: what is beyond the nodes is taken as at least nothing.
+    Mass and inertia of ``<inertial>`` in excess of the nodes are rigidly attached to the clamped end. Lumped nodes have
+    ``m L^2 / (6 n^2)`` more inertia than the rod that they represent, and removing it would make the mass matrix
+    indefinite with many modes. Therefore negative excess moments of inertia are set to zero.
 
     Raises:
         RobotDescriptionError: the link has clearly less mass or inertia than its nodes.
@@ -106,7 +107,7 @@ def flexible_body(link: Link, data: ModalData) -> ModalInvariants:
 
 
 def _beyond_nodes(link: Link, mass: float, moment: Array, inertia: Array) -> ModalInvariants:
-    """What a link's ``<inertial>`` has beyond the sums over its nodes."""
+    """Compute the rigid body by which a link's ``<inertial>`` exceeds the sums over its nodes."""
     whole = rigid_body(link.mass, link.center_of_mass, link.inertia)
     left = whole.mass - mass
     if left < MASSLESS * whole.mass:

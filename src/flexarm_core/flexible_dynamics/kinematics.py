@@ -1,15 +1,15 @@
-r"""First sweep, base to tip (compiled): deformed mounts, velocities, bias accelerations and forces of every body.
+r"""First sweep, base to tip (compiled): deformed mounts, velocities, bias accelerations and bias forces of every body.
 
-A mount at node ``d`` of a parent that deforms by ``eta`` turns by ``E = exp(phi^)``, ``phi = Pi^r_d eta``, and lies at
-``rho = r_d + Pi^t_d eta + c``, ``c = E (offset + hinge displacement)``. With the left Jacobian ``J_l`` of SO(3)::
+A mount at node ``d`` of a parent with modal coordinates ``eta`` rotates by ``E = exp(phi^)``, ``phi = Pi^r_d eta``, and
+is at ``rho = r_d + Pi^t_d eta + c``, ``c = E (offset + hinge displacement)``. With the left Jacobian ``J_l`` of SO(3)::
 
-    sigma  = J_l phid,  phid = Pi^r_d etad            angular rate of the mount against the parent's frame
+    sigma  = J_l phid,  phid = Pi^r_d etad            angular velocity of the mount relative to the parent's frame
     rhod   = Pi^t_d etad + sigma x c
     B_d    = [Pi^t_d - c^ J_l Pi^r_d;  J_l Pi^r_d]    outboard map of the modes
     bias   = [w x (w x rho) + 2 w x rhod + sigmad x c + sigma x (sigma x c);  w x sigma + sigmad]
     sigmad = dJ_l/dt phid
 
-Using ``J_l`` and its rate, not ``Pi^r`` alone, is what keeps energy. Accelerations of points are classical.
+Energy is conserved only with ``J_l`` and its rate, not with ``Pi^r`` alone. Accelerations of points are classical.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from flexarm_core.compiled import kernel
 from flexarm_core.flexible_dynamics.tree import PRISMATIC, REVOLUTE, BodyTree, Workspace
 from flexarm_core.types import Array
 
-SMALL = 1e-4  # [rad] below it the coefficients of the exponential map are taken from their series
+SMALL = 1e-4  # [rad] below this angle the coefficients of the exponential map are computed from their series
 
 
 @kernel
 def cross_add(out: Array, scale: float, a: Array, b: Array) -> None:
-    """``out += scale (a x b)``."""
+    """Compute ``out += scale (a x b)``."""
     out[0] += scale * (a[1] * b[2] - a[2] * b[1])
     out[1] += scale * (a[2] * b[0] - a[0] * b[2])
     out[2] += scale * (a[0] * b[1] - a[1] * b[0])
@@ -33,7 +33,7 @@ def cross_add(out: Array, scale: float, a: Array, b: Array) -> None:
 
 @kernel
 def exponential(phi: Array, E: Array, Jl: Array) -> tuple[float, float, float]:
-    """``E = exp(phi^)`` and its left Jacobian ``J_l = 1 + b phi^ + c phi^^2``; returns ``c, b'/theta, c'/theta``."""
+    """Write ``E = exp(phi^)`` and the left Jacobian ``Jl = 1 + b phi^ + c phi^^2``; return ``c, b'/theta, c'/theta``."""
     t2 = phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2]
     t = math.sqrt(t2)
     if t < SMALL:
@@ -60,7 +60,7 @@ def exponential(phi: Array, E: Array, Jl: Array) -> tuple[float, float, float]:
 
 @kernel
 def hinge_rotation(axis: Array, angle: float, R: Array) -> None:
-    """``R = exp(axis^ angle)``, axis of unit length."""
+    """Write ``R = exp(axis^ angle)`` for an axis of unit length."""
     s, c = math.sin(angle), math.cos(angle)
     for i in range(3):
         for j in range(3):
@@ -73,7 +73,7 @@ def hinge_rotation(axis: Array, angle: float, R: Array) -> None:
 
 @kernel
 def move_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
-    """Mounts, velocities and bias accelerations of all bodies at coordinates ``x`` and rates ``v`` (hinges, modes)."""
+    """Compute mounts, velocities and bias accelerations of all bodies at coordinates ``x`` and rates ``v`` (h + K,)."""
     work = ws.scratch
     E, Jl, turn, hinged = work[0], work[1], work[2], work[3]
     phi, rate, sigma, sigmad = work[4, 0], work[4, 1], work[4, 2], work[5, 0]
@@ -151,7 +151,7 @@ def move_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
             lin[a] = rhod[a] + (ws.velocity[p, a] if p >= 0 else 0.0)
             ang[a] = w[a] + sigma[a]
         cross_add(lin, 1.0, w, rho)
-        for a in range(3):  # into the body's axes
+        for a in range(3):  # rotate into the body's axes
             vel[a] = R[0, a] * lin[0] + R[1, a] * lin[1] + R[2, a] * lin[2]
             vel[3 + a] = R[0, a] * ang[0] + R[1, a] * ang[1] + R[2, a] * ang[2]
         for a in range(3):
@@ -185,10 +185,10 @@ def move_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
 
 @kernel
 def load_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
-    """Modal mass matrix and bias forces of all bodies, from the folded node sums: ``P, F, Ff, p, pf``.
+    """Compute modal mass matrix and bias forces of all bodies from the constant node sums: ``P, F, Ff, p, pf``.
 
-    With a step ``t`` the modes are taken implicitly, by the trapezoidal rule, which is stable however stiff they are:
-    ``Mff + t/2 C + t^2/4 K`` in the place of ``Mff``, ``K (eta + t/2 etad)`` in the place of ``K eta``.
+    With a step ``t`` the modes are integrated implicitly by the trapezoidal rule, which is stable for any stiffness:
+    ``Mff + t/2 C + t^2/4 K`` replaces ``Mff``, and ``K (eta + t/2 etad)`` replaces ``K eta``.
     """
     hinges, half = len(tree.stiffness), 0.5 * ws.step[0]
     for i in range(len(tree.parent)):

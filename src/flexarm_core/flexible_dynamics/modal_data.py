@@ -1,7 +1,8 @@
-"""ModalData: how one flexible body deforms, as a finite-element program would export it, and its file.
+"""ModalData: deformation modes of one flexible body, as exported from a finite-element program, and their file.
 
-A body is a set of nodes; its deformation is ``k`` modes clamped at the body frame's origin. With the modal spatial
-influence vectors ``Pi_j`` (patent 000: they relate deformations of the nodes to the modes), node ``j`` moves by::
+A body is a set of nodes; its deformation is a combination of ``k`` modes clamped at the origin of the body frame. With
+the modal spatial influence vectors ``Pi_j`` (patent 000), which map the modes to node deformations, node ``j`` moves
+by::
 
     displacement_j = Pi^t_j eta        (3,)  in axes of the link
     rotation_j     = Pi^r_j eta        (3,)  small rotation vector, in axes of the link
@@ -21,7 +22,7 @@ from flexarm_core.entrance import finite
 from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.types import Array
 
-CLAMPED = 1e-6  # influence at the inboard node, as a part of the largest, that counts as none
+CLAMPED = 1e-6  # influence at the inboard node, relative to the largest influence, that is treated as zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +31,14 @@ class ModalData:
 
     Attributes:
         modes: names of the ``k`` modes, ``bending_y_1`` ...
-        position: (N, 3) undeformed nodes; node 0 is the clamped, inboard one at the link's origin [m].
-        mass: (N,) lumped at the nodes [kg].
-        inertia: (N, 3, 3) about the nodes [kg*m^2].
-        translation: (N, 3, k) translational modal influence ``Pi^t`` [1/sqrt(kg) for mass-normalised modes].
+        position: (N, 3) undeformed node positions; node 0 is the clamped inboard node at the link's origin [m].
+        mass: (N,) masses lumped at the nodes [kg].
+        inertia: (N, 3, 3) inertias about the nodes [kg*m^2].
+        translation: (N, 3, k) translational modal influence ``Pi^t`` [1/sqrt(kg) for mass-normalized modes].
         rotation: (N, 3, k) rotational modal influence ``Pi^r`` [rad/(sqrt(kg)*m)].
         stiffness: (k, k) modal stiffness ``K`` [1/s^2].
         damping: (k, k) modal damping ``C`` [1/s].
-        strain: by strain gauge, (k,) strain per unit of each mode [1/(sqrt(kg)*m)].
+        strain: strain (k,) per unit of each mode, by strain gauge [1/(sqrt(kg)*m)].
     """
 
     modes: tuple[str, ...]
@@ -52,19 +53,19 @@ class ModalData:
 
     @property
     def modal_mass(self) -> Array:
-        """(k, k) ``sum_j Pi_j^T M_j Pi_j``, without what hangs outboard."""
+        """Modal mass matrix (k, k) ``sum_j Pi_j^T M_j Pi_j`` of this body, without outboard bodies."""
         moving = np.einsum("jak,j,jal->kl", self.translation, self.mass, self.translation)
         turning = np.einsum("jak,jab,jbl->kl", self.rotation, self.inertia, self.rotation)
         total: Array = moving + turning
         return total
 
     def nearest_node(self, position: Array) -> int:
-        """Index of the node nearest to a point (3,) of the link's frame: it carries what is mounted there."""
+        """Return the index of the node nearest to a point (3,) in the link's frame; parts mounted there attach to it."""
         return int(np.argmin(np.linalg.norm(self.position - position, axis=1)))
 
 
 def find_problems(data: ModalData) -> list[str]:
-    """Everything that is wrong with modal data, each with the remedy; empty where nothing is."""
+    """Return all problems of modal data, each with its remedy; empty if there are none."""
     nodes, k = len(data.mass), len(data.modes)
     shapes = {
         "position": (nodes, 3),
@@ -133,7 +134,7 @@ _ARRAYS = tuple(item.name for item in fields(ModalData) if item.name not in ("mo
 
 
 def save_modal_data(path: str | Path, data: ModalData) -> None:
-    """Write modal data as ``.npz``: one array an attribute, ``modes``, ``gauges`` (names) and ``strain`` (g, k)."""
+    """Write modal data as ``.npz``: one array per attribute, ``modes``, ``gauges`` (names) and ``strain`` (g, k)."""
     np.savez(
         path,
         modes=np.array(data.modes),
@@ -146,10 +147,11 @@ def save_modal_data(path: str | Path, data: ModalData) -> None:
 def load_modal_data(path: str | Path) -> ModalData:
     """Read and check a modal data file.
 
-    ``gauges`` and ``strain`` may be left out; ``damping`` too, and is then zero.
+    ``gauges`` and ``strain`` are optional. ``damping`` is optional and defaults to zero.
 
     Raises:
-        RobotDescriptionError: no such file, not a ``.npz``, arrays missing, impossible data; every problem is said.
+        RobotDescriptionError: no such file, not a ``.npz``, arrays missing, or invalid data; the message lists every
+            problem.
     """
     archive = ArrayFile(path, "modal data file", RobotDescriptionError)
     missing = [name for name in archive.lacking(("modes", *_ARRAYS)) if name != "damping"]

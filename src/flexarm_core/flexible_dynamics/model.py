@@ -91,7 +91,7 @@ class FlexibleModel:
 
         Raises:
             RobotDescriptionError: the robot is not usable; the message names the joint, link or file.
-            InputError: gravity is not three finite numbers. Every method raises it for an argument of the wrong shape or
+            InputError: gravity is not three finite numbers. Every method raises it for arguments of the wrong shape or
                 with values that are not finite.
         """
         if isinstance(description, str):
@@ -332,7 +332,7 @@ class FlexibleModel:
         return node_place(self._places[where], data, int(node))
 
     def set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None, step: float = 0.0) -> None:
-        """Put external wrenches, in axes of the bodies at this state, and the step into the kernels' memory."""
+        """Write external wrenches, converted to body axes at this state, and the step to the memory of the kernels."""
         self._set_wrenches(*self._state(x, v), wrenches, number("step", step, 0.0))
 
     def _state(self, x: Array, v: Array) -> tuple[Array, Array]:
@@ -358,7 +358,7 @@ class FlexibleModel:
         self._ws.step[0] = step
 
     def _add_wrench(self, mount: Mount, x: Array, wrench: Array) -> None:
-        """An external wrench at a mount -> wrench at its body's origin and modal forces ``B^T w``."""
+        """Add an external wrench at a mount as a wrench at the body's origin and modal forces ``B^T w``."""
         if mount.body < 0:
             return
         e = self.tree.first_mode[mount.body] - len(self.hinge_names)

@@ -1,7 +1,7 @@
-r"""The articulated-body recursion over bodies with modes (compiled): patent 000, claims 2 to 5, cost O(N).
+r"""Articulated-body recursion over bodies with modes (compiled): patent 000, claims 2 to 5, cost O(N).
 
-Inward, for each body beginning at the outermost: modal mass matrix (claim 2; blocks ``P`` rigid-rigid, ``F``
-rigid-flexible, ``Ff`` flexible-flexible) plus what its children hand in, then two eliminations::
+Tip to base, for each body: modal mass matrix (claim 2; blocks ``P`` rigid-rigid, ``F`` rigid-flexible, ``Ff``
+flexible-flexible) plus the contributions of the children, then two eliminations::
 
     flexible version    G_f = F Ff^-1         P_r  = P - G_f F^T       modes absorbed into the articulated body inertia
                         nu  = Ff^-1 (T_f - z_f)    z_r = z + F nu      modal acceleration at a held hinge
@@ -10,8 +10,8 @@ rigid-flexible, ``Ff`` flexible-flexible) plus what its children hand in, then t
                         u   = T - S^T (z_r + P_r b)
                         z+  = z_r + P_r b + G u                        residual force for the next body (claim 4)
 
-Outward: ``qdd = D^-1 u - G^T a``, ``etadd = nu - G_f^T a`` with the acceleration ``a`` handed on by the parent.
-``J_a`` is the armature: the inertia of the hinge's motor and gear, reflected through the gear.
+Base to tip: ``qdd = D^-1 u - G^T a``, ``etadd = nu - G_f^T a`` with the acceleration ``a`` propagated from the parent.
+``J_a`` is the armature: the reflected inertia of the hinge's motor and gear.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from flexarm_core.flexible_dynamics.tree import (
 from flexarm_core.types import Array
 
 Six = tuple[float, float, float, float, float, float]
-FRICTION_RATE = 1e-3  # [rad/s | m/s] at which Coulomb friction reaches 76 %
+FRICTION_RATE = 1e-3  # [rad/s | m/s] rate at which the friction force reaches 76 % of the Coulomb friction
 
 
 @kernel
 def cholesky(A: Array, k: int) -> None:
-    """Replace the lower triangle of a symmetric positive definite (k, k) by its Cholesky factor, diagonal inverted."""
+    """Replace the lower triangle of a positive definite (k, k) matrix by its Cholesky factor with inverted diagonal."""
     for j in range(k):
         d = A[j, j]
         for m in range(j):
@@ -54,7 +54,7 @@ def cholesky(A: Array, k: int) -> None:
 
 @kernel
 def cholesky_solve(L: Array, b: Array, k: int) -> None:
-    """Solve ``L L^T y = b`` in place, ``L`` from :func:`cholesky`."""
+    """Solve ``L L^T y = b`` in place, with ``L`` from :func:`cholesky`."""
     for i in range(k):
         s = b[i]
         for m in range(i):
@@ -69,7 +69,10 @@ def cholesky_solve(L: Array, b: Array, k: int) -> None:
 
 @kernel
 def articulate(tree: BodyTree, ws: Workspace) -> None:
-    """Articulated body quantities, tip to base: ``P, F, Ff`` of each body in; ``Ff`` factored, ``Gf, PS, D`` out."""
+    """Compute the articulated-body quantities, tip to base.
+
+    ``P, F, Ff`` of each body are the input; ``P`` and ``F`` articulated, ``Ff`` factored and ``Gf, PS, D`` the output.
+    """
     half = 0.5 * ws.step[0]
     A, X, C, B, row = ws.scratch[0], ws.scratch[1], ws.scratch[2], ws.scratch[3], ws.scratch[4, 0]
     for i in range(len(tree.parent) - 1, -1, -1):
@@ -158,7 +161,7 @@ def articulate(tree: BodyTree, ws: Workspace) -> None:
 
 @kernel
 def turn(R: Array, A: Array, work: Array) -> None:
-    """``A <- R A R^T`` for (3, 3)."""
+    """Compute ``A <- R A R^T`` for a (3, 3) matrix."""
     for a in range(3):
         for b in range(3):
             work[a, b] = R[a, 0] * A[0, b] + R[a, 1] * A[1, b] + R[a, 2] * A[2, b]
@@ -169,16 +172,16 @@ def turn(R: Array, A: Array, work: Array) -> None:
 
 @kernel
 def respond(tree: BodyTree, ws: Workspace, effort: Array, biased: bool, acceleration: Array) -> None:
-    """Residual forces tip to base, then accelerations base to tip, with the quantities of :func:`articulate`.
+    """Compute residual forces tip to base, then accelerations base to tip; requires :func:`articulate`.
 
-    Six-vectors are held in scalars: an array view a body would cost more than the arithmetic.
+    Six-vectors are kept in scalars, because an array view per body would cost more than the arithmetic.
 
     Args:
         tree: the bodies.
-        ws: quantities of :func:`articulate` in; ``nu, u, a`` out.
+        ws: workspace; results of :func:`articulate` are the input, ``nu, u, a`` the output.
         effort: (h + K,) hinge efforts and modal forces.
-        biased: True: with bias and external forces; False: the linear response to ``effort`` alone.
-        acceleration: (h + K,) out.
+        biased: True: include bias and external forces; False: linear response to ``effort`` alone.
+        acceleration: (h + K,) output.
     """
     count = len(tree.parent)
     F, P, S, PS, Gf, z, bias = ws.F, ws.P, ws.S, ws.PS, ws.Gf, ws.z, ws.bias
@@ -213,7 +216,7 @@ def respond(tree: BodyTree, ws: Workspace, effort: Array, biased: bool, accelera
             push_force(tree, ws, i, (z0, z1, z2, z3, z4, z5), z[tree.parent[i]], ws.zf[tree.parent[i]])
     for i in range(count):
         a0, a1, a2, a3, a4, a5 = handed_acceleration(tree, ws, i, acceleration)
-        if tree.parent[i] < 0 and not biased:  # weight is a bias too
+        if tree.parent[i] < 0 and not biased:  # gravity is also a bias
             a0, a1, a2 = 0.0, 0.0, 0.0
         if tree.hinge[i] >= 0:
             s = PS[i, 0] * a0 + PS[i, 1] * a1 + PS[i, 2] * a2 + PS[i, 3] * a3 + PS[i, 4] * a4 + PS[i, 5] * a5
@@ -234,7 +237,10 @@ def respond(tree: BodyTree, ws: Workspace, effort: Array, biased: bool, accelera
 
 @kernel
 def respond_to_each(integers: Index, constants: Array, memory: Array, coordinates: Index, columns: Array) -> None:
-    """Linear responses to a unit force on each of ``c`` coordinates, (h + K, c) out, after :func:`articulate_at`."""
+    """Compute the linear responses (h + K, c) to a unit force on each of ``c`` coordinates.
+
+    Requires :func:`articulate_at`.
+    """
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
     unit, column = np.zeros(len(columns)), np.empty(len(columns))
@@ -248,7 +254,7 @@ def respond_to_each(integers: Index, constants: Array, memory: Array, coordinate
 
 @inlined_kernel
 def push_force(tree: BodyTree, ws: Workspace, i: int, force: Six, onto: Array, modal: Array) -> None:
-    """Add a force on body ``i`` to its parent: (6,) ``onto`` and, by ``B_d^T``, the ``modal`` forces of the parent."""
+    """Add a force on body ``i`` to its parent: to ``onto`` (6,) and, by ``B_d^T``, to the parent's ``modal`` forces."""
     R, rho, Bt, Br = ws.R, ws.rho, ws.Bt, ws.Br
     z0, z1, z2, z3, z4, z5 = force
     f0 = R[i, 0, 0] * z0 + R[i, 0, 1] * z1 + R[i, 0, 2] * z2
@@ -270,7 +276,7 @@ def push_force(tree: BodyTree, ws: Workspace, i: int, force: Six, onto: Array, m
 
 @inlined_kernel
 def handed_acceleration(tree: BodyTree, ws: Workspace, i: int, acceleration: Array) -> Six:
-    """Acceleration that the parent hands to body ``i`` at its mount, in the body's axes, without bias and hinge."""
+    """Return the acceleration of body ``i`` due to its parent, in the body's axes, without bias and hinge terms."""
     p, R, rho, a, Bt, Br = tree.parent[i], ws.R, ws.rho, ws.a, ws.Bt, ws.Br
     if p < 0:
         l0, l1, l2, r0, r1, r2 = tree.root[0], tree.root[1], tree.root[2], 0.0, 0.0, 0.0
@@ -295,9 +301,10 @@ def handed_acceleration(tree: BodyTree, ws: Workspace, i: int, acceleration: Arr
 
 @kernel
 def hinge_forces(tree: BodyTree, x: Array, v: Array, effort: Array, half: float, total: Array) -> None:
-    """Efforts (h,) plus springs, dampers and friction ``-F_c tanh(qd / 1e-3)`` of the hinges -> (h + K,), modes 0.
+    """Add springs, dampers and friction ``-F_c tanh(qd / 1e-3)`` of the hinges to the efforts (h,).
 
-    ``half`` [s] is half of the implicit step, 0 for the forces now.
+    The result ``total`` is (h + K,), zero for the modes. ``half`` [s] is half of the implicit step, 0 for instantaneous
+    forces.
     """
     for h in range(len(tree.stiffness)):
         total[h] = effort[h] - tree.stiffness[h] * (x[h] + half * v[h]) - tree.damping[h] * v[h]
@@ -309,7 +316,7 @@ def hinge_forces(tree: BodyTree, x: Array, v: Array, effort: Array, half: float,
 
 @kernel
 def articulate_at(integers: Index, constants: Array, memory: Array, x: Array, v: Array) -> None:
-    """All that depends on the state: both base-to-tip and the tip-to-base inertia sweep."""
+    """Compute all quantities that depend only on the state: kinematics, bodies' forces, and the inertia sweep."""
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
     move_bodies(tree, ws, x, v)
@@ -321,7 +328,7 @@ def articulate_at(integers: Index, constants: Array, memory: Array, x: Array, v:
 def accelerate(
     integers: Index, constants: Array, memory: Array, x: Array, v: Array, effort: Array, acceleration: Array
 ) -> None:
-    """Accelerations (h + K,) under hinge efforts (h,) after :func:`articulate_at`."""
+    """Compute the accelerations (h + K,) under hinge efforts (h,); requires :func:`articulate_at`."""
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
     hinge_forces(tree, x, v, effort, 0.5 * ws.step[0], ws.total)
@@ -332,7 +339,7 @@ def accelerate(
 def forward_dynamics(
     integers: Index, constants: Array, memory: Array, x: Array, v: Array, effort: Array, acceleration: Array
 ) -> None:
-    """Accelerations (h + K,) at a state under hinge efforts (h,): the whole recursion in one call."""
+    """Compute the accelerations (h + K,) at a state under hinge efforts (h,): the whole recursion in one call."""
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
     move_bodies(tree, ws, x, v)

@@ -1,4 +1,4 @@
-"""BodyTree: the arrays that the compiled recursion walks; bodies are numbered so that parents come before children."""
+"""BodyTree: the arrays of the compiled recursion; bodies are numbered so that every parent precedes its children."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ FIXED, REVOLUTE, PRISMATIC = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """Where something sits on a body: at a node, with a rigid offset from it.
+    """Mounting place of a frame on a body: a node, and a rigid offset from the node.
 
     Attributes:
         body: index of the body, -1 = the inertial frame.
-        node: (3,) undeformed node, in the body's frame [m].
+        node: (3,) undeformed position of the node, in the body's frame [m].
         translation: (3, k) modal influence ``Pi^t`` at the node.
         rotation: (3, k) modal influence ``Pi^r`` at the node.
-        offset: (3,) from the node, turning with it [m].
-        turn: (3, 3) axes of what is mounted in those of the undeformed body.
+        offset: (3,) offset from the node; it rotates with the node [m].
+        turn: (3, 3) rotation matrix from the mounted frame to the undeformed body's frame.
     """
 
     body: int
@@ -43,17 +43,17 @@ class Body:
     """One body with the hinge at its inboard end.
 
     Attributes:
-        name: of its link.
-        mount: where its hinge sits on its parent.
+        name: name of the link.
+        mount: mounting place of the hinge on the parent.
         kind: FIXED, REVOLUTE or PRISMATIC.
         joint: name of the hinge, empty for FIXED.
         axis: (3,) hinge axis in the body's frame.
-        inertia: its node sums.
-        modes: names of its modes.
-        stiffness: of the hinge [N/m | N*m/rad].
-        damping: of the hinge [N*s/m | N*m*s/rad].
+        inertia: node sums of the body.
+        modes: names of the modes.
+        stiffness: stiffness of the hinge [N/m | N*m/rad].
+        damping: viscous damping of the hinge [N*s/m | N*m*s/rad].
         friction: Coulomb friction of the hinge [N | N*m].
-        armature: inertia of motor and gear reflected through the gear, added to that about the hinge [kg | kg*m^2].
+        armature: reflected inertia of motor and gear, added to the inertia about the hinge [kg | kg*m^2].
     """
 
     name: str
@@ -70,20 +70,20 @@ class Body:
 
 
 class BodyTree(NamedTuple):
-    """Arrays over ``N`` bodies, padded to ``k`` modes; the coordinates of the ``h`` hinges come before the modes."""
+    """Arrays over ``N`` bodies, padded to ``k`` modes; the ``h`` hinge coordinates precede the modal coordinates."""
 
     parent: Index  # (N,) -1 = inertial frame
     kind: Index  # (N,)
-    hinge: Index  # (N,) coordinate of the hinge, -1 for FIXED
+    hinge: Index  # (N,) coordinate index of the hinge, -1 for FIXED
     modes: Index  # (N,) number of modes
-    first_mode: Index  # (N,) coordinate of the first mode
+    first_mode: Index  # (N,) coordinate index of the first mode
     axis: Array  # (N, 3)
-    node: Array  # (N, 3) of the mount on the parent, likewise the next four
+    node: Array  # (N, 3) this and the next four fields: mount of the body on its parent, see Mount
     translation: Array  # (N, 3, k)
     rotation: Array  # (N, 3, k)
     offset: Array  # (N, 3)
     turn: Array  # (N, 3, 3)
-    mass: Array  # (N,) node sums: see invariants, likewise the next eleven
+    mass: Array  # (N,) this and the next eleven fields: node sums, see invariants
     s0: Array
     J0: Array
     S1: Array
@@ -103,12 +103,12 @@ class BodyTree(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What the sweeps leave behind for each body; in axes of the body, linear before angular."""
+    """Results of the sweeps for each body, in axes of the body, linear components before angular components."""
 
     rho: Array  # (N, 3) mount in the parent's frame, deformed
-    R: Array  # (N, 3, 3) axes of the body in those of its parent
+    R: Array  # (N, 3, 3) rotation matrix from the body to its parent
     Bt: Array  # (N, 3, k) outboard map B_d of the parent's modes at the mount, translation, axes of the parent
-    Br: Array  # (N, 3, k) the same, rotation
+    Br: Array  # (N, 3, k) outboard map B_d, rotation
     S: Array  # (N, 6) hinge axis
     velocity: Array  # (N, 6)
     bias: Array  # (N, 6) acceleration without joint and modal accelerations
@@ -118,23 +118,23 @@ class Workspace(NamedTuple):
     Gf: Array  # (N, 6, k) body-to-modes force operator
     PS: Array  # (N, 6) P S after the modes are eliminated
     D: Array  # (N,) articulated hinge inertia
-    p: Array  # (N, 6) velocity and external forces of the body itself
-    pf: Array  # (N, k) the same of its modes, springs included
+    p: Array  # (N, 6) bias force of the body itself: velocity terms and external wrench
+    pf: Array  # (N, k) bias force of the modes, including springs and dampers
     z: Array  # (N, 6) residual force
-    zf: Array  # (N, k)
-    nu: Array  # (N, k) modal accelerations of a body held at its hinge
-    u: Array  # (N,) hinge acceleration of a body whose inboard side is at rest
+    zf: Array  # (N, k) residual modal force
+    nu: Array  # (N, k) modal accelerations of a body with its hinge held
+    u: Array  # (N,) hinge acceleration of a body with its inboard side at rest
     a: Array  # (N, 6) classical acceleration of the body's origin and angular acceleration, gravity included as -g
     wrench: Array  # (N, 6) external wrench at each body's origin
     force: Array  # (K,) external force on each mode
     total: Array  # (h + K,) forces on all coordinates
-    step: Array  # (1,) length of the step whose mean acceleration is wanted, 0 = the acceleration now [s]
+    step: Array  # (1,) step over which mean accelerations are computed, 0 = instantaneous accelerations [s]
     scratch: Array  # (8, 3, 3)
 
 
 @kernel
 def view_tree(integers: Index, constants: Array) -> BodyTree:
-    """The tree that lies in two plain arrays: a compiled call given these costs a third of one given 30 arrays."""
+    """View two flat arrays as a tree; passing two arrays to a compiled function costs a third of passing 30."""
     n, k, h = integers[0], integers[1], integers[2]
     j = 3
     parent = view(integers, j, (n,))
@@ -171,7 +171,7 @@ def view_tree(integers: Index, constants: Array) -> BodyTree:
 
 @kernel
 def view_workspace(integers: Index, memory: Array) -> Workspace:
-    """The workspace that lies in one plain array."""
+    """View one flat array as a workspace."""
     n, k, h = integers[0], integers[1], integers[2]
     modes = 0
     for body in range(n):
@@ -207,10 +207,10 @@ def view_workspace(integers: Index, memory: Array) -> Workspace:
 
 
 def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
-    """The two arrays of :func:`view_tree`; parents must come before their children.
+    """Build the two arrays of :func:`view_tree`.
 
     Args:
-        bodies: the bodies.
+        bodies: the bodies; every parent must precede its children.
         root: (3,) acceleration of the inertial frame, ``-g`` [m/s^2].
     """
     count, k = len(bodies), max((len(body.modes) for body in bodies), default=0)
@@ -254,7 +254,7 @@ def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
 
 
 def build_memory(integers: Index) -> Array:
-    """Memory for :func:`view_workspace`."""
+    """Allocate the memory of :func:`view_workspace`."""
     n, k, h = (int(value) for value in integers[:3])
     modes = int(integers[3 + 3 * n : 3 + 4 * n].sum())
     return np.zeros(n * (104 + 21 * k + k * k) + 2 * modes + h + 73)

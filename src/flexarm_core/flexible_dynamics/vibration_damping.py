@@ -1,20 +1,21 @@
-r"""Desired motion of an arm that bends: a reference its modes can follow, and error dynamics that die out quickly.
+r"""Desired motion of a flexible arm: a reference that the modes can follow, and error dynamics that decay quickly.
 
 With ``y = [x_b; eta]`` (elastic joints and modes, stiffness ``K_y``) and joints ``q``::
 
     y_s = -K_y^-1 f_y(z, zd, zdd)         quasi-static deflection under the joint reference z
-    q_r = z - W y_s                       joints that let y follow y_s: M_yq (q_rdd - zdd) = -M_yy y_sdd, so
+    q_r = z - W (y_s - y_0)               joint motion with which y follows y_s: M_yq (q_rdd - zdd) = -M_yy y_sdd, so
                                           W = (M_yq^T K_y^-1 M_yq)^-1 M_yq^T K_y^-1 M_yy
 
-``[q_r; y_s]`` is what a flat output is for one mode a joint: where bending and joint motion cancel, the reference is
-followed, and nothing is left to swing at its end. The forces specified for it are its inverse dynamics. About
-it the arm obeys ``M dxdd + C dxd + K dx = B dT``; the servo ``dT = -H_d (k_p dq + k_d dqd)`` is closed first, on it
-the linear-quadratic regulator, sampled at the tick, that minimises ::
+where ``y_0`` is the static deflection under the arm's weight. With one mode per joint, ``[q_r; y_s]`` corresponds to
+the trajectory of a flat output: if the effects of deflection and joint motion cancel, the arm follows the reference
+without residual vibration at its end. The specified forces are the inverse dynamics of this reference. Deviations ``dx``
+from it obey ``M dxdd + C dxd + K dx = B dT``. The servo ``dT = -H_d (k_p dq + k_d dqd)`` is the inner loop; the outer
+loop is the linear-quadratic regulator, discretized at the control period, that minimizes ::
 
     1/2 int  eta^T K eta + etad^T M_ff etad + k_t |dp_tool|^2 + rho dT^T H_d^-1 dT   dt
 
-The desired accelerations are those of this closed loop, and the force correction makes them happen: modelled stiffness
-enters wanted and computed accelerations alike, so that its error does not pass into the forces.
+The desired accelerations are those of this closed loop, and the force correction realizes them. The modeled stiffness
+appears in both the desired and the computed accelerations, so an error of the stiffness does not affect the forces.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ class VibrationDampingConfig:
     """Settings of the desired motion.
 
     Attributes:
-        position_gain: of the joint servo, k_p [1/s^2]; one, or one a joint. With velocity_gain 0 too: by the model.
-        velocity_gain: of the joint servo, k_d [1/s].
-        tool_stiffness: weight k_t of the tool's deviation [N/m].
-        effort_weight: weight rho of the efforts: smaller is quicker [s^2]; 0: by the model.
-        gain_period: time after which the gains are designed anew for the present posture [s].
+        position_gain: gain k_p of the joint servo; one value, or one per joint [1/s^2]. If velocity_gain is also 0, both
+            gains are derived from the model.
+        velocity_gain: gain k_d of the joint servo; one value, or one per joint [1/s].
+        tool_stiffness: weight k_t of the tool's position error [N/m].
+        effort_weight: weight rho of the efforts; a smaller value gives a faster response, 0: derived from the model
+            [s^2].
+        gain_period: time after which the gains are recomputed for the current posture [s].
     """
 
     position_gain: float | tuple[float, ...] = 0.0
@@ -59,13 +62,13 @@ class VibrationDampingConfig:
 
 
 def flexible_reference(model: FlexibleModel, position: Array, velocity: Array, acceleration: Array) -> Array:
-    """Coordinates (h + K,) that let the modes follow a joint reference without swinging.
+    """Compute the reference coordinates (h + K,) with which the modes follow a joint reference without vibration.
 
     Args:
         model: the arm.
-        position: (n,) of the actuated joints.
-        velocity: (n,).
-        acceleration: (n,).
+        position: (n,) reference positions of the actuated joints [rad | m].
+        velocity: (n,) reference velocities [rad/s | m/s].
+        acceleration: (n,) reference accelerations [rad/s^2 | m/s^2].
     """
     x, v, a = np.zeros(model.size), np.zeros(model.size), np.zeros(model.size)
     joints, free = model.actuated, model.unmeasured
@@ -85,7 +88,7 @@ def flexible_reference(model: FlexibleModel, position: Array, velocity: Array, a
 
 
 def static_deflection(model: FlexibleModel, position: Array) -> Array:
-    """(m + K,) what the arm's weight alone bends, joints at rest at ``position`` (n,)."""
+    """Compute the static deflection (m + K,) under the arm's weight alone, joints at rest at ``position`` (n,)."""
     x, none, free = np.zeros(model.size), np.zeros(model.size), model.unmeasured
     x[model.actuated] = position
     stiffness = model.stiffness_matrix()[np.ix_(free, free)]
@@ -94,13 +97,13 @@ def static_deflection(model: FlexibleModel, position: Array) -> Array:
 
 
 def servo_inertia(model: FlexibleModel, x: Array) -> Array:
-    """(n,) inertia ``H_d`` that each joint's servo is scaled with: diagonal of the mass matrix, all else held."""
+    """Compute the inertia ``H_d`` (n,) that scales each joint's servo: the actuated diagonal of the mass matrix."""
     inertia: Array = np.diag(model.mass_matrix(x))[model.actuated]
     return inertia
 
 
 def servo_gains(model: FlexibleModel, x: Array, config: VibrationDampingConfig) -> Array:
-    """Gains (n, 2 (h + K)) of the joint servos alone on ``[dx; dxd]``, for a posture."""
+    """Compute the gains (n, 2 (h + K)) of the joint servos alone on ``[dx; dxd]``, for a posture."""
     H_d, joints = servo_inertia(model, x), model.actuated
     servo, rows = np.zeros((len(joints), 2 * model.size)), np.arange(len(joints))
     servo[rows, joints] = config.position_gain * H_d
@@ -109,10 +112,10 @@ def servo_gains(model: FlexibleModel, x: Array, config: VibrationDampingConfig) 
 
 
 def damping_gains(model: FlexibleModel, x: Array, config: VibrationDampingConfig, period: float) -> Array:
-    """Feedback gains (n, 2 (h + K)) on ``[dx; dxd]``, servo included, for a posture and a control period [s].
+    """Compute the feedback gains (n, 2 (h + K)) on ``[dx; dxd]``, servo included, for a posture and control period [s].
 
     Raises:
-        ValueError: there is no solution that can be computed.
+        ValueError: the Riccati equation has no solution, or the solution cannot be computed.
     """
     size, joints, modes = model.size, model.actuated, model.modal
     x, period = finite("x", x, size), number("period", period, 0.0, 10.0)

@@ -1,4 +1,4 @@
-"""FlexibleController: joint reference and estimated state -> efforts of an arm that bends."""
+"""FlexibleController: joint reference and estimated state -> joint efforts of a flexible arm."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from flexarm_core.flexible_dynamics.vibration_damping import (
 from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
 
 LAWS = ("vibration_damping", "accelerations", "joint_pd")
-FADE_IN = 0.1  # [s] in which the damping comes into force beside the servos: the estimate has to settle first
-NEAR = 0.02  # [rad | m] from where the gains have been looked at: they need not be looked at again
-ERROR_SHARE = 0.5  # of the effort limits, that position errors may ask for: the rest is left to brake with
+FADE_IN = 0.1  # [s] over which vibration damping is faded in on top of the servos, while the estimate converges
+NEAR = 0.02  # [rad | m] distance from the posture of the last gain check below which no new check is needed
+ERROR_SHARE = 0.5  # share of the effort limits that position errors may use: the rest is reserved for braking
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,15 @@ class FlexibleControllerConfig:
     """Settings of the controller.
 
     Attributes:
-        law: ``vibration_damping``: the reference is followed and what swings is damped; ``accelerations``: the joint
-            accelerations of the reference, plus servo where it has positions, happen exactly; ``joint_pd``: a servo a
-            joint with the rigid arm's weight, for comparison.
-        motion: gains, and what the damping strives for.
-        influence: how forces are corrected, see ``force_correction``.
-        tolerance: of the corrected accelerations, relative.
-        iterations: largest number of corrections a tick.
-        conditions: that gains must hold for: control period, delay, margins.
-        check_gains: whether gains that do not hold are refused.
+        law: ``vibration_damping``: follows the reference and damps vibration; ``accelerations``: realizes the joint
+            accelerations of the reference exactly, plus a servo on its positions and velocities if it has them;
+            ``joint_pd``: a servo per joint with gravity compensation of the rigid arm, for comparison.
+        motion: gains and weights of the desired motion.
+        influence: method of the force correction, see ``force_correction``.
+        tolerance: relative tolerance of the corrected accelerations.
+        iterations: maximum number of force corrections per sample.
+        conditions: conditions under which the gains must be stable: control period, delay, margins.
+        check_gains: whether gains that fail the check are rejected.
     """
 
     law: str = "vibration_damping"
@@ -67,7 +67,7 @@ class FlexibleControllerConfig:
 
 
 class FlexibleController:
-    """One sample: reference, joints, modes -> joint reference with efforts."""
+    """Computes joint efforts from reference, joint state and flexible state, once per sample."""
 
     def __init__(
         self, model: FlexibleModel, config: FlexibleControllerConfig, estimator: EstimatorConfig | None = None
@@ -76,11 +76,12 @@ class FlexibleController:
 
         Args:
             model: the arm.
-            config: what to do; gains of 0 are derived from the model.
-            estimator: that flexible states come from, for the check of the gains; None: with its defaults.
+            config: settings; gains of 0 are derived from the model.
+            estimator: settings of the estimator that provides the flexible state, for the check of the gains; None:
+                default settings.
 
         Raises:
-            ConfigError: the gains do not hold; the message names the largest that do.
+            ConfigError: the gains fail the check; the message names the largest gains that pass.
         """
         self.model, self._estimator, self._limit = model, estimator, effort_limits(model)
         self._postures, self._start = workspace_postures(model), np.zeros((0, len(model.actuated)))
@@ -89,22 +90,22 @@ class FlexibleController:
         self.reset()
 
     def configure(self, config: FlexibleControllerConfig) -> None:
-        """Take other settings from the next sample on; takes a second where gains are derived or checked.
+        """Change the settings from the next sample on; takes about a second if gains are derived or checked.
 
         Raises:
-            ConfigError: the gains do not hold; nothing has changed then.
+            ConfigError: the gains fail the check; the old settings stay in force.
         """
         if config != self._asked:
             self._settle(config)
 
     def prepare(self, position: Array) -> None:
-        """Look at the gains where the arm is, too; gains that are derived may become smaller.
+        """Check the gains also at the current posture of the arm; derived gains may become smaller.
 
         Args:
-            position: (n,) of the joints [rad | m].
+            position: (n,) joint positions [rad | m].
 
         Raises:
-            ConfigError: gains that are given do not hold there; nothing has changed then.
+            ConfigError: configured gains fail the check at this posture; nothing changes then.
         """
         start, asked, before = finite("position", position, len(self.model.actuated))[None], self._asked, self._start
         if before.size and np.abs(start - before).max() <= NEAR:
@@ -137,18 +138,19 @@ class FlexibleController:
         self._gains = None
         self._designed = 0
         self.iterations, self.discrepancy = 0, 0.0
-        self.limited = 1.0  # part of the demand that the last sample was answered with
+        self.limited = 1.0  # factor by which the effort limits scaled the demand of the last sample
 
     def update(self, joints: ArmState, flexible: FlexibleState | None, reference: JointReference) -> JointReference:
-        """Efforts that answer one sample.
+        """Compute the joint efforts for one sample.
 
         Args:
-            joints: measured joints; deflections of the base come from ``flexible`` where that has them.
-            flexible: estimate with the same stamp; not needed by ``joint_pd``.
-            reference: with position, velocity and acceleration, or for the law ``accelerations`` at least the last.
+            joints: measured joint state.
+            flexible: estimated flexible state (base deflection and modes) with the same stamp; not needed by
+                ``joint_pd``.
+            reference: position, velocity and acceleration; the law ``accelerations`` needs at least the acceleration.
 
         Raises:
-            InputError: missing or wrong input; nothing has changed then.
+            InputError: missing or invalid input.
         """
         x, v = self._state(joints, flexible)
         z, zd, zdd = self._wanted(reference, joints)
@@ -164,7 +166,7 @@ class FlexibleController:
         nominal = config.conditions.period
         period = nominal if self._stamp is None else (joints.stamp - self._stamp) * 1e-9
         if self._stamp is not None and not 0.0 < period <= 10.0 * nominal:
-            self._references, self._gains = [], None  # differences over a gap mean nothing
+            self._references, self._gains = [], None  # finite differences over a gap are meaningless
             period, self._begun = nominal, joints.stamp
         newest = flexible_reference(model, z, zd, zdd)
         self._references = [*(self._references or [newest, newest]), newest][-3:]
@@ -190,14 +192,14 @@ class FlexibleController:
         return self._correct(specified[model.actuated], meant - response @ restoring)
 
     def _design(self, x: Array) -> Array:
-        """Gains for a posture; where there are none, the newest ones, or the servos alone."""
+        """Compute the gains for a posture; if that fails, return the last gains, or those of the servos alone."""
         try:
             return damping_gains(self.model, x, self.config.motion, self.config.conditions.period)
         except ValueError:  # no solution, or none that can be computed
             return servo_gains(self.model, x, self.config.motion) if self._gains is None else self._gains
 
     def _near(self, x: Array, error: Array) -> float:
-        """Part of the joints' position errors (n,) that is looked at: efforts to brake with must be left."""
+        """Return the factor (0..1] that limits position errors (n,), so that effort for braking remains available."""
         asked = np.abs(self.config.motion.position_gain * servo_inertia(self.model, x) * error)
         return float(min(1.0, (ERROR_SHARE * self._limit / np.maximum(asked, 1e-12)).min()))
 
@@ -225,15 +227,15 @@ class FlexibleController:
         return at
 
     def _weight(self, joints: ArmState) -> Array:
-        """Efforts (n,) that hold the arm's weight, unbent."""
+        """Compute the efforts (n,) that compensate gravity of the undeflected arm."""
         model, still = self.model, np.zeros(self.model.size)
         weight: Array = model.inverse_dynamics(self._unbent(joints), still, still)[model.actuated]
         return weight
 
     def _within_limits(self, joints: ArmState, effort: Array) -> Array:
-        """As much of the demand, all joints alike, as the effort limits bear beside the arm's weight.
+        """Scale the demand beyond gravity compensation, by one factor for all joints, to meet the effort limits.
 
-        Clipping single efforts would turn the demand's direction, and with it what the arm does.
+        Clipping single efforts would change the direction of the demand, and therefore the motion of the arm.
 
         Raises:
             InputError: an effort is not finite.
@@ -283,7 +285,7 @@ class FlexibleController:
     def _wanted(self, reference: JointReference, joints: ArmState) -> tuple[Array, Array, Array]:
         n = len(self.model.actuated)
         given = {"position": reference.position, "velocity": reference.velocity, "acceleration": reference.acceleration}
-        if self.config.law == "accelerations":  # what is not given is not held
+        if self.config.law == "accelerations":  # a position or velocity that is not given is not controlled
             given = {
                 "position": joints.position if reference.position is None else reference.position,
                 "velocity": joints.velocity if reference.velocity is None else reference.velocity,
@@ -300,7 +302,7 @@ class FlexibleController:
 
 
 def _looks(config: FlexibleControllerConfig) -> bool:
-    """Whether the gains are to be checked, or to be derived."""
+    """Return whether the gains have to be checked or derived from the model."""
     motion = config.motion
     given = np.any(motion.position_gain) or np.any(motion.velocity_gain)
     whole = given and (motion.effort_weight > 0.0 or config.law != "vibration_damping")

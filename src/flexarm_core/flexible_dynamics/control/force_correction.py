@@ -1,12 +1,13 @@
-"""Force correction (patent 000, claims 1 and 16): forces whose computed accelerations are the ones that are wanted.
+"""Force correction (patent 000, claims 1 and 16): find forces whose computed accelerations are the desired ones.
 
 ::
 
     specified forces T -> computed accelerations qdd(T) -> discrepancy e = qdd_des - qdd(T) -> T + alpha Lambda e
 
-until the discrepancy is below a tolerance. ``Lambda`` estimates ``(d qdd / d T)^-1``: exactly, from a residual sweep a
-joint, or by the articulated hinge inertias alone (diagonal). ``alpha = e.r / r.r`` with the response ``r`` of the
-accelerations to ``Lambda e`` lets the discrepancy shrink whichever is taken; it is 1 for the exact one.
+until the discrepancy is below a tolerance. ``Lambda`` estimates ``(d qdd / d T)^-1``: exactly, from one residual sweep
+per joint, or by the articulated hinge inertias alone (diagonal). The factor ``alpha = e.r / r.r``, with the response
+``r`` of the accelerations to ``Lambda e``, makes the discrepancy decrease for either estimate; it is 1 for the exact
+estimate.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class CorrectedForces:
 
     Attributes:
         effort: (n,) corrected efforts of the actuated joints [N*m | N].
-        discrepancy: largest difference of wanted and computed acceleration that is left [rad/s^2 | m/s^2].
-        iterations: corrections that were made.
+        discrepancy: largest remaining difference of desired and computed acceleration [rad/s^2 | m/s^2].
+        iterations: number of corrections.
     """
 
     effort: Array
@@ -46,15 +47,15 @@ def correct_forces(
     tolerance: float = 1e-9,
     iterations: int = 10,
 ) -> CorrectedForces:
-    """Correct efforts until the computed accelerations of the actuated joints are the wanted ones.
+    """Correct efforts until the computed accelerations of the actuated joints equal the desired ones.
 
     Args:
-        model: at the state of its last ``articulate``; with a step, mean accelerations over it are meant.
-        specified: (n,) efforts to begin with [N*m | N].
-        wanted: (n,) accelerations of the actuated joints [rad/s^2 | m/s^2].
+        model: model at the state of its last ``articulate``; if that had a step, accelerations are means over the step.
+        specified: (n,) initial efforts [N*m | N].
+        wanted: (n,) desired accelerations of the actuated joints [rad/s^2 | m/s^2].
         influence: ``exact`` or ``diagonal``.
-        tolerance: of the discrepancy, relative to the largest of 1 and the wanted accelerations.
-        iterations: largest number of corrections.
+        tolerance: tolerance of the discrepancy, relative to the larger of 1 and the largest desired acceleration.
+        iterations: maximum number of corrections.
 
     Raises:
         ConfigError: unknown influence.

@@ -1,4 +1,4 @@
-"""EstimatorConfig: settings of the estimator of all that bends."""
+"""EstimatorConfig: settings of the estimator of the flexible state."""
 
 from __future__ import annotations
 
@@ -12,36 +12,39 @@ from flexarm_core.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class EstimatorConfig:
-    """What corrects the estimate, and how much is known of what.
+    """Measurements that correct the estimate, and noise levels.
 
     Attributes:
-        correct: False: open loop, readings are not looked at.
+        correct: False: open loop, measurements are not used.
         use_strain: correct by the strain gauges.
         use_deflection: correct by measured elastic joints of the base.
         use_wrench: correct by force/torque sensors.
         use_imu: correct by IMUs.
-        contact_sensor: force/torque sensor behind the tool whose reading says what touches it; that is then a known
-            force, and the sensor corrects nothing. Empty: nothing touches the arm.
+        contact_sensor: force/torque sensor behind the tool that measures the contact wrench; the wrench is then a known
+            input, and this sensor does not correct the estimate. Empty: the arm is assumed free of contact.
         effort_noise: spectral density of unknown hinge efforts [N*m/sqrt(Hz) | N/sqrt(Hz)].
-        modal_noise: that of modal accelerations [sqrt(kg)*m/s^2/sqrt(Hz)].
-        base_noise: that of accelerations of elastic joints [rad/s^2/sqrt(Hz) | m/s^2/sqrt(Hz)].
-        push_force: deviation of the force of a push on the link that carries the arm [N].
-        push_torque: that of its torque [N*m]; both 0: no pushes are looked for.
-        push_gate: innovation of a force/torque sensor or an IMU from which on a tick counts as pushed, in deviations.
+        modal_noise: spectral density of unknown modal accelerations [sqrt(kg)*m/s^2/sqrt(Hz)].
+        base_noise: spectral density of unknown accelerations of elastic joints [rad/s^2/sqrt(Hz) | m/s^2/sqrt(Hz)].
+        push_force: standard deviation of the force of a push on the link that carries the arm [N].
+        push_torque: standard deviation of the torque of such a push [N*m]; both 0: pushes are not considered.
+        push_gate: innovation of a force/torque sensor or an IMU above which a push is assumed in this sampling period,
+            in standard deviations.
         strain_noise: standard deviation of a strain gauge [1].
-        strain_error: relative one, of its calibration and of what the modes leave out of the strain [1].
-        deflection_noise: of an elastic joint's position [rad | m].
-        deflection_rate_noise: of its rate [rad/s | m/s].
-        force_noise: of a force, what the modes leave out included [N].
-        torque_noise: of a torque [N*m].
-        acceleration_noise: of a specific force, what the modes leave out included [m/s^2].
-        gyro_noise: of an angular velocity [rad/s].
-        initial_energy: that every coordinate may hold at first, as strain and as motion, at one standard deviation [J];
-            0: by the arm, what a part of its effort limits and an error of its weight put into the softest coordinate.
-        gate: innovation at which a channel is left out, in standard deviations.
-        gate_patience: ticks in a row after which it is believed again.
-        frozen_samples: equal readings in a row after which a gauge may be frozen.
-        max_gap: time between samples after which the estimate starts over with its initial covariance [s].
+        strain_error: relative error of the gauge calibration and of strain that the modes do not model [1].
+        deflection_noise: standard deviation of an elastic joint's position [rad | m].
+        deflection_rate_noise: standard deviation of an elastic joint's rate [rad/s | m/s].
+        force_noise: standard deviation of a force, including effects that the modes do not model [N].
+        torque_noise: standard deviation of a torque [N*m].
+        acceleration_noise: standard deviation of a specific force, including effects that the modes do not model
+            [m/s^2].
+        gyro_noise: standard deviation of an angular velocity [rad/s].
+        initial_energy: initial energy of every coordinate, strain and kinetic each, at one standard deviation [J]; 0:
+            derived from the arm, as the energy that a share of its effort limits and an error of its weight put into
+            the softest coordinate.
+        gate: innovation above which a channel is rejected, in standard deviations.
+        gate_patience: number of consecutive rejections after which a channel is accepted again.
+        frozen_samples: number of consecutive equal readings after which a gauge may count as frozen.
+        max_gap: time between samples after which the estimate is reset to its initial covariance [s].
     """
 
     correct: bool = True
@@ -71,7 +74,7 @@ class EstimatorConfig:
     max_gap: float = 0.1
 
     def wrench_sensors(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of an arm's force/torque sensors that are read."""
+        """Return the names of the force/torque sensors that the estimator reads."""
         return tuple(name for name in names if name == self.contact_sensor or (self.correct and self.use_wrench))
 
     def __post_init__(self) -> None:

@@ -1,7 +1,8 @@
-"""Correction of a Kalman filter by channels, over the state and the disturbances of the tick.
+"""Correction of a Kalman filter by channels, over the state and the disturbances of the sampling period.
 
-With ``s = [y; yd; d]``, whose covariance ``P`` says how the disturbances ``d`` moved the state, a reading is ``H s``
-plus noise of its own. So a sensor that feels ``d`` corrects the state for what it has just been pushed by::
+The covariance ``P`` of ``s = [y; yd; d]`` includes the correlation of the disturbances ``d`` with the state, and a
+reading is ``H s`` plus independent noise. Therefore a sensor that measures ``d`` also corrects the state for the effect
+of ``d``::
 
     S = H P H^T + R      G = P H^T S^-1      s += G nu      P = (1 - G H) P (1 - G H)^T + G R G^T
 """
@@ -18,18 +19,18 @@ from flexarm_core.types import Array
 
 
 class Correction:
-    """Channels of a tick, one above the other.
+    """Stacked channels of one sampling period.
 
     Attributes:
-        innovation: (r,) readings less predictions.
+        innovation: (r,) readings minus predictions.
     """
 
     def __init__(self, channels: Sequence[Channel], size: int) -> None:
-        """Stack them.
+        """Stack the channels.
 
         Args:
-            channels: at least one.
-            size: of the covariance, 2N, or 2N + d with the disturbances of the tick.
+            channels: one or more channels.
+            size: size of the covariance: 2N, or 2N + d with the disturbances of the sampling period.
         """
         self.innovation = np.concatenate([channel.innovation for channel in channels])
         self._R = np.concatenate([channel.variance for channel in channels])
@@ -45,22 +46,25 @@ class Correction:
         self._first, self._HP = np.array(first), np.empty_like(self._H)
 
     def deviations(self, P: Array) -> Array:
-        """Largest innovation of each channel, in standard deviations, at a covariance: that of the correction."""
+        """Compute the largest innovation of each channel, in standard deviations, at covariance ``P``.
+
+        :meth:`correct` uses the same covariance.
+        """
         deviations = np.empty(len(self._first))
         deviate(self._H, self._R, self.innovation, self._first, P, self._HP, deviations)
         self._P = P
         return deviations
 
     def keep(self, kept: Sequence[bool]) -> None:
-        """Go on with some of the channels."""
+        """Keep only the marked channels."""
         rows = np.repeat(kept, np.diff([*self._first, len(self._R)]))
         self.innovation, self._R = self.innovation[rows], self._R[rows]
         self._H, self._HP = self._H[rows], self._HP[rows]
 
     def correct(self, state: Array) -> tuple[Array, Array, Array]:
-        """Corrected state (2N,) and its covariance, and the variance (r,) of the innovation.
+        """Compute the corrected state (2N,), its covariance, and the variance (r,) of the innovation.
 
-        After :meth:`deviations`; the disturbances of the tick are forgotten.
+        Requires :meth:`deviations`; the disturbances of the sampling period are dropped.
         """
         state, known = state.copy(), len(state)
         P, variance = np.empty((known, known)), np.empty(len(self._R))

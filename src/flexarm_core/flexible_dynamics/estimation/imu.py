@@ -1,4 +1,4 @@
-"""What an IMU reads, from the motion of the body that it sits on (compiled)."""
+"""Predicted reading of an IMU, from the motion of the body on which it is mounted (compiled)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def imu_reading(
     modes: Array,
     reading: Array,
 ) -> None:
-    r"""Specific force and angular velocity of a frame on a body, in axes of the frame.
+    r"""Compute the specific force and angular velocity of a frame on a body, in axes of the frame.
 
     With the body's angular velocity ``w`` and classical acceleration ``[a; alpha]``, gravity included as ``-g``, and
-    the frame's place ``rho`` and rate ``sigma`` against the body as in ``kinematics``::
+    the frame's position ``rho`` and angular velocity ``sigma`` relative to the body as in ``kinematics``::
 
         f = a + alpha x rho + w x (w x rho) + 2 w x (Pi^t etad + sigma x c)
               + Pi^t etadd + sigmad x c + sigma x (sigma x c)
         reading = E^T [f; w + sigma]
 
     Args:
-        integers: of the tree.
-        memory: work space, as :func:`dense.inverse_dynamics` leaves it: velocities and accelerations of the bodies.
-        body: number of the body.
-        frame: (5, 3) node [m], offset from it [m], and the frame's axes in those of the undeformed body (3 rows).
+        integers: integer array of the tree.
+        memory: workspace with the body velocities and accelerations from :func:`dense.inverse_dynamics`.
+        body: index of the body.
+        frame: (5, 3) node position [m], offset from the node [m], and the frame's axes in the undeformed body (3 rows).
         influence: (6, k) modal influence ``[Pi^t; Pi^r]`` at the node.
-        modes: (3, k) the body's modal positions, rates and accelerations.
-        reading: (6,) out [m/s^2, rad/s].
+        modes: (3, k) modal positions, rates and accelerations of the body.
+        reading: (6,) output [m/s^2, rad/s].
     """
     ws = view_workspace(integers, memory)
     work = ws.scratch
