@@ -6,7 +6,7 @@ Bending in each plane has two coordinates per node, deflection and slope, with t
 
 The mass is lumped at the nodes (half at the ends), and the tip load is added at the last node. Torsion and axial
 deformation have one coordinate per node. The eigenproblem is solved in its flexibility form ``K^-1 M phi = mu phi``,
-``mu = 1 / omega^2``, which allows nodes without rotary inertia. Modes are normalized to ``phi^T M phi = 1``, where ``M``
+``mu = 1 / omega^2``, which allows nodes without rotary inertia. Modes are normalized to ``phi^T M phi = 1``; ``M``
 includes the tip load.
 """
 
@@ -129,7 +129,7 @@ class _BeamSolver:
         self.x = np.linspace(0.0, beam.length, beam.elements + 1)
 
     def lump(self, per_length: float) -> Array:
-        """(N,) what a quantity per length gives to each node."""
+        """Lump a quantity per length at the nodes (N,)."""
         lumped = np.full(self._beam.elements + 1, per_length * self._h)
         lumped[[0, -1]] *= 0.5
         return lumped

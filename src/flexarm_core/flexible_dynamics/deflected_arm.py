@@ -2,7 +2,8 @@
 
 With the factor ``s``, elastic joints are drawn at ``s x_b``, and node ``j`` of a flexible link (patent 000, modal
 spatial influence vectors ``Pi_j``) is displaced by ``s Pi^t_j eta`` and rotated by the rotation vector
-``s Pi^r_j eta``. A child link follows the node nearest to its joint. ``s = 1`` shows the true deflection, ``s = 0`` none.
+``s Pi^r_j eta``. A child link follows the node nearest to its joint. ``s = 1`` shows the true deflection, ``s = 0``
+none.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class DeflectedArm:
         return data.translation[node] @ eta, data.rotation[node] @ eta
 
     def _section(self, link: str, points: Array, sample: ArmSample, factor: float) -> tuple[Array, Array, Rotation]:
-        """Compute, for the cross sections through points (N, 3), centers (N, 3), displacements (N, 3), rotations (N)."""
+        """Compute centers (N, 3), displacements (N, 3) and rotations (N) of the cross sections at points (N, 3)."""
         data, line, eta = self._modal[link], self._lines[link], factor * self._coordinates(link, sample)
         shift, turn = (line.at(points, influence @ eta) for influence in (data.translation, data.rotation))
         return line.at(points, data.position), shift, Rotation.from_rotvec(turn)
@@ -144,7 +145,7 @@ class _Line:
 
 
 def _base_sensor(description: RobotDescription) -> str:
-    """Return the first force/torque sensor under the whole arm: in the base link or one of its ancestors; else empty."""
+    """Return the first force/torque sensor under the whole arm (in the base link or one of its ancestors), or empty."""
     carrier = {joint.child: joint.parent for joint in description.joints.values()}
     link: str | None = description.base_frame
     below = set()

@@ -43,7 +43,7 @@ def inverse_dynamics(
         v: (h + K,) rates.
         acceleration: (h + K,) accelerations.
         effort: (h + K,) output; includes springs and dampers of the modes, but not of the hinges.
-        wrench: (N, 6) output: wrench of the parent on each body through the hinge, at the body's origin and in its axes.
+        wrench: (N, 6) output: wrench of the parent on each body through the hinge, at the body's origin, in its axes.
     """
     tree = view_tree(integers, constants)
     ws = view_workspace(integers, memory)
@@ -192,7 +192,7 @@ def add_composite(tree: BodyTree, ws: Workspace, i: int) -> None:
 
 @kernel
 def outboard_column(tree: BodyTree, ws: Workspace, i: int, c: int, column: Array) -> None:
-    """Write the motion (6,) of body ``i``'s mount for unit motion ``c`` of the parent: modes first, then rigid motion."""
+    """Write the motion (6,) of body ``i``'s mount for unit motion ``c`` of the parent: modes, then rigid motions."""
     k, rho = tree.modes[tree.parent[i]], ws.rho[i]
     for a in range(3):
         column[a] = ws.Bt[i, a, c] if c < k else (1.0 if c - k == a else 0.0)

@@ -89,7 +89,7 @@ def implicit_midpoint(
 
 @kernel
 def restore_springs(tree: BodyTree, ws: Workspace, x: Array, v: Array, at: Array, rate: Array) -> None:
-    """Write modal forces to ``ws.total`` that shift the spring and damper forces of the bias to the start of the step."""
+    """Write modal forces to ``ws.total`` that refer spring and damper forces of the bias to the start of the step."""
     half = 0.5 * ws.step[0]
     for i in range(len(tree.parent)):
         k, e = tree.modes[i], tree.first_mode[i]

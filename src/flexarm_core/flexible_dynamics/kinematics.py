@@ -33,7 +33,7 @@ def cross_add(out: Array, scale: float, a: Array, b: Array) -> None:
 
 @kernel
 def exponential(phi: Array, E: Array, Jl: Array) -> tuple[float, float, float]:
-    """Write ``E = exp(phi^)`` and the left Jacobian ``Jl = 1 + b phi^ + c phi^^2``; return ``c, b'/theta, c'/theta``."""
+    """Write ``E = exp(phi^)`` and left Jacobian ``Jl = 1 + b phi^ + c phi^^2``; return ``c, b'/theta, c'/theta``."""
     t2 = phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2]
     t = math.sqrt(t2)
     if t < SMALL:

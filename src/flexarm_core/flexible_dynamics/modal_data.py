@@ -60,7 +60,7 @@ class ModalData:
         return total
 
     def nearest_node(self, position: Array) -> int:
-        """Return the index of the node nearest to a point (3,) in the link's frame; parts mounted there attach to it."""
+        """Return the index of the node nearest to a point (3,) in the link's frame; parts mounted there use it."""
         return int(np.argmin(np.linalg.norm(self.position - position, axis=1)))
 
 

@@ -8,9 +8,9 @@ With ``y = [x_b; eta]`` (elastic joints and modes, stiffness ``K_y``) and joints
 
 where ``y_0`` is the static deflection under the arm's weight. With one mode per joint, ``[q_r; y_s]`` corresponds to
 the trajectory of a flat output: if the effects of deflection and joint motion cancel, the arm follows the reference
-without residual vibration at its end. The specified forces are the inverse dynamics of this reference. Deviations ``dx``
-from it obey ``M dxdd + C dxd + K dx = B dT``. The servo ``dT = -H_d (k_p dq + k_d dqd)`` is the inner loop; the outer
-loop is the linear-quadratic regulator, discretized at the control period, that minimizes ::
+without residual vibration at its end. The specified forces are the inverse dynamics of this reference. Deviations
+``dx`` from it obey ``M dxdd + C dxd + K dx = B dT``. The servo ``dT = -H_d (k_p dq + k_d dqd)`` is the inner loop; the
+outer loop is the linear-quadratic regulator, discretized at the control period, that minimizes ::
 
     1/2 int  eta^T K eta + etad^T M_ff etad + k_t |dp_tool|^2 + rho dT^T H_d^-1 dT   dt
 
@@ -36,8 +36,8 @@ class VibrationDampingConfig:
     """Settings of the desired motion.
 
     Attributes:
-        position_gain: gain k_p of the joint servo; one value, or one per joint [1/s^2]. If velocity_gain is also 0, both
-            gains are derived from the model.
+        position_gain: gain k_p of the joint servo; one value, or one per joint [1/s^2]. If velocity_gain is also 0,
+            both gains are derived from the model.
         velocity_gain: gain k_d of the joint servo; one value, or one per joint [1/s].
         tool_stiffness: weight k_t of the tool's position error [N/m].
         effort_weight: weight rho of the efforts; a smaller value gives a faster response, 0: derived from the model

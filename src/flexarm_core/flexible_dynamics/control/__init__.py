@@ -1,1 +1,1 @@
-"""Joint efforts that cause the accelerations that are wanted, and the check of their gains."""
+"""Joint efforts that realize desired accelerations, and the check of the controller gains."""

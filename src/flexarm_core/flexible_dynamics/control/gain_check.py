@@ -1,17 +1,18 @@
-"""Gains of the controller of an arm that bends: derived from the model where none are given, and checked.
+"""Gains of the controller of a flexible arm: derived from the model if none are given, and checked.
 
-Gains hold if, at every posture that is looked at, the sampled loop of arm, estimator and law is stable for the arm as
-it is told and for arms that differ by the margins, with more modes than the controller knows; see ``sampled_loop``. And
-they must be quiet: at rest, noise on the measured velocities asks for no more than ``QUIET`` of any effort limit.
+Gains pass the check if, at every test posture, the sampled loop of arm, estimator and control law is stable for the
+nominal arm and for arms that differ by the margins, with more modes than in the controller's model; see
+``sampled_loop``. The noise must also be small: at rest, noise of the measured velocities must not cause efforts above
+``QUIET`` of any effort limit.
 
-Postures: the arm stretched, where it starts, if that is known, some drawn within the joint limits, and of many more
-those where the servos are quickest: where ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
+Test postures: the zero posture, the start posture if it is known, some random postures within the joint limits, and, out
+of many more random ones, those with the fastest servos, where ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
 
-Derived servos: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``, both
-smaller where that does not hold. ``D`` is what a joint moves at once, before the links have bent; ``D /
-H_d`` is small where a light hub carries a long link, and a
-damper of ``H_d k_d`` is unstable beyond ``2 D / t`` when sampled with a period ``t``, sooner with ``d`` periods of
-delay. Derived ``effort_weight``: the smallest, in steps of 3, that holds, times 3.
+Derived servo gains: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``,
+both reduced until the check passes. ``D`` is the inertia that a joint accelerates instantaneously, before the links
+deflect. ``D / H_d`` is small if a light hub carries a long link. A damper ``H_d k_d`` is unstable beyond ``2 D / t`` if
+sampled with period ``t``, and earlier with a delay of ``d`` periods. Derived ``effort_weight``: 3 times the smallest
+value that passes, searched in steps of 3.
 """
 
 from __future__ import annotations
@@ -40,30 +41,30 @@ from flexarm_core.flexible_dynamics.vibration_damping import (
 )
 from flexarm_core.types import Array
 
-STIFFEST = (400.0, 40.0)  # [1/s^2], [1/s] servo gains that are derived at most
-FEEDBACK = (0.3, 1.25)  # factors on the gains that must hold too: demand at its limit, efforts larger than told
-GROWTH = 1e-6  # of a spectral radius, that counts as none: states of rest are multiple eigenvalues 1
-QUIET = 0.01  # of an effort limit, root mean square: five standard deviations are 5 %
-POSTURES = 5  # drawn
-QUICKEST = 3  # of those that are drawn
-DRAWN = 200
-BENT = 1e-3  # strain at which the estimator is looked at beside that of the unbent arm
-STEP = 3.0  # between two effort weights that are tried
-WEIGHTS = (1e-3, 1e9)  # [s^2] effort weights that are tried
-DIGITS = 0.02  # relative, to which the largest gains are found
-LEAST = 1e-3  # part of the gains that are asked for, below which none are searched
+STIFFEST = (400.0, 40.0)  # [1/s^2], [1/s] largest derived servo gains
+FEEDBACK = (0.3, 1.25)  # factors on the gains that must also be stable: saturated demand, efforts above nominal
+GROWTH = 1e-6  # tolerance of the spectral radius above 1: rest states are multiple eigenvalues 1
+QUIET = 0.01  # largest root mean square noise as a share of an effort limit: five standard deviations are 5 %
+POSTURES = 5  # number of random test postures
+QUICKEST = 3  # number of test postures with the fastest servos
+DRAWN = 200  # number of random postures in total
+BENT = 1e-3  # strain at which the estimator is checked, in addition to the undeflected arm
+STEP = 3.0  # ratio of consecutive effort weights in the search
+WEIGHTS = (1e-3, 1e9)  # [s^2] range of effort weights in the search
+DIGITS = 0.02  # relative accuracy of the largest stable gains
+LEAST = 1e-3  # smallest factor on the requested gains in the search
 
 
 @dataclass(frozen=True, slots=True)
 class LoopConditions:
-    """What gains must hold for.
+    """Conditions under which gains must be stable.
 
     Attributes:
-        period: of the samples [s].
-        delay: from the sensors to the motors, 0 only where a sample is answered within no time at all; rounded up to
-            whole periods [s].
-        stiffness_margin: by which links and base may be softer or stiffer than told, a ratio.
-        mass_margin: by which all masses may be smaller or larger than told, a ratio.
+        period: sampling period [s].
+        delay: delay from sensors to motors, rounded up to whole periods; 0 only if efforts act at the instant of
+            sampling [s].
+        stiffness_margin: relative error of the stiffness of links and base, softer or stiffer than nominal.
+        mass_margin: relative error of all masses, smaller or larger than nominal.
         velocity_noise: standard deviation of a measured joint velocity [rad/s | m/s].
     """
 
@@ -91,7 +92,7 @@ class LoopConditions:
         return math.ceil(self.delay / self.period - 1e-6)
 
     def errors(self) -> Iterator[Error]:
-        """The arms that could be there, the one that is told first."""
+        """Yield the deviations of the arm from the model that must be stable, the nominal arm first."""
         soft, stiff = 1.0 - self.stiffness_margin, 1.0 + self.stiffness_margin
         light, heavy = 1.0 - self.mass_margin, 1.0 + self.mass_margin
         corners = ((1.0, 1.0), (soft, 1.0), (stiff, 1.0), (soft, heavy), (stiff, light), (1.0, light), (1.0, heavy))
@@ -99,12 +100,12 @@ class LoopConditions:
         yield from (Error(feedback=feedback) for feedback in FEEDBACK)
 
     def __str__(self) -> str:
-        """For people: ``a delay of 2 ms at 500 Hz``."""
+        """Describe the conditions for messages, e.g. ``a delay of 2 ms at 500 Hz``."""
         return f"a delay of {1e3 * self.delay:.3g} ms at {1.0 / self.period:.4g} Hz"
 
 
 class GainCheck:
-    """Looks at gains of one arm under one set of conditions."""
+    """Checks gains of one arm under one set of conditions."""
 
     def __init__(
         self,
@@ -113,13 +114,13 @@ class GainCheck:
         estimator: EstimatorConfig | None = None,
         postures: Array | None = None,
     ) -> None:
-        """Look at an arm.
+        """Prepare the check of an arm.
 
         Args:
-            model: that is told.
-            conditions: that gains must hold for.
-            estimator: that the laws rely on; None: with its defaults.
-            postures: (count, n) that are looked at; None: some all over the workspace.
+            model: nominal model of the controller.
+            conditions: conditions under which gains must be stable.
+            estimator: settings of the estimator; None: defaults.
+            postures: (count, n) test postures; None: postures distributed over the workspace.
         """
         self._told, self._true, self._conditions = model, richer_model(model), conditions
         self._estimator = EstimatorConfig() if estimator is None else estimator
@@ -127,15 +128,15 @@ class GainCheck:
         self._postures = workspace_postures(model) if postures is None else postures
         self._arms: dict[tuple[int, float, float], SampledArm] = {}
         self._estimates: dict[int, tuple[Estimate, ...]] = {}
-        self._designed: tuple[object, Array] = (None, np.zeros(0))  # the newest gains, and what they are of
+        self._designed: tuple[object, Array] = (None, np.zeros(0))  # the last computed gains, with their key first
 
     def settled(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
-        """Gains of a law, derived where they are 0, that hold.
+        """Return gains of a law that pass the check; gains of 0 are derived.
 
         Raises:
-            ConfigError: gains that are given do not hold; the message names the largest that do.
+            ConfigError: given gains fail the check; the message names the largest gains that pass.
         """
-        servo_law = "joint_pd" if law == "vibration_damping" else law  # its servos must hold alone too
+        servo_law = "joint_pd" if law == "vibration_damping" else law  # its servos alone must also be stable
         if np.any(motion.position_gain) or np.any(motion.velocity_gain):
             if fault := self.fault(servo_law, motion):
                 raise ConfigError(self._refused_servos(servo_law, motion, fault))
@@ -155,7 +156,7 @@ class GainCheck:
         return motion
 
     def fault(self, law: str, motion: VibrationDampingConfig) -> str:
-        """Where gains do not hold, for people; empty: they hold everywhere."""
+        """Describe where gains fail the check, for messages; empty: they pass everywhere."""
         for number, posture in enumerate(self._postures):
             for error in self._conditions.errors():
                 if fault := self._fault_at(law, motion, number, error):
@@ -218,10 +219,10 @@ class GainCheck:
         )
 
     def _least_weight(self, motion: VibrationDampingConfig, step: float) -> float:
-        """Smallest effort weight, in steps from the one that is given, that holds at every posture.
+        """Find the smallest effort weight that passes at every posture, in steps from the given weight.
 
         Raises:
-            ConfigError: there is none.
+            ConfigError: no weight passes.
         """
         weight = motion.effort_weight
         for number in range(len(self._postures)):
@@ -240,7 +241,7 @@ class GainCheck:
         return weight
 
     def _refused_servos(self, law: str, motion: VibrationDampingConfig, fault: str) -> str:
-        """Why gains that are given do not hold, with the largest in their proportion that do."""
+        """Describe why given gains fail, with the largest gains of the same damping ratio that pass."""
         good, bad = LEAST, 1.0
         given = f"position_gain {_said(motion.position_gain)} and velocity_gain {_said(motion.velocity_gain)}"
         asked = f"{given} do not hold {fault}"
@@ -255,10 +256,10 @@ class GainCheck:
 
 
 def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDampingConfig, period: float) -> Array:
-    """Gains (n, 2 (h + K)) of a law on ``[dx; dxd]``, linear about a posture.
+    """Compute the gains (n, 2 (h + K)) of a law on ``[dx; dxd]``, linearized about a posture.
 
     Raises:
-        ValueError: there are none that can be computed.
+        ValueError: the gains cannot be computed.
     """
     if law == "joint_pd":
         return servo_gains(model, x, motion)
@@ -274,7 +275,7 @@ def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDamping
 
 
 def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingConfig:
-    """Servos of the same damping ratio, with a bandwidth that is a factor lower; digits that are said must hold."""
+    """Scale the servo bandwidth by a factor, at the same damping ratio; rounded to the digits shown in messages."""
     position, velocity = (
         tuple(float(f"{part * gain:.4g}") for gain in np.atleast_1d(gains))
         for part, gains in ((factor**2, motion.position_gain), (factor, motion.velocity_gain))
@@ -283,19 +284,19 @@ def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingCo
 
 
 def _said(gains: float | tuple[float, ...]) -> str:
-    """For people: one number where all joints have the same."""
+    """Format gains for messages; a single number if all joints have the same gain."""
     texts = list(dict.fromkeys(f"{gain:.4g}" for gain in np.atleast_1d(gains)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(f'{gain:.4g}' for gain in np.atleast_1d(gains))}]"
 
 
 def effort_limits(model: FlexibleModel) -> Array:
-    """(n,) of the actuated joints; inf where there is none."""
+    """Return the effort limits (n,) of the actuated joints; inf for joints without limit [N*m | N]."""
     limits = [model.description.joints[name].effort_limit for name in model.description.actuated]
     return np.array([limit if limit > 0.0 else np.inf for limit in limits])
 
 
 def workspace_postures(model: FlexibleModel) -> Array:
-    """(count, n) postures within the joint limits that stand for all of them, always the same."""
+    """Return representative postures (count, n) within the joint limits; the result is deterministic."""
     joints = [model.description.joints[name] for name in model.description.actuated]
     lower, upper = (
         np.clip(np.nan_to_num([getattr(joint, side) for joint in joints], posinf=np.pi, neginf=-np.pi), -np.pi, np.pi)
@@ -308,7 +309,7 @@ def workspace_postures(model: FlexibleModel) -> Array:
 
 
 def _quickness(model: FlexibleModel, posture: Array) -> float:
-    """By how much the quickest combination of joints moves quicker than their servos count on."""
+    """Return the largest eigenvalue of ``(M^-1)_qq diag(H_d)``: the speed of the fastest servo relative to its design."""
     x, joints = np.zeros(model.size), model.actuated
     x[joints] = posture
     M = model.mass_matrix(x)

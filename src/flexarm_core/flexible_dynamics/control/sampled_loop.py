@@ -1,14 +1,15 @@
-r"""The sampled loop of arm, estimator and controller about a posture, where the arm is not as it is told.
+r"""Sampled closed loop of arm, estimator and controller about a posture, for an arm that deviates from its model.
 
-The arm rests at a posture, its links with more modes than the controller knows. Commands are held over a period, which
-is discretised exactly, and act ``d`` periods late. With the estimate ``y`` of what no encoder sees, one tick is ::
+The arm is at rest at a posture, and its links have more modes than the controller's model. Commands are held over a
+period, discretized exactly, and act with a delay of ``d`` periods. With the estimate ``y`` of the unmeasured
+coordinates, one period is ::
 
-    e  = y + L (z - H y)                        Kalman gain L of the estimator that has settled
-    u  = -f (G_q q + G_v qd + G_y e)            gains of the law, f: a factor on them
-    y' = F e + E u_d             s' = Phi s + Gamma u_d         F, E: of the arm that is told; Phi, Gamma: of the true
+    e  = y + L (z - H y)                        L: steady-state Kalman gain of the estimator
+    u  = -f (G_q q + G_v qd + G_y e)            gains of the law; f: factor on the gains
+    y' = F e + E u_d             s' = Phi s + Gamma u_d         F, E: nominal arm; Phi, Gamma: true arm
 
-It is stable where no eigenvalue of this map lies outside the unit circle. Gravity and speed are left out, as they are
-where the gains are designed.
+The loop is stable if no eigenvalue of this map is outside the unit circle. Gravity and velocity terms are neglected, as
+in the design of the gains.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
 
-MORE_MODES = 4  # of every kind that a beam has, beyond those that the controller knows
-LASTING = 12  # doublings of a tick: 4096 of them are long beside what noise excites
+MORE_MODES = 4  # additional modes of every kind of a beam, beyond those of the controller's model
+LASTING = 12  # doublings of the period: 4096 periods are long compared with the motion that noise excites
 
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """How an arm differs from what is told; factors.
+    """Factors by which an arm deviates from its model.
 
     Attributes:
-        stiffness: of links and base.
-        mass: of all bodies.
-        feedback: on the gains; below 1 where the demand is limited.
+        stiffness: factor on the stiffness of links and base.
+        mass: factor on the mass of all bodies.
+        feedback: factor on the gains; below 1 if the demand is saturated.
     """
 
     stiffness: float = 1.0
@@ -42,14 +43,14 @@ class Error:
     feedback: float = 1.0
 
     def __str__(self) -> str:
-        """For people: ``with stiffness times 0.8 and masses times 1.1``."""
+        """Describe the deviation for messages, e.g. ``with stiffness times 0.8 and masses times 1.1``."""
         parts = (("stiffness", self.stiffness), ("masses", self.mass), ("gains", self.feedback))
         wrong = [f"{name} times {value:.3g}" for name, value in parts if value != 1.0]
         return f"with {' and '.join(wrong)}" if wrong else "with the arm as it is told"
 
 
 def richer_model(model: FlexibleModel) -> FlexibleModel:
-    """The same arm with more modes of every beam; links from files of modes keep theirs."""
+    """Build a model of the same arm with more modes per beam; links with modal data files keep their modes."""
     links = {}
     for name, link in model.description.flexible_links.items():
         beam = link.beam
@@ -66,26 +67,26 @@ def richer_model(model: FlexibleModel) -> FlexibleModel:
 
 
 class Estimate:
-    """The estimator about a posture, when it has settled.
+    """Steady-state estimator, linearized about a posture.
 
     Attributes:
-        F: (2N, 2N) prediction.
-        E: (2N, n) of efforts.
+        F: (2N, 2N) state transition matrix.
+        E: (2N, n) influence of the efforts on the predicted state.
         L: (2N, r) Kalman gain.
-        H: (r, 2N) readings: strain gauges, elastic joints and their rates.
+        H: (r, 2N) measurement matrix: strain gauges, elastic joints and their rates.
     """
 
     def __init__(
         self, model: FlexibleModel, x: Array, config: EstimatorConfig, period: float, bent: float = 0.0
     ) -> None:
-        """Settle.
+        """Compute the steady state.
 
         Args:
-            model: that is told.
-            x: (h + K,) posture.
-            config: of the estimator.
-            period: [s].
-            bent: strain of every gauge, of which ``strain_error`` is a part.
+            model: nominal model.
+            x: (h + K,) coordinates of the posture.
+            config: settings of the estimator.
+            period: sampling period [s].
+            bent: strain of every gauge, to which the relative error ``strain_error`` applies.
         """
         t = number("period", period, 1e-9)
         free, N, m, n = model.unmeasured, len(model.unmeasured), len(model.elastic), len(model.actuated)
@@ -113,7 +114,7 @@ class Estimate:
             self.L = kalman_gain(self.F, self.H, Q, np.diag(noise**2))
 
     def readings(self, true: FlexibleModel) -> Array:
-        """(r, 2 (h + K)) what the sensors read of another arm's state."""
+        """Return the measurement matrix (r, 2 (h + K)) of these sensors for the state of the true arm."""
         gauges, bases = self._gauges, self._bases
         seen = np.zeros((len(self.H), 2 * true.size))
         seen[:gauges, true.modal] = true.strain_map[:gauges]
@@ -123,7 +124,7 @@ class Estimate:
 
 
 def kalman_gain(F: Array, H: Array, Q: Array, R: Array) -> Array:
-    """Gain of a filter that has settled, by doubling: from a covariance that is large to one that no tick changes."""
+    """Compute the steady-state Kalman gain, by the doubling algorithm for the Riccati equation."""
     A, G, P = F.T.copy(), H.T @ np.linalg.solve(R, H), Q.copy()
     one = np.eye(len(F))
     for _ in range(60):
@@ -138,12 +139,12 @@ def kalman_gain(F: Array, H: Array, Q: Array, R: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class SampledArm:
-    """The true arm over a tick.
+    """Discrete-time model of the true arm over one period.
 
     Attributes:
-        model: with its modes.
-        Phi: (2 (h + K),) squared, of its state ``[x; xd]``.
-        Gamma: (2 (h + K), n) of efforts that are held.
+        model: model with all modes of the true arm.
+        Phi: (2 (h + K), 2 (h + K)) state transition matrix of ``[x; xd]``.
+        Gamma: (2 (h + K), n) influence of efforts held over the period.
     """
 
     model: FlexibleModel
@@ -152,7 +153,7 @@ class SampledArm:
 
 
 def sampled_arm(model: FlexibleModel, joints: Array, period: float, error: Error) -> SampledArm:
-    """The arm at rest at a posture (n,), as different from the model as the error says."""
+    """Discretize the arm at rest at a posture (n,), with the given deviation from the model."""
     size, x = model.size, np.zeros(model.size)
     x[model.actuated] = joints
     inverse = np.linalg.inv(error.mass * model.mass_matrix(x))
@@ -167,13 +168,13 @@ def sampled_arm(model: FlexibleModel, joints: Array, period: float, error: Error
 
 @dataclass(frozen=True, slots=True)
 class SampledLoop:
-    """The closed loop of a tick, ``w' = A w + B n`` and ``u = U w + D n`` with the noise ``n`` of the joints' velocity.
+    """Closed loop over one period: ``w' = A w + B n`` and ``u = U w + D n``, with joint velocity noise ``n``.
 
     Attributes:
-        A: (s, s).
-        B: (s, n).
-        U: (n, s) efforts that the law asks for.
-        D: (n, n).
+        A: (s, s) state transition matrix.
+        B: (s, n) influence of the noise on the state.
+        U: (n, s) commanded efforts per unit of the state.
+        D: (n, n) commanded efforts per unit of the noise.
     """
 
     A: Array
@@ -183,16 +184,16 @@ class SampledLoop:
 
     @property
     def spectral_radius(self) -> float:
-        """Of ``A``; inf where it cannot be computed."""
+        """Spectral radius of ``A``; inf if it cannot be computed."""
         return float(np.abs(np.linalg.eigvals(self.A)).max()) if np.isfinite(self.A).all() else float("inf")
 
     @property
     def rest_effort(self) -> Array:
-        """(n,) root of the mean square of the efforts at rest, per unit of white noise on each joint's velocity."""
+        """Root mean square (n,) of the efforts at rest, per unit of white noise on each joint velocity."""
         if not np.isfinite(self.A).all():
             return np.full(len(self.D), np.inf)
         step, spread = self.A, self.B @ self.B.T
-        for _ in range(LASTING):  # covariance of twice as many ticks: the sum over them grows where nothing decays
+        for _ in range(LASTING):  # covariance over twice as many periods: the sum grows if the loop does not decay
             spread = spread + step @ spread @ step.T
             step = step @ step
         power = np.einsum("ij,jk,ik->i", self.U, spread, self.U) + (self.D**2).sum(axis=1)
@@ -203,14 +204,14 @@ class SampledLoop:
 def sampled_loop(
     told: FlexibleModel, arm: SampledArm, gains: Array, estimate: Estimate | None, late: int, feedback: float = 1.0
 ) -> SampledLoop:
-    """The closed loop of a tick.
+    """Assemble the closed loop over one period.
 
     Args:
-        told: model of estimator and controller.
-        arm: that is there.
-        gains: (n, 2 (h + K)) of the law on ``[dx; dxd]`` of the model that is told.
-        estimate: None where the law needs none.
-        late: periods after which a command acts.
+        told: nominal model of estimator and controller.
+        arm: true arm.
+        gains: (n, 2 (h + K)) gains of the law on ``[dx; dxd]`` of the nominal model.
+        estimate: steady-state estimator; None if the law does not use it.
+        late: delay of the commands in periods.
         feedback: factor on the gains.
     """
     n, states = len(told.actuated), 2 * arm.model.size
@@ -232,7 +233,7 @@ def sampled_loop(
         matrix[bent, seen], matrix[bent, bent] = estimate.F @ correcting, estimate.F @ keeping
     command[:, seen] = by_state
     acting, noisy = command, direct
-    if late:  # commands on their way, the oldest first
+    if late:  # delayed commands, the oldest first
         first = states + hidden
         acting, noisy = np.eye(n, total, first), np.zeros((n, n))
         matrix[first : total - n, first + n :] = np.eye(n * (late - 1))

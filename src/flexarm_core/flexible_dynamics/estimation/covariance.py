@@ -1,7 +1,7 @@
-r"""Covariances of the estimator (compiled): they move along with the state, feel disturbances, shrink by readings.
+r"""Covariances of the estimator (compiled): prediction, disturbances and correction.
 
-``s = [y; yd; d]`` are the unmeasured coordinates (N), their rates, and the disturbances (d) of the tick. Small dense
-matrices: at these sizes a call of a linear algebra library costs more than the arithmetic.
+``s = [y; yd; d]`` are the unmeasured coordinates (N), their rates, and the disturbances (d) of the sampling period. The
+matrices are small and dense: a call of a linear algebra library would cost more than the arithmetic.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ def propagate(
     mobility: Array,
     influence: Array,
 ) -> None:
-    """State and covariance a tick later, by the map of ``estimator``; its length is the step in the memory.
+    """Predict state and covariance by one step of the map in ``estimator``; ``memory`` contains the step length.
 
     Args:
-        integers: of the tree.
-        constants: of the tree.
-        memory: work space, with external wrenches and the step in it.
+        integers: integer array of the tree.
+        constants: constant array of the tree.
+        memory: workspace, with external wrenches and the step.
         x: (h + K,) coordinates.
         v: (h + K,) rates.
-        effort: (h,) of the hinges.
-        free: (N,) coordinates that are estimated.
-        actuated: (n,) those that are measured.
+        effort: (h,) hinge efforts.
+        free: (N,) indices of the estimated coordinates.
+        actuated: (n,) indices of the measured coordinates.
         K: (N, N) stiffness.
         C: (N, N) damping.
-        onto: (N, p) forces on the estimated coordinates per unit of the pushes.
+        onto: (N, p) forces on the estimated coordinates per unit of each push.
         P: (2N, 2N) covariance.
-        state: (2N,) out.
-        moved: (2N, 2N) out: ``F P F^T``.
-        mobility: (N, N) out: ``L`` over the tick.
-        influence: (2N, n + N + p) out: of unit disturbances on the state.
+        state: (2N,) output: predicted state.
+        moved: (2N, 2N) output: ``F P F^T``.
+        mobility: (N, N) output: ``L`` over the step.
+        influence: (2N, n + N + p) output: influence of unit disturbances on the state.
     """
     tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
     t, N, n, pushes = ws.step[0], len(free), len(actuated), onto.shape[1]
@@ -63,7 +63,7 @@ def propagate(
     F, FP = np.empty((2 * N, 2 * N)), np.empty((2 * N, 2 * N))
     for i in range(N):
         unit[free[i]] = 1.0
-        respond(tree, ws, unit, False, column)  # M is symmetric: the row of this coordinate
+        respond(tree, ws, unit, False, column)  # M is symmetric: this is also the row of the coordinate
         unit[free[i]] = 0.0
         state[i] = x[free[i]] + t * v[free[i]] + 0.5 * t * t * a[free[i]]
         state[N + i] = v[free[i]] + t * a[free[i]]
@@ -98,7 +98,7 @@ def propagate(
 
 @kernel
 def multiply(A: Array, B: Array, product: Array) -> None:
-    """``A B`` out."""
+    """Write ``product = A B``."""
     product[:] = 0.0
     for i in range(A.shape[0]):
         for m in range(A.shape[1]):
@@ -110,7 +110,7 @@ def multiply(A: Array, B: Array, product: Array) -> None:
 
 @kernel
 def join(moved: Array, influence: Array, variance: Array, P: Array) -> None:
-    """Covariance (2N + d, 2N + d) of state and disturbances out, of these (d,) variances."""
+    """Write the covariance ``P`` (2N + d, 2N + d) of state and disturbances with variances (d,)."""
     known = len(moved)
     P[:] = 0.0
     for j in range(len(variance)):
@@ -130,15 +130,15 @@ def join(moved: Array, influence: Array, variance: Array, P: Array) -> None:
 def show_disturbances(
     by_forces: Array, free: Index, actuated: Index, onto: Array, mobility: Array, shown: Array
 ) -> None:
-    """What readings show of unit disturbances, through the accelerations that these cause.
+    """Compute the change of readings per unit disturbance, due to the accelerations that the disturbance causes.
 
     Args:
-        by_forces: (c, h + K) by how much readings change with a unit force on each coordinate.
-        free: (N,) coordinates that are estimated.
-        actuated: (n,) those that are measured.
-        onto: (N, p) forces on the estimated coordinates per unit of the pushes.
-        mobility: (N, N) ``L`` over the tick.
-        shown: (c, n + N + p) out.
+        by_forces: (c, h + K) change of the readings per unit force on each coordinate.
+        free: (N,) indices of the estimated coordinates.
+        actuated: (n,) indices of the measured coordinates.
+        onto: (N, p) forces on the estimated coordinates per unit of each push.
+        mobility: (N, N) ``L`` over the sampling period.
+        shown: (c, n + N + p) output.
     """
     n, N = len(actuated), len(free)
     factor, row = mobility.copy(), np.empty(N)
@@ -160,16 +160,16 @@ def show_disturbances(
 
 @kernel
 def deviate(H: Array, R: Array, innovation: Array, first: Index, P: Array, HP: Array, deviations: Array) -> None:
-    """Largest innovation of each channel in standard deviations.
+    """Compute the largest innovation of each channel in standard deviations.
 
     Args:
-        H: (r, s) of the readings.
-        R: (r,) variance of their noise.
-        innovation: (r,).
-        first: (c,) row of each channel at which it begins.
-        P: (s, s).
-        HP: (r, s) out.
-        deviations: (c,) out.
+        H: (r, s) measurement matrix.
+        R: (r,) variances of the measurement noise.
+        innovation: (r,) readings minus predictions.
+        first: (c,) first row of each channel.
+        P: (s, s) covariance.
+        HP: (r, s) output: ``H P``.
+        deviations: (c,) output.
     """
     multiply(H, P, HP)
     channel = -1
@@ -187,19 +187,20 @@ def deviate(H: Array, R: Array, innovation: Array, first: Index, P: Array, HP: A
 def shrink(
     H: Array, R: Array, HP: Array, innovation: Array, P: Array, state: Array, corrected: Array, variance: Array
 ) -> None:
-    """Correct the state (2N,) in place; its covariance (2N, 2N) and the variance (r,) of the innovation out.
+    """Correct the state in place, and compute the corrected covariance and the variance of the innovation.
 
-    ``G = P H^T S^-1``, and with ``A = 1 - G H`` the form ``A P A^T + G R G^T``, which stays positive.
+    ``G = P H^T S^-1``; with ``A = 1 - G H`` the covariance has the Joseph form ``A P A^T + G R G^T``, which stays
+    positive semidefinite.
 
     Args:
-        H: (r, s) of the readings.
-        R: (r,) variance of their noise.
+        H: (r, s) measurement matrix.
+        R: (r,) variances of the measurement noise.
         HP: (r, s) ``H P``.
-        innovation: (r,).
-        P: (s, s).
-        state: (2N,).
-        corrected: out.
-        variance: out.
+        innovation: (r,) readings minus predictions.
+        P: (s, s) covariance.
+        state: (2N,) state, corrected in place.
+        corrected: (2N, 2N) output: corrected covariance of the state.
+        variance: (r,) output: variance of the innovation.
     """
     rows, size, known = H.shape[0], H.shape[1], len(state)
     S, G = np.empty((rows, rows)), np.empty((known, rows))

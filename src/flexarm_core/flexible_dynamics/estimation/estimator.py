@@ -1,24 +1,26 @@
-r"""Extended Kalman filter of what no encoder sees: elastic joints of the base and modes of flexible links.
+r"""Extended Kalman filter of the coordinates without encoders: elastic joints of the base and modes of flexible links.
 
-State ``[y; yd]``, ``y`` = [elastic joints (m); modes (K)]. The actuated joints are measured and enter as inputs.
+State ``[y; yd]``, ``y`` = [elastic joints (m); modes (K)]. The actuated joints are measured and are inputs.
 
-Prediction over a tick ``t``: mean acceleration ``a`` of the recursion with springs and dampers by the trapezoidal rule,
-stable for any stiffness, under the effort ``T`` that acted::
+Prediction over a sampling period ``t``: mean acceleration ``a`` of the recursion with springs and dampers integrated by
+the trapezoidal rule, stable for any stiffness, under the applied effort ``T``::
 
     a  = (M + t/2 C + t^2/4 K)^-1 (T - bias - K (y + t/2 yd) - C yd)
     y+ = y + t yd + t^2/2 a         yd+ = yd + t a
     F  = [[1 - t^2/2 L K,  t (1 - t/2 L (t/2 K + C))],     L = ((M + t/2 C + t^2/4 K)^-1)_yy
           [-t L K,         1 - t L (t/2 K + C)]]
 
-``F`` is the derivative of that map over ``[y; yd]`` but for the change of the inertia with ``y``; on an oscillator it
-is the Cayley transform ``(1 - t/2 A)^-1 (1 + t/2 A)``, ``A = [[0, 1], [-M^-1 K, -M^-1 C]]``. Process noise is white:
-unknown hinge efforts, through the columns of the inverse mass matrix, and accelerations of the coordinates themselves.
-Both are spectral densities, so that the rate of the ticks does not change their meaning. A tick at which a sensor of
-the base lies ``push_gate`` standard deviations off is taken again with a push on the base among the disturbances.
+``F`` is the derivative of this map with respect to ``[y; yd]``, neglecting the change of inertia with ``y``. For an
+oscillator it is the Cayley transform ``(1 - t/2 A)^-1 (1 + t/2 A)``, ``A = [[0, 1], [-M^-1 K, -M^-1 C]]``. The process
+noise is white: unknown hinge efforts, which act through the columns of the inverse mass matrix, and accelerations of the
+coordinates. Both are given as spectral densities, so their meaning does not depend on the sampling rate. If the
+innovation of a base sensor exceeds ``push_gate`` standard deviations, the covariance of this sampling period is
+recomputed with a push on the base among the disturbances.
 
-Correction: all channels of a tick at once, over the state and the disturbances of the tick (see ``correction``). A
-channel is left out where it has no reading, repeats one while the strain must have changed, or lies ``gate`` standard
-deviations off; after ``gate_patience`` such ticks in a row it is believed again: the estimate may be what is wrong.
+Correction: all channels of a sample at once, over the state and the disturbances of the sampling period (see
+``correction``). A channel is rejected if it has no reading, if it repeats a reading although the strain must have
+changed, or if its innovation exceeds ``gate`` standard deviations. After ``gate_patience`` consecutive rejections by
+the gate the channel is accepted again, because the estimate may be wrong.
 """
 
 from __future__ import annotations
@@ -48,19 +50,19 @@ from flexarm_core.types import Array, FlexibleSample, FlexibleState
 EFFORT_SHARE = 0.02
 WEIGHT_ERROR = 0.2
 LEAST_ENERGY = 1e-6  # [J]
-UNKNOWN_ENERGY = 1.0  # [J] where effort limits are not known
+UNKNOWN_ENERGY = 1.0  # [J] used if effort limits are unknown
 
 
 @dataclass(frozen=True, slots=True)
 class _Prediction:
-    """What is expected a tick after the last estimate.
+    """Prediction one sampling period after the last estimate.
 
     Attributes:
         state: (2N,) ``[y; yd]``.
-        P: (2N, 2N) its covariance but for the disturbances of the tick.
+        P: (2N, 2N) covariance of the state without the disturbances of the sampling period.
         mobility: (N, N) ``L``.
-        influence: (2N, d) of the disturbances on the state.
-        step: length of the tick [s].
+        influence: (2N, d) influence of the disturbances on the state.
+        step: length of the sampling period [s].
     """
 
     state: Array
@@ -71,10 +73,10 @@ class _Prediction:
 
 
 def usual_energy(model: FlexibleModel, M: Array) -> float:
-    """Energy [J] in the softest coordinate of an arm that is switched on: at rest, but not quite as it is told.
+    """Estimate the initial energy in the softest coordinate of an arm at rest with model errors [J].
 
-    ``f^2 / 2 K`` of the force that ``EFFORT_SHARE`` of the joints' effort limits, accelerating them, and an error of
-    ``WEIGHT_ERROR`` of the weight exert on it.
+    The energy is the largest ``f^2 / (2 K)``, where ``f`` is the force on a coordinate if ``EFFORT_SHARE`` of the effort
+    limits accelerates the joints and the weight has a relative error ``WEIGHT_ERROR``.
     """
     free, joints, still = model.unmeasured, model.actuated, np.zeros(model.size)
     limits = np.array([model.description.joints[name].effort_limit for name in model.description.actuated])
@@ -87,14 +89,14 @@ def usual_energy(model: FlexibleModel, M: Array) -> float:
 
 
 class FlexibleEstimator:
-    """Samples in, state of all that bends out."""
+    """Estimates the flexible state (base deflection and modes) from samples."""
 
     def __init__(self, model: FlexibleModel, config: EstimatorConfig | None = None) -> None:
         """Prepare the filter.
 
         Args:
-            model: the robot; the estimator needs it for itself, since a model keeps the state of its last call.
-            config: what to use.
+            model: the robot; the instance must not be shared, because a model keeps the state of its last call.
+            config: settings; None: defaults.
         """
         self._model, self._config = model, config or EstimatorConfig()
         free = model.unmeasured
@@ -119,7 +121,7 @@ class FlexibleEstimator:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all samples: weight alone bends the arm where the next one finds it, none of that is certain."""
+        """Reset the estimate: the next sample starts from static deflection under gravity and initial covariance."""
         self._stamp: int | None = None
         self._x, self._v, self._a = np.zeros((3, self._model.size))
         self._P = self._initial_covariance()
@@ -129,11 +131,11 @@ class FlexibleEstimator:
         )
 
     def update(self, sample: FlexibleSample) -> FlexibleState:
-        """Predict to the sample's stamp, then correct by what it holds.
+        """Predict to the stamp of the sample, then correct by the measurements of the sample.
 
         Raises:
             InputError: a joint value is not finite, an array has the wrong length, or the stamp is not later than the
-                last one; the estimate is then as it was.
+                last stamp; the estimate does not change then.
         """
         self._check(sample)
         model, free = self._model, self._model.unmeasured
@@ -202,7 +204,7 @@ class FlexibleEstimator:
         return np.diag(2.0 * self._initial_energy / self._hardness)
 
     def _touched(self, sample: FlexibleSample, left_out: list[str]) -> BodyWrench | None:
-        """What touches the arm, as far as it is known; why it is not is added to what was left out."""
+        """Return the contact wrench if it is known; otherwise add the reason to ``left_out``."""
         if self._contact is None:
             return None
         name = self._config.contact_sensor
@@ -215,7 +217,7 @@ class FlexibleEstimator:
         return self._contact.wrench(reading, x, v, self._a)
 
     def _predict(self, P: Array, effort: Array, contact: BodyWrench | None, t: float) -> _Prediction:
-        """State and covariance a tick of ``t`` seconds after the last estimate."""
+        """Predict state and covariance ``t`` seconds after the last estimate."""
         model, free, N = self._model, self._model.unmeasured, self._N
         model.set_wrenches(self._x, self._v, contact, t)
         state, moved, mobility = np.empty(2 * N), np.empty((2 * N, 2 * N)), np.empty((N, N))
@@ -227,7 +229,7 @@ class FlexibleEstimator:
         return _Prediction(state, moved, mobility, influence, t)
 
     def _covariance(self, prediction: _Prediction, pushed: bool = False) -> Array:
-        """(2N + d, 2N + d) of state and disturbances ``[y; yd; d]`` at the end of the tick."""
+        """Compute the covariance (2N + d, 2N + d) of ``[y; yd; d]`` at the end of the sampling period."""
         W = self._disturbances.variance(prediction.step, pushed)
         P = np.empty((2 * self._N + len(W), 2 * self._N + len(W)))
         join(prediction.P, prediction.influence, W, P)
@@ -243,7 +245,7 @@ class FlexibleEstimator:
         step: Array,
         mobility: Array | None,
     ) -> tuple[list[Channel], list[str]]:
-        """Everything that the sample offers, and what is left out of it."""
+        """Return the usable channels of the sample, and the reasons why others are left out."""
         c, model, free = self._config, self._model, self._model.unmeasured
         channels: list[Channel] = []
         left_out: list[str] = []
@@ -269,12 +271,12 @@ class FlexibleEstimator:
         return channels, left_out
 
     def _pushed(self, channels: list[Channel], deviations: Array) -> bool:
-        """Whether a sensor of the base says what only a push explains."""
+        """Return whether the innovation of a base sensor exceeds the push gate."""
         gate = self._config.push_gate
         return any(c.of_base and deviation > gate for c, deviation in zip(channels, deviations, strict=True))
 
     def _gated(self, channels: list[Channel], deviations: Array, left_out: list[str]) -> list[bool]:
-        """Which channels' innovation is credible, or has been incredible for too long."""
+        """Return which channels pass the gate, or are accepted again after too many consecutive rejections."""
         kept: list[bool] = []
         rejected: dict[str, int] = {}
         for channel, deviation in zip(channels, deviations, strict=True):

@@ -1,8 +1,8 @@
-"""Measurement equations of the estimator: what each sensor should read at a state, and how that changes with it.
+"""Measurement equations of the estimator: predicted reading of each sensor and its Jacobian.
 
 The estimated state is ``[y; yd]`` (2N,), ``y`` = [elastic joints of the base; modes of the links]. Strain and
-deflection are linear in it. Force/torque sensors and IMUs feel accelerations: they are predicted by forward dynamics
-and linearised by forward differences of the inverse dynamics.
+deflection are linear in the state. Readings of force/torque sensors and IMUs depend on accelerations: they are predicted
+by forward dynamics and linearized by forward differences of the inverse dynamics.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ from flexarm_core.flexible_dynamics.estimation.motion_readings import linearise_
 from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
 from flexarm_core.types import Array
 
-FROZEN_TRAVEL = 3.0  # standard deviations of its noise that a repeated reading must have been expected to change by
+FROZEN_TRAVEL = 3.0  # expected change, in standard deviations of the noise, above which a repeated reading is frozen
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 IMU = ("ax", "ay", "az", "wx", "wy", "wz")
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One sensor's reading at one tick; it is used or left out as a whole.
+    """Reading of one sensor in one sample; it is used or rejected as a whole.
 
     Attributes:
-        name: of the sensor.
-        components: (c) names of its numbers.
+        name: name of the sensor.
+        components: (c) names of the components of the reading.
         innovation: (c,) reading minus prediction.
-        jacobian: (c, 2N) of the prediction over ``[y; yd]``.
-        variance: (c,) of the reading's noise.
-        feedthrough: (c, d) of the prediction over the disturbances of the tick, None: it does not show them.
-        of_base: it shows how the base moves, and so that it is pushed.
+        jacobian: (c, 2N) derivative of the prediction with respect to ``[y; yd]``.
+        variance: (c,) variances of the measurement noise.
+        feedthrough: (c, d) derivative of the prediction with respect to the disturbances of the sampling period; None:
+            the reading does not depend on them.
+        of_base: whether the reading shows the motion of the base, and therefore pushes on it.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Channel:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """(c) names of its numbers, the sensor's included."""
+        """Names (c) of the components, including the name of the sensor."""
         return _labels(self.name, self.components)
 
 
@@ -62,14 +63,14 @@ def _labels(name: str, components: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class FrozenWatch:
-    """Finds strain gauges that repeat one value exactly while the model says that the strain changes.
+    """Detects strain gauges that repeat one value exactly while the model predicts a change of strain.
 
-    The expected change is the sum of the predictions' steps, not their difference: a frozen gauge holds back the
-    estimate that it corrects, but not the steps that the dynamics make from there.
+    The expected change is the sum of the predicted steps, not the difference of estimates: a frozen gauge holds the
+    estimate at its value by correction, but it does not affect the steps predicted by the dynamics.
     """
 
     def __init__(self, gauges: int, samples: int, noise: float) -> None:
-        """Watch ``gauges`` of them; ``samples`` equal readings are suspicious; ``noise`` is their deviation."""
+        """Set the number of gauges, the number of equal readings to suspect, and the standard deviation of noise."""
         self._samples, self._limit = samples, FROZEN_TRAVEL * noise
         self._value = np.full(gauges, np.nan)
         self._repeats = np.zeros(gauges, dtype=int)
@@ -77,7 +78,7 @@ class FrozenWatch:
         self._peak = np.zeros(gauges)
 
     def update(self, strain: Array, step: Array) -> NDArray[np.bool_]:
-        """Which gauges (g,) are frozen, from their readings, NaN where missing, and the predicted steps of strain."""
+        """Return which gauges (g,) are frozen, from readings (NaN if missing) and predicted steps of strain (g,)."""
         same = strain == self._value
         seen = ~np.isnan(strain)
         self._value = np.where(seen, strain, self._value)
@@ -90,7 +91,7 @@ class FrozenWatch:
 def strain_channels(
     model: FlexibleModel, readings: Mapping[str, float], frozen: NDArray[np.bool_], y: Array, noise: tuple[float, float]
 ) -> tuple[list[Channel], list[str]]:
-    """A channel of each gauge that can be used, and why the others cannot; noise is absolute and relative."""
+    """Return a channel for each usable gauge, and the reasons why others are not; noise is (absolute, relative)."""
     channels, left_out = [], []
     modes = len(model.modal)
     first = len(y) - modes
@@ -113,7 +114,7 @@ def strain_channels(
 def deflection_channels(
     names: tuple[str, ...], readings: tuple[Array | None, Array | None], y: Array, yd: Array, noise: tuple[float, float]
 ) -> tuple[list[Channel], list[str]]:
-    """A channel of each elastic joint's position and of its rate."""
+    """Return a channel for each usable position and rate of elastic joints, and the reasons why others are not."""
     y, yd = finite("y", y, ANY), finite("yd", yd, ANY)
     for reading in readings:
         if reading is not None:
@@ -138,10 +139,10 @@ def deflection_channels(
 
 
 class MotionSensors:
-    """Force/torque sensors and IMUs at a hinge state and under an effort."""
+    """Predicts force/torque sensors and IMUs, whose readings depend on accelerations."""
 
     def __init__(self, model: FlexibleModel, wrenches: Iterable[str], imus: bool) -> None:
-        """Predict these force/torque sensors, and all IMUs or none."""
+        """Select the force/torque sensors by name, and all IMUs or none."""
         self._model = model
         self._wrenches, self._imus = tuple(wrenches), tuple(model.description.imus) if imus else ()
         places = make_bodies(model.description, model.modal_data)[1]
@@ -166,20 +167,21 @@ class MotionSensors:
         mobility: Array | None,
         contact: Wrenches | None,
     ) -> tuple[list[Channel], list[str]]:
-        """A channel of each sensor that reads, and why the others cannot be used.
+        """Return a channel for each usable sensor, and the reasons why others are not usable.
 
         Args:
-            readings: of force/torque sensors and of IMUs, by name.
-            x: (h + K,) coordinates of the estimate.
-            v: (h + K,) its rates.
-            effort: (h,) efforts that act.
-            variances: (6,) of the wrenches' and of the IMUs' noise.
-            disturbances: that the readings show too.
-            mobility: (N, N) of the unmeasured coordinates over the tick in which these acted; None: there is none.
-            contact: what touches the arm; None: nothing.
+            readings: readings (6,) of force/torque sensors and of IMUs, by name.
+            x: (h + K,) estimated coordinates.
+            v: (h + K,) estimated rates.
+            effort: (h,) applied hinge efforts.
+            variances: noise variances (6,) of the force/torque sensors and of the IMUs.
+            disturbances: disturbances that also affect the readings.
+            mobility: (N, N) mobility ``L`` of the unmeasured coordinates over the sampling period in which the
+                disturbances acted; None: there was no prediction, and therefore no disturbance.
+            contact: contact wrench on the arm; None: no contact.
         """
         used: list[tuple[str, Array, tuple[str, ...], Array]] = []
-        rows: list[int] = []  # of the table
+        rows: list[int] = []  # rows of the sensor table
         left_out = []
         for names, given, components, variance, first in (
             (self._wrenches, readings[0], WRENCH, variances[0], 0),

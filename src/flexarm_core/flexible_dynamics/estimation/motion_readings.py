@@ -1,10 +1,11 @@
-r"""What force/torque sensors and IMUs read at a state, and how that changes with it (compiled).
+r"""Predicted readings of force/torque sensors and IMUs at a state, and their derivatives (compiled).
 
-A table of sensors is passed along: ``body`` (c,) that each sits on, -1 for the root; ``felt`` (c,) whether it is a
-force/torque sensor; ``frame`` (c, 5, 3) and ``influence`` (c, 6, k) of IMUs as :func:`imu_reading` takes them, padded.
+The functions take a table of sensors: ``body`` (c,) on which each sensor is mounted, -1 for the root; ``felt`` (c,)
+whether it is a force/torque sensor; ``frame`` (c, 5, 3) and ``influence`` (c, 6, k) of IMUs as in
+:func:`imu_reading`, padded.
 
-Readings ``r(x, v, a)`` are affine in the accelerations, ``D = dr/da``. Under given efforts ``a`` is itself what the
-inverse dynamics ``T(x, v, a)``, less springs and dampers of the hinges, makes of the state, and so::
+Readings ``r(x, v, a)`` are affine in the accelerations, ``D = dr/da``. Under given efforts ``a`` depends on the state
+through the inverse dynamics ``T(x, v, a)`` minus the hinge forces, which gives::
 
     dr/ds = dr/ds|_a - D M^-1 dT/ds|_a        s = x, v
 """
@@ -22,7 +23,7 @@ from flexarm_core.flexible_dynamics.recursion import articulate, forward_dynamic
 from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view_tree, view_workspace
 from flexarm_core.types import Array
 
-DIFFERENCE = 1e-6  # [sqrt(kg)*m | rad | m, and 1/s of them] step of the forward differences
+DIFFERENCE = 1e-6  # [sqrt(kg)*m | rad | m, and their rates] step of the forward differences
 
 
 @kernel
@@ -39,7 +40,7 @@ def read_motion(
     influence: Array,
     readings: Array,
 ) -> None:
-    """Readings (c, 6) out, at coordinates, rates and accelerations (h + K,)."""
+    """Compute the readings (c, 6) at coordinates, rates and accelerations (h + K,)."""
     tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
     effort, wrench = np.empty(len(x)), np.empty((len(tree.parent), 6))
     move_bodies(tree, ws, x, v)
@@ -64,7 +65,7 @@ def read_swept(
     influence: Array,
     readings: Array,
 ) -> None:
-    """:func:`read_motion` after the sweep of the inverse dynamics, which left ``wrench`` (N, 6)."""
+    """Compute the readings of :func:`read_motion` after :func:`inverse_sweep`, which computed ``wrench`` (N, 6)."""
     modes = np.empty((3, influence.shape[2]))
     for i in range(len(body)):
         b = body[i]
@@ -101,25 +102,25 @@ def linearise_motion(
     mobility: Array,
     jacobian: Array,
 ) -> None:
-    """Readings under given efforts, and how they change with forces and with the state.
+    """Compute readings under given efforts, and their derivatives with respect to forces and state.
 
-    What touches the arm turns with the body that it touches, as the sensor does that tells of it.
+    A contact wrench is constant in the axes of its body, like the sensor that measures it.
 
     Args:
-        integers: of the tree.
-        constants: of the tree.
-        memory: work space, step 0.
+        integers: integer array of the tree.
+        constants: constant array of the tree.
+        memory: workspace, with step 0.
         x: (h + K,) coordinates.
         v: (h + K,) rates.
-        hinge_effort: (h,).
-        free: (N,) coordinates that are estimated.
-        body: of the table of sensors, as the next three.
-        felt: as above.
-        frame: as above.
-        influence: as above.
-        readings: (c, 6) out.
-        mobility: (c, 6, h + K) out: ``D M^-1``, by how much readings change with a unit force on each coordinate.
-        jacobian: (c, 6, 2N) out: forward differences over the coordinates ``free`` and their rates.
+        hinge_effort: (h,) hinge efforts.
+        free: (N,) indices of the estimated coordinates.
+        body: (c,) sensor table, see the module docstring.
+        felt: (c,) sensor table.
+        frame: (c, 5, 3) sensor table.
+        influence: (c, 6, k) sensor table.
+        readings: (c, 6) output.
+        mobility: (c, 6, h + K) output: ``D M^-1``, change of the readings per unit force on each coordinate.
+        jacobian: (c, 6, 2N) output: forward differences over the coordinates ``free`` and their rates.
     """
     tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
     count, size, estimated = len(body), len(x), len(free)
