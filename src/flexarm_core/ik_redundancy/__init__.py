@@ -1,1 +1,1 @@
-"""Redundancy resolution at a fixed cost: through singularities, and back to the same joints."""
+"""Redundancy resolution with a fixed operation count: passes singularities, and returns to the same joint positions."""

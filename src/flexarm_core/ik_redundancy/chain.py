@@ -1,4 +1,4 @@
-"""Chain: the joints between the base link and the tool, as the compiled kernels walk them (see ``kinematic_chain``)."""
+"""Chain: joints between the base link and the tool, in the format of the compiled kernels (see ``kinematic_chain``)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Kinematics of the tool seen from the base link.
+    """Kinematics of the tool relative to the base link.
 
     Attributes:
-        joint_names: (n) joints of the chain, base first.
-        continuous: (n,) whether a joint turns without end.
-        base_frame: link in whose frame poses are given.
-        tool_frame: link whose frame is the tool.
-        links: (n + 1, 13) a row a joint and one for the tool, see :class:`KinematicChain`.
-        lower: (n,) position limits [rad | m], infinite where there are none.
-        upper: (n,)
-        velocity_limit: (n,) [rad/s | m/s], infinite where there is none.
+        joint_names: (n) names of the joints, base first.
+        continuous: (n,) whether the joint is continuous.
+        base_frame: link in whose frame poses are expressed.
+        tool_frame: link whose frame is the tool frame.
+        links: (n + 1, 13) one row per joint and one for the tool, see :class:`KinematicChain`.
+        lower: (n,) lower position limits, infinite if there are none [rad | m].
+        upper: (n,) upper position limits, infinite if there are none [rad | m].
+        velocity_limit: (n,) velocity limits, infinite if there are none [rad/s | m/s].
     """
 
     joint_names: tuple[str, ...]
@@ -45,12 +45,12 @@ class Chain:
         return len(self.joint_names)
 
     def pose(self, position: Array) -> tuple[Array, Array]:
-        """Position (3,) [m] and rotation (3, 3) of the tool at joint positions (n,)."""
+        """Compute position (3,) [m] and rotation (3, 3) of the tool at joint positions (n,)."""
         p, R, _ = self.kinematics(position)
         return p, R
 
     def kinematics(self, position: Array) -> tuple[Array, Array, Array]:
-        """Position (3,), rotation (3, 3) of the tool and its Jacobian (6, n) ``[v; w]``, axes of the base link."""
+        """Compute position (3,), rotation (3, 3) and Jacobian (6, n) ``[v; w]`` of the tool, axes of the base link."""
         q = finite("position", position, self.n)
         p, R, J = np.empty(3), np.empty((3, 3)), np.empty((6, self.n))
         tool_kinematics(self.links, q, p, R, J)
@@ -58,14 +58,14 @@ class Chain:
 
 
 def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
-    """Chain from the link that carries the arm to the tool.
+    """Build the chain from the link that carries the arm to the tool.
 
     Args:
-        description: of the robot.
-        tool_frame: link; empty: ``tool0`` or the only tip link.
+        description: description of the robot.
+        tool_frame: link to use as tool; empty: ``tool0`` or the only tip link.
 
     Raises:
-        RobotDescriptionError: the tool is not carried by an actuated joint.
+        RobotDescriptionError: there is no actuated joint between base and tool.
     """
     tool, base = description.tool_frame(tool_frame), description.base_frame
     path = joints_inboard(description, tool, base)
@@ -87,7 +87,7 @@ def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
 
 @kernel
 def is_rotation(R: Array, tolerance: float) -> bool:
-    """Whether a matrix (3, 3) is a rotation: ``|R R^T - 1| < tolerance`` in every entry, and no reflection."""
+    """Return whether a matrix (3, 3) is a rotation: ``|R R^T - 1| < tolerance`` in every entry, and no reflection."""
     for i in range(3):
         for j in range(3):
             entry = -1.0 if i == j else 0.0
@@ -102,7 +102,7 @@ def is_rotation(R: Array, tolerance: float) -> bool:
 
 @kernel
 def pose_error(position: Array, rotation: Array, p: Array, R: Array, out: Array) -> None:
-    """What leads from the pose ``p`` (3,), ``R`` (3, 3) to another: ``out`` (6,), way and rotation vector [m, rad]."""
+    """Write the translation and rotation vector from pose ``p`` (3,), ``R`` (3, 3) to another to ``out`` (6,) [m, rad]."""
     for i in range(3):
         out[i] = position[i] - p[i]
     rotation_error(rotation, R, out[3:])
@@ -110,7 +110,7 @@ def pose_error(position: Array, rotation: Array, p: Array, R: Array, out: Array)
 
 @kernel
 def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> None:
-    """Pose of the tool into ``p`` (3,), ``R`` (3, 3), Jacobian into ``J`` (6, n), rows ``[v; w]``, axes of the base."""
+    """Write the tool pose to ``p`` (3,), ``R`` (3, 3), and the Jacobian ``[v; w]`` to ``J`` (6, n), axes of the base."""
     n = q.shape[0]
     xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0
@@ -151,7 +151,7 @@ def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> Non
 
 @kernel
 def rotation_error(wanted: Array, present: Array, out: Array) -> None:
-    """Rotation vector (3,) [rad] that turns ``present`` into ``wanted``: ``log(R_wanted R_present^T)``, base axes."""
+    """Write the rotation vector (3,) from ``present`` to ``wanted``: ``log(R_wanted R_present^T)``, base axes [rad]."""
     e00 = e01 = e02 = e10 = e11 = e12 = e20 = e21 = e22 = 0.0
     for k in range(3):
         e00 += wanted[0, k] * present[0, k]

@@ -1,4 +1,4 @@
-"""RedundancyConfig: settings of the redundancy resolution, and the plan of the step that follows from them."""
+"""RedundancyConfig: settings of the redundancy resolution, and the plan of the step derived from them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ class RedundancyConfig:
     """Settings of the redundancy resolution.
 
     Attributes:
-        weights: k_i, one for all joints or one a joint; 0 = moves at no cost.
-        origin: (n) joint positions that the objective refers to; empty: where the joints are at the begin [rad | m].
-        priority: levels of tool axes, highest first, in each the names of x y z rx ry rz that are equals, by spaces.
-        length_scale: by which rows of rotation count against those of position [m/rad].
-        threshold: norm of what remains of a row below which it is given up [m].
+        weights: weights k_i, one for all joints or one per joint; 0 = motion without cost.
+        origin: (n) joint positions of the objective's minimum; empty: the joint positions at the start [rad | m].
+        priority: levels of tool axes, highest first; each level lists axes of x y z rx ry rz with equal priority,
+            separated by spaces.
+        length_scale: scale of the rotation rows relative to the position rows [m/rad].
+        threshold: norm of a row after orthogonalization below which the row is dropped [m].
         band: width of the band above the threshold in which a row is damped, 0 = none [m].
-        given_up: whether the joints ``hold`` still in a direction that is given up, or are ``free`` for the objective.
-        objective: besides the weights: ``quadratic`` (nothing), ``joint_range`` or ``manipulability``.
-        objective_weight: of that objective.
-        objective_time_constant: with which spare motion goes to the minimum of the objective, 0 = at once [s].
-        corrections: of the curvature at every sample.
-        method: ``orthogonalisation``, or ``damped_least_squares`` to compare with.
-        damping: of damped least squares [m].
+        given_up: whether the joints ``hold`` still in a dropped direction, or are ``free`` for the objective.
+        objective: objective in addition to the weights: ``quadratic`` (none), ``joint_range`` or ``manipulability``.
+        objective_weight: weight of that objective.
+        objective_time_constant: time constant of the null-space motion to the minimum of the objective, 0 = at once
+            [s].
+        corrections: number of corrections of the linearization error per sample.
+        method: ``orthogonalisation``, or ``damped_least_squares`` for comparison.
+        damping: damping factor of damped least squares [m].
     """
 
     weights: tuple[float, ...] = (1.0,)
@@ -76,10 +78,10 @@ class RedundancyConfig:
         self.plan(len(self.weights))
 
     def plan(self, n: int, axes: NDArray[np.bool_] | None = None) -> Array:
-        """Plan of the step for n joints and the tool axes (6,) that are wanted.
+        """Make the plan of the step for n joints and the controlled tool axes (6,); None: all axes.
 
         Raises:
-            ConfigError: weights of another number of joints, or settings that have no meaning.
+            ConfigError: weights are for a different number of joints, or settings are invalid.
         """
         levels = [[ROW_NAMES.index(axis) for axis in level.split()] for level in self.priority]
         if axes is not None:
@@ -91,20 +93,20 @@ class RedundancyConfig:
         )
 
     def each_joint_weight(self, n: int) -> Array:
-        """Weights (n,).
+        """Return the weights (n,), one per joint.
 
         Raises:
-            ConfigError: they are of another number of joints.
+            ConfigError: the weights are for a different number of joints.
         """
         if len(self.weights) not in (1, n):
             raise ConfigError(f"weights needs 1 or {n} numbers, got {len(self.weights)}")
         return np.broadcast_to(np.array(self.weights, dtype=float), (n,)).copy()
 
     def origin_from(self, begin: Array) -> Array:
-        """Origin (n,), where the joints are at the begin unless one is given.
+        """Return the origin (n,): the configured one, or the joint positions ``begin`` (n,) if none is configured.
 
         Raises:
-            ConfigError: it is of another number of joints.
+            ConfigError: the origin is for a different number of joints.
         """
         if not self.origin:
             return np.array(begin, dtype=float)
@@ -113,7 +115,7 @@ class RedundancyConfig:
         return np.array(self.origin, dtype=float)
 
     def objective_of(self, chain: Chain, begin: Array) -> Objective:
-        """The objective of a motion of a chain that begins at joint positions (n,)."""
+        """Return the objective of a motion of a chain that starts at joint positions ``begin`` (n,)."""
         quadratic = Quadratic(self.each_joint_weight(chain.n), self.origin_from(begin))
         if self.objective == "joint_range":
             return Sum((quadratic, JointRange(chain.lower, chain.upper, self.objective_weight)))

@@ -1,7 +1,7 @@
-"""Inverse kinematics: joints at which the tool has a pose, from anywhere, within limits, with restarts.
+"""Inverse kinematics: find joint positions for a tool pose, within limits, from any start position, with restarts.
 
-The search itself (:mod:`flexarm_core.ik_redundancy.newton`) is one compiled call. Restarts begin at the same random
-positions each time, so that the answer depends on what is asked alone.
+The search (:mod:`flexarm_core.ik_redundancy.newton`) is one compiled call. Restarts use the same random positions in
+every call, so that the result depends only on the arguments.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from flexarm_core.ik_redundancy.newton import search, work_size
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
-FULL_TURN = 2.0 * math.pi - 1e-12  # [rad] of limits: their sums are rounded
+FULL_TURN = 2.0 * math.pi - 1e-12  # [rad] joint range that counts as a full turn, allowing for rounding
 IDENTITY = np.eye(3)
-ROTATION_TOLERANCE = 1e-6  # of R R^T - 1, componentwise
-LARGEST = 1e6  # [m | rad] beyond it a double no longer holds the tolerances
+ROTATION_TOLERANCE = 1e-6  # tolerance of R R^T - 1, componentwise
+LARGEST = 1e6  # [m | rad] beyond this value double precision is insufficient for the tolerances
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class IkConfig:
     """Settings of the search.
 
     Attributes:
-        position_tolerance: distance at which the pose counts as reached [m].
-        rotation_tolerance: angle at which it does [rad].
-        restarts: largest number of attempts after the one from the given start.
-        iterations: largest number of steps of an attempt.
-        nearest: whether to look for the solution nearest to the start among several, instead of the first one.
-        nearest_restarts: attempts of these whose solutions are then compared.
+        position_tolerance: position error up to which the pose counts as reached [m].
+        rotation_tolerance: rotation error up to which the pose counts as reached [rad].
+        restarts: maximum number of attempts after the attempt from the given start.
+        iterations: maximum number of steps per attempt.
+        nearest: whether to return the solution nearest to the start among several, instead of the first solution.
+        nearest_restarts: number of restarts whose solutions are compared if ``nearest`` is set.
     """
 
     position_tolerance: float = 1e-6
@@ -60,16 +60,17 @@ class IkConfig:
 
 @dataclass(frozen=True, slots=True)
 class IkSolution:
-    """Answer to one pose.
+    """Result for one pose.
 
     Attributes:
         success: whether the pose is reached within the tolerances.
-        position: (n,) joints found, without success those of the nearest pose; always within the limits [rad | m].
-        position_error: distance from the wanted position there, along the wanted axes [m].
-        rotation_error: angle from the wanted rotation there, about the wanted axes [rad].
-        restarts: attempts after the one from the given start.
-        iterations: steps of all attempts.
-        reason: of no success, else empty.
+        position: (n,) joint positions of the solution, or of the nearest pose found; always within the limits
+            [rad | m].
+        position_error: distance of the tool from the desired position, along the controlled axes [m].
+        rotation_error: angle of the tool from the desired rotation, about the controlled axes [rad].
+        restarts: number of attempts after the attempt from the given start.
+        iterations: number of steps of all attempts.
+        reason: reason of a failure, else empty.
     """
 
     success: bool
@@ -82,20 +83,20 @@ class IkSolution:
 
 
 class InverseKinematics:
-    """Solver for one chain. ``solve`` may be called from several threads at once."""
+    """Solver for one chain; ``solve`` is thread-safe."""
 
     def __init__(self, chain: Chain, lower: Array, upper: Array, config: IkConfig | None = None, seed: int = 0) -> None:
         """Set up a solver.
 
         Args:
-            chain: from base link to tool.
-            lower: (n,) position limits to keep, infinite where there are none [rad | m].
-            upper: (n,)
-            config: settings.
-            seed: of the positions where restarts begin.
+            chain: chain from base link to tool.
+            lower: (n,) lower position limits, infinite if there are none [rad | m].
+            upper: (n,) upper position limits, infinite if there are none [rad | m].
+            config: settings; None: defaults.
+            seed: random seed of the start positions of restarts.
 
         Raises:
-            ConfigError: limits of a wrong shape, not numbers, or crossed.
+            ConfigError: limits have a wrong shape, are not numbers, or lower limits exceed upper limits.
         """
         self.config = config or IkConfig()
         self.chain = chain
@@ -123,18 +124,19 @@ class InverseKinematics:
     def solve(
         self, position: Array, rotation: Array, start: Array, axes: NDArray[np.bool_] | None = None
     ) -> IkSolution:
-        """Joints at which the tool has a pose.
+        """Find joint positions at which the tool has a pose.
 
-        Joints whose limits lie a whole turn or more apart end as near to the start as those limits allow.
+        A revolute joint with a range of a full turn or more is shifted by full turns to be as near to the start as the
+        limits allow.
 
         Args:
-            position: (3,) wanted, base link axes [m].
-            rotation: (3, 3) wanted, tool axes to base link axes.
-            start: (n,) where the search begins; outside the limits: at the limit [rad | m].
-            axes: (6,) wanted components x y z rx ry rz of the error, base link axes; None: all.
+            position: (3,) desired tool position, base link axes [m].
+            rotation: (3, 3) desired rotation matrix, from tool axes to base link axes.
+            start: (n,) start of the search, clipped to the limits [rad | m].
+            axes: (6,) controlled components x y z rx ry rz of the error, base link axes; None: all.
 
         Raises:
-            InputError: wrong shapes, not finite, not a rotation, or no wanted component.
+            InputError: wrong shapes, values not finite, not a rotation, or no controlled component.
         """
         position, start = _checked("position", position, (3,)), _checked("start", start, (self.chain.n,))
         rotation = _checked("rotation", rotation, (3, 3))
@@ -172,7 +174,7 @@ class InverseKinematics:
 
 
 def _length(chain: Chain) -> float:
-    """Metres that count as much as a radian: a third of what the links behind the first joint measure end to end."""
+    """Return the length equivalent to one radian [m]: a third of the total link length beyond the first joint."""
     reach = float(np.linalg.norm(chain.links[1:, 9:12], axis=1).sum())
     for kind, lower, upper in zip(chain.links[:-1, 12], chain.lower, chain.upper, strict=True):
         if kind == PRISMATIC and math.isfinite(upper - lower):

@@ -1,12 +1,12 @@
-r"""Joint limits of the step, honoured exactly: saturate, solve again for the rest, give up rows in order of priority.
+r"""The step within joint limits, which are kept exactly: saturate joints, solve for the others, reduce rows by priority.
 
-Position, velocity and acceleration limits become one interval of displacements for each joint and tick, such that the
-joint can always still stop before its position limit (viability; Del Prete 2018, RA-L 3(1)).
+Position, velocity and acceleration limits are combined to one interval of displacements for each joint and sample, such
+that the joint can always stop before its position limit (viability; Del Prete 2018, RA-L 3(1)).
 
-A solution that leaves its interval is replaced by the best one inside (see :mod:`box`): the minimiser of the objective
-among those that satisfy the rows, where there is one. Where there is none, the levels are taken in the order of their
-priority: each comes as near to what it asks for as the intervals and the levels above allow, and is held there while
-the next ones are taken.
+A solution outside its interval is replaced by the best solution inside (see :mod:`box`): the minimizer of the objective
+among the displacements that satisfy the rows. If no such displacement exists, the levels are processed in order of
+priority: each level approaches its demand as closely as the intervals and the higher levels allow, and is kept there for
+the lower levels.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from flexarm_core.ik_redundancy.step import (
 )
 from flexarm_core.types import Array
 
-TOLERANCE = 1e-11  # [m] largest error of a row that can be had
-SHORT = 1e-3  # [m] least norm that a row counts with where limits are in the way
-COSTLESS = 1e3  # K^-1/2 of joints that cost nothing, where limits are in the way
-EXACT = 1e-9  # share of a bound that rounding may eat: what is within it when computed is within it when differenced
+TOLERANCE = 1e-11  # [m] largest error of a feasible row
+SHORT = 1e-3  # [m] smallest norm assigned to a row if limits are active
+COSTLESS = 1e3  # K^-1/2 of joints without cost, if limits are active
+EXACT = 1e-9  # relative margin of a bound for rounding, so that differences of the output also keep the bound
 
 
 @dataclass(frozen=True, slots=True)
 class MotionLimits:
-    """Limits of the joints of a chain; infinite where there is none.
+    """Joint limits of a chain; infinite if there is no limit.
 
     Attributes:
-        lower: (n,) position [rad | m].
-        upper: (n,) position [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        acceleration: (n,) [rad/s^2 | m/s^2].
+        lower: (n,) lower position limits [rad | m].
+        upper: (n,) upper position limits [rad | m].
+        velocity: (n,) velocity limits [rad/s | m/s].
+        acceleration: (n,) acceleration limits [rad/s^2 | m/s^2].
     """
 
     lower: Array
@@ -54,7 +54,7 @@ class MotionLimits:
     acceleration: Array
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for limits that leave nothing or are not numbers."""
+        """Raise ConfigError for limits that are not numbers or leave no room for motion."""
         n = len(self.lower)
         for name in ("lower", "upper", "velocity", "acceleration"):
             value = getattr(self, name)
@@ -67,13 +67,13 @@ class MotionLimits:
                 raise ConfigError(f"{name} limits must be > 0, got {getattr(self, name)}")
 
     def table(self) -> Array:
-        """(4, n): lower, upper, velocity, acceleration, as the compiled functions take them."""
+        """Return the array (4, n) for the compiled functions: lower, upper, velocity, acceleration."""
         return np.array((self.lower, self.upper, self.velocity, self.acceleration), dtype=float)
 
 
 @kernel
 def _highest(distance: float, v: float, A: float, dt: float) -> float:
-    """Largest acceleration for one sample after which the joint can still stop within ``distance``."""
+    """Compute the largest acceleration for one sample after which the joint can still stop within ``distance``."""
     if not distance < np.inf:
         return np.inf
     constant = v * v - 2.0 * A * (distance - v * dt)
@@ -87,9 +87,9 @@ def _highest(distance: float, v: float, A: float, dt: float) -> float:
 
 @kernel
 def displacement_bounds(limits: Array, q: Array, v: Array, dt: float, lo: Array, hi: Array) -> None:
-    """Interval of displacements ``[lo, hi]`` (n,) of one tick from positions ``q`` and velocities ``v`` (n,).
+    """Compute the interval of displacements ``[lo, hi]`` (n,) of one sample at positions ``q``, velocities ``v`` (n,).
 
-    A joint beyond a limit gets what brings it back as far as its acceleration limit allows. ``limits``: (4, n).
+    A joint beyond a limit is brought back as fast as its acceleration limit allows. ``limits``: (4, n).
     """
     for i in range(q.shape[0]):
         V, A = limits[2, i] * (1.0 - EXACT), limits[3, i] * (1.0 - EXACT)
@@ -109,21 +109,21 @@ def displacement_bounds(limits: Array, q: Array, v: Array, dt: float, lo: Array,
 def limited_step(
     J: Array, t: Array, offset: Array, gain: float, plan: Array, lo: Array, hi: Array, share: Array, out: Array
 ) -> float:
-    """The step within ``lo <= dtheta <= hi``.
+    """Solve the step within ``lo <= dtheta <= hi``.
 
     Args:
-        J: (6, n).
+        J: (6, n) Jacobian.
         t: (6,) dX.
         offset: (n,) theta - theta_0.
-        gain: share of the way to the minimiser of the objective that is gone.
-        plan: settings.
-        lo: (n,) least displacement [rad | m].
+        gain: share of the distance to the minimizer of the objective that is covered in this step.
+        plan: settings of the step.
+        lo: (n,) smallest displacement [rad | m].
         hi: (n,) largest displacement [rad | m].
-        share: (2, 6) gets, for each row of J, the share that singularity left, and the share that limits left.
-        out: (n,) dtheta.
+        share: (2, 6) output: for each row of J, the share realized after singularity handling, and after limits.
+        out: (n,) output: dtheta.
 
     Returns:
-        The least norm that remained of a row, before limits [m].
+        The smallest norm of a row after orthogonalization, before limits [m].
     """
     n, rows = out.shape[0], int(plan[ROWS])
     w, memory = view(plan, WEIGHTS, (n,)), view(plan, WEIGHTS + n, (memory_size(n),))
@@ -138,7 +138,7 @@ def limited_step(
         share[0, row], share[1, row] = memory[row], 1.0
     if inside:
         return least
-    # What the step without limits reaches is what is wanted.
+    # The demand is the motion of the step without limits.
     wanted = view(memory, 74 + 27 * n, (6,))
     for k in range(rows):
         row = int(plan[ROW + k])
@@ -149,8 +149,8 @@ def limited_step(
         active[i] = w[i] if w[i] > 0.0 else COSTLESS
     if plan[FREE] > 0.0:
         resolve(J, wanted, offset, gain, plan, active, memory, out)
-    # In what remained of the rows: orthogonal, and short where the arm has lost a direction, so that such a row is the
-    # first of its level to give way.
+    # Use the orthogonalized rows: a row is short in a singular direction of the arm, so that it is the first row of its
+    # level to be reduced.
     F, remaining = view(memory, 8 + 2 * n, (6, n)), view(memory, 44 + 27 * n, (6,))
     low, high, u = view(memory, 80 + 28 * n, (n,)), view(memory, 80 + 29 * n, (n,)), view(memory, 80 + 30 * n, (n,))
     G, goal, y = view(memory, 80 + 31 * n, (6, n)), view(memory, 56 + 27 * n, (6,)), view(memory, 128 + 37 * n, (n,))
@@ -171,13 +171,13 @@ def limited_step(
             while end < rows and plan[LEVEL + end] == plan[LEVEL + first]:
                 end += 1
             if not nearest_in_box(G, goal, end, 0, y, low, high, work, TOLERANCE, u):
-                for k in range(first, end):  # errors count as the tool sees them
+                for k in range(first, end):  # weigh errors in tool coordinates
                     row = int(plan[ROW + int(label[k])])
                     scale = plan[SCALE + int(label[k])] if takes[k] > 0.0 else 0.0
                     for i in range(n):
                         G[k, i] = scale * J[row, i] * active[i]
                     goal[k] = scale * wanted[row]
-                for _ in range(4):  # from where the last one came to: what is wished for besides must not count here
+                for _ in range(4):  # start from the last result, because the objective must not count here
                     for i in range(n):
                         near[i] = -u[i]
                     nearest_in_box(G, goal, end, end - first, near, low, high, work, TOLERANCE, u)

@@ -1,4 +1,4 @@
-"""RedundancySolver: tool reference in, joint reference out, at every sample and within every limit."""
+"""RedundancySolver: tool reference in, joint reference out, for every sample and within all joint limits."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from flexarm_core.ik_redundancy.tracking import damped_least_squares, track, tra
 from flexarm_core.types import Array, all_finite
 
 ALL_AXES = np.ones(6, dtype=bool)
-LIMITED = 1e-9  # share of a limit within which a joint counts as held by it
-ROTATION = 1e-3  # by which ``R R^T`` may differ from 1
+LIMITED = 1e-9  # relative distance to a limit below which the joint counts as at the limit
+ROTATION = 1e-3  # tolerance of ``R R^T - 1``
 
 
 @dataclass(frozen=True, slots=True)
 class RedundancyStatus:
-    """How well one sample went.
+    """Tracking status of one sample.
 
     Attributes:
-        position_error: (3,) wanted minus reached, axes of the base link [m].
-        rotation_error: (3,) rotation vector from the reached to the wanted orientation [rad].
-        dropped: tool axes that were given up at a singularity.
-        damped: tool axes that were damped near one.
-        cut: tool axes that did not get all they asked for because of limits.
-        limited: joints at a limit.
-        condition_number: of the wanted rows of the Jacobian, rotations scaled to lengths; infinite where singular.
-        least_row: least norm that remained of a row of the step [m].
+        position_error: (3,) desired minus reached tool position, axes of the base link [m].
+        rotation_error: (3,) rotation vector from the reached to the desired orientation [rad].
+        dropped: tool axes that were dropped at a singularity.
+        damped: tool axes that were damped near a singularity.
+        cut: tool axes whose motion was reduced by joint limits.
+        limited: names of joints at a limit.
+        condition_number: condition number of the controlled rows of the Jacobian, rotations scaled to lengths; infinite
+            if singular.
+        least_row: smallest norm of a row after orthogonalization [m].
     """
 
     position_error: Array
@@ -50,20 +51,20 @@ class RedundancyStatus:
 
 
 class RedundancySolver:
-    """Follows tool poses; keeps the joint reference that it gave last and goes on from there.
+    """Follows tool poses, starting each sample from the last joint reference.
 
     Attributes:
-        chain: of the arm.
-        position: (n,) of the last output [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        acceleration: (n,) [rad/s^2 | m/s^2].
+        chain: chain of the arm.
+        position: (n,) last joint position reference [rad | m].
+        velocity: (n,) last joint velocity reference [rad/s | m/s].
+        acceleration: (n,) last joint acceleration reference [rad/s^2 | m/s^2].
     """
 
     def __init__(self, chain: Chain, limits: MotionLimits, config: RedundancyConfig) -> None:
-        """Set up a solver that has not begun.
+        """Set up a solver; call :meth:`begin` before the first sample.
 
         Raises:
-            ConfigError: limits or settings that do not fit the chain.
+            ConfigError: limits or settings do not fit the chain.
         """
         self.chain = chain
         self.set_limits(limits)
@@ -78,20 +79,22 @@ class RedundancySolver:
         return self._config
 
     def set_limits(self, limits: MotionLimits) -> None:
-        """Change the limits between two samples; a joint beyond a new one is brought back as its acceleration allows.
+        """Change the limits between two samples.
+
+        A joint beyond a new limit is brought back within its acceleration limit.
 
         Raises:
-            ConfigError: they are of another number of joints.
+            ConfigError: the limits are for a different number of joints.
         """
         if len(limits.lower) != self.chain.n:
             raise ConfigError(f"limits are of {len(limits.lower)} joints, the chain has {self.chain.n}")
         self._limits = limits.table()
 
     def set_config(self, config: RedundancyConfig) -> None:
-        """Change the settings between two samples; the limits keep the output from jumping.
+        """Change the settings between two samples; the joint limits prevent a jump of the output.
 
         Raises:
-            ConfigError: weights or origin of another number of joints.
+            ConfigError: weights or origin are for a different number of joints.
         """
         n = self.chain.n
         config.plan(n)
@@ -102,16 +105,17 @@ class RedundancySolver:
             self._objective = config.objective_of(self.chain, self._begin)
 
     def set_objective(self, objective: Objective) -> None:
-        """Use an objective of the user's instead of that of the settings, until they change or the motion begins anew.
+        """Use a custom objective instead of the configured one, until :meth:`set_config` or :meth:`begin` is called.
 
         Raises:
-            ConfigError: it cannot be expanded at the present joints; :meth:`update` raises so where it fails later.
+            ConfigError: the objective cannot be expanded at the current joint positions; :meth:`update` raises it if
+                this fails later.
         """
         quadratic_form(objective, self.position)
         self._objective, self._plans = objective, {}
 
     def reset(self) -> None:
-        """Forget the motion."""
+        """Reset the solver; call :meth:`begin` before the next sample."""
         n = self.chain.n
         self._begin: Array | None = None
         self.position, self.velocity, self.acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -121,14 +125,14 @@ class RedundancySolver:
 
     @property
     def begun(self) -> bool:
-        """Whether the solver knows where the joints are."""
+        """Whether :meth:`begin` has set the joint positions."""
         return self._begin is not None
 
     def begin(self, position: Array, velocity: Array | None = None) -> None:
-        """Start from joint positions (n,) and velocities (n,), at rest unless given.
+        """Start from joint positions (n,) and velocities (n,), which default to zero.
 
         Raises:
-            InputError: shapes that do not fit, or numbers that are not finite.
+            InputError: wrong shapes, or values that are not finite.
         """
         n = self.chain.n
         q, v = np.array(position, dtype=float), np.array(np.zeros(n) if velocity is None else velocity, dtype=float)
@@ -141,22 +145,23 @@ class RedundancySolver:
     def update(
         self, position: Array, rotation: Array, axes: NDArray[np.bool_] = ALL_AXES, dt: float = 1e-3
     ) -> RedundancyStatus:
-        """:meth:`follow`, and how well that went."""
+        """Call :meth:`follow` and return its status."""
         self.follow(position, rotation, axes, dt)
         return self.status()
 
     def follow(self, position: Array, rotation: Array, axes: NDArray[np.bool_] = ALL_AXES, dt: float = 1e-3) -> None:
-        """One sample towards a tool pose; the result is in ``position``, ``velocity`` and ``acceleration``.
+        """Compute one sample towards a tool pose; results are in ``position``, ``velocity`` and ``acceleration``.
 
         Args:
-            position: (3,) of the tool wanted at the end of the sample, axes of the base link [m].
-            rotation: (3, 3).
-            axes: (6,) which of x y z rx ry rz are wanted.
-            dt: sample time [s].
+            position: (3,) desired tool position at the end of the sample, axes of the base link [m].
+            rotation: (3, 3) desired rotation matrix at the end of the sample, from tool axes to base link axes.
+            axes: (6,) which of x y z rx ry rz are controlled.
+            dt: sampling period [s].
 
         Raises:
-            InputError: the solver has not begun, the pose is not finite or no rotation, dt is not > 0; nothing changes.
-            ConfigError: the objective of the user's cannot be expanded here; nothing changes.
+            InputError: :meth:`begin` was not called, the pose is not finite or not a rotation, or dt is not > 0; the
+                output does not change.
+            ConfigError: a custom objective cannot be expanded here; the output does not change.
         """
         if self._begin is None:
             raise InputError("the solver has not begun: call begin() with the joint positions")
@@ -175,40 +180,41 @@ class RedundancySolver:
         self._advance(position, rotation, axes, dt)
 
     def move(self, position: Array, rotation: Array, motion: Array, axes: NDArray[np.bool_], dt: float) -> None:
-        """:meth:`follow` for who calls it from a law of its own: nothing is checked.
+        """Do the same as :meth:`follow` without checks, with the motion of the pose given by the caller.
 
         Args:
-            position: (3,) of the tool wanted at the end of the sample, axes of the base link [m].
-            rotation: (3, 3), contiguous.
-            motion: (6,) what the pose moves in this sample; the rest of the way to it is made good by and by [m, rad].
-            axes: (6,) which of x y z rx ry rz are wanted.
-            dt: sample time [s].
+            position: (3,) desired tool position at the end of the sample, axes of the base link [m].
+            rotation: (3, 3) desired rotation matrix, contiguous.
+            motion: (6,) motion of the desired pose in this sample; the remaining pose error is corrected gradually
+                [m, rad].
+            axes: (6,) which of x y z rx ry rz are controlled.
+            dt: sampling period [s].
         """
         self._motion[:] = motion
         self._advance(position.copy(), rotation.copy(), axes, dt)
 
     @property
     def error(self) -> Array:
-        """(6,) what the last sample left between the reached pose and the wanted one, free axes too [m, rad]."""
+        """Pose error (6,) after the last sample, desired minus reached, including free axes [m, rad]."""
         return self._memory[:6]
 
     def lead(self, origin: Array) -> None:
-        """Move the origin (n,) of a quadratic objective between two samples [rad | m]; no other objective has one."""
+        """Change the origin (n,) of a quadratic objective between two samples [rad | m]; no effect on others."""
         if isinstance(self._objective, Quadratic):
             self._objective = Quadratic(self._objective.weights, origin)
 
     def status(self) -> RedundancyStatus:
-        """How well the last sample that had a pose went.
+        """Return the status of the last sample with a tool pose.
 
         Raises:
-            InputError: there was none.
+            InputError: no pose has been followed yet.
         """
         if self._last is None:
             raise InputError("no pose has been followed yet")
         return self._status(*self._last)
 
     def _advance(self, position: Array, rotation: Array, axes: NDArray[np.bool_], dt: float) -> None:
-        """One sample towards a pose that is fit for use."""
+        """Compute one sample towards a checked pose."""
         config = self._config
         plan, origin = self._plan(axes)
         out = np.empty(self.chain.n)
@@ -231,7 +237,11 @@ class RedundancySolver:
         self._move(out, dt)
 
     def stop(self, dt: float) -> None:
-        """One sample of braking towards rest, every joint at its acceleration limit."""
+        """Compute one sample of braking, every joint at its acceleration limit.
+
+        Raises:
+            InputError: dt is not > 0.
+        """
         if not (math.isfinite(dt) and dt > 0.0):
             raise InputError(f"the sample time must be > 0 s, got {dt}")
         slower = np.minimum(self._limits[3] * (1.0 - LIMITED) * dt, np.abs(self.velocity))
@@ -246,7 +256,7 @@ class RedundancySolver:
         self.position = self.position + displacement
 
     def _plan(self, axes: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Plan and origin of this sample; those of a quadratic objective are the same at every sample."""
+        """Return plan and origin of this sample; for a quadratic objective they are the same at every sample."""
         key = axes.tobytes()
         known = key in self._plans
         if not known:
@@ -289,7 +299,7 @@ class RedundancySolver:
 def _find_held(
     limits: Array, position: Array, velocity: Array, before: Array, dt: float, held: NDArray[np.bool_]
 ) -> None:
-    """Which joints (n,) are at a limit after a sample at whose begin their velocity was ``before`` (n,)."""
+    """Find the joints (n,) at a limit after a sample; ``before`` (n,) is their velocity at the start of the sample."""
     for i in range(held.shape[0]):
         fast = abs(velocity[i]) >= limits[2, i] * (1.0 - LIMITED) - 1e-12
         strong = abs(velocity[i] - before[i]) >= limits[3, i] * dt * (1.0 - LIMITED) - 1e-12

@@ -1,14 +1,15 @@
-r"""One tick of following a pose (compiled): wanted pose in, joint displacement within every limit out.
+r"""One sample of pose tracking (compiled): desired pose in, joint displacement within all limits out.
 
-The pose error is what the reference moved since the last tick plus what was left over from before. Left-over error is
-made good no faster than the joints can brake: ``v^2 / (2 a) + v dt <= distance``, with half of the acceleration limit,
-so that catching up ends without overshoot, and begins as gently. The rest goes through the step within limits.
+The pose error is the motion of the reference in this sample plus the error remaining from earlier samples. The
+remaining error is corrected no faster than the joints can brake: ``v^2 / (2 a) + v dt <= distance``, with half of the
+acceleration limit, so that the correction starts smoothly and ends without overshoot. The motion of the reference is
+passed in full to the step within limits.
 
-Rows are turned so that each is orthogonal to the others of its level first: what is given up is then just the direction
-that the arm has lost (see :mod:`rows`).
+First the rows are rotated so that the rows of each level are orthogonal: then only the singular direction of the arm is
+dropped (see :mod:`rows`).
 
-A step is exact for the linearised arm only. A few corrections, at the Jacobian of where the step led, take out
-what curvature made of it, and nothing else: rows that singularities or limits left out stay left out.
+A step is exact only for the linearized arm. A few corrections, with the Jacobian at the new joint positions, remove the
+linearization error. Rows that were dropped or damped because of a singularity are not corrected.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from flexarm_core.ik_redundancy.rows import rows_size, turn_rows, turned, turned
 from flexarm_core.ik_redundancy.step import ROW, ROWS, WEIGHTS, memory_size, resolve
 from flexarm_core.types import Array
 
-CATCH_UP, CATCH_UP_SPEED = 0.5, 0.9  # share of the acceleration and velocity limits for making good what is left over
-OBJECTIVE_PASSES = 3  # steps that serve the objective too: where the arm is nearly singular they would go on for ever
-REACH_PASSES, REACHED = 12, 1e-11  # most steps to a pose near by, and error at which it is reached [m | rad]
-ON_THE_PATH = 1e-9  # [m | rad] error below which nothing is left over
+CATCH_UP, CATCH_UP_SPEED = 0.5, 0.9  # share of the acceleration and velocity limits for correcting the remaining error
+OBJECTIVE_PASSES = 3  # steps that include the objective: near a singularity the iteration would not converge with it
+REACH_PASSES, REACHED = 12, 1e-11  # maximum number of steps to a nearby pose, and its convergence error [m | rad]
+ON_THE_PATH = 1e-9  # [m | rad] error below which no error remains to be corrected
 
 
 @kernel
 def track_size(n: int) -> int:
-    """How many numbers :func:`track` works in for ``n`` joints."""
+    """Return the size of the work array of :func:`track` for ``n`` joints."""
     return 120 + 26 * n
 
 
 @kernel
 def _catch_up(limits: Array, way: Array, dt: float, memory: Array) -> float:
-    """Share of a joint displacement ``way`` (n,) that is gone in one tick, so that it can begin and end without a jump.
+    """Return the share of a joint displacement ``way`` (n,) for one sample, so that it starts and ends without a jump.
 
-    ``memory[7]`` carries the time that the fastest joint would need to reach its speed from rest [s].
+    ``memory[7]`` keeps the time in which the fastest joint would reach its speed from rest [s].
     """
     share, begun = 1.0, memory[7] + CATCH_UP * dt
     for i in range(way.shape[0]):
@@ -58,7 +59,7 @@ def _catch_up(limits: Array, way: Array, dt: float, memory: Array) -> float:
 
 @kernel
 def _is_jump(J: Array, limits: Array, motion: Array, dt: float) -> bool:
-    """Whether a tool could not have moved so far in a tick, however its joints moved."""
+    """Return whether the motion is larger than the tool can move in one sample within the velocity limits."""
     for part in range(2):
         square, reach = 0.0, 0.0
         for k in range(3):
@@ -79,26 +80,26 @@ def track(
     links: Array, limits: Array, plan: Array, position: Array, rotation: Array, motion: Array, origin: Array, q: Array,
     v: Array, settings: Array, share: Array, memory: Array, out: Array,
 ) -> float:  # fmt: skip
-    """Displacement ``out`` (n,) of one tick towards a pose.
+    """Compute the joint displacement ``out`` (n,) of one sample towards a pose.
 
     Args:
-        links: of the chain.
-        limits: (4, n) of the joints.
+        links: links of the chain.
+        limits: (4, n) joint limits, see :meth:`MotionLimits.table`.
         plan: settings of the step.
-        position: (3,) wanted at the end of the tick.
-        rotation: (3, 3) wanted at the end of the tick.
-        motion: (6,) what the wanted pose moved in this tick, `[m; rad]`.
+        position: (3,) desired position at the end of the sample [m].
+        rotation: (3, 3) desired rotation at the end of the sample.
+        motion: (6,) motion of the desired pose in this sample, `[m; rad]`.
         origin: (n,) theta_0.
-        q: (n,) position at the begin of the tick.
-        v: (n,) velocity of the last tick.
-        settings: dt [s], gain, corrections.
-        share: (2, 6) as :func:`limited_step` gives it, of the axes next to the rows that it was of.
-        memory: to work in; ``memory[:6]`` gets the pose error after the tick, ``memory[7]`` is carried from tick to
-            tick and 0 at the begin.
-        out: (n,).
+        q: (n,) joint positions at the start of the sample.
+        v: (n,) joint velocities of the last sample.
+        settings: dt [s], gain, number of corrections.
+        share: (2, 6) output, as in :func:`limited_step`, assigned to the tool axes nearest to the rotated rows.
+        memory: work array; ``memory[:6]`` gets the pose error after the sample, ``memory[7]`` is kept between samples
+            and must be 0 at the start.
+        out: (n,) output: joint displacement.
 
     Returns:
-        The least norm that remained of a row, before limits [m].
+        The smallest norm of a row after orthogonalization, before limits [m].
     """
     n = q.shape[0]
     dt, gain, corrections = settings[0], settings[1], int(settings[2])
@@ -152,7 +153,7 @@ def track(
             pose[k], pose[3 + k] = p[k] - p0[k], turn[k]
         turned(Q, J, H)
         turned_vector(Q, pose, t)
-        for k in range(6):  # a damped row would ask for much where it gets little: it has its turn at the next tick
+        for k in range(6):  # correct only rows that are not damped; a damped row is corrected in later samples
             t[k] = goal[k] - t[k] if share[0, k] == 1.0 else 0.0
         limited_step(H, t, offset, gain if gain == 1.0 else 0.0, plan, low, high, later, d)
         for i in range(n):
@@ -169,11 +170,11 @@ def track(
 
 @kernel
 def _name_rows(Q: Array, share: Array, scratch: Array) -> None:
-    """Turn shares of turned rows into shares of the tool's axes: each goes to the axis that lies nearest."""
+    """Convert shares of rotated rows to shares of tool axes: each row is assigned to the nearest axis."""
     for kind in range(2):
         for axis in range(6):
             scratch[kind, axis] = -1.0
-        for _ in range(6):  # the row that got least chooses first, each axis once
+        for _ in range(6):  # the row with the smallest share is assigned first, each axis once
             row = -1
             for k in range(6):
                 if share[kind, k] < 2.0 and (row < 0 or share[kind, k] < share[kind, row]):
@@ -192,9 +193,10 @@ def damped_least_squares(
     links: Array, limits: Array, position: Array, rotation: Array, q: Array, damping: float, dt: float, memory: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """The usual way, to compare with: ``J^T (J J^T + damping^2)^-1 e``, slowed to the fastest joint's velocity limit.
+    """Compute the damped least-squares step ``J^T (J J^T + damping^2)^-1 e``, for comparison.
 
-    It knows no free axes and no acceleration limits.
+    All joints are scaled so that the fastest joint keeps its velocity limit. Free axes and acceleration limits are
+    ignored.
     """
     n = q.shape[0]
     p, R, J = view(memory, 8, (3,)), view(memory, 11, (3, 3)), view(memory, 20, (6, n))
@@ -242,12 +244,12 @@ def reach(
     links: Array, limits: Array, plan: Array, position: Array, rotation: Array, origin: Array, gain: float, cap: float,
     share: Array, memory: Array, q: Array,
 ) -> float:  # fmt: skip
-    """Move ``q`` (n,) to a pose near by, by steps within the position limits and of at most ``cap`` a joint.
+    """Move ``q`` (n,) to a nearby pose, by steps within the position limits and of at most ``cap`` per joint.
 
-    ``memory[:6]`` gets the pose error that is left. A row that is given up or damped may keep its error.
+    ``memory[:6]`` gets the remaining pose error. A dropped or damped row may keep its error.
 
     Returns:
-        The least norm that remained of a row in the last step [m].
+        The smallest norm of a row after orthogonalization in the last step [m].
     """
     n = q.shape[0]
     p, R, J = view(memory, 8, (3,)), view(memory, 11, (3, 3)), view(memory, 20, (6, n))
@@ -290,7 +292,7 @@ def reach(
 
 @kernel
 def pose_errors(links: Array, q: Array, positions: Array, rotations: Array, out: Array) -> None:
-    """Pose errors ``out`` (g, 6) `[m; rad]` of joint positions (g, n) against tool poses (g, 3), (g, 3, 3)."""
+    """Compute the pose errors ``out`` (g, 6) `[m; rad]` of joint positions (g, n) from poses (g, 3), (g, 3, 3)."""
     p, R, J, turn = np.empty(3), np.empty((3, 3)), np.empty((6, q.shape[1])), np.empty(3)
     for k in range(q.shape[0]):
         tool_kinematics(links, q[k], p, R, J)

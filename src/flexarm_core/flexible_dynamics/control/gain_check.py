@@ -5,8 +5,8 @@ nominal arm and for arms that differ by the margins, with more modes than in the
 ``sampled_loop``. The noise must also be small: at rest, noise of the measured velocities must not cause efforts above
 ``QUIET`` of any effort limit.
 
-Test postures: the zero posture, the start posture if it is known, some random postures within the joint limits, and, out
-of many more random ones, those with the fastest servos, where ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
+Test postures: the zero posture, the start posture if it is known, some random postures within the joint limits, and,
+out of many more random ones, those with the fastest servos: ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
 
 Derived servo gains: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``,
 both reduced until the check passes. ``D`` is the inertia that a joint accelerates instantaneously, before the links
@@ -309,7 +309,7 @@ def workspace_postures(model: FlexibleModel) -> Array:
 
 
 def _quickness(model: FlexibleModel, posture: Array) -> float:
-    """Return the largest eigenvalue of ``(M^-1)_qq diag(H_d)``: the speed of the fastest servo relative to its design."""
+    """Return the largest eigenvalue of ``(M^-1)_qq diag(H_d)``: the fastest servo's speed relative to its design."""
     x, joints = np.zeros(model.size), model.actuated
     x[joints] = posture
     M = model.mass_matrix(x)

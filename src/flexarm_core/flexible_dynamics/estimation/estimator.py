@@ -12,8 +12,8 @@ the trapezoidal rule, stable for any stiffness, under the applied effort ``T``::
 
 ``F`` is the derivative of this map with respect to ``[y; yd]``, neglecting the change of inertia with ``y``. For an
 oscillator it is the Cayley transform ``(1 - t/2 A)^-1 (1 + t/2 A)``, ``A = [[0, 1], [-M^-1 K, -M^-1 C]]``. The process
-noise is white: unknown hinge efforts, which act through the columns of the inverse mass matrix, and accelerations of the
-coordinates. Both are given as spectral densities, so their meaning does not depend on the sampling rate. If the
+noise is white: unknown hinge efforts, which act through the columns of the inverse mass matrix, and accelerations of
+the coordinates. Both are given as spectral densities, so their meaning does not depend on the sampling rate. If the
 innovation of a base sensor exceeds ``push_gate`` standard deviations, the covariance of this sampling period is
 recomputed with a push on the base among the disturbances.
 
@@ -75,8 +75,8 @@ class _Prediction:
 def usual_energy(model: FlexibleModel, M: Array) -> float:
     """Estimate the initial energy in the softest coordinate of an arm at rest with model errors [J].
 
-    The energy is the largest ``f^2 / (2 K)``, where ``f`` is the force on a coordinate if ``EFFORT_SHARE`` of the effort
-    limits accelerates the joints and the weight has a relative error ``WEIGHT_ERROR``.
+    The energy is the largest ``f^2 / (2 K)``, where ``f`` is the force on a coordinate if ``EFFORT_SHARE`` of the
+    effort limits accelerates the joints and the weight has a relative error ``WEIGHT_ERROR``.
     """
     free, joints, still = model.unmeasured, model.actuated, np.zeros(model.size)
     limits = np.array([model.description.joints[name].effort_limit for name in model.description.actuated])

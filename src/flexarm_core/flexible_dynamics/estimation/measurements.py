@@ -1,8 +1,8 @@
 """Measurement equations of the estimator: predicted reading of each sensor and its Jacobian.
 
 The estimated state is ``[y; yd]`` (2N,), ``y`` = [elastic joints of the base; modes of the links]. Strain and
-deflection are linear in the state. Readings of force/torque sensors and IMUs depend on accelerations: they are predicted
-by forward dynamics and linearized by forward differences of the inverse dynamics.
+deflection are linear in the state. Readings of force/torque sensors and IMUs depend on accelerations: they are
+predicted by forward dynamics and linearized by forward differences of the inverse dynamics.
 """
 
 from __future__ import annotations
