@@ -1,10 +1,10 @@
-r"""The nearest point of a box on given rows: ``min |u + y|^2 / 2  s.t.  G u = goal,  low <= u <= high`` (compiled).
+r"""Quadratic program with box constraints: ``min |u + y|^2 / 2  s.t.  G u = goal,  low <= u <= high`` (compiled).
 
-For multipliers ``lambda`` the minimiser over the box is ``u = clip(G^T lambda - y)``, and the dual is concave with the
-gradient ``goal - G u``. A semismooth Newton step solves for the joints that are not on a bound, and takes back on its
-own those that need not stay there; a line search on the piecewise linear slope makes it converge from anywhere. A small
-proximal term ``mu (lambda - centre)^2 / 2`` keeps the step defined where too few joints are free, and vanishes as the
-centre follows; for soft rows the centre stays 0, which makes them ``min |goal - G u|^2 / (2 mu)``.
+For multipliers ``lambda`` the minimizer over the box is ``u = clip(G^T lambda - y)``, and the dual is concave with the
+gradient ``goal - G u``. A semismooth Newton step solves for the joints that are not at a bound, and releases joints from
+bounds where possible; a line search on the piecewise linear slope makes the method converge globally. A small proximal
+term ``mu (lambda - centre)^2 / 2`` keeps the step defined if too few joints are free, and vanishes because ``centre``
+follows ``lambda``. For soft rows ``centre`` stays 0, which makes them ``min |goal - G u|^2 / (2 mu)``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import math
 from flexarm_core.compiled import kernel, view
 from flexarm_core.types import Array
 
-HARD, SOFT = 1e-10, 1e-3  # proximal term, and weight of the objective against rows that cannot be had
-PASSES, LOOKS = 40, 50  # most steps, and most looks along one
+HARD, SOFT = 1e-10, 1e-3  # proximal term, and weight of the objective relative to infeasible (soft) rows
+PASSES, LOOKS = 40, 50  # maximum number of Newton steps, and of evaluations per line search
 
 
 @kernel
@@ -23,7 +23,7 @@ def _gradient(
     G: Array, goal: Array, rows: int, y: Array, low: Array, high: Array, lam: Array, centre: Array, mu: Array,
     u: Array, out: Array,
 ) -> float:  # fmt: skip
-    """Minimiser over the box into ``u``, gradient of the dual into ``out``; returns the gradient's largest element."""
+    """Write the minimizer over the box to ``u`` and the dual gradient to ``out``; return its largest element."""
     n = u.shape[0]
     for i in range(n):
         value = -y[i]
@@ -42,7 +42,7 @@ def _gradient(
 
 @kernel
 def _newton(G: Array, rows: int, low: Array, high: Array, u: Array, mu: Array, g: Array, B: Array, p: Array) -> None:
-    """Solve ``(G D G^T + mu) p = g``, ``D`` = joints that are not on a bound, by Cholesky."""
+    """Solve ``(G D G^T + mu) p = g`` by Cholesky; ``D`` selects the joints that are not at a bound."""
     n = u.shape[0]
     for j in range(rows):
         for k in range(j + 1):
@@ -70,7 +70,7 @@ def _line_search(
     G: Array, goal: Array, rows: int, y: Array, low: Array, high: Array, lam: Array, centre: Array, mu: Array, p: Array,
     slope: float, way: Array, value: Array,
 ) -> float:  # fmt: skip
-    """Where the slope of the dual along ``p``, piecewise linear and falling from ``slope`` at 0, comes to zero."""
+    """Find the zero of the slope of the dual along ``p``, which is piecewise linear and falls from ``slope`` at 0."""
     n = way.shape[0]
     fixed, rate = 0.0, 0.0
     for k in range(rows):
@@ -94,7 +94,7 @@ def _line_search(
             right, at_right = a, now
         if right == math.inf:
             a = 4.0 * a
-        else:  # between secant and middle
+        else:  # mean of secant and bisection
             a = 0.5 * (left + (right - left) * at_left / (at_left - at_right)) + 0.25 * (left + right)
     return a
 
@@ -104,22 +104,22 @@ def nearest_in_box(
     G: Array, goal: Array, rows: int, soft: int, y: Array, low: Array, high: Array, memory: Array, tolerance: float,
     u: Array,
 ) -> bool:  # fmt: skip
-    """Nearest point ``u`` (n,) of the box to ``-y`` on the first rows, the last ``soft`` of them as near as can be.
+    """Find the point ``u`` (n,) of the box nearest to ``-y`` that satisfies the rows; soft rows as closely as possible.
 
     Args:
-        G: (6, n).
-        goal: (6,).
-        rows: how many rows count.
-        soft: how many of them, the last ones, need not hold.
-        y: (n,).
-        low: (n,)
-        high: (n,)
-        memory: (72 + 2 n,) to work in.
+        G: (6, n) rows.
+        goal: (6,) right-hand sides.
+        rows: number of rows in use, counted from the first.
+        soft: number of soft rows, which are the last of these.
+        y: (n,) negative of the desired point.
+        low: (n,) lower bounds.
+        high: (n,) upper bounds.
+        memory: (72 + 2 n,) work array.
         tolerance: largest error of a hard row.
-        u: (n,).
+        u: (n,) output.
 
     Returns:
-        Whether the hard rows hold.
+        Whether the hard rows are satisfied.
     """
     lam, centre = view(memory, 0, (6,)), view(memory, 6, (6,))
     n = u.shape[0]
@@ -155,7 +155,7 @@ def nearest_in_box(
 
 @kernel
 def _out_of_reach(G: Array, goal: Array, rows: int, low: Array, high: Array, lam: Array) -> bool:
-    """Whether the multipliers prove that no point of the box has the goal: ``lam . goal > max lam . G u`` (Farkas)."""
+    """Return whether the multipliers prove infeasibility: ``lam . goal > max lam . G u`` over the box (Farkas)."""
     excess, size = 0.0, 0.0
     for k in range(rows):
         excess += lam[k] * goal[k]
@@ -171,7 +171,7 @@ def _out_of_reach(G: Array, goal: Array, rows: int, low: Array, high: Array, lam
 
 @kernel
 def _hard_error(G: Array, goal: Array, rows: int, u: Array) -> float:
-    """Largest error of the first rows."""
+    """Return the largest error of the first ``rows`` rows."""
     largest = 0.0
     for k in range(rows):
         value = goal[k]

@@ -102,7 +102,7 @@ def is_rotation(R: Array, tolerance: float) -> bool:
 
 @kernel
 def pose_error(position: Array, rotation: Array, p: Array, R: Array, out: Array) -> None:
-    """Write the translation and rotation vector from pose ``p`` (3,), ``R`` (3, 3) to another to ``out`` (6,) [m, rad]."""
+    """Write translation and rotation vector from pose ``p`` (3,), ``R`` (3, 3) to another pose to ``out`` (6,)."""
     for i in range(3):
         out[i] = position[i] - p[i]
     rotation_error(rotation, R, out[3:])
@@ -110,7 +110,7 @@ def pose_error(position: Array, rotation: Array, p: Array, R: Array, out: Array)
 
 @kernel
 def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> None:
-    """Write the tool pose to ``p`` (3,), ``R`` (3, 3), and the Jacobian ``[v; w]`` to ``J`` (6, n), axes of the base."""
+    """Write the tool pose to ``p`` (3,), ``R`` (3, 3) and the Jacobian ``[v; w]`` to ``J`` (6, n), axes of the base."""
     n = q.shape[0]
     xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0

@@ -1,12 +1,12 @@
-r"""The step within joint limits, which are kept exactly: saturate joints, solve for the others, reduce rows by priority.
+r"""The step within exact joint limits: saturate joints, solve again for the others, reduce rows by priority.
 
 Position, velocity and acceleration limits are combined to one interval of displacements for each joint and sample, such
 that the joint can always stop before its position limit (viability; Del Prete 2018, RA-L 3(1)).
 
 A solution outside its interval is replaced by the best solution inside (see :mod:`box`): the minimizer of the objective
 among the displacements that satisfy the rows. If no such displacement exists, the levels are processed in order of
-priority: each level approaches its demand as closely as the intervals and the higher levels allow, and is kept there for
-the lower levels.
+priority: each level approaches its demand as closely as the intervals and the higher levels allow, and is kept there
+for the lower levels.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Compiled search for the joints of one pose: damped Newton steps within limits, begun anew where they stall.
+"""Inverse kinematics search for one pose (compiled): damped Newton steps within limits, with restarts.
 
-With the error ``e = S [p_wanted - p; log(R_wanted R^T)]`` (rows not wanted are zero, metres are divided by a length)
-and its Jacobian ``A = S [1, 0; 0, J_r^-1(log)] J`` a step is that of Levenberg and Marquardt, in its small form:
+With the error ``e = S [p_wanted - p; log(R_wanted R^T)]`` (rows of free axes are zero, meters are divided by a length)
+and its Jacobian ``A = S [1, 0; 0, J_r^-1(log)] J``, a step is the Levenberg-Marquardt step in the 6-dimensional form:
 
     dq = d + A^T y,    (A A^T + (c |e|^2 / 2 + floor) 1) y = e - A d
 
-with damping that vanishes with the error (Sugihara 2011, IEEE T-RO 27(5)), so that the last steps converge
-quadratically. ``d`` is zero, or the way back to the start where the solution nearest to it is wanted. A joint whose
-step would cross a limit goes to that limit, and the step is solved again for the rest.
+The damping vanishes with the error (Sugihara 2011, IEEE T-RO 27(5)), so that the last steps converge quadratically.
+``d`` is zero, or a displacement back to the start if the solution nearest to the start is requested. A joint whose step
+would cross a limit is set to that limit, and the step is solved again for the other joints.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from flexarm_core.ik_redundancy.newton_step import FLOOR, HIGH, LOW, LOWER, SCAL
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
-ATTEMPT, SLIDE, APPROACH = range(3)  # what steps are for: the pose, the start along the solutions, the nearest pose
+# Purpose of a descent: reach the pose; move along the solutions to the start; approach the nearest pose.
+ATTEMPT, SLIDE, APPROACH = range(3)
 DAMPING = 0.1  # c: between 0.03 and 0.3 the number of steps hardly changes
-# An attempt that has not brought the squared error down to this part in so many steps lies at a local minimum or before
-# limits: beginning anew is cheaper than waiting.
+# An attempt that has not reduced the squared error by this factor within this number of steps is at a local minimum or
+# blocked by limits: a restart is cheaper than continuing.
 STALL_STEPS, STALL_PART = 4, 0.5
-# Where only the nearest pose is left to find, steps uphill are taken back and shortened: far from a pose out of reach
-# the system knows too little of the curvature.
+# When approaching the nearest pose, steps that increase the error are undone and shortened: far from an unreachable
+# pose the linear model neglects too much curvature.
 APPROACH_STEPS, APPROACH_PART = 200, 1.0 - 1e-6
-SLIDE_STEPS = 40  # along the solutions towards the start
-SETTLED = 1e-4  # [rad] slides end when their steps are below this
+SLIDE_STEPS = 40  # maximum number of steps along the solutions to the start
+SETTLED = 1e-4  # [rad] step size below which a slide has converged
 
 
 def work_size(n: int) -> int:
-    """Length of the vector in which :func:`search` works."""
+    """Return the size of the work array of :func:`search`."""
     return 12 * n + 63
 
 
@@ -53,23 +54,23 @@ def search(
     result: Array,
     errors: Array,
 ) -> tuple[bool, int, int]:
-    """Joints at which the tool has the pose.
+    """Find joint positions at which the tool has the pose.
 
     Args:
-        links: of the chain.
-        joints: (5, n) by joint: motion that counts as 1 (1 rad, or so many metres); lower and upper position limit;
-            lower and upper limit during the search, infinite for joints that may end a whole turn from there.
-        trials: (r, n) in [0, 1): where restarts begin between the limits.
-        start: (n,) where the first attempt begins, outside the limits: at the limit [rad | m].
-        position: (3,) wanted [m].
-        rotation: (3, 3) wanted.
-        weight: (6,) of the rows of the error, 0 where not wanted.
-        tolerance: (2,) [m, rad].
-        candidates: number of attempts of whose solutions the nearest to the start is taken; 1: the first solution.
-        steps: largest number of steps of an attempt.
-        work: of ``work_size(n)``, anything.
-        result: (n,) joints found, or those where the pose is nearest.
-        errors: (2,) there, of the wanted rows [m, rad].
+        links: links of the chain.
+        joints: (5, n) rows: motion that counts as 1 (1 rad, or a length in meters); lower and upper position limit;
+            lower and upper limit during the search, infinite for joints that may be shifted by full turns afterwards.
+        trials: (r, n) in [0, 1): start positions of restarts, relative to the limits.
+        start: (n,) start of the first attempt, clipped to the limits [rad | m].
+        position: (3,) desired position [m].
+        rotation: (3, 3) desired rotation.
+        weight: (6,) weights of the error rows, 0 for free axes.
+        tolerance: (2,) tolerances [m, rad].
+        candidates: number of attempts among whose solutions the nearest to the start is chosen; 1: first solution.
+        steps: maximum number of steps per attempt.
+        work: (``work_size(n)``,) work array.
+        result: (n,) output: joint positions of the solution, or of the nearest pose found.
+        errors: (2,) output: errors of the controlled rows at the result [m, rad].
 
     Returns:
         Whether the pose is reached, number of attempts, number of steps.
@@ -123,7 +124,7 @@ def search(
 
 @kernel
 def _to_limits(links: Array, joints: Array, start: Array, q: Array) -> float:
-    """Turn joints by whole turns to within their limits, as near to the start as can be; its squared distance."""
+    """Shift joints by full turns into their limits, nearest to the start; return the squared distance to the start."""
     turn, distance = 2.0 * math.pi, 0.0
     for i in range(q.shape[0]):
         lower, upper = joints[LOWER, i], joints[UPPER, i]
@@ -142,7 +143,7 @@ def _to_limits(links: Array, joints: Array, start: Array, q: Array) -> float:
 def _measure(
     links: Array, q: Array, position: Array, rotation: Array, weight: Array, work: Array, errors: Array
 ) -> None:
-    """Distance and angle, of the wanted rows, between the pose at ``q`` and the wanted one, into ``errors`` (2,)."""
+    """Write distance and angle (controlled rows only) from the pose at ``q`` to the desired pose to ``errors`` (2,)."""
     n = q.shape[0]
     p, R, e, J = work[0:3], work[3:12].reshape((3, 3)), work[12:15], work[15 : 15 + 6 * n].reshape((6, n))
     tool_kinematics(links, q, p, R, J)
@@ -170,7 +171,7 @@ def _descend(
     q: Array,
     work: Array,
 ) -> tuple[bool, int, float]:
-    """Steps from ``q``, in place, until the pose is reached, the error falls no more or the steps are spent.
+    """Iterate ``q`` in place until the pose is reached, the error stalls or the maximum number of steps is reached.
 
     Returns:
         Whether the pose is reached, number of steps, half the squared error.
@@ -197,7 +198,7 @@ def _descend(
             value += 0.5 * e[r] * e[r]
         if distance <= tolerance[0] ** 2 and angle <= tolerance[1] ** 2 and (mode != SLIDE or step_size < SETTLED):
             return True, step, value
-        if value > last and mode == APPROACH:  # too far: back, and on with a shorter step
+        if value > last and mode == APPROACH:  # step too long: undo it and continue with a shorter step
             value, more, taken = last, 4.0 * more, taken - 1
             for i in range(n):
                 q[i] = kept[i]

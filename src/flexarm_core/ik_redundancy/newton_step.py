@@ -1,11 +1,11 @@
-"""One damped Newton step of the search for the joints of a pose, within limits (compiled).
+"""One damped Newton step of the inverse kinematics search, within limits (compiled).
 
 With the weighted error ``e`` and its Jacobian ``A``:
 
     dq = d + A^T y,    (A A^T + damping 1) y = e - A d
 
-``d`` is zero, or a part of the way back to the start. A joint whose step would cross a limit goes to that limit, and
-the step is solved again for the rest.
+``d`` is zero, or a displacement part of the way back to the start. A joint whose step would cross a limit is set to
+that limit, and the step is solved again for the other joints.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
 
 SCALE, LOWER, UPPER, LOW, HIGH = range(5)  # rows of ``joints``
-FLOOR = 1e-9  # keeps the system solvable where rows depend on each other, too small to slow the last steps
-# The part of the way back to the start that a step takes and the longest of them [rad]: the whole way at once would not
-# settle where the solutions are much curved.
+FLOOR = 1e-9  # keeps the system solvable if rows are linearly dependent; too small to slow the last steps
+# Share of the distance back to the start per step, and the largest such step [rad]: the full distance at once would not
+# converge where the solution manifold is strongly curved.
 SLIDE_PART, LONGEST_SLIDE = 0.5, 1.0
 
 
 @kernel
 def weigh(joints: Array, weight: Array, vector: Array, J: Array) -> None:
-    """From the Jacobian of the pose to that of the weighted error, by scaled joint motion."""
+    """Convert the Jacobian of the pose in place to the Jacobian of the weighted error per unit of scaled joint motion."""
     a, b, c = vector[0], vector[1], vector[2]
     square = a * a + b * b + c * c
     angle = math.sqrt(square)
@@ -56,7 +56,7 @@ def damped_step(
     dq: Array,
     held: Array,
 ) -> float:
-    """One step of ``q`` within the limits; its largest scaled motion. ``e`` is spent."""
+    """Do one step of ``q`` within the limits; return the largest scaled joint motion. ``e`` is overwritten."""
     n, farthest = q.shape[0], 0.0
     low, high = (LOWER, UPPER) if slide else (LOW, HIGH)
     for i in range(n):
@@ -70,7 +70,7 @@ def damped_step(
             for r in range(6):
                 e[r] -= J[r, i] * dq[i]
     changed = True
-    while changed:  # each time round holds another joint
+    while changed:  # each iteration saturates at least one more joint
         for r in range(6):
             for k in range(r + 1):
                 A[r, k] = damping if r == k else 0.0
@@ -105,7 +105,7 @@ def damped_step(
 
 @kernel
 def _solve(A: Array, b: Array, y: Array) -> None:
-    """Solve ``A y = b`` by Cholesky's factors, which overwrite the lower half of the positive definite ``A`` (6, 6)."""
+    """Solve ``A y = b`` by Cholesky; the factor overwrites the lower half of the positive definite ``A`` (6, 6)."""
     for j in range(6):
         pivot = A[j, j]
         for k in range(j):

@@ -1,11 +1,11 @@
-r"""Objectives of the joints: convex functions referenced to an origin (claims 1 to 3, 13), as the step takes them.
+r"""Objectives of redundancy resolution: convex functions referenced to an origin (claims 1 to 3, 13).
 
-The step minimises ``sum k_i (theta_i + dtheta_i - theta_i0)^2 / 2``. Any smooth objective ``H`` becomes that by its
-expansion at the present joints with a diagonal curvature ``h``::
+The step minimizes ``sum k_i (theta_i + dtheta_i - theta_i0)^2 / 2``. Any smooth objective ``H`` takes this form by
+expansion at the current joint positions with a diagonal curvature ``h``::
 
     H(theta + d) = H + g . d + sum h_i d_i^2 / 2   =>   k = h,  theta_0 = theta - g / h
 
-and is expanded anew at every sample. Objectives add up: ``h = sum h_j``, ``g = sum g_j``.
+The expansion is repeated at every sample. Objectives are additive: ``h = sum h_j``, ``g = sum g_j``.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.types import Array
 
-NEAREST = 1e-3  # share of the half range that the barrier keeps between a joint and its limit, so that it stays finite
-DIFFERENCE = 1e-4  # [rad | m] step of the differences of a function that gives values only
+NEAREST = 1e-3  # smallest distance to a limit, relative to half the range, in the barrier function: keeps it finite
+DIFFERENCE = 1e-4  # [rad | m] step of the finite differences of a custom function
 
 
 class Objective(Protocol):
-    """What the spare joints are used for."""
+    """Objective of the null-space motion."""
 
     def expand(self, position: Array) -> tuple[Array, Array]:
-        """Gradient (n,) and diagonal curvature (n,) >= 0 at joint positions (n,)."""
+        """Return gradient (n,) and diagonal curvature (n,) >= 0 at joint positions (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Quadratic:
     origin: Array
 
     def expand(self, position: Array) -> tuple[Array, Array]:
-        """Gradient and curvature."""
+        """Return gradient and curvature."""
         return self.weights * (position - self.origin), self.weights
 
 
@@ -52,12 +52,13 @@ class Quadratic:
 class JointRange:
     """Barrier of the joint ranges: ``H = -weight sum ln(1 - x_i^2)``, x from -1 at the lower to 1 at the upper limit.
 
-    It is convex, least in the middle and grows without bound towards the limits. Joints that lack one do not count.
+    It is convex, minimal at mid-range and grows without bound towards the limits. Joints without both limits are
+    ignored.
 
     Attributes:
-        lower: (n,) [rad | m].
-        upper: (n,)
-        weight: of the whole.
+        lower: (n,) lower position limits [rad | m].
+        upper: (n,) upper position limits [rad | m].
+        weight: weight of the objective.
     """
 
     lower: Array
@@ -65,7 +66,7 @@ class JointRange:
     weight: float = 1.0
 
     def expand(self, position: Array) -> tuple[Array, Array]:
-        """Gradient ``2 x / (1 - x^2)`` and curvature ``2 (1 + x^2) / (1 - x^2)^2`` by the half range."""
+        """Return gradient ``2 x / (1 - x^2)`` and curvature ``2 (1 + x^2) / (1 - x^2)^2``, scaled by half the range."""
         limited = np.isfinite(self.lower) & np.isfinite(self.upper)
         upper, lower = np.where(limited, self.upper, position + 1.0), np.where(limited, self.lower, position - 1.0)
         half, middle = 0.5 * (upper - lower), 0.5 * (upper + lower)
@@ -79,15 +80,15 @@ class JointRange:
 
 @dataclass(frozen=True, slots=True)
 class Manipulability:
-    """``H = -weight ln m``, ``m = sqrt(det(J J^T))`` (Yoshikawa 1985): away from singularities.
+    """``H = -weight ln m``, ``m = sqrt(det(J J^T))`` (Yoshikawa 1985): keeps the arm away from singularities.
 
     It is not convex; the curvature ``weight (g_i^2 + 1)`` keeps every step below half a radian. Near a singularity the
     gradient is bounded by a small damping of ``J J^T``.
 
     Attributes:
-        chain: of the arm.
-        weight: of the whole.
-        length_scale: by which the rows of the rotation count [m/rad].
+        chain: chain of the arm.
+        weight: weight of the objective.
+        length_scale: scale of the rotation rows relative to the position rows [m/rad].
     """
 
     chain: Chain
@@ -95,7 +96,7 @@ class Manipulability:
     length_scale: float = 0.3
 
     def expand(self, position: Array) -> tuple[Array, Array]:
-        """Gradient ``-tr(J^+ dJ/dtheta_j)`` and curvature."""
+        """Return gradient ``-tr(J^+ dJ/dtheta_j)`` and curvature."""
         _, _, J = self.chain.kinematics(position)
         scale = np.repeat([1.0, self.length_scale], 3)[:, None]
         scaled = scale * J
@@ -106,18 +107,18 @@ class Manipulability:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the user's: joint positions (n,) to a number, least where it is best; differentiated numerically.
+    """Custom function of joint positions (n,) to minimize, differentiated numerically.
 
     Attributes:
         value: the function.
-        least_curvature: with which every joint counts at least; what is not convex is made so.
+        least_curvature: lower bound of the curvature of every joint, which makes the expansion convex.
     """
 
     value: Callable[[Array], float]
     least_curvature: float = 1e-3
 
     def expand(self, position: Array) -> tuple[Array, Array]:
-        """Central differences."""
+        """Return gradient and curvature by central differences."""
         here, n = float(self.value(position)), len(position)
         ahead, behind = np.empty(n), np.empty(n)
         for i, step in enumerate(np.eye(n) * DIFFERENCE):
@@ -128,25 +129,25 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Several objectives at once.
+    """Sum of several objectives.
 
     Attributes:
-        terms: added up.
+        terms: the objectives.
     """
 
     terms: Sequence[Objective]
 
     def expand(self, position: Array) -> tuple[Array, Array]:
-        """Sum of gradients and curvatures."""
+        """Return the sums of gradients and curvatures."""
         gradients, curvatures = zip(*(term.expand(position) for term in self.terms), strict=True)
         return np.sum(gradients, axis=0), np.sum(curvatures, axis=0)
 
 
 def quadratic_form(objective: Objective, position: Array) -> tuple[Array, Array]:
-    """Weights ``k`` (n,) and origin ``theta_0`` (n,) of an objective at joint positions (n,).
+    """Compute weights ``k`` (n,) and origin ``theta_0`` (n,) of an objective at joint positions (n,).
 
     Raises:
-        ConfigError: the objective gives other than n finite numbers, a negative curvature, or no curvature at all.
+        ConfigError: the objective does not return n finite numbers each, or the curvature is negative or all zero.
     """
     n = len(position)
     try:
@@ -164,7 +165,7 @@ def quadratic_form(objective: Objective, position: Array) -> tuple[Array, Array]
 
 
 def jacobian_derivatives(J: Array) -> Array:
-    """``dJ/dtheta_j`` (n, 6, n) of a chain with the Jacobian J (6, n): joint ``j`` turns what lies outboard of it.
+    """Compute ``dJ/dtheta_j`` (n, 6, n) of a chain with the Jacobian J (6, n).
 
     For columns ``[v_i; w_i]``: ``dv_i/dtheta_j = w_j x v_i`` for ``j <= i``, ``w_i x v_j`` for ``j > i``;
     ``dw_i/dtheta_j = w_j x w_i`` for ``j <= i``, else 0. Prismatic joints have ``w = 0``.

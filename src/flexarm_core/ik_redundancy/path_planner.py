@@ -1,8 +1,9 @@
-"""PathPlanner: joints along a whole tool path before anything moves, then the time law that their limits allow.
+"""PathPlanner: joint positions along a whole tool path before the motion starts, then a time law within joint limits.
 
-The joints are solved for along the path coordinate, each point from the last, with the objective of the settings. Where
-they move far between two points, points are put between. If the path cannot be had so, a redundant arm tries it again
-with other objectives: away from its limits first, then towards random joint positions, so that it goes by another way.
+The joint positions are computed along the path coordinate, each point from the previous one, with the configured
+objective. If joints move far between two points, points are inserted. If the path is not feasible this way, a redundant
+arm tries other objectives: first away from the joint limits, then towards random joint positions, to find a different
+joint path.
 """
 
 from __future__ import annotations
@@ -29,30 +30,30 @@ from flexarm_core.path.path_timing import PathTiming, time_path, timing_grid
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array
 
-LONGEST_STEP = 0.08  # [rad | m] of a joint between two points
-INSET = 1e-3  # [rad | m] by which points keep off the position limits, so that what lies between them does too
-FINEST = 2.0**-20  # share of the path below which no more points are put between
-SETTLING = 0.1  # share of the path on which spare motion comes near the minimum of an objective that begins elsewhere
-EXACT = 1e-5  # [m] threshold of a row where nothing is to be given up
-# [m] the same, in turn, where the joints go straight on through a singularity, the tool within its tolerance
+LONGEST_STEP = 0.08  # [rad | m] largest joint motion between two points
+INSET = 1e-3  # [rad | m] distance of points from the position limits, so that the curve between them keeps the limits
+FINEST = 2.0**-20  # smallest spacing of points, as a share of the path
+SETTLING = 0.1  # share of the path over which null-space motion approaches the minimum of an objective
+EXACT = 1e-5  # [m] threshold of a row if no row may be dropped
+# [m] thresholds tried in turn for passing straight through a singularity with the tool within tolerance
 STRAIGHT = (3e-3, 3e-4, 3e-2)
-LOOKS = np.array([0.25, 0.5, 0.75])  # where between two points the joints' path is looked at
-POINTS = 0.5  # share of the tolerance that points may use, so that what lies between them keeps it
-REFINEMENTS = 5  # how often points are put where the joints leave the path between two
-ATTEMPTS = 12
-MOST_POINTS = 4000  # of a path; one that needs more turns too sharply
-MARGIN = 1e-9  # share of velocity and acceleration limits that rounding may eat
+LOOKS = np.array([0.25, 0.5, 0.75])  # positions between two points at which the joint path is checked
+POINTS = 0.5  # share of the tolerance for points, so that the curve between them keeps the full tolerance
+REFINEMENTS = 5  # maximum number of rounds in which the grid is refined
+ATTEMPTS = 12  # number of attempts with random objectives
+MOST_POINTS = 4000  # maximum number of points; a path that needs more has too sharp turns
+MARGIN = 1e-9  # relative margin of velocity and acceleration limits for rounding
 
 
 class PathError(InputError):
     """The arm cannot follow the path.
 
     Attributes:
-        fraction: of the path that it can follow.
+        fraction: fraction of the path that the arm can follow.
     """
 
     def __init__(self, message: str, fraction: float) -> None:
-        """Say why, and how far it gets."""
+        """Store the message and the feasible fraction of the path."""
         super().__init__(message)
         self.fraction = fraction
 
@@ -64,7 +65,7 @@ class PathPlanner:
         """Bind the planner to an arm; the seed makes its random attempts repeatable.
 
         Raises:
-            ConfigError: limits of another number of joints.
+            ConfigError: the limits are for a different number of joints.
         """
         if len(limits.lower) != chain.n:
             raise ConfigError(f"limits are of {len(limits.lower)} joints, the chain has {chain.n}")
@@ -80,20 +81,20 @@ class PathPlanner:
         rotation_tolerance: float = 1e-3,
         allow_dropped: bool = False,
     ) -> PlannedPath:
-        """Joints over time along a path.
+        """Plan the joint motion over time along a path.
 
         Args:
-            path: of the tool, axes of the base link; begins at the tool's pose.
-            start: (n,) present joint positions [rad | m].
-            path_limits: of the tool.
-            axes: (6,) which of x y z rx ry rz are wanted.
-            position_tolerance: on each axis [m].
-            rotation_tolerance: about each axis [rad].
-            allow_dropped: whether rows may be given up at singularities and beyond reach, in the order of priority.
+            path: path of the tool in axes of the base link, starting at the current tool pose.
+            start: (n,) current joint positions [rad | m].
+            path_limits: limits of the tool motion.
+            axes: (6,) which of x y z rx ry rz are controlled.
+            position_tolerance: position tolerance along each axis [m].
+            rotation_tolerance: rotation tolerance about each axis [rad].
+            allow_dropped: whether rows may be dropped at singularities and out of reach, in order of priority.
 
         Raises:
-            PathError: the arm cannot follow the path; nothing was moved.
-            InputError: a start that is not usable, or a path that begins elsewhere.
+            PathError: the arm cannot follow the path.
+            InputError: the start is invalid, or the path does not start at the tool pose.
         """
         start, axes = np.array(start, dtype=float), np.asarray(axes, dtype=bool)
         if axes.shape != (6,) or not axes.any():
@@ -146,7 +147,7 @@ class PathPlanner:
             )
 
     def _attempts(self, start: Array, rows: int) -> Iterator[tuple[Objective, float, float]]:
-        """What to try: objective, share of the path on which the joints settle to it (0 = at once), straight."""
+        """Yield attempts: objective, share of the path to reach its minimum (0 = at once), singularity threshold [m]."""
         own = self.config.objective_of(self.chain, start)
         settling = 0.0 if isinstance(own, Quadratic) and not self.config.origin else SETTLING
         for straight in STRAIGHT:
@@ -176,7 +177,7 @@ class PathPlanner:
         straight: float,
         allow_dropped: bool,
     ) -> JointsAlongPath:
-        """Joints along the path, or as far as they get."""
+        """Compute the joint positions along the path, or along its feasible first part."""
         ways = [
             replace(self.config, threshold=EXACT, band=0.0),
             replace(self.config, threshold=straight, band=0.0, given_up="hold"),
@@ -235,7 +236,7 @@ class PathPlanner:
     def _rough(
         self, path: PosePath, joint_path: JointPath, joints: JointsAlongPath, axes: NDArray[np.bool_], tolerance: Array
     ) -> Array:
-        """Coordinates between points (r,) at which the joints' path leaves the tool's, or the position limits."""
+        """Find coordinates (r,) between points at which the joint path exceeds the tolerance or the position limits."""
         begin, step = joints.grid[:-1, None], np.diff(joints.grid)[:, None]
         between = (begin + step * LOOKS).ravel()
         q, _, _ = joint_path.sample(between)

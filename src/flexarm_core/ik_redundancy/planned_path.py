@@ -1,4 +1,4 @@
-"""PlannedPath: joints along a tool path, and over time."""
+"""PlannedPath: joint positions along a tool path, and over time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class JointsAlongPath:
-    """Joints along a path.
+    """Joint positions along a path.
 
     Attributes:
-        grid: (g,) coordinates [m].
-        position: (g, n) [rad | m].
-        error: (g, 6) pose error that is left, `[m; rad]`.
-        share: (g, 6) of each row that was had.
-        reason: why it ends before the path does, or empty.
+        grid: (g,) path coordinates [m].
+        position: (g, n) joint positions [rad | m].
+        error: (g, 6) remaining pose error, `[m; rad]`.
+        share: (g, 6) realized share of each row.
+        reason: why the solution ends before the end of the path, or empty.
     """
 
     grid: Array
@@ -39,25 +39,25 @@ class PlannedPath:
     """Joint positions over time along a tool path.
 
     Attributes:
-        timing: the time law.
-        duration: [s].
+        timing: time law along the path.
+        duration: duration of the motion [s].
     """
 
     def __init__(self, path: PosePath, chain: Chain, timing: PathTiming, joints: JointsAlongPath) -> None:
-        """Bind the time law to what was solved for."""
+        """Combine the time law and the joint positions along the path."""
         self._path, self._chain, self._joints = path, chain, joints
         self.timing, self.duration = timing, timing.duration
 
     def sample(self, time: float) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration (n,) of the joints at a time [s]; at rest beyond both ends."""
+        """Return position, velocity and acceleration (n,) of the joints at a time [s]; at rest beyond both ends."""
         return self.timing.joints(time)
 
     def fraction(self, time: float) -> float:
-        """Share of the path that lies behind at a time [s]."""
+        """Return the completed fraction of the path at a time [s]."""
         return self.timing.at(time)[0] / self._path.length
 
     def status(self, time: float) -> RedundancyStatus:
-        """Pose error and rows given up at a time [s]."""
+        """Return the pose error and the dropped and damped tool axes at a time [s]."""
         s = self.timing.at(time)[0]
         wanted, R_wanted = self._path.pose(s)
         reached, R = self._chain.pose(self.sample(time)[0])
@@ -72,12 +72,12 @@ class PlannedPath:
         )
 
     def stopped(self, time: float) -> PlannedPath:
-        """The same until a time [s], from then on as fast to rest on the path as the limits allow."""
+        """Return a copy that, from a time [s] on, stops on the path as fast as the limits allow."""
         return PlannedPath(self._path, self._chain, self.timing.stopped(time), self._joints)
 
 
 def smooth_joint_path(path: PosePath, grid: Array, position: Array) -> JointPath:
-    """Joints (g, n) at coordinates (g,) as a path, its second derivatives continuous between the tool path's breaks."""
+    """Interpolate joints (g, n) at coordinates (g,); second derivatives are continuous between breaks of the path."""
     sections = []
     for begin, end in zip(path.breaks[:-1], path.breaks[1:], strict=True):
         slack = 1e-12 * path.length

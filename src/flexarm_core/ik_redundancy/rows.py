@@ -1,11 +1,12 @@
-r"""Turning the rows of a level towards the directions that the arm can, and cannot, move the tool in (compiled).
+r"""Rotation of the rows of a level to the feasible and singular directions of tool motion (compiled).
 
-A singular arm has lost a direction, which is seldom one of the axes x y z. Given up row by row, the error that must be
-would show in other directions too. Turned first, so that the rows of a level are orthogonal to each other and to those
-of the levels above, one row is the lost direction and nothing else: the errors stay in it.
+The singular direction of an arm is seldom one of the axes x y z. If rows of these axes were dropped, the unavoidable
+error would also appear in other directions. Therefore the rows are rotated first, so that the rows of a level are
+orthogonal to each other and to those of the levels above. Then one row is exactly the singular direction, and the error
+stays in this direction.
 
-Rows are turned in pairs until they are orthogonal (one-sided Jacobi; Hestenes 1958), a fixed number of sweeps, so that
-the operation count depends on the sizes alone. Only rows of one level and one unit are turned together.
+Rows are rotated in pairs until they are orthogonal (one-sided Jacobi; Hestenes 1958), in a fixed number of sweeps, so
+that the operation count depends only on the sizes. Only rows of the same level and the same unit are rotated together.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ SWEEPS = 5
 
 @kernel
 def rows_size(n: int) -> int:
-    """How many numbers :func:`turn_rows` works in for ``n`` joints."""
+    """Return the size of the work array of :func:`turn_rows` for ``n`` joints."""
     return 6 * n + 6
 
 
 @kernel
 def turn_rows(J: Array, plan: Array, memory: Array, Q: Array) -> None:
-    """Orthogonal matrix ``Q`` (6, 6) such that the rows of ``Q J`` are orthogonal within each level.
+    """Compute an orthogonal matrix ``Q`` (6, 6) such that the rows of ``Q J`` are orthogonal within each level.
 
     Args:
-        J: (6, n).
+        J: (6, n) Jacobian.
         plan: settings of the step.
-        memory: (rows_size(n),) to work in.
-        Q: (6, 6), rows that are not wanted are left as they are.
+        memory: (rows_size(n),) work array.
+        Q: (6, 6) output; rows of free axes are those of the identity.
     """
     n, rows = J.shape[1], int(plan[ROWS])
     w, A, length = view(plan, WEIGHTS, (n,)), view(memory, 0, (6, n)), view(memory, 6 * n, (6,))
@@ -71,7 +72,7 @@ def turn_rows(J: Array, plan: Array, memory: Array, Q: Array) -> None:
 
 @kernel
 def _turn_pair(A: Array, Q: Array, k: int, j: int, row_k: int, row_j: int) -> None:
-    """Turn two rows so that they are orthogonal, and the rows of Q with them."""
+    """Rotate two rows so that they are orthogonal, and the corresponding rows of Q in the same way."""
     n = A.shape[1]
     a, b, c = 0.0, 0.0, 0.0
     for i in range(n):
@@ -92,7 +93,7 @@ def _turn_pair(A: Array, Q: Array, k: int, j: int, row_k: int, row_j: int) -> No
 
 @kernel
 def turned(Q: Array, J: Array, out: Array) -> None:
-    """``out = Q J`` (6, n)."""
+    """Compute ``out = Q J`` (6, n)."""
     n = J.shape[1]
     for k in range(6):
         for i in range(n):
@@ -104,7 +105,7 @@ def turned(Q: Array, J: Array, out: Array) -> None:
 
 @kernel
 def turned_vector(Q: Array, t: Array, out: Array) -> None:
-    """``out = Q t`` (6,)."""
+    """Compute ``out = Q t`` (6,)."""
     for k in range(6):
         value = 0.0
         for j in range(6):

@@ -2,25 +2,25 @@ r"""The step: ``minimise sum k_i (theta_i + dtheta_i - theta_i0)^2  subject to  
 
 With ``K = diag(k)``, ``A = J K^-1/2`` and ``e = K^1/2 (theta + dtheta - theta_0)`` this is ``min |e|^2 s.t. A e = b``,
 ``b = dX + J (theta - theta_0)`` (US patent of seed 001, claims 8 to 10). The rows of ``[A | b]`` are made orthonormal
-one after another, each subtracting its multiples from the rows below: ``F e = g``, ``F F^T = 1``, so ``e = F^T g``. No
-null space is formed, and the number of operations depends on the sizes alone (claims 4 to 6).
+one after another, by subtracting multiples of each row from the rows below: ``F e = g``, ``F F^T = 1``, so
+``e = F^T g``. No null space is computed, and the number of operations depends only on the sizes (claims 4 to 6).
 
-Written in increments ``delta = K^1/2 dtheta``, ``y = K^1/2 (theta - theta_0)``, which is the same for ``gain = 1``::
+Written in increments ``delta = K^1/2 dtheta``, ``y = K^1/2 (theta - theta_0)``, which is equivalent for ``gain = 1``::
 
     delta = -gain y + sum_k F_k (d_k + gain F_k . y)
 
-where ``d_k = F_k . delta`` is what row ``k`` asks for; each row also leaves ``y`` without its part along ``F_k``. What
-remains of a row has the norm ``r_k``; with ``x = (r_k -
-threshold) / band`` held in [0, 1] the row gets the share ``s_k = x^2 (3 - 2 x)`` of what it asks for: all of it above
-the band, nothing below the threshold (claims 11, 12), and no jump between. Rows below are given what it gets, not what
-it asked for, so that each row but the damped ones stays exact. The rest of a row's direction either holds still or goes
-to the minimiser of the objective, as if the row were not there. A band of 0 makes the share 0 or 1.
+where ``d_k = F_k . delta`` is the demand of row ``k``; the component of ``y`` along ``F_k`` is removed. A row has the
+norm ``r_k`` after orthogonalization. With ``x = (r_k - threshold) / band`` limited to [0, 1], the row gets the share
+``s_k = x^2 (3 - 2 x)`` of its demand: all above the band, nothing below the threshold (claims 11, 12), and a smooth
+transition between. The rows below use the realized share, not the demand, so that all rows except the damped ones stay
+exact. In the remaining share of a row's direction, the joints either hold still or move to the minimizer of the
+objective, as if the row were absent. With a band of 0 the share is 0 or 1.
 
-Rows are taken level by level in the order of their priority; in a level the largest remaining row comes first, so that
-the one that is given up is nearest to the direction that the arm has lost.
+Rows are processed level by level in order of priority. Within a level the row with the largest remaining norm is first,
+so that the dropped row is the one nearest to the singular direction of the arm.
 
-Joints with ``k_i = 0`` (claims 2, 24) are eliminated first: each row that they can satisfy alone is theirs and
-restricts the others no more; then they do, with the least motion, what the others leave to them.
+Joints with ``k_i = 0`` (claims 2, 24) are eliminated first: each row that they can satisfy alone is assigned to them and
+no longer constrains the other joints. Afterwards they realize, with the least motion, the remainder of these rows.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from flexarm_core.entrance import ANY, finite, integers
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.types import Array
 
-# Where things lie in a plan: settings, rows, (n,) K^-1/2, and behind them what the step works in.
+# Layout of a plan: settings, rows, (n,) K^-1/2, then the work array of the step.
 ROWS, THRESHOLD, BAND, HOLD, FREE = 0, 1, 2, 3, 4
 ROW, LEVEL, SCALE = 8, 14, 20
 WEIGHTS = 26
-NOTHING = 1e-12  # what remains of a dependent row is noise below this
+NOTHING = 1e-12  # norm below which the remainder of a dependent row is rounding noise
 
 
 def make_plan(
@@ -51,18 +51,20 @@ def make_plan(
     band: float = 0.0,
     hold: bool = False,
 ) -> Array:
-    """Settings of the step as one plain array, which a compiled call takes in at the least cost.
+    """Make the settings of the step as one flat array, the cheapest argument for a compiled function.
 
     Args:
         weights: (n,) k_i >= 0; only their ratios matter.
-        levels: rows of the Jacobian by priority, highest first; rows of one level are equals; rows left out are free.
-        length_scale: by which rows 3 to 5 are multiplied, so that they count against rows 0 to 2 [m/rad].
-        threshold: norm of what remains of a row of A below which it is given up [m], the largest k being 1.
-        band: width of the band above the threshold in which a row is damped [m]; 0 = none.
-        hold: whether the direction of a row that is given up holds still, or is free to serve the objective.
+        levels: rows of the Jacobian by priority, highest first; rows of one level have equal priority; rows that are
+            not listed are free.
+        length_scale: factor on rows 3 to 5, to make them comparable to rows 0 to 2 [m/rad].
+        threshold: norm of a row of A after orthogonalization below which the row is dropped, for a largest k of 1 [m].
+        band: width of the band above the threshold in which a row is damped; 0 = none [m].
+        hold: whether the joints hold still in the direction of a dropped row; otherwise they are free for the objective.
 
     Raises:
-        ConfigError: weights that are negative or all zero, rows out of range or named twice, a negative threshold.
+        ConfigError: weights are negative or all zero, rows are out of range or repeated, or threshold, band or length
+            scale are invalid.
     """
     try:
         k = finite("weights", weights, ANY)
@@ -90,7 +92,7 @@ def make_plan(
 
 
 def weight_roots(weights: Array) -> Array:
-    """``K^-1/2`` (n,) of weights (n,), the largest taken as 1; below 0 for a joint that costs nothing."""
+    """Compute ``K^-1/2`` (n,) of weights (n,) scaled to a largest weight of 1; negative for a joint without cost."""
     weights = finite("weights", weights, ANY)
     if not weights.size:
         raise InputError("weights are empty: one a joint is needed")
@@ -100,26 +102,26 @@ def weight_roots(weights: Array) -> Array:
 
 @kernel
 def memory_size(n: int) -> int:
-    """How many numbers the step, and the step within limits, work in for ``n`` joints."""
+    """Return the size of the work array of the step, with or without limits, for ``n`` joints."""
     return 200 + 41 * n
 
 
 class RedundancyStep:
-    """The step for one set of weights and rows; works in memory of its own, so each thread needs one.
+    """The step for one set of weights and rows; not thread-safe, because it has an internal work array.
 
     Attributes:
-        kept: (6,) share that each row of the Jacobian got in the last step: 1 = all, 0 = given up.
+        kept: (6,) realized share of each row of the Jacobian in the last step: 1 = all, 0 = dropped.
     """
 
     def __init__(self, weights: Sequence[float] | Array, levels: Sequence[Sequence[int]], **settings: float) -> None:
-        """Prepare the step: see :func:`make_plan` for the arguments and what it raises."""
+        """Prepare the step; arguments and errors are those of :func:`make_plan`."""
         self._plan = make_plan(weights, levels, **settings)  # type: ignore[arg-type]
         self._n = len(weights)
         self._rows = int(max(row for level in levels for row in level)) + 1 if self._plan[ROWS] else 0
         self.kept = np.ones(6)
 
     def solve(self, J: ArrayLike, displacement: ArrayLike, offset: ArrayLike) -> Array:
-        """Joint displacement ``dtheta`` (n,).
+        """Compute the joint displacement ``dtheta`` (n,).
 
         Args:
             J: (m, n) Jacobian.
@@ -127,7 +129,7 @@ class RedundancyStep:
             offset: (n,) theta - theta_0.
 
         Raises:
-            InputError: shapes that do not fit, or numbers that are not finite.
+            InputError: wrong shapes, or values that are not finite.
         """
         J, y = finite("J", J, ANY, self._n), finite("offset", offset, self._n)
         t = finite("displacement", displacement, len(J))
@@ -141,7 +143,7 @@ class RedundancyStep:
 
 @kernel
 def redundancy_step(J: Array, t: Array, offset: Array, plan: Array, out: Array) -> None:
-    """The step of the claims: ``out`` (n,) = dtheta; nothing is checked. Works in the memory behind the plan."""
+    """Compute the step ``out`` (n,) = dtheta without checks, in the work array at the end of the plan."""
     n = out.shape[0]
     w, memory = view(plan, WEIGHTS, (n,)), view(plan, WEIGHTS + n, (memory_size(n),))
     for row in range(6):
@@ -151,17 +153,17 @@ def redundancy_step(J: Array, t: Array, offset: Array, plan: Array, out: Array) 
 
 @kernel
 def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Array, memory: Array, out: Array) -> float:
-    """Solve for the rows of the plan; returns the least norm that remained of a row [m].
+    """Solve for the rows of the plan; return the smallest norm of a row after orthogonalization [m].
 
     Args:
-        J: (m, n).
+        J: (m, n) Jacobian.
         t: (m,) dX.
         offset: (n,) theta - theta_0.
-        gain: share of the way to the minimiser of the objective that is gone.
-        plan: settings.
-        w: (n,) K^-1/2; below 0 for a joint that costs nothing.
-        memory: to work in; ``memory[:6]`` gets the share of each row of J.
-        out: (n,) dtheta.
+        gain: share of the distance to the minimizer of the objective that is covered in this step.
+        plan: settings of the step.
+        w: (n,) K^-1/2; negative for a joint without cost.
+        memory: work array; ``memory[:6]`` gets the share of each row of J.
+        out: (n,) output: dtheta.
     """
     n, rows = out.shape[0], int(plan[ROWS])
     threshold, band, hold = plan[THRESHOLD], plan[BAND], plan[HOLD]
@@ -184,7 +186,7 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
         _eliminate_free(J, plan, w, memory, square)
     least = np.inf
     for k in range(rows):
-        # the largest of the rows of this level that remain
+        # the row of this level with the largest remaining norm
         best = k
         for j in range(k + 1, rows):
             if plan[LEVEL + j] == plan[LEVEL + k] and square[j] > square[best]:
@@ -243,7 +245,7 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
 
 @kernel
 def _eliminate_free(J: Array, plan: Array, w: Array, memory: Array, square: Array) -> None:
-    """Take out of ``[A | b]`` what the joints that cost nothing can do; the rows that are theirs become zero."""
+    """Remove from ``[A | b]`` the demand that joints without cost can satisfy; rows assigned to them become zero."""
     n, rows, threshold = w.shape[0], int(plan[ROWS]), plan[THRESHOLD]
     A, b = view(memory, 8 + 2 * n, (6, n)), view(memory, 8 + 8 * n, (6,))
     theirs, value = view(memory, 20 + 15 * n, (6,)), view(memory, 26 + 15 * n, (6,))
@@ -271,7 +273,7 @@ def _eliminate_free(J: Array, plan: Array, w: Array, memory: Array, square: Arra
                 F[j, i] -= theirs[k] * part * F[k, i]
                 A[j, i] -= part * others[k, i]
             b[j] -= part * value[k]
-    # what is left to the others is felt from rows below that are theirs
+    # rows below that are assigned to the joints without cost also change the rows of the other joints
     for k in range(rows):
         for j in range(k + 1, rows):
             part = 0.0
@@ -290,7 +292,7 @@ def _eliminate_free(J: Array, plan: Array, w: Array, memory: Array, square: Arra
 
 @kernel
 def _finish_free(rows: int, w: Array, memory: Array, out: Array) -> None:
-    """Let the joints that cost nothing do, with the least motion, what the others left of their rows."""
+    """Move the joints without cost, with the least motion, to satisfy the remainder of the rows assigned to them."""
     n = w.shape[0]
     theirs, value = view(memory, 20 + 15 * n, (6,)), view(memory, 26 + 15 * n, (6,))
     F, others = view(memory, 32 + 15 * n, (6, n)), view(memory, 32 + 21 * n, (6, n))

@@ -3,13 +3,13 @@ r"""One sample of pose tracking (compiled): desired pose in, joint displacement 
 The pose error is the motion of the reference in this sample plus the error remaining from earlier samples. The
 remaining error is corrected no faster than the joints can brake: ``v^2 / (2 a) + v dt <= distance``, with half of the
 acceleration limit, so that the correction starts smoothly and ends without overshoot. The motion of the reference is
-passed in full to the step within limits.
+passed in full to the step within limits; a jump of the reference counts as remaining error.
 
 First the rows are rotated so that the rows of each level are orthogonal: then only the singular direction of the arm is
 dropped (see :mod:`rows`).
 
 A step is exact only for the linearized arm. A few corrections, with the Jacobian at the new joint positions, remove the
-linearization error. Rows that were dropped or damped because of a singularity are not corrected.
+linearization error only. Motion that singularities or limits removed is not restored.
 """
 
 from __future__ import annotations
