@@ -1,10 +1,10 @@
 r"""Quadratic program with box constraints: ``min |u + y|^2 / 2  s.t.  G u = goal,  low <= u <= high`` (compiled).
 
 For multipliers ``lambda`` the minimizer over the box is ``u = clip(G^T lambda - y)``, and the dual is concave with the
-gradient ``goal - G u``. A semismooth Newton step solves for the joints that are not at a bound, and releases joints from
-bounds where possible; a line search on the piecewise linear slope makes the method converge globally. A small proximal
-term ``mu (lambda - centre)^2 / 2`` keeps the step defined if too few joints are free, and vanishes because ``centre``
-follows ``lambda``. For soft rows ``centre`` stays 0, which makes them ``min |goal - G u|^2 / (2 mu)``.
+gradient ``goal - G u``. A semismooth Newton step solves for the joints that are not at a bound, and releases joints
+from bounds where possible; a line search on the piecewise linear slope makes the method converge globally. A small
+proximal term ``mu (lambda - centre)^2 / 2`` keeps the step defined if too few joints are free, and vanishes because
+``centre`` follows ``lambda``. For soft rows ``centre`` stays 0, which makes them ``min |goal - G u|^2 / (2 mu)``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ With the weighted error ``e`` and its Jacobian ``A``:
 
     dq = d + A^T y,    (A A^T + damping 1) y = e - A d
 
-``d`` is zero, or a displacement part of the way back to the start. A joint whose step would cross a limit is set to
+``d`` is zero, or a displacement towards the start. A joint whose step would cross a limit is set to
 that limit, and the step is solved again for the other joints.
 """
 
@@ -24,7 +24,7 @@ SLIDE_PART, LONGEST_SLIDE = 0.5, 1.0
 
 @kernel
 def weigh(joints: Array, weight: Array, vector: Array, J: Array) -> None:
-    """Convert the Jacobian of the pose in place to the Jacobian of the weighted error per unit of scaled joint motion."""
+    """Convert the pose Jacobian in place to the Jacobian of the weighted error per unit of scaled joint motion."""
     a, b, c = vector[0], vector[1], vector[2]
     square = a * a + b * b + c * c
     angle = math.sqrt(square)

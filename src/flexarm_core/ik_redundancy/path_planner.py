@@ -147,7 +147,7 @@ class PathPlanner:
             )
 
     def _attempts(self, start: Array, rows: int) -> Iterator[tuple[Objective, float, float]]:
-        """Yield attempts: objective, share of the path to reach its minimum (0 = at once), singularity threshold [m]."""
+        """Yield attempts: objective, share of the path to reach its minimum (0 = at once), row threshold [m]."""
         own = self.config.objective_of(self.chain, start)
         settling = 0.0 if isinstance(own, Quadratic) and not self.config.origin else SETTLING
         for straight in STRAIGHT:

@@ -19,8 +19,8 @@ objective, as if the row were absent. With a band of 0 the share is 0 or 1.
 Rows are processed level by level in order of priority. Within a level the row with the largest remaining norm is first,
 so that the dropped row is the one nearest to the singular direction of the arm.
 
-Joints with ``k_i = 0`` (claims 2, 24) are eliminated first: each row that they can satisfy alone is assigned to them and
-no longer constrains the other joints. Afterwards they realize, with the least motion, the remainder of these rows.
+Joints with ``k_i = 0`` (claims 2, 24) are eliminated first: each row that they can satisfy alone is assigned to them
+and no longer constrains the other joints. Afterwards they realize, with the least motion, the remainder of these rows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def make_plan(
         length_scale: factor on rows 3 to 5, to make them comparable to rows 0 to 2 [m/rad].
         threshold: norm of a row of A after orthogonalization below which the row is dropped, for a largest k of 1 [m].
         band: width of the band above the threshold in which a row is damped; 0 = none [m].
-        hold: whether the joints hold still in the direction of a dropped row; otherwise they are free for the objective.
+        hold: whether joints hold still in the direction of a dropped row; otherwise they are free for the objective.
 
     Raises:
         ConfigError: weights are negative or all zero, rows are out of range or repeated, or threshold, band or length
