@@ -75,13 +75,23 @@ ON_A_SPRING = TWO_LINKS.replace(
 ).replace("<flexibility>", '<flexibility><elastic_joint name="under" stiffness="100" damping="1"/>')
 
 
+CALLING_EACH_OTHER = (  # folders of the core
+    ("flexible_dynamics",),
+    ("ik_redundancy", "behavior_impedance", "reaction_null_space"),
+    ("base_wrench",),
+    ("hardware_gate",),
+    ("pipeline",),
+    ("robot",),
+)
+
+
 def remove_stale(*folders: Path) -> int:
     """Remove cached functions that are older than the newest source with kernels; return the number of removed files.
 
     Args:
-        folders: folders whose functions call each other.
+        folders: folders whose functions call each other, with the folders in them.
     """
-    cached = [path for folder in folders for kind in ("nbi", "nbc") for path in folder.glob(f"__pycache__/*.{kind}")]
+    cached = [path for folder in folders for kind in ("nbi", "nbc") for path in folder.rglob(f"__pycache__/*.{kind}")]
     sources = {path.parents[1] / f"{path.name.split('.')[0]}.py" for path in cached}
     newest = max((path.stat().st_mtime for path in sources if path.is_file()), default=0.0)
     stale = [path for path in cached if path.stat().st_mtime < newest]
@@ -180,14 +190,8 @@ def main() -> None:
     """Renew the cache and print how long it took."""
     began = time.perf_counter()
     # Not resolved: if sources are symbolic links, the cache lies next to the links.
-    here = Path(__file__).parent
-    kinematics = (
-        here / "ik_redundancy",
-        here / "behavior_impedance",
-        here / "behavior_impedance/behaviors",
-        here / "reaction_null_space",
-    )
-    removed = remove_stale(here / "flexible_dynamics") + remove_stale(*kinematics) + remove_stale(here / "base_wrench")
+    core = Path(__file__).parents[1]
+    removed = sum(remove_stale(*(core / name for name in names)) for names in CALLING_EACH_OTHER)
     compile_dynamics()
     compile_redundancy()
     compile_impedance()
