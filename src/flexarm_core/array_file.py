@@ -1,4 +1,4 @@
-"""Reads ``.npz`` files of numbers and texts: what a file claims is looked at before anything of it is unpacked."""
+"""Reads ``.npz`` files of numbers and texts; all headers and sizes are checked before any array is unpacked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from flexarm_core.errors import ConfigError, FlexarmError
 
-MOST_BYTES = 50_000_000  # of all arrays of a file, unless a reader says otherwise
+MOST_BYTES = 50_000_000  # default limit for the total size of all arrays in a file
 MOST_ARRAYS = 200
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -23,11 +23,11 @@ HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read
 
 @dataclass(frozen=True, slots=True)
 class ArrayClaim:
-    """What the head of an array in a file says of it.
+    """Shape and element type of an array, as its header in the file declares them.
 
     Attributes:
-        shape: lengths.
-        dtype: of its elements.
+        shape: length of each axis.
+        dtype: element type.
     """
 
     shape: tuple[int, ...]
@@ -35,26 +35,26 @@ class ArrayClaim:
 
 
 class ArrayFile:
-    """An ``.npz`` file, opened: ``claims`` says what it holds, ``load`` reads it.
+    """An ``.npz`` file: ``claims`` lists the arrays that it declares, ``load`` reads them.
 
     Attributes:
-        claims: of every array, by name.
+        claims: declared shape and type of every array, by array name.
     """
 
     def __init__(
         self, path: str | Path, what: str, error: type[FlexarmError] = ConfigError, most: int = MOST_BYTES
     ) -> None:
-        """Read what the file claims.
+        """Read and check the headers of all arrays in the file.
 
         Args:
             path: the file.
-            what: it is, for messages.
-            error: type of what is raised.
-            most: bytes that its arrays may have.
+            what: kind of file, used in error messages.
+            error: exception type that is raised for this file.
+            most: largest allowed total size of the unpacked arrays [bytes].
 
         Raises:
-            FlexarmError: of that type: the file cannot be read, is damaged, encrypted or too large, or holds something
-                else than arrays of numbers and texts.
+            FlexarmError: (of type ``error``) the file cannot be read, is damaged, encrypted or too large, or contains
+                anything other than arrays of numbers and texts.
         """
         self._path, self._what, self._error = Path(path), what, error
         self.claims: dict[str, ArrayClaim] = {}
@@ -71,14 +71,14 @@ class ArrayFile:
                 self._claim(archive, member)
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Those of some names that the file has no array of."""
+        """Return those of the given names for which the file has no array."""
         return [name for name in names if name not in self.claims]
 
     def load(self) -> dict[str, NDArray[Any]]:
-        """All arrays by name.
+        """Read all arrays, by name.
 
         Raises:
-            FlexarmError: of the type of this file: it is damaged.
+            FlexarmError: (of the type given to the constructor) the file is damaged.
         """
         found: dict[str, NDArray[Any]] = {}
         with self._opened() as archive:
@@ -98,7 +98,7 @@ class ArrayFile:
                 yield archive
         except FlexarmError:
             raise
-        except Exception as error:  # of zipfile, zlib, NumPy, struct: each has its own
+        except Exception as error:  # zipfile, zlib, NumPy and struct each raise their own types
             text = " ".join(str(error).split())[:200]
             raise self._wrong(f"cannot be read: {text or type(error).__name__}") from error
 

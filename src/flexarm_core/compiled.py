@@ -1,4 +1,4 @@
-"""How every compiled function of the core is compiled."""
+"""Numba decorators and options shared by all compiled functions of the core."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numba
 import numba.extending
 
 OPTIONS: Any = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp", "reassoc"}}
-# Without the interpreter's lock: a long computation in a thread does not hold up the ticks of its node.
+# Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
 kernel = numba.njit(cache=True, nogil=True, **OPTIONS)
-# Where arguments by value would cost more than what is done with them.
+# For small functions, where passing the arguments would cost more than the computation itself.
 inlined_kernel = numba.njit(inline="always", **OPTIONS)
 
 
 @numba.extending.intrinsic
 def _pointer(context: Any, address: Any) -> Any:
-    """An address as a pointer."""
+    """Convert an integer address to a void pointer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], numba.core.cgutils.voidptr_t)
@@ -26,5 +26,8 @@ def _pointer(context: Any, address: Any) -> Any:
 
 @numba.njit(inline="always")
 def view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
-    """Part of a flat array in a shape, without a count of references: slicing and reshaping cost 20 times as much."""
+    """Return part of a flat array as a view of the given shape.
+
+    The view is not reference counted; slicing and reshaping would cost 20 times as much.
+    """
     return numba.carray(_pointer(array.ctypes.data + 8 * start), shape, array.dtype)  # type: ignore[attr-defined, call-arg]

@@ -1,7 +1,7 @@
-"""The one check in front of compiled code: it believes shapes and types, so whoever lets values in looks at them first.
+"""Input checks for compiled code, which does not check shapes and types itself.
 
-A public function or method that hands arrays to a kernel, to Pinocchio or to LAPACK passes them through here once;
-what lies behind it does not look again.
+A public function or method that passes arrays to a compiled kernel, to Pinocchio or to LAPACK checks them here once;
+the internal functions that it calls do not check them again.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 
 FLOAT = np.dtype(np.float64)
-ANY = -1  # in a shape: any length
+ANY = -1  # in an expected shape: any length is accepted
 Kind = TypeVar("Kind")
 
 
 def finite(name: str, value: Any, *shape: int) -> Array:
-    """A value as a finite float64 array of a shape, side by side in memory; the value itself where it is one.
+    """Return a value as a C-contiguous, finite float64 array of the given shape.
+
+    A value that already is such an array is returned itself, not copied.
 
     Args:
-        name: for messages.
+        name: name of the value, used in error messages.
         value: an array or nested lists of numbers.
-        shape: lengths; ``ANY``: any.
+        shape: expected length of each axis; ``ANY`` accepts any length.
 
     Raises:
-        InputError: not numbers, another shape, or not finite.
+        InputError: the value is not numeric, has a different shape, or is not finite.
     """
     if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == shape and value.flags.c_contiguous:
         flat = value if len(shape) == 1 else value.ravel()
@@ -39,10 +41,10 @@ def finite(name: str, value: Any, *shape: int) -> Array:
 
 
 def numbers(name: str, value: Any, *shape: int) -> Array:
-    """As :func:`finite`, but any number will do, NaN too: for what may be unknown.
+    """Do the same as :func:`finite`, but accept NaN and infinite elements: for quantities that may be unknown.
 
     Raises:
-        InputError: not numbers, or another shape.
+        InputError: the value is not numeric or has a different shape.
     """
     if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == shape and value.flags.c_contiguous:
         return value
@@ -50,10 +52,10 @@ def numbers(name: str, value: Any, *shape: int) -> Array:
 
 
 def output(name: str, value: Any, *shape: int) -> Array:
-    """A float64 array of a shape that a result is written into: never a copy.
+    """Check an array that a result will be written into, and return the same array, never a copy.
 
     Raises:
-        InputError: not such an array.
+        InputError: the value is not a writable, C-contiguous float64 array of the given shape.
     """
     fits = isinstance(value, np.ndarray) and value.dtype == FLOAT and value.shape == shape
     if not (fits and value.flags.c_contiguous and value.flags.writeable):
@@ -63,10 +65,10 @@ def output(name: str, value: Any, *shape: int) -> Array:
 
 
 def flags(name: str, value: Any, *shape: int) -> NDArray[np.bool_]:
-    """A value as a bool array of a shape.
+    """Return a value as a bool array of the given shape.
 
     Raises:
-        InputError: not booleans, or another shape.
+        InputError: the elements are not booleans, or the shape is different.
     """
     array = _array(name, value)
     if array.dtype.kind != "b" or not _fits(array.shape, shape):
@@ -75,10 +77,10 @@ def flags(name: str, value: Any, *shape: int) -> NDArray[np.bool_]:
 
 
 def integers(name: str, value: Any, below: int, *shape: int) -> NDArray[np.int64]:
-    """A value as an int64 array of a shape, each in [0, below).
+    """Return a value as an int64 array of the given shape, with every element in [0, below).
 
     Raises:
-        InputError: not whole numbers, another shape, or out of those bounds.
+        InputError: the elements are not integers or are out of range, or the shape is different.
     """
     array = _array(name, value)
     if array.dtype.kind not in "iu" and array.size:
@@ -91,10 +93,10 @@ def integers(name: str, value: Any, below: int, *shape: int) -> NDArray[np.int64
 
 
 def number(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
-    """A value as a finite float in [least, most].
+    """Return a value as a finite float in [least, most].
 
     Raises:
-        InputError: no number, not finite, or out of those bounds.
+        InputError: the value is not a number, not finite, or out of range.
     """
     try:
         result = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
@@ -107,10 +109,10 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
 
 
 def expect(name: str, value: Any, kind: type[Kind]) -> Kind:
-    """A value of a type.
+    """Return the value unchanged if it is an instance of the given type.
 
     Raises:
-        InputError: it is of another.
+        InputError: the value is of a different type.
     """
     if not isinstance(value, kind):
         raise InputError(f"{name} must be of type {kind.__name__}, got {_short(value)}")
@@ -150,7 +152,7 @@ def _form(shape: tuple[int, ...]) -> str:
 
 
 def _short(value: Any) -> str:
-    """What was given, in a few words: a message is one line, however much that was."""
+    """Describe a value briefly, so that an error message stays one line even for a large value."""
     if isinstance(value, np.ndarray) and value.size > 12:
         return f"an array of shape {value.shape} and type {value.dtype}"
     if isinstance(value, (list, tuple, dict, set, str, bytes)) and len(value) > 12:

@@ -1,17 +1,17 @@
-"""Errors of the suite: each message says what was wrong, what is valid and what to do."""
+"""Exception types of the suite. Each message states what was wrong, what is valid and what to do."""
 
 
 class FlexarmError(Exception):
-    """Root of every error that flexarm raises on purpose."""
+    """Base class of all exceptions that flexarm raises deliberately."""
 
 
 class RobotDescriptionError(FlexarmError):
-    """The robot description lacks or contradicts something; the message names the joint or link."""
+    """The robot description is incomplete or inconsistent; the message names the joint or link."""
 
 
 class InputError(FlexarmError, ValueError):
-    """A value given to an update is not usable: wrong shape, not finite, wrong names, too old."""
+    """An input value is not usable: wrong shape, not finite, wrong names, or too old."""
 
 
 class ConfigError(FlexarmError, ValueError):
-    """A parameter or scenario key is unknown, of the wrong type or out of its bounds."""
+    """A parameter or scenario key is unknown, has the wrong type or is out of bounds."""

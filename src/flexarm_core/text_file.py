@@ -8,16 +8,16 @@ from flexarm_core.errors import ConfigError, FlexarmError
 
 
 def read_text(path: str | Path, what: str, most: int, error: type[FlexarmError] = ConfigError) -> str:
-    """Text of a UTF-8 file.
+    """Read a UTF-8 text file.
 
     Args:
         path: the file.
-        what: it is, for messages.
-        most: bytes that are read.
-        error: type of what is raised.
+        what: kind of file, used in error messages.
+        most: largest allowed file size [bytes].
+        error: exception type that is raised.
 
     Raises:
-        FlexarmError: of that type: no such file, not a plain file, too large, or not UTF-8.
+        FlexarmError: (of type ``error``) the file does not exist, is not a regular file, is too large, or is not UTF-8.
     """
     path = Path(path)
     try:

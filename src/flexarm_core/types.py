@@ -1,7 +1,8 @@
-"""The vocabulary: frozen records exchanged between the steps of one tick.
+"""Common data types: frozen records exchanged between the processing stages of one control tick.
 
-Units are SI, spatial vectors are linear first (twist ``[v; w]``, wrench ``[f; n]``), stamps are integer nanoseconds
-so that they can be matched exactly. ``n`` counts the actuated joints, ``m`` the elastic joints under the base.
+Units are SI. Spatial vectors have the linear part first (twist ``[v; w]``, wrench ``[f; n]``). Stamps are integer
+nanoseconds so that they can be matched exactly. ``n`` is the number of actuated joints, ``m`` the number of elastic
+joints under the base.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ Array = NDArray[np.float64]
 
 
 def all_finite(*arrays: Array) -> bool:
-    """Whether every number of some (k,) arrays is finite: the cheap test that every record goes through at every step.
+    """Return whether all elements of the given (k,) arrays are finite.
 
-    A finite sum of squares says so at once; where it is not, a number may only be large, and each is looked at.
+    This runs on every record at every step, so it is made cheap: if the sum of squares of an array is finite, all its
+    elements are. If not, the sum may only have overflowed, and the elements are checked individually.
     """
     for array in arrays:  # noqa: SIM110 (a generator takes twice as long)
         if not math.isfinite(array.dot(array)) and not np.isfinite(array).all():
@@ -33,10 +35,10 @@ class ArmState:
 
     Attributes:
         stamp: time of the measurement [ns].
-        position: (n,) actuated joints [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        deflection: (m,) elastic joints of the base, x_b [m | rad].
-        deflection_rate: (m,) xd_b [m/s | rad/s].
+        position: (n,) positions of the actuated joints [rad | m].
+        velocity: (n,) velocities of the actuated joints [rad/s | m/s].
+        deflection: (m,) deflections of the elastic base joints, x_b [m | rad].
+        deflection_rate: (m,) deflection rates of the elastic base joints, xd_b [m/s | rad/s].
     """
 
     stamp: int
@@ -48,16 +50,16 @@ class ArmState:
 
 @dataclass(frozen=True, slots=True)
 class JointReference:
-    """What the actuated joints should do at one sample; ``None`` means not given.
+    """Reference for the actuated joints at one sample; ``None`` means that the quantity is not given.
 
     Attributes:
-        stamp: stamp of the measurement it answers [ns].
-        position: (n,) [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        acceleration: (n,) [rad/s^2 | m/s^2].
-        effort: (n,) motor effort [N*m | N].
-        friction: (n,) part of ``effort`` that joint friction takes, beyond the damping of the robot description:
-            ``effort - friction`` is what is left for the links and that damping [N*m | N].
+        stamp: stamp of the measurement that this reference was computed from [ns].
+        position: (n,) joint positions [rad | m].
+        velocity: (n,) joint velocities [rad/s | m/s].
+        acceleration: (n,) joint accelerations [rad/s^2 | m/s^2].
+        effort: (n,) motor efforts [N*m | N].
+        friction: (n,) part of ``effort`` that compensates joint friction, excluding the viscous damping in the robot
+            description; ``effort - friction`` drives the links and that damping [N*m | N].
     """
 
     stamp: int
@@ -70,16 +72,16 @@ class JointReference:
 
 @dataclass(frozen=True, slots=True)
 class CartesianReference:
-    """Where the tool frame should be at one sample, expressed in ``frame``.
+    """Reference for the tool frame at one sample, expressed in ``frame``.
 
     Attributes:
-        stamp: stamp of the measurement it answers [ns].
-        frame: root link of the robot (inertial) or the base link that carries the arm.
+        stamp: stamp of the measurement that this reference was computed from [ns].
+        frame: name of the reference frame: the robot's root link (inertial) or the base link that carries the arm.
         position: (3,) origin of the tool frame [m].
         rotation: (3, 3) orientation of the tool frame.
         velocity: (6,) twist ``[v; w]`` of the tool frame's origin [m/s, rad/s].
         acceleration: (6,) classical acceleration ``[a; alpha]`` [m/s^2, rad/s^2].
-        axes: (6,) bool, the components that are to be tracked.
+        axes: (6,) bool, true for each tool-space component that is to be tracked.
     """
 
     stamp: int
@@ -93,18 +95,18 @@ class CartesianReference:
 
 @dataclass(frozen=True, slots=True)
 class BaseReaction:
-    """What the arm does to its base and how well the reaction null space is conditioned (MATHS.md section 5).
+    """Reaction of the arm on its base, and the conditioning of the reaction null space (MATHS.md section 5).
 
     Attributes:
-        stamp: stamp of the measurement it was computed from [ns].
+        stamp: stamp of the measurement that this was computed from [ns].
         wrench_on_base_in_base: (6,) ``[f; n]`` exerted by the arm on the base link, at its origin [N, N*m].
-        reaction: (m,) ``-(H_bm qdd + dH_bm/dt qd)`` [N | N*m].
-        coupling_momentum: (m,) ``L = H_bm qd``.
+        reaction: (m,) reaction on the elastic base joints, ``-(H_bm qdd + dH_bm/dt qd)`` [N | N*m].
+        coupling_momentum: (m,) coupling momentum ``L = H_bm qd``.
         rank: numerical rank of H_bm.
-        coupling_singular_values: (min(m, n),) of H_bm, largest first.
-        smallest_restricted_singular_value: of ``Jbar = J P_RNS``; 0 where no tool task runs.
-        damping: damping factor in force on ``Jbar``, 0 = exact inverse.
-        vibration_damping: whether the base feedback G_b is in force.
+        coupling_singular_values: (min(m, n),) singular values of H_bm, largest first.
+        smallest_restricted_singular_value: smallest singular value of ``Jbar = J P_RNS``; 0 if no tool task is active.
+        damping: damping factor applied to the inverse of ``Jbar``; 0 means exact inverse.
+        vibration_damping: whether the base feedback G_b is active.
     """
 
     stamp: int
@@ -120,18 +122,19 @@ class BaseReaction:
 
 @dataclass(frozen=True, slots=True)
 class FlexibleSample:
-    """What the sensors of a flexible arm say at one stamp; ``None``, a missing name and NaN mean no reading.
+    """Sensor readings of a flexible arm at one stamp; ``None``, a missing name or NaN means no reading.
 
     Attributes:
         stamp: time of the measurement [ns].
-        position: (n,) actuated joints [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        effort: (n,) motor effort that acted until now [N*m | N].
-        deflection: (m,) elastic joints of the base [m | rad].
-        deflection_rate: (m,) [m/s | rad/s].
-        strain: by gauge, tension positive [1].
-        wrenches: by force/torque sensor, (6,) ``[f; n]`` of the outboard side on the inboard one, sensor axes [N, N*m].
-        imus: by IMU, (6,) ``[specific force; angular velocity]`` in its axes [m/s^2, rad/s].
+        position: (n,) positions of the actuated joints [rad | m].
+        velocity: (n,) velocities of the actuated joints [rad/s | m/s].
+        effort: (n,) motor efforts applied up to the stamp [N*m | N].
+        deflection: (m,) deflections of the elastic base joints [m | rad].
+        deflection_rate: (m,) deflection rates of the elastic base joints [m/s | rad/s].
+        strain: strain by gauge name, tension positive [1].
+        wrenches: by force/torque sensor name, (6,) wrench ``[f; n]`` that the outboard side exerts on the inboard side,
+            in sensor axes [N, N*m].
+        imus: by IMU name, (6,) ``[specific force; angular velocity]`` in IMU axes [m/s^2, rad/s].
     """
 
     stamp: int
@@ -147,21 +150,24 @@ class FlexibleSample:
 
 @dataclass(frozen=True, slots=True)
 class FlexibleState:
-    """Estimated state of all that bends: ``m`` elastic joints of the base and ``K`` modes of the links.
+    """Estimated state of all flexible coordinates: ``m`` elastic base joints and ``K`` elastic modes of the links.
 
     Attributes:
-        stamp: stamp of the measurement it belongs to [ns].
-        deflection: (m,) [m | rad].
-        deflection_rate: (m,) [m/s | rad/s].
-        deflection_acceleration: (m,) under the effort that acted until now [m/s^2 | rad/s^2].
-        modal_position: (K,) [sqrt(kg)*m].
-        modal_rate: (K,) [sqrt(kg)*m/s].
-        modal_acceleration: (K,) under the effort that acted until now [sqrt(kg)*m/s^2].
-        innovation: (c,) measurement minus prediction of what corrected the estimate, unit of each measurement.
-        innovation_names: (c) what each of them is of.
-        innovation_variance: (c,) as predicted, the diagonal of ``S``; squared unit of each measurement.
+        stamp: stamp of the measurement that the estimate belongs to [ns].
+        deflection: (m,) deflections of the elastic base joints [m | rad].
+        deflection_rate: (m,) deflection rates of the elastic base joints [m/s | rad/s].
+        deflection_acceleration: (m,) base joint accelerations under the effort applied up to the stamp
+            [m/s^2 | rad/s^2].
+        modal_position: (K,) modal coordinates [sqrt(kg)*m].
+        modal_rate: (K,) modal velocities [sqrt(kg)*m/s].
+        modal_acceleration: (K,) modal accelerations under the effort applied up to the stamp [sqrt(kg)*m/s^2].
+        innovation: (c,) measurement minus prediction for each scalar measurement that corrected the estimate, in the
+            unit of that measurement.
+        innovation_names: (c) name of the measurement behind each innovation.
+        innovation_variance: (c,) predicted variance of each innovation, the diagonal of ``S``, in the squared unit of
+            the measurement.
         covariance_diagonal: (2 (m + K),) variances of [deflection, modal position, deflection rate, modal rate].
-        left_out: ``name: reason`` of each reading that should have corrected the estimate and did not.
+        left_out: ``name: reason`` for each reading that should have corrected the estimate but was not used.
     """
 
     stamp: int
@@ -180,17 +186,17 @@ class FlexibleState:
 
 @dataclass(frozen=True, slots=True)
 class BaseWrenchSample:
-    """What is measured of an arm on a force/torque sensor at one stamp.
+    """Measurements at one stamp of an arm that is mounted on a force/torque sensor.
 
     Attributes:
         stamp: time of the measurement [ns].
-        position: (n,) actuated joints [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        effort: (n,) motor effort that acted until now, None where it is not known [N*m | N].
-        wrench: (6,) ``[f; n]`` as the sensor reads it, None where it is missing [N, N*m].
-        deflection: (m,) elastic joints of the base [m | rad].
-        deflection_rate: (m,) [m/s | rad/s].
-        deflection_acceleration: (m,) [m/s^2 | rad/s^2].
+        position: (n,) positions of the actuated joints [rad | m].
+        velocity: (n,) velocities of the actuated joints [rad/s | m/s].
+        effort: (n,) motor efforts applied up to the stamp, None if unknown [N*m | N].
+        wrench: (6,) raw sensor reading ``[f; n]``, None if missing [N, N*m].
+        deflection: (m,) deflections of the elastic base joints [m | rad].
+        deflection_rate: (m,) deflection rates of the elastic base joints [m/s | rad/s].
+        deflection_acceleration: (m,) deflection accelerations of the elastic base joints [m/s^2 | rad/s^2].
     """
 
     stamp: int
@@ -205,23 +211,22 @@ class BaseWrenchSample:
 
 @dataclass(frozen=True, slots=True)
 class BaseWrenchEstimate:
-    """What a force/torque sensor under the base says of the joints (MATHS.md section 4).
+    """Joint torques and friction estimated from a force/torque sensor under the base (MATHS.md section 4).
 
-    Wrenches are ``[f; n]`` exerted by the robot on its base, in the sensor's frame [N, N*m]. What is not known is not a
-    number.
+    Wrenches are ``[f; n]`` exerted by the robot on its base, in the sensor frame [N, N*m]. Unknown quantities are NaN.
 
     Attributes:
-        stamp: stamp of the measurement it belongs to [ns].
-        torque: (n,) that reaches the links at each joint, gravity compensated [N*m | N].
-        friction: (n,) motor effort that neither reaches the links nor turns the rotors [N*m | N].
-        gravity: (n,) that gravity takes at each joint, by the model [N*m | N].
-        model_torque: (n,) what ``torque`` should be by the model [N*m | N].
-        wrench: (6,) without bias.
-        gravity_wrench: (6,) part of gravity in it.
-        residual_wrench: (6,) what gravity and the accelerations of the arm do not explain.
-        bias: (6,) that was taken off, in the sensor's own convention.
-        contact: whether something touches the arm.
-        left_out: ``name: reason`` of a reading that could not be used.
+        stamp: stamp of the measurement that the estimate belongs to [ns].
+        torque: (n,) effort that reaches the links at each joint, with gravity compensated [N*m | N].
+        friction: (n,) motor effort that neither reaches the links nor accelerates the rotors [N*m | N].
+        gravity: (n,) gravity effort at each joint according to the model [N*m | N].
+        model_torque: (n,) value of ``torque`` according to the model [N*m | N].
+        wrench: (6,) measured wrench without bias.
+        gravity_wrench: (6,) gravity part of ``wrench``.
+        residual_wrench: (6,) part of ``wrench`` that gravity and the accelerations of the arm do not explain.
+        bias: (6,) bias that was subtracted, in the sensor's own sign convention.
+        contact: whether the arm is in contact with something.
+        left_out: ``name: reason`` for each reading that could not be used.
     """
 
     stamp: int

@@ -1,4 +1,4 @@
-"""Bounds of YAML files, looked at event by event before anything is built: size, depth, and what aliases repeat."""
+"""Limits for YAML files, checked on the event stream before any object is built: size, depth and alias expansion."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import yaml
 
 MOST_BYTES = 500_000
 MOST_DEPTH = 30
-MOST_NODES = 100_000  # with each alias written out
+MOST_NODES = 100_000  # with each alias expanded
 
-_LOADER: Any = getattr(yaml, "CLoader", yaml.Loader)  # only parses here: nothing is constructed
+_LOADER: Any = getattr(yaml, "CLoader", yaml.Loader)  # used only for parsing: no object is constructed
 
 
 def excess(text: str) -> str:
-    """What makes a text too much to be read, in words; empty where nothing does, or where it is no YAML."""
+    """Return which limit a YAML text exceeds, in words; an empty string if none, or if the text is not valid YAML."""
     if len(text) > MOST_BYTES:
         return f"has {len(text)} characters, at most {MOST_BYTES} are read"
-    sizes: list[int] = [0]  # of the nodes that are open
+    sizes: list[int] = [0]  # node counts of the currently open collections
     anchors: list[str | None] = [None]
     known: dict[str, int] = {}
     try:
@@ -41,6 +41,6 @@ def excess(text: str) -> str:
                 sizes[-1] += known.get(event.anchor or "", 1)
             if sizes[-1] > MOST_NODES:
                 return f"holds more than {MOST_NODES} values, aliases written out"
-    except (yaml.YAMLError, ValueError):  # whoever builds it says what is wrong and where
+    except (yaml.YAMLError, ValueError):  # the loader that builds the document reports what is wrong and where
         return ""
     return ""
