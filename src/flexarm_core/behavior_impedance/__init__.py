@@ -1,1 +1,1 @@
-"""Many behaviours in one generalised impedance law."""
+"""Generalized impedance law that combines several behaviors."""

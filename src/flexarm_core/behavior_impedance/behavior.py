@@ -1,11 +1,12 @@
-"""Behavior: what one behaviour of many is, and what it is told and gives at every sample.
+"""Behavior: the base class of all behaviors, with the inputs and outputs that they have at every sample.
 
-A behaviour has a space of its own: a direction along which it presses, a distance from a wall, a joint. In that space
-it has forces, accelerations, velocities and positions; it maps them to the motion space by its own Jacobian and writes
-them into a :class:`Contribution`. The law adds up what all of them wrote (US patent of seed 002, claims 6, 12, 15).
+A behavior works in its own task space, for example a direction along which it presses, a distance from a wall, or a
+joint. In that space it has forces, accelerations, velocities and positions. It maps them to the motion space with its
+own Jacobian and writes them into a :class:`Contribution`. The law sums the contributions of all behaviors (US patent of
+seed 002, claims 6, 12, 15).
 
-A behaviour of the user's is one class in one file, made known by an entry point of the group ``flexarm.behaviors``
-(see :mod:`registry`); those of the suite are made in the same way.
+A user-defined behavior is one class in one file, registered by an entry point of the group ``flexarm.behaviors`` (see
+:mod:`registry`). The built-in behaviors are classes of the same form.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What a behaviour may know of the arm before it begins.
+    """Description of the arm that is available to a behavior when it is constructed.
 
     Attributes:
-        chain: kinematics from the base link to the tool.
-        shape: capsules that cover its links.
-        limits: of its joints.
-        length_scale: by which rotations count against translations [m/rad].
+        chain: kinematic chain from the base link to the tool.
+        shape: capsules that cover the links of the chain.
+        limits: motion limits of the joints.
+        length_scale: length by which rotations are multiplied to compare them with translations [m/rad].
     """
 
     chain: Chain
@@ -43,26 +44,26 @@ class Arm:
 
 @dataclass(slots=True)
 class MotionSample:
-    """What a behaviour sees at one sample; arrays are only to be read, and only during the call.
+    """Input of a behavior at one sample. The arrays are read-only and valid only during the call.
 
-    The motion is the commanded one at the begin of the sample, in the base link's frame.
+    The motion is the commanded motion at the beginning of the sample, in the base link frame.
 
     Attributes:
-        stamp: of the end of the sample, to which set-points belong [ns].
-        dt: length of the sample [s].
-        position: (n,) joints [rad | m].
-        velocity: (n,) [rad/s | m/s].
-        tool_position: (3,) [m].
-        tool_rotation: (3, 3).
-        tool_twist: (6,) ``[v; w]`` of the tool's origin [m/s, rad/s].
-        J: (6, n) Jacobian of the tool, rows ``[v; w]``.
-        frames: (n + 1, 12) a row for each frame that moves with a joint, turned so that the joint's axis is its z axis,
-            and one for the tool: rotation (9, row by row) and origin (3) [m].
-        wrench: (6,) ``[f; n]`` that the surroundings exert on the tool, at its origin, without the tool's weight; zeros
-            where there is no valid one [N, N*m].
-        error: (6,) of the commanded tool from the set-point at the begin of the sample: translation, rotation vector
-            [m, rad].
-        wrench_valid: whether the wrench is a fresh measurement.
+        stamp: time of the end of the sample; set-points apply to this time [ns].
+        dt: sampling period [s].
+        position: (n,) joint positions [rad | m].
+        velocity: (n,) joint velocities [rad/s | m/s].
+        tool_position: (3,) origin of the tool frame [m].
+        tool_rotation: (3, 3) orientation of the tool frame.
+        tool_twist: (6,) twist ``[v; w]`` of the tool at the origin of the tool frame [m/s, rad/s].
+        J: (6, n) tool Jacobian, rows ``[v; w]``.
+        frames: (n + 1, 12) one row per joint, for the frame that moves with the joint and has its z axis along the
+            joint axis, and a last row for the tool: rotation (9, row by row) and origin (3) [m].
+        wrench: (6,) wrench ``[f; n]`` that the environment exerts on the tool at the tool origin, without the tool's
+            weight; zeros if there is no valid wrench [N, N*m].
+        error: (6,) pose of the commanded tool relative to the set-point at the beginning of the sample: translation,
+            rotation vector [m, rad].
+        wrench_valid: whether the wrench is a recent measurement.
     """
 
     stamp: int
@@ -80,31 +81,33 @@ class MotionSample:
 
 
 class Contribution:
-    """What one behaviour adds to the law at one sample: views that are zero when it is asked.
+    """Contribution of one behavior to the law at one sample: array views that are zero before each update.
 
-    Tool quantities are in axes of the base link, at the tool's origin. Stiffness and damping are what the forces lose
-    as the arm moves, symmetric and >= 0; the law integrates them implicitly, so that stiff behaviours stay stable.
+    Tool quantities are in base link axes, at the tool origin. Stiffness and damping are the negative derivatives of the
+    forces with respect to the motion; they must be symmetric and positive semidefinite. The law integrates them
+    implicitly, so that stiff behaviors stay stable.
 
     Attributes:
-        force: (6,) on the tool [N, N*m].
+        force: (6,) wrench on the tool [N, N*m].
         stiffness: (6, 6) ``-d force / d displacement`` [N/m, N*m/rad].
-        damping: (6, 6) ``-d force / d twist`` [N*s/m, N*m*s/rad]; the force itself holds its present part already.
-        effort: (n,) on the joints, of which only the redundant ones' space takes notice [N*m | N].
+        damping: (6, 6) ``-d force / d twist`` [N*s/m, N*m*s/rad]; ``force`` already includes the damping force at the
+            present twist.
+        effort: (n,) joint effort, which acts only in the redundant (null) space [N*m | N].
         effort_stiffness: (n, n) ``-d effort / d position``.
-        yielding: (n,) effort to which the tool yields too, in tool space and redundant space [N*m | N].
+        yielding: (n,) joint effort that also displaces the tool: it acts in tool space and in redundant space [N*m | N].
         yielding_stiffness: (n, n) ``-d yielding / d position``.
-        offset: (6,) position of the set-point beside that of the path: translation, rotation vector [m, rad].
-        twist: (6,) velocity of the set-point [m/s, rad/s].
-        acceleration: (6,) of the set-point [m/s^2, rad/s^2].
-        lead: (1,) 1 where it leads: the set-point is then its pose; one behaviour at most may.
-        lead_position: (3,) of that pose [m].
-        lead_rotation: (3, 3)
-        lead_twist: (6,) of that pose [m/s, rad/s].
-        lead_acceleration: (6,) [m/s^2, rad/s^2].
-        lead_motion: (24,) these four in a row, from ``lead_position`` to ``lead_acceleration``.
-        freed: (6, 6) projector on the directions in which the law's own spring and the path do not act.
-        freed_damping: (6, 6) damping that stands for the law's own in these directions.
-        measure: (1,) own measure, for the status: a distance, a force error ...
+        offset: (6,) offset added to the leading pose: translation, rotation vector [m, rad].
+        twist: (6,) velocity of the offset [m/s, rad/s].
+        acceleration: (6,) acceleration of the offset [m/s^2, rad/s^2].
+        lead: (1,) 1 if this behavior leads, so that its pose is the set-point; at most one behavior may lead.
+        lead_position: (3,) position of the leading pose [m].
+        lead_rotation: (3, 3) orientation of the leading pose.
+        lead_twist: (6,) twist of the leading pose [m/s, rad/s].
+        lead_acceleration: (6,) acceleration of the leading pose [m/s^2, rad/s^2].
+        lead_motion: (24,) the four arrays from ``lead_position`` to ``lead_acceleration`` as one contiguous view.
+        freed: (6, 6) projector onto the directions in which the law's own spring and the path do not act.
+        freed_damping: (6, 6) damping that replaces the law's own damping in these directions.
+        measure: (1,) scalar that the behavior reports in the status, for example a distance or a force error.
     """
 
     __slots__ = (
@@ -131,7 +134,7 @@ class Contribution:
     )
 
     def __init__(self, row: Array, n: int) -> None:
-        """Views into one row of a table (see :func:`contribution_size`), for n joints."""
+        """Create the views into one row of the table of contributions (see :func:`contribution_size`), for n joints."""
         self.row = row
         at = 0
 
@@ -152,19 +155,19 @@ class Contribution:
 
 
 def contribution_size(n: int) -> int:
-    """Numbers in one row of the table of contributions, for n joints."""
+    """Return the length of one row of the table of contributions, for n joints."""
     return TOOL_PART + 2 * n + 2 * n * n + 1
 
 
 class Behavior(ABC):
-    """One behaviour.
+    """Abstract base class of a behavior.
 
     Attributes:
-        KIND: by which it is asked for.
-        SETTINGS: its parameters; each may change at every sample.
-        NEEDS_WRENCH: whether the arm must stand still where no wrench is measured.
-        LEADS: whether its pose is the set-point; one behaviour at most may lead.
-        FORBIDS: whether :meth:`admits` may forbid a motion.
+        KIND: name of the kind, by which the behavior is requested.
+        SETTINGS: parameters of the behavior; each may change at every sample.
+        NEEDS_WRENCH: whether the arm must stop while no valid wrench is measured.
+        LEADS: whether the pose of this behavior is the set-point; at most one behavior may lead.
+        FORBIDS: whether :meth:`admits` may reject a motion.
     """
 
     KIND: ClassVar[str]
@@ -175,39 +178,45 @@ class Behavior(ABC):
 
     @abstractmethod
     def __init__(self, arm: Arm, settings: Mapping[str, Any]) -> None:
-        """Prepare the behaviour; every setting is there, of its type and within its bounds.
+        """Prepare the behavior; ``settings`` is complete, and every value has the right type and is within its bounds.
 
         Raises:
-            ConfigError: settings that do not fit each other or the arm.
+            ConfigError: the settings are inconsistent with each other or with the arm.
         """
 
-    def begin(self, sample: MotionSample) -> None:  # noqa: B027 (most behaviours need no more)
-        """Join: called once, with the first sample, before :meth:`update`."""
+    def begin(self, sample: MotionSample) -> None:  # noqa: B027 (most behaviors need no more)
+        """Start the behavior: called once, with the first sample, before :meth:`update`."""
 
     def take_over(self, old: Behavior) -> None:  # noqa: B027
-        """Go on from a behaviour of the same name and class whose settings have changed; stands for :meth:`begin`."""
+        """Continue from the previous instance, of the same name and class, after a change of settings.
+
+        This is called instead of :meth:`begin`.
+        """
 
     @abstractmethod
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Write what it contributes at this sample."""
+        """Write the contribution of this behavior at this sample into ``out``."""
 
     def admits(self, position: Array, velocity: Array, dt: float) -> bool:
-        """Whether the joints may be there (n,) and move so (n,) at the end of a sample; if not, they brake instead."""
+        """Return whether the joint positions (n,) and velocities (n,) are allowed at the end of a sample.
+
+        If they are not, the joints brake instead.
+        """
         return True
 
     def note(self) -> str:
-        """One line about its state, for the status; empty where there is nothing to say."""
+        """Return one line about the state of the behavior, for the status; may be empty."""
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class BehaviorSpec:
-    """A behaviour as it is asked for.
+    """Request for a behavior.
 
     Attributes:
-        name: by which it is known, one of its kind or not.
-        kind: what it is.
-        settings: its parameters; those that are not named have their defaults.
+        name: unique name of this behavior; several behaviors may have the same kind.
+        kind: kind of the behavior, see :attr:`Behavior.KIND`.
+        settings: parameter values by name; missing parameters have their defaults.
     """
 
     name: str
@@ -217,14 +226,14 @@ class BehaviorSpec:
 
 @dataclass(slots=True)
 class ActiveBehavior:
-    """A behaviour that takes part.
+    """An active behavior.
 
     Attributes:
-        spec: what was asked for.
-        behavior: what does it.
-        out: what it contributed to the last sample.
-        joined: whether it has begun.
-        failure: why it is left out, empty where it is not.
+        spec: the request.
+        behavior: the behavior object.
+        out: its contribution to the last sample.
+        joined: whether the behavior has been started.
+        failure: why the behavior is excluded after an error; an empty string if it is not.
     """
 
     spec: BehaviorSpec

@@ -1,4 +1,4 @@
-"""ImpedanceConfig: the matrices of the law and how its behaviours change hands."""
+"""ImpedanceConfig: the matrices of the law, and the limits on transitions between behaviors."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ FRAMES = ("base", "tool")
 class ImpedanceConfig:
     """Settings of the law.
 
-    Matrices of the tool are (6,) diagonals or (36,) row by row, rows and columns ``[x y z rx ry rz]``, symmetric; those
-    of the redundant joints' space are one number for all joints, (n,) diagonals or (n * n,), of which the part in that
-    space counts.
+    Tool matrices are symmetric and given as a (6,) diagonal or as (36,) elements row by row, with rows and columns
+    ``[x y z rx ry rz]``. Joint matrices are given as one number for all joints, as an (n,) diagonal or as (n * n,)
+    elements; they are projected onto the redundant (null) space.
 
     Attributes:
         inertia: M > 0 [kg, kg*m, kg*m^2].
-        damping: B >= 0, > 0 without inertia [N*s/m, N*s, N*m*s/rad].
+        damping: B >= 0; must be > 0 in the ``velocity`` variant [N*s/m, N*s, N*m*s/rad].
         stiffness: K >= 0, between the tool and the set-point [N/m, N, N*m/rad].
-        frame: whose axes they are in: ``base``, or those of the set-point of the ``tool``.
-        variant: ``acceleration`` is computed first (claim 2 of seed 002), or ``velocity``, without inertia (claim 3).
-        joint_inertia: of the redundant joints' space, > 0 [kg*m^2 | kg].
-        joint_damping: of the redundant joints' space, >= 0 [N*m*s/rad | N*s/m].
-        axes: (6,) which of x y z rx ry rz the tool holds; the others are free for the joints.
-        transition_acceleration: (3) largest step of the commanded acceleration from one sample to the next that a
-            change of behaviours causes: of the tool [m/s^2], of its turning [rad/s^2], of a redundant joint [rad/s^2 |
-            m/s^2].
-        mapping_damping: of the inverse Jacobian by which joint efforts act on the tool [m].
+        frame: axes of the tool matrices: ``base`` (base link axes) or ``tool`` (axes of the tool's set-point).
+        variant: ``acceleration``: the law gives an acceleration (claim 2 of seed 002); ``velocity``: the law has no
+            inertia and gives a velocity (claim 3).
+        joint_inertia: inertia in the redundant space, > 0 [kg*m^2 | kg].
+        joint_damping: damping in the redundant space, >= 0 [N*m*s/rad | N*s/m].
+        axes: (6,) which of x y z rx ry rz of the tool are controlled; the other axes are left to the redundant space.
+        transition_acceleration: (3) largest step in the commanded acceleration, from one sample to the next, that a
+            change of behaviors may cause: translation of the tool [m/s^2], rotation of the tool [rad/s^2], redundant
+            joint [rad/s^2 | m/s^2].
+        mapping_damping: damping of the inverse Jacobian that maps joint efforts to the tool [m].
     """
 
     inertia: tuple[float, ...] = (5.0, 5.0, 5.0, 0.2, 0.2, 0.2)
@@ -50,7 +51,7 @@ class ImpedanceConfig:
     mapping_damping: float = 0.01
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for invalid values."""
         for name, valid in (("frame", FRAMES), ("variant", VARIANTS)):
             if getattr(self, name) not in valid:
                 raise ConfigError(f"{name} '{getattr(self, name)}' is unknown; valid: {', '.join(valid)}")
@@ -68,10 +69,10 @@ class ImpedanceConfig:
         return name == "inertia" or (name == "damping" and self.variant == "velocity")
 
     def table(self, n: int) -> Array:
-        """All that the compiled law needs, for n joints: see :mod:`law` for where it lies.
+        """Return all settings as the array that the compiled law reads, for n joints; :mod:`layout` defines the order.
 
         Raises:
-            ConfigError: joint matrices of another number of joints, or not positive.
+            ConfigError: joint matrices have the wrong size for n joints, or are not positive.
         """
         tool = [_matrix(name, getattr(self, name), 6, (6, 36)) for name in ("inertia", "damping", "stiffness")]
         if self.variant == "velocity":
@@ -85,7 +86,7 @@ class ImpedanceConfig:
 
 
 def _matrix(name: str, values: tuple[float, ...], k: int, sizes: tuple[int, ...]) -> Array:
-    """Numbers as a (k, k) matrix."""
+    """Return a list of numbers as a (k, k) matrix."""
     try:
         array: Array = np.array(values, dtype=float)
     except (TypeError, ValueError):
@@ -99,11 +100,11 @@ def _matrix(name: str, values: tuple[float, ...], k: int, sizes: tuple[int, ...]
 
 
 def _definite(name: str, matrix: Array, positive: bool) -> Array:
-    """The matrix, if it is symmetric and has no negative eigenvalue, or none that is not positive."""
+    """Return the matrix if it is symmetric and positive definite (``positive``) or positive semidefinite."""
     scale = max(np.abs(matrix).max(), 1e-300)
     if np.abs(matrix - matrix.T).max() > 1e-9 * scale:
         raise ConfigError(f"{name} must be symmetric, got {matrix.tolist()}")
-    # each direction against its own size: translations and rotations differ by powers of ten
+    # scale to a unit diagonal first: translational and rotational elements differ by orders of magnitude
     roots = np.sqrt(np.abs(np.diag(matrix)))
     unit = np.where(roots > 0.0, roots, 1.0)
     least = float(np.linalg.eigvalsh(matrix / np.outer(unit, unit))[0])

@@ -1,4 +1,4 @@
-"""BehaviorImpedanceController: behaviours and a measured wrench in, tool and joint references out, at every sample."""
+"""BehaviorImpedanceController: computes tool and joint references from behaviors and a measured wrench."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.types import Array, all_finite
 
-TOO_LARGE = 1e6  # [m, rad] of a pose and of what the law adds to it: nothing that an arm could do
+TOO_LARGE = 1e6  # [m, rad] norm of the law's output (pose, error, joint displacement) that no arm could reach
 
 
 @dataclass(slots=True)
 class ImpedanceOutput:
-    """What the last sample came to; poses in the base link's frame.
+    """Result of the last sample; poses are in the base link frame.
 
     Attributes:
-        position: (3,) of the commanded tool at the end of the sample [m].
-        rotation: (3, 3)
-        twist: (6,) [m/s, rad/s].
-        acceleration: (6,) over the sample [m/s^2, rad/s^2].
-        error: (6,) of the commanded tool from the set-point: translation, rotation vector [m, rad].
-        held: why the arm was brought to rest instead of following the law, empty where it was not.
-        stalled: whether the tool is away from a set-point that rests and comes no nearer.
-        hindered_by: what keeps it there.
+        position: (3,) commanded tool position at the end of the sample [m].
+        rotation: (3, 3) commanded tool orientation.
+        twist: (6,) commanded tool twist [m/s, rad/s].
+        acceleration: (6,) commanded tool acceleration over the sample [m/s^2, rad/s^2].
+        error: (6,) pose of the commanded tool relative to the set-point: translation, rotation vector [m, rad].
+        held: why the arm was braked to rest instead of following the law; an empty string if it was not.
+        stalled: whether the set-point is at rest and the tool is away from it without getting closer.
+        hindered_by: what prevents the tool from reaching the set-point.
     """
 
     position: Array = field(default_factory=lambda: np.zeros(3))
@@ -53,24 +53,25 @@ class ImpedanceOutput:
 
 
 class BehaviorImpedanceController:
-    """Keeps the commanded motion of the last sample and goes on from there (claims 1, 12 and 22 of seed 002).
+    """Computes the motion of each sample from the commanded motion of the last one (claims 1, 12, 22 of seed 002).
 
     Attributes:
-        arm: what behaviours know of the arm.
+        arm: description of the arm that the behaviors receive.
         solver: maps the motion space to the joints; its position, velocity and acceleration are the joint reference.
-        output: what the last sample came to.
+        output: result of the last sample.
     """
 
     def __init__(self, arm: Arm, config: ImpedanceConfig, redundancy: RedundancyConfig | None = None) -> None:
-        """Set up a controller that has not begun and has no behaviours: it holds the tool where it begins.
+        """Create a controller without behaviors; after :meth:`begin` it holds the tool at the initial pose.
 
         Args:
             arm: kinematics, shape and limits.
-            config: of the law.
-            redundancy: of the mapping to the joints, whose objective is left to the behaviours; None: the usual one.
+            config: settings of the law.
+            redundancy: settings of the mapping to the joints, with the redundancy objective disabled because the
+                behaviors define it; None: default settings.
 
         Raises:
-            ConfigError: settings that do not fit the arm.
+            ConfigError: the settings do not fit the arm.
         """
         self.arm = arm
         mapping = redundancy or RedundancyConfig(objective_time_constant=0.0)
@@ -85,13 +86,13 @@ class BehaviorImpedanceController:
         self._state, self._no_wrench = np.zeros(layout.state_size(n)), np.zeros(6)
         self._progress, self._motion, self._away = Progress(), np.empty(6), np.empty(6)
         self._look_into()
-        self._refusals: dict[str, float] = {}  # how long it counts yet that a behaviour let no motion pass [s]
+        self._refusals: dict[str, float] = {}  # by behavior: remaining time for which its rejection counts [s]
         self.output = ImpedanceOutput()
         self.set_config(config)
         self._last_settings = self._settings
 
     def _look_into(self) -> None:
-        """Names for parts of what the law works in."""
+        """Create named views into the work arrays of the law."""
         self._pose = self._frames[self.arm.chain.n]
         self._position, self._rotation = self._pose[9:], self._pose[:9].reshape(3, 3)
         self._wanted_position, self._wanted_rotation = self._out[:3], self._out[3:12].reshape(3, 3)
@@ -102,38 +103,38 @@ class BehaviorImpedanceController:
 
     @property
     def config(self) -> ImpedanceConfig:
-        """Settings in force."""
+        """Current settings."""
         return self._config
 
     def set_config(self, config: ImpedanceConfig) -> None:
-        """Change the settings between two samples; the acceleration does not jump.
+        """Change the settings between two samples without a step in the acceleration.
 
         Raises:
-            ConfigError: matrices of another number of joints, or not positive.
+            ConfigError: joint matrices have the wrong size for this arm, or are not positive.
         """
-        self._settings = config.table(self.arm.chain.n)  # that of the sample before stays as it is
+        self._settings = config.table(self.arm.chain.n)  # a new array: the table of the last sample is kept unchanged
         self._axes = np.array(config.axes, dtype=bool)
         self._config = config
         self._state[layout.CHANGED] = 1.0
 
     @property
     def axes(self) -> NDArray[np.bool_]:
-        """(6,) which of x y z rx ry rz of the tool are led; only to be read."""
+        """(6,) bool, which of x y z rx ry rz of the tool are controlled; read-only."""
         return self._axes
 
     @property
     def behaviors(self) -> tuple[ActiveBehavior, ...]:
-        """Those that take part, in the order of the specs."""
+        """Active behaviors, in the order of the specs."""
         return tuple(self._ensemble.active)
 
     def set_behaviors(self, specs: Sequence[BehaviorSpec]) -> None:
-        """Change what takes part between two samples: all that is asked for from now on.
+        """Replace the set of active behaviors between two samples, without a step in the acceleration.
 
-        The acceleration does not jump. A behaviour that is there already under its name goes on; with other settings it
-        takes over from its old self.
+        A behavior that is already active under the same name continues. If its settings differ, a new instance takes
+        over from the old one.
 
         Raises:
-            ConfigError: one cannot be had, or several lead; nothing changes then.
+            ConfigError: a behavior is not available or not valid, or several behaviors lead; nothing is changed then.
         """
         freed = self._ensemble.total.copy()
         kept = self._ensemble.change(specs)
@@ -143,13 +144,16 @@ class BehaviorImpedanceController:
             self._state[layout.CHANGED] = 1.0
 
     def _move_anchor(self, kept: list[ActiveBehavior], total: Array) -> None:
-        """Where nothing leads, the tool is held where it was led last, and along what ``total`` frees where it is."""
+        """Set the anchor: the pose at which the tool is held while no behavior leads.
+
+        The anchor is the last set-point; along the directions that ``total`` frees, it is the present tool pose.
+        """
         state, e = self._state, total[layout.FREED :][:36].reshape(6, 6) @ self._out[layout.ERROR :][:6]
         position, rotation = state[layout.SET_POSITION :][:3] + e[:3], state[layout.SET_ROTATION :][:9].reshape(3, 3)
         turn = np.empty((3, 3))
         rotation_of(e[3:], turn)
         rotation = turn @ rotation
-        for active in kept:  # their offsets stay beside the anchor
+        for active in kept:  # their offsets are added to the anchor again at every sample
             position = position - active.out.offset[:3]
             rotation_of(-active.out.offset[3:], turn)
             rotation = turn @ rotation
@@ -160,14 +164,14 @@ class BehaviorImpedanceController:
 
     @property
     def begun(self) -> bool:
-        """Whether the controller knows where the arm is."""
+        """Whether the controller has been given the joint positions."""
         return self.solver.begun
 
     def begin(self, position: Array, velocity: Array | None = None) -> None:
-        """Set out from joint positions (n,) and velocities (n,), at rest unless given; the tool is held there.
+        """Start from joint positions (n,) and velocities (n,) (None: at rest); the tool is held at that pose.
 
         Raises:
-            InputError: shapes that do not fit, or numbers that are not finite.
+            InputError: a shape is wrong, or a value is not finite.
         """
         self.solver.begin(position, velocity)
         self._state[:] = 0.0
@@ -182,21 +186,21 @@ class BehaviorImpedanceController:
         self._tell(np.zeros(6))
 
     def reset(self) -> None:
-        """Forget the motion; behaviours stay."""
+        """Discard the motion state; the behaviors remain active."""
         self.solver.reset()
 
     def update(self, stamp: int, dt: float, wrench: Array | None = None, hold: str = "") -> ImpedanceOutput:
-        """One sample; the joint reference is then in ``solver``.
+        """Compute one sample; afterwards ``solver`` contains the joint reference.
 
         Args:
-            stamp: of the end of the sample [ns].
-            dt: its length [s].
-            wrench: (6,) external, on the tool at its origin, axes of the base link, without the tool's weight
-                [N, N*m]; None where there is no valid measurement.
-            hold: why the arm is to come to rest instead of following the law; empty: it is not.
+            stamp: time of the end of the sample [ns].
+            dt: sampling period [s].
+            wrench: (6,) external wrench on the tool at the tool origin, in base link axes, without the tool's weight
+                [N, N*m]; None if there is no valid measurement.
+            hold: why the arm must brake to rest instead of following the law; an empty string: follow the law.
 
         Raises:
-            InputError: the controller has not begun, dt is not > 0, the wrench is not finite; nothing changes.
+            InputError: the controller has not begun, dt is not > 0, or the wrench is not finite; nothing is changed.
         """
         if not self.begun:
             raise InputError("the controller has not begun: call begin() with the joint positions")
@@ -210,14 +214,14 @@ class BehaviorImpedanceController:
             self._rest(dt, hold)
         else:
             if self._held:
-                self._restart()  # gently, out of rest
+                self._restart()  # leave the hold without a step in the acceleration
             self._held = ""
             self._follow(stamp, dt, wrench)
         return self.output
 
     @property
     def transition(self) -> float:
-        """Norm of the force that still makes up for a change, torques over the length scale [N]."""
+        """Norm of the remaining carried force after a change, with torques divided by the length scale [N]."""
         carried = self._state[layout.CARRIED :][:6]
         return float(np.hypot(np.linalg.norm(carried[:3]), np.linalg.norm(carried[3:]) / self.arm.length_scale))
 
@@ -237,7 +241,7 @@ class BehaviorImpedanceController:
             stamp, dt, solver.position, solver.velocity, self._position, self._rotation, self._twist, self._J,
             self._frames, self._no_wrench if wrench is None else wrench, self._error.copy(), wrench is not None,
         )  # fmt: skip
-        if self._ensemble.gather(sample):  # what a behaviour led that has failed stays where it is
+        if self._ensemble.gather(sample):  # a behavior has failed: if it led, the tool is held at the last set-point
             self._move_anchor(self._ensemble.sound, self._ensemble.last_total)
             state[layout.CHANGED] = 1.0
         out = self._out
@@ -266,7 +270,7 @@ class BehaviorImpedanceController:
         self._look_for_progress(dt, sample.wrench)
 
     def _look_for_progress(self, dt: float, wrench: Array) -> None:
-        """Whether the tool gets on towards the set-point."""
+        """Update ``stalled`` and ``hindered_by`` of the output."""
         counted_error(self._axes, self._ensemble.total, self._error, self._away)
         self.output.stalled = self._progress.update(dt, self._set_twist, self._away)
         if self._refusals:
@@ -276,7 +280,7 @@ class BehaviorImpedanceController:
             self.output.hindered_by = tuple(dict.fromkeys(found))
 
     def _rest(self, dt: float, reason: str) -> None:
-        """One sample of braking, every joint at its acceleration limit, and then of staying."""
+        """Brake every joint at its acceleration limit for one sample; at rest, stay there."""
         before = self._twist.copy()
         self.solver.stop(dt)
         self._restart()
@@ -288,7 +292,7 @@ class BehaviorImpedanceController:
         self._tell((self._twist - before) / dt)
 
     def _restart(self) -> None:
-        """The law goes on from where the joints are and from how fast they move, without acceleration."""
+        """Restart the law from the present joint positions and velocities, with zero acceleration."""
         solver, state = self.solver, self._state
         arm_kinematics(self.arm.chain.links, solver.position, self._frames, self._J)
         state[:6] = self._J @ solver.velocity

@@ -1,4 +1,4 @@
-"""The law: sums what the behaviours contribute and takes one sample in the motion space (compiled)."""
+"""The law: sums the contributions of the behaviors and integrates one sample in the motion space (compiled)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flexarm_core.types import Array
 
 @kernel
 def add_up(table: Array, total: Array) -> int:
-    """Sum the rows of the contributions; the first row that holds a number that is not finite, or -1."""
+    """Sum the rows of the contributions; return a row that contains a non-finite number, or -1 if there is none."""
     rows, size = table.shape
     wrong = -1
     for i in range(size):
@@ -40,21 +40,21 @@ def law_step(
     dt: float, scale: float, settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array,
     frames: Array, J: Array, velocity: Array, wrench: Array, out: Array,
 ) -> None:  # fmt: skip
-    """One sample.
+    """Integrate the law over one sample.
 
     Args:
-        dt: [s].
-        scale: by which rotations count against translations [m/rad].
+        dt: sampling period [s].
+        scale: length by which rotations are multiplied to compare them with translations [m/rad].
         settings: table of the config.
         total: sum of the contributions.
-        old_settings: of the sample before.
-        old_total: of the sample before; used up where the program has changed.
-        state: carried from sample to sample.
-        frames: (n + 1, 12) of the commanded arm; the last row is the tool.
-        J: (6, n).
-        velocity: (n,) of the commanded joints [rad/s | m/s].
-        wrench: (6,) external, on the tool at its origin [N, N*m].
-        out: wanted pose at the end of the sample, error from the set-point, displacement in the redundant space.
+        old_settings: table of the config at the previous sample.
+        old_total: sum of the contributions at the previous sample; overwritten if the program has changed.
+        state: state that is kept from sample to sample.
+        frames: (n + 1, 12) frames of the commanded arm; the last row is the tool.
+        J: (6, n) tool Jacobian.
+        velocity: (n,) commanded joint velocities [rad/s | m/s].
+        wrench: (6,) external wrench on the tool at the tool origin [N, N*m].
+        out: desired pose at the end of the sample, error from the set-point, displacement in the redundant space.
     """
     n = J.shape[1]
     axes, inverse = view(settings, AXES, (6,)), np.zeros((n, 6))

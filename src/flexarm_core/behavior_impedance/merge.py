@@ -1,4 +1,4 @@
-"""What does not simply add up over behaviours: rotations beside each other, and directions freed twice (compiled)."""
+"""Corrects what cannot be summed over behaviors: several rotation offsets, and directions freed twice (compiled)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flexarm_core.compiled import kernel, view
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.types import Array
 
-PARALLEL = 1e-3  # what is left of a freed direction, seen from the others, below which it is theirs
+PARALLEL = 1e-3  # relative norm below which what remains of a freed direction, after projection off the others, is zero
 
 
 @kernel
 def merge(table: Array, total: Array) -> None:
-    """Put right what the sum of the rows of contributions is not, where several rows have a share in it."""
+    """Correct the sum of the contributions where several behaviors turn the set-point or free directions."""
     turned = freed = 0
     for k in range(table.shape[0]):
         turn = free = 0.0
@@ -35,7 +35,7 @@ def merge(table: Array, total: Array) -> None:
 
 @kernel
 def compose(table: Array, total: Array) -> None:
-    """Rotation, angular velocity and acceleration of ``exp(phi_1) exp(phi_2) ...``, the first row outermost."""
+    """Compute rotation vector, angular velocity and acceleration of ``exp(phi_1) exp(phi_2) ...`` (first row leftmost)."""
     Q, R, P, w, a, one = np.eye(3), np.empty((3, 3)), np.empty((3, 3)), np.zeros(3), np.zeros(3), np.eye(3)
     rate = np.empty(3)
     for k in range(table.shape[0]):
@@ -63,7 +63,7 @@ def compose(table: Array, total: Array) -> None:
 
 @kernel
 def make_projector(freed: Array) -> None:
-    """The orthogonal projector (6, 6) on all directions that a sum of such projectors frees."""
+    """Replace a sum of orthogonal projectors (6, 6) by the orthogonal projector onto their joint range."""
     U, count = np.empty((6, 6)), 0
     for row in range(6):
         v, before, size = U[min(count, 5)], 0.0, 0.0

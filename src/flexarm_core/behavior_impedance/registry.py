@@ -1,7 +1,7 @@
-"""The kinds of behaviours that can be asked for: those of the suite, and those that other packages add.
+"""Registry of all available kinds of behaviors: the built-in ones and those that other packages add.
 
-A package adds one by an entry point of the group ``flexarm.behaviors`` whose name is the kind and whose object is the
-class, in setup.py or setup.cfg::
+A package adds a kind with an entry point of the group ``flexarm.behaviors`` in setup.py or setup.cfg. The name of the
+entry point is the kind, and its object is the class::
 
     [options.entry_points]
     flexarm.behaviors =
@@ -34,16 +34,16 @@ OWN: tuple[type[Behavior], ...] = (
 
 @cache
 def known_behaviors() -> dict[str, type[Behavior]]:
-    """Classes by kind.
+    """Return the behavior classes by kind.
 
     Raises:
-        ConfigError: a package's entry point cannot be loaded, is no Behavior, or takes the name of another.
+        ConfigError: an entry point cannot be loaded, is not a Behavior class, or has the name of another kind.
     """
     found: dict[str, type[Behavior]] = {kind.KIND: kind for kind in OWN}
     for point in entry_points(group=GROUP):
         try:
             loaded = point.load()
-        except Exception as error:  # whatever a foreign module does when it is imported
+        except Exception as error:  # importing an external module may raise anything
             raise ConfigError(f"behaviour '{point.name}' of {point.value} cannot be loaded: {error}") from error
         if not (isinstance(loaded, type) and issubclass(loaded, Behavior)):
             raise ConfigError(f"behaviour '{point.name}' of {point.value} is no flexarm Behavior class")
@@ -53,10 +53,10 @@ def known_behaviors() -> dict[str, type[Behavior]]:
 
 
 def make_behavior(spec: BehaviorSpec, arm: Arm) -> Behavior:
-    """The behaviour that a spec asks for.
+    """Create the behavior that a spec requests.
 
     Raises:
-        ConfigError: an unknown kind, or settings that are not legal; the message names the behaviour.
+        ConfigError: the kind is unknown, or the settings are not valid; the message names the behavior.
     """
     kinds = known_behaviors()
     if spec.kind not in kinds:
@@ -66,5 +66,5 @@ def make_behavior(spec: BehaviorSpec, arm: Arm) -> Behavior:
         return kind(arm, checked_settings(kind.SETTINGS, spec.settings))
     except FlexarmError as error:
         raise ConfigError(f"behaviour '{spec.name}': {error}") from error
-    except Exception as error:  # whatever a foreign constructor does
+    except Exception as error:  # an external constructor may raise anything
         raise ConfigError(f"behaviour '{spec.name}': {type(error).__name__}: {error}") from error

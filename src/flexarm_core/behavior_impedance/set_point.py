@@ -1,4 +1,4 @@
-"""The set-point of the tool: the leading pose, or the anchor, and the offsets beside it (compiled)."""
+"""Set-point of the tool: the leading pose, or the anchor if no behavior leads, plus the offsets (compiled)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from flexarm_core.types import Array
 
 @kernel
 def set_point(total: Array, state: Array, p: Array, R: Array, twist: Array, acceleration: Array) -> None:
-    """Set-point at the end of the sample: the leading pose, or the anchor, and the offsets beside it."""
+    """Compute the set-point at the end of the sample: the leading pose or the anchor, plus the sum of the offsets."""
     turn = np.empty((3, 3))
     rotation_of(view(total, OFFSET + 3, (3,)), turn)
     at, of = (LEAD_POSITION, LEAD_ROTATION) if total[LEAD] > 0.0 else (ANCHOR_POSITION, ANCHOR_ROTATION)
@@ -50,7 +50,10 @@ def set_point(total: Array, state: Array, p: Array, R: Array, twist: Array, acce
 
 @kernel
 def previous_set_point(dt: float, state: Array, p: Array, R: Array, twist: Array, acceleration: Array) -> None:
-    """Where the set-point was a sample ago, from its own motion: for a set-point that was another then."""
+    """Extrapolate the set-point one sample back and store it in ``state``.
+
+    This replaces the stored set-point of the last sample when that belongs to a different program.
+    """
     turn, back = np.empty(3), np.empty((3, 3))
     for i in range(3):
         state[SET_POSITION + i] = p[i] - twist[i] * dt + 0.5 * acceleration[i] * dt * dt

@@ -1,4 +1,4 @@
-"""Setting: one parameter of a behaviour, from which validation, node parameters and documentation come."""
+"""Setting: declaration of one behavior parameter; validation, node parameters and documentation are derived from it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 
-LARGEST = 1e9  # nothing of an arm is larger, in SI units: beyond it a number is a mistake
+LARGEST = 1e9  # no quantity of an arm is larger in SI units: a larger number is treated as a mistake
 PYTHON_TYPES: dict[str, type] = {"bool": bool, "int": int, "double": float, "string": str}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One parameter.
+    """Declaration of one parameter.
 
     Attributes:
-        name: of the parameter.
+        name: name of the parameter.
         kind: ``bool``, ``int``, ``double``, ``string``, ``double[]``, ``string[]`` or ``bool[]``.
-        default: value where none is given; also its length, where it is a list and ``size`` says so.
-        description: what it does.
-        unit: SI unit, or empty.
-        lower: smallest legal number, or None.
-        upper: largest legal number, or None: :data:`LARGEST`, of either sign.
-        choices: legal strings, or empty.
-        size: how many items a list has; None: any number.
+        default: value used if none is given.
+        description: what the parameter does.
+        unit: SI unit, or an empty string.
+        lower: smallest valid number, or None.
+        upper: largest valid number; None: the magnitude of a double is limited to :data:`LARGEST`.
+        choices: valid strings; an empty tuple allows any string.
+        size: required length of a list; None: any length.
     """
 
     name: str
@@ -43,10 +43,11 @@ class Setting:
     size: int | None = None
 
     def checked(self, value: Any) -> Any:
-        """The value in Python's own types, whole numbers as doubles where doubles are wanted.
+        """Return the value as built-in Python types, with integers converted to floats for ``double`` parameters.
 
         Raises:
-            ConfigError: another type, not finite, out of bounds, not one of the choices, another length.
+            ConfigError: the value has the wrong type or length, is not finite or out of bounds, or is not one of the
+                choices.
         """
         wanted, listed = PYTHON_TYPES[self.kind.removesuffix("[]")], self.kind.endswith("[]")
         value = _plain(value)
@@ -73,7 +74,7 @@ class Setting:
 
 
 def plain_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy that can be compared, and that nobody else changes: lists instead of arrays."""
+    """Return an independent copy with lists instead of arrays, so that it can be compared with ``==``."""
     return {name: _plain(value) for name, value in given.items()}
 
 
@@ -84,7 +85,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_double(item: Any) -> Any:
-    """A whole number as a double, infinite where it is too large for one; anything else as it is."""
+    """Convert an integer to a float, infinite if it is too large; return any other value unchanged."""
     try:
         return float(item) if type(item) is int else item
     except OverflowError:
@@ -92,10 +93,10 @@ def _as_double(item: Any) -> Any:
 
 
 def checked_settings(rows: tuple[Setting, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every setting of a table: the given values, defaults elsewhere.
+    """Return a value for every setting of a table: the given value, or else the default.
 
     Raises:
-        ConfigError: a name that the table does not have, or a value that is not legal.
+        ConfigError: a given name is not in the table, or a value is not valid.
     """
     known = {row.name: row for row in rows}
     for name in given:

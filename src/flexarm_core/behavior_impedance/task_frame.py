@@ -1,4 +1,4 @@
-"""TaskFrame: the axes in which a behaviour's numbers are given."""
+"""TaskFrame: the axes in which the vector settings of a behavior are expressed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRAME_SETTINGS = (
 
 
 class TaskFrame:
-    """Axes that are fixed to the base link or to the tool; the origin is the tool's."""
+    """Axes that are fixed to the base link or to the tool; the origin is the tool origin."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         """Read the :data:`FRAME_SETTINGS`."""
@@ -32,13 +32,13 @@ class TaskFrame:
         self._with_tool = settings["frame"] == "tool"
 
     def angular_velocity(self, sample: MotionSample) -> Array | None:
-        """At which the axes turn (3,), axes of the base link [rad/s]; None where they never do."""
+        """Return the angular velocity of the axes (3,) in base link axes [rad/s]; None if they are fixed to the base."""
         return sample.tool_twist[3:] if self._with_tool else None
 
     def rotation(self, sample: MotionSample) -> Array:
-        """Axes of the frame as columns (3, 3), in axes of the base link."""
+        """Return the axes of the frame as columns (3, 3), in base link axes."""
         return sample.tool_rotation @ self._turn if self._with_tool else self._turn
 
     def vector(self, sample: MotionSample, spatial: Array) -> Array:
-        """Spatial vector (6,) of the frame's axes in axes of the base link."""
+        """Transform a spatial vector (6,) from the axes of this frame to base link axes."""
         return (spatial.reshape(2, 3) @ self.rotation(sample).T).ravel()
