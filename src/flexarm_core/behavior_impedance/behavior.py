@@ -94,7 +94,7 @@ class Contribution:
             present twist.
         effort: (n,) joint effort, which acts only in the redundant (null) space [N*m | N].
         effort_stiffness: (n, n) ``-d effort / d position``.
-        yielding: (n,) joint effort that also displaces the tool: it acts in tool space and in redundant space [N*m | N].
+        yielding: (n,) joint effort that acts in the redundant space and also displaces the tool [N*m | N].
         yielding_stiffness: (n, n) ``-d yielding / d position``.
         offset: (6,) offset added to the leading pose: translation, rotation vector [m, rad].
         twist: (6,) velocity of the offset [m/s, rad/s].

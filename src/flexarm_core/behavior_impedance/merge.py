@@ -35,7 +35,7 @@ def merge(table: Array, total: Array) -> None:
 
 @kernel
 def compose(table: Array, total: Array) -> None:
-    """Compute rotation vector, angular velocity and acceleration of ``exp(phi_1) exp(phi_2) ...`` (first row leftmost)."""
+    """Compute rotation vector, angular velocity and acceleration of ``exp(phi_1) exp(phi_2) ...`` in row order."""
     Q, R, P, w, a, one = np.eye(3), np.empty((3, 3)), np.empty((3, 3)), np.zeros(3), np.zeros(3), np.eye(3)
     rate = np.empty(3)
     for k in range(table.shape[0]):

@@ -32,7 +32,7 @@ class TaskFrame:
         self._with_tool = settings["frame"] == "tool"
 
     def angular_velocity(self, sample: MotionSample) -> Array | None:
-        """Return the angular velocity of the axes (3,) in base link axes [rad/s]; None if they are fixed to the base."""
+        """Return the angular velocity (3,) of the axes in base link axes [rad/s]; None for axes fixed to the base."""
         return sample.tool_twist[3:] if self._with_tool else None
 
     def rotation(self, sample: MotionSample) -> Array:

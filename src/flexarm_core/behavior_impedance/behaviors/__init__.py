@@ -1,1 +1,1 @@
-"""The behaviours of the suite, one class a file."""
+"""The built-in behaviors, one class per file."""

@@ -1,4 +1,4 @@
-"""Dither: a small oscillation of the set-point, which breaks stiction and searches."""
+"""Dither: a small oscillation of the set-point, for example to overcome stiction or to search."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ STILL = np.zeros(3)
 
 
 class Dither(Behavior):
-    """``x_b = a r(t) sin(w t)``, with its rate and acceleration; r rises smoothly from 0 to 1.
+    """Set-point offset ``x_b = a r(t) sin(w t)`` with its velocity and acceleration; r rises smoothly from 0 to 1.
 
-    In axes of the tool ``a`` turns with the tool; that the tool's turning may change in a sample is left out.
+    With tool axes, ``a`` rotates with the tool; the angular acceleration of the tool is neglected.
     """
 
     KIND = "dither"
@@ -41,12 +41,12 @@ class Dither(Behavior):
         self._time = self._phase = 0.0
 
     def take_over(self, old: Behavior) -> None:
-        """Go on in the same phase."""
+        """Continue with the time and the phase of the old instance."""
         assert isinstance(old, Dither)
         self._time, self._phase = old._time, old._phase
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Set-point: offset, twist, acceleration."""
+        """Write offset, twist and acceleration of the set-point."""
         self._time += sample.dt
         self._phase = math.fmod(self._phase + self._rate * sample.dt, 2.0 * math.pi)
         x = min(self._time / self._rise, 1.0)
@@ -67,7 +67,19 @@ def _oscillate(
     R: Array, turning: Array, amplitude: Array, x: float, v: float, a: float, offset: Array, twist: Array,
     acceleration: Array,
 ) -> None:  # fmt: skip
-    """Set-point of an oscillation ``amplitude (x, v, a)`` (6,) in axes ``R`` (3, 3) that turn at ``turning`` (3,)."""
+    """Compute the set-point of an oscillation in rotating axes.
+
+    Args:
+        R: (3, 3) axes as columns, in base link axes.
+        turning: (3,) angular velocity of the axes, in base link axes [rad/s].
+        amplitude: (6,) amplitude in these axes [m, rad].
+        x: oscillation value, by which the amplitude is multiplied [1].
+        v: first time derivative of ``x`` [1/s].
+        a: second time derivative of ``x`` [1/s^2].
+        offset: (6,) output [m, rad].
+        twist: (6,) output [m/s, rad/s].
+        acceleration: (6,) output [m/s^2, rad/s^2].
+    """
     u, w, c = np.empty(3), turning, np.empty(3)
     for part in range(0, 6, 3):
         for i in range(3):

@@ -1,4 +1,4 @@
-"""Force: the tool exerts a force on what it touches."""
+"""Force: the tool exerts a given wrench on the environment."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
-TOUCH = 0.05  # part of the wanted force from which on the tool counts as touching
+TOUCH = 0.05  # fraction of the desired force above which the tool counts as in contact
 
 
 class Force(Behavior):
-    """``f_b = f_d`` along the chosen axes of a frame, in which neither the law's spring nor the path acts.
+    """Force control, ``f_b = f_d``, along the selected axes of a frame; the law's spring and the path do not act there.
 
-    There the law is ``M a + D v = f_measured + f_d``: at rest the tool exerts ``f_d`` exactly, whatever the stiffness
-    of what it touches; in free space it approaches at ``f_d / D``. With a surface of the stiffness k the force settles
-    as ``k / (M s^2 + D s + k)``, so D must be large enough for the delay in the loop: about ``D > 3 k T``, T the time
-    from a command to the measurement of what it did.
+    Along these axes the law is ``M a + D v = f_measured + f_d``. At rest the tool exerts exactly ``f_d``, whatever the
+    stiffness of the environment; in free space it approaches at the velocity ``f_d / D``. On a surface of stiffness k
+    the force settles as ``k / (M s^2 + D s + k)``, so D must be large enough for the delay in the loop: about
+    ``D > 3 k T``, where T is the time from a command to the measurement of its effect.
     """
 
     KIND = "force"
@@ -51,22 +51,24 @@ class Force(Behavior):
         self._enough = TOUCH * float(self._table[0] @ self._table[0])
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Force on the tool, directions that are freed."""
+        """Write the force on the tool, the freed directions and their damping."""
         R = self._frame.rotation(sample)
         along, out.measure[0] = _press(R, self._table, sample.wrench, out.force, out.freed, out.freed_damping)
         self._touches = along > self._enough
 
     def note(self) -> str:
-        """Whether the tool touches."""
+        """Return whether the tool is in contact."""
         return "in contact" if self._touches else "no contact"
 
 
 @kernel
 def _press(R: Array, table: Array, wrench: Array, force: Array, freed: Array, damping: Array) -> tuple[float, float]:
-    """Force, freed directions and their damping of a table: wrench, axes, damping, each (6,) in the axes ``R`` (3, 3).
+    """Transform force, freed directions and damping from the axes ``R`` (3, 3) to base link axes.
+
+    ``table`` (3, 6) has the rows desired wrench, selected axes (0 or 1) and damping, in the axes ``R``.
 
     Returns:
-        Product of the exerted and the wanted wrench; size of what is missing.
+        Scalar product of the exerted and the desired wrench; norm of the wrench error along the selected axes.
     """
     along = square = 0.0
     for part in range(0, 6, 3):

@@ -1,4 +1,4 @@
-"""JointLimits: keeps the joints away from the ends of their ranges."""
+"""JointLimits: pushes the joints away from their position limits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from flexarm_core.types import Array
 
 
 class JointLimits(Behavior):
-    """The effort of :mod:`avoidance_force` on every joint within ``range`` of an end; joints without ends do not count.
+    """Applies the effort of :mod:`avoidance_force` to every joint closer than ``range`` to one of its position limits.
 
-    Whatever it does, no joint leaves its range: the redundancy resolution sees to that.
+    Joints without limits are not affected. This behavior is not what enforces the limits: the redundancy resolution
+    keeps every joint within its limits in any case.
     """
 
     KIND = "joint_limits"
@@ -51,7 +52,7 @@ class JointLimits(Behavior):
         self._least = np.array((np.inf, 0.0))
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Effort on the joints."""
+        """Write the efforts on the joints."""
         _push(self._ends, self._near, sample.position, sample.velocity, out.effort, out.effort_stiffness, self._least)
         if self._tool_yields:
             _push(
@@ -61,7 +62,7 @@ class JointLimits(Behavior):
         out.measure[0] = min(self._least[0], 1e9)
 
     def note(self) -> str:
-        """What is near."""
+        """Return the joint that is nearest to a limit, if any is within range."""
         if not self._least[0] < self._near[0]:
             return "nothing near"
         return f"{self._names[int(self._least[1])]} is {self._least[0]:.3f} from its limit"
@@ -69,7 +70,17 @@ class JointLimits(Behavior):
 
 @kernel
 def _push(ends: Array, profile: Array, q: Array, v: Array, effort: Array, stiffness: Array, least: Array) -> None:
-    """Effort (n,), stiffness (n, n) of a profile: range, margin, effort, damping; least distance and its joint."""
+    """Add the avoidance efforts (n,) and their stiffness (n, n); find the joint that is nearest to a limit.
+
+    Args:
+        ends: (2, n) lower and upper position limits [rad | m].
+        profile: range, margin, effort and damping.
+        q: (n,) joint positions [rad | m].
+        v: (n,) joint velocities [rad/s | m/s].
+        effort: (n,) efforts, added to [N*m | N].
+        stiffness: (n, n) stiffness, added to.
+        least: (2,) output: smallest distance to a limit [rad | m] and the index of that joint.
+    """
     least[0] = np.inf
     for i in range(q.shape[0]):
         for side in range(2):

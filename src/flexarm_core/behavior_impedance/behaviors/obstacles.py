@@ -18,11 +18,11 @@ from flexarm_core.types import Array
 
 
 class Obstacles(Behavior):
-    """Repulsion of links near obstacles, by the redundant joints first, then by the tool too; not beyond a margin.
+    """Repels links from obstacles, first with the redundant joints, then also by moving the tool.
 
-    The force of :mod:`avoidance_force` begins at ``range`` and acts on the redundant joints; from ``tool_range`` on
-    another one moves the tool as well. A motion from which the arm could no longer brake before the margin is not made
-    at all.
+    The force of :mod:`avoidance_force` starts at the distance ``range`` and acts in the redundant space. Below
+    ``tool_range`` a second force displaces the tool as well. A motion is rejected if the arm could no longer brake
+    before it reaches the margin.
     """
 
     KIND = "obstacles"
@@ -70,18 +70,18 @@ class Obstacles(Behavior):
         self._distance, self._influence = np.inf, influence
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Effort on the joints."""
+        """Write the efforts on the joints."""
         self._distance = self._near.avoid(sample.frames, sample.velocity, out.effort, out.effort_stiffness)
         if self._nearer is not None and self._distance < self._tool_range:
             self._nearer.avoid(sample.frames, sample.velocity, out.yielding, out.yielding_stiffness)
         out.measure[0] = min(self._distance, 1e9)
 
     def admits(self, position: Array, velocity: Array, dt: float) -> bool:
-        """Whether the arm could still brake before the margin."""
+        """Return whether the arm could still brake before it reaches the margin."""
         return self._guard.admits(position, velocity, dt)
 
     def note(self) -> str:
-        """What is near."""
+        """Return the nearest link and obstacle, if any is within range."""
         if not self._distance < self._influence:
             return "nothing near"
         link, obstacle = self._near.nearest
@@ -89,7 +89,7 @@ class Obstacles(Behavior):
 
 
 def _without(shape: ArmShape, ignored: list[str]) -> ArmShape:
-    """The shape without some links."""
+    """Return the shape without the given links."""
     for link in ignored:
         if link not in shape.links:
             valid = ", ".join(dict.fromkeys(shape.links))

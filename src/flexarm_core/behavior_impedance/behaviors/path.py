@@ -1,4 +1,4 @@
-"""Path: leads the tool along a path, or behind a stream of references."""
+"""Path: leads the tool along a path, or along a stream of references."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.types import Array
 
 SOURCES = ("waypoints", "file", "stream")
-SAME = 0.02  # [m] a waypoint that a change moves, or turns by that over the length scale, is still that waypoint
+SAME = 0.02  # [m] a changed waypoint counts as the same one if it moved, or turned times the length scale, by less
 
 
 class Path(Behavior):
-    """Leads: ``x_b, v_b, a_b`` of a path in time. It begins where the tool is.
+    """Leads the tool: provides ``x_b, v_b, a_b`` of a path over time. The path starts at the present tool pose.
 
-    With other limits it goes on along the same path, faster or slower. Where a change moves its waypoints by less than
-    :data:`SAME`, it goes on to the one that it was under way to. Anything else is another path, from where it led last
-    on. It never comes to rest for a change.
+    After a change of limits the tool continues along the same path, faster or slower. After a change that moves the
+    waypoints by less than :data:`SAME`, it continues to the waypoint that it was moving to. Any other change starts a
+    new path at the last leading pose. A change never stops the tool.
     """
 
     KIND = "path"
@@ -70,7 +70,7 @@ class Path(Behavior):
         self._relative = settings["relative"]
         self._waypoints = _waypoints(settings)
         self._geometry = tuple(settings[name] for name in ("source", "positions", "rpys", "relative", "file"))
-        self._aims: list[int] = []  # waypoint to which each segment of the path leads
+        self._aims: list[int] = []  # index of the waypoint at the end of each path segment
         self._spec = None
         if self._source == "file":
             if not settings["file"]:
@@ -79,13 +79,13 @@ class Path(Behavior):
         self._timeout, self._jump = round(settings["timeout"] * 1e9), settings["max_jump"]
         self._length_scale, self._begun = arm.length_scale, False
         self._motion: SmoothMotion | None = None
-        # time from the begin of the motion on; below 0 it waits
+        # time since the start of the motion; negative while waiting
         self._time, self._row, self._stale = -self._start, np.zeros(ROW), False
-        self._origin = np.zeros(3)  # from which relative positions count
+        self._origin = np.zeros(3)  # origin of relative positions
         self._given: tuple[int, Array] | None = None
 
     def begin(self, sample: MotionSample) -> None:
-        """The path begins where the tool is."""
+        """Start the path at the present tool pose, at rest."""
         self._row[:3], self._row[3:12] = sample.tool_position, sample.tool_rotation.ravel()
         if self._given is not None and self._distance(self._given[1], self._row) > self._jump:
             self._given = None
@@ -94,14 +94,14 @@ class Path(Behavior):
         self._plan(0, AT_REST)
 
     def take_over(self, old: Behavior) -> None:
-        """Go on from where the old one led, as fast as it led."""
+        """Continue from the leading pose of the old instance, at the same velocity."""
         assert isinstance(old, Path)
         self._row[:], self._given, self._begun = old._row, old._given, True
         same = self._follows(old)
         self._origin = old._origin.copy() if same else old._row[:3].copy()
         if self._source == "stream":
             return
-        self._time = min(old._time + old._start - self._start, 0.0)  # what is left to wait
+        self._time = min(old._time + old._start - self._start, 0.0)  # remaining waiting time, if any
         motion, back = old._motion, old._time > 0.0 and old._phase()[1]
         if motion is not None and self._geometry == old._geometry and (self._repeats or not back):
             self._motion, self._aims = motion.within(self._limits), old._aims
@@ -118,10 +118,18 @@ class Path(Behavior):
         self._time = self._time if old._time <= 0.0 else 0.0
 
     def give(self, stamp: int, position: Array, rotation: Array, twist: Array, acceleration: Array) -> None:
-        """Take a reference of a stream: stamp [ns], pose (3,), (3, 3), twist (6,), acceleration (6,), base frame.
+        """Accept a reference of a stream, in the base link frame.
+
+        Args:
+            stamp: time of the reference [ns].
+            position: (3,) tool position [m].
+            rotation: (3, 3) tool orientation.
+            twist: (6,) tool twist [m/s, rad/s].
+            acceleration: (6,) tool acceleration [m/s^2, rad/s^2].
 
         Raises:
-            InputError: numbers that are not finite, no rotation, a jump; the reference before it stands.
+            InputError: a value is not finite, ``rotation`` is not a rotation matrix, or the pose jumps by more than
+                ``max_jump``; the previous reference is kept.
         """
         turned = checked_rotation(rotation, "reference: rotation").ravel()
         try:
@@ -138,7 +146,7 @@ class Path(Behavior):
         self._given = stamp, row
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """The leading pose and its motion."""
+        """Write the leading pose with its twist and acceleration."""
         if self._source == "stream":
             self._follow_stream(sample)
         elif self._motion is not None:
@@ -152,7 +160,7 @@ class Path(Behavior):
         out.measure[0] = self.progress
 
     def _follows(self, old: Path) -> bool:
-        """Whether the path is that of an old self, its waypoints no farther than :data:`SAME` from where they were."""
+        """Return whether this is the same path as that of the old instance, up to waypoint shifts of :data:`SAME`."""
         if (self._source, self._relative, self._spec) != (old._source, old._relative, old._spec):
             return self._geometry == old._geometry
         if len(self._waypoints) != len(old._waypoints):
@@ -165,7 +173,7 @@ class Path(Behavior):
         return True
 
     def _phase(self) -> tuple[float, bool]:
-        """Time in the motion [s], and whether it is run through backwards."""
+        """Return the time within the motion [s], and whether the path is being traversed backward."""
         assert self._motion is not None
         duration = self._motion.duration
         if not (self._repeats and self._time > 0.0 and duration > 0.0):
@@ -176,13 +184,13 @@ class Path(Behavior):
 
     @property
     def progress(self) -> float:
-        """Part of the path that lies behind, 0 to 1; of a stream always 0."""
+        """Elapsed fraction of the duration, 0 to 1; always 0 for a stream or a repeated path."""
         if self._motion is None or self._repeats:
             return 0.0
         return min(max(self._time / max(self._motion.duration, 1e-9), 0.0), 1.0)
 
     def note(self) -> str:
-        """How far it is."""
+        """Return the progress, or for a stream whether references are available."""
         if self._source == "stream":
             return "no references" if self._stale else "following references"
         return "at its end" if self.progress >= 1.0 else "under way"
@@ -191,24 +199,25 @@ class Path(Behavior):
         self._stale = self._given is None or abs(sample.stamp - self._given[0]) > self._timeout
         if self._given is not None and not self._stale:
             self._row[:] = self._given[1]
-        else:  # held where it is
+        else:  # stale: hold the pose
             self._row[12:] = 0.0
 
     def _distance(self, row: Array, before: Array) -> float:
-        """Way between two poses [m], or turn times the length scale, whichever is more."""
+        """Return the distance between two poses [m], or the angle times the length scale, whichever is larger."""
         turn = np.empty(3)
         rotation_error(row[3:12].reshape(3, 3), before[3:12].reshape(3, 3), turn)
         return max(float(np.linalg.norm(row[:3] - before[:3])), self._length_scale * float(np.linalg.norm(turn)))
 
     def _plan(self, first: int, running: tuple[float, float] | None) -> None:
-        """Path from where it leads now, to the waypoints from the first one on.
+        """Plan a path from the present leading pose through the waypoints from index ``first`` on, or from the file.
 
         Args:
-            first: waypoint to which it leads.
-            running: rate [m/s] and acceleration [m/s^2] with which it begins; None: those at which it leads now.
+            first: index of the first waypoint.
+            running: initial rate [m/s] and acceleration [m/s^2] of the path coordinate; None: taken from the present
+                leading motion.
 
         Raises:
-            InputError: half a turn to a waypoint.
+            InputError: a waypoint needs a rotation by half a turn, which has no unique axis.
         """
         if self._source == "stream":
             return
@@ -227,7 +236,7 @@ class Path(Behavior):
 
 
 def _along(path: PosePath, row: Array) -> tuple[float, float]:
-    """Rate [m/s] and acceleration [m/s^2] along the begin of a path of a motion in a row."""
+    """Project the twist and acceleration in ``row`` onto the start of a path: rate [m/s] and acceleration [m/s^2]."""
     if path.length == 0.0:
         return AT_REST
     first, second = path.derivatives(0.0)

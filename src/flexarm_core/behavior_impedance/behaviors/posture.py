@@ -1,4 +1,4 @@
-"""Posture: draws the redundant joints to where they should be, without moving the tool."""
+"""Posture: pulls the joints to a given posture in the null space, without moving the tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flexarm_core.errors import ConfigError
 
 
 class Posture(Behavior):
-    """``tau = K (q_0 - q)``, in the redundant joints' space."""
+    """Joint springs ``tau = K (q_0 - q)``, which act in the redundant (null) space only."""
 
     KIND = "posture"
     SETTINGS = (
@@ -37,17 +37,17 @@ class Posture(Behavior):
         self._stiffness = np.broadcast_to(np.array(stiffness), (n,))
 
     def begin(self, sample: MotionSample) -> None:
-        """Where nothing is given, the joints stay where they are."""
+        """Use the present joint positions as the posture if none is given."""
         if self._origin is None:
             self._origin = sample.position.copy()
 
     def take_over(self, old: Behavior) -> None:
-        """Where nothing is given, the origin stays."""
+        """Keep the posture of the old instance if none is given."""
         assert isinstance(old, Posture)
         self._origin = old._origin if self._origin is None else self._origin
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Effort on the joints."""
+        """Write the efforts on the joints."""
         assert self._origin is not None
         away = self._origin - sample.position
         out.effort[:] = self._stiffness * away

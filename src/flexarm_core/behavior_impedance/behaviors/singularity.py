@@ -1,4 +1,4 @@
-"""Singularity: keeps the arm away from where it loses a direction."""
+"""Singularity: keeps the arm away from singular configurations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
-SWEEPS = 8  # of Jacobi's method; it converges quadratically
+SWEEPS = 8  # largest number of sweeps of Jacobi's eigenvalue method, which converges quadratically
 
 
 class Singularity(Behavior):
-    """The effort of :mod:`avoidance_force` along the gradient of ``sigma_min(J)``, rotations scaled to lengths.
+    """Applies the effort of :mod:`avoidance_force` along the gradient of ``sigma_min(J)``, rotations scaled to lengths.
 
-    ``sigma_min`` is the distance of the Jacobian from the nearest one that is singular (Eckart and Young). With ``u``,
-    ``v`` its singular vectors, ``d sigma / d q_k = u^T (dJ / dq_k) v``.
+    ``sigma_min`` is the distance of the Jacobian from the nearest singular matrix (Eckart and Young). With its singular
+    vectors ``u`` and ``v``, ``d sigma / d q_k = u^T (dJ / dq_k) v``.
     """
 
     KIND = "singularity"
@@ -56,7 +56,7 @@ class Singularity(Behavior):
         self._gradient, self._least = np.zeros(arm.chain.n), math.inf
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Effort on the joints."""
+        """Write the efforts on the joints."""
         gradient = self._gradient
         self._least = least_singular_value(sample.J, sample.frames, self._kinds, self._scales, gradient)
         out.measure[0] = self._least
@@ -67,7 +67,7 @@ class Singularity(Behavior):
             _push(self._least, *self._nearer, gradient, out.yielding, out.yielding_stiffness)
 
     def note(self) -> str:
-        """How near it is."""
+        """Return the smallest singular value."""
         return f"least singular value {self._least:.3f} m/rad"
 
 
@@ -75,7 +75,7 @@ class Singularity(Behavior):
 def _push(
     least: float, influence: float, margin: float, force: float, gradient: Array, effort: Array, stiffness: Array
 ) -> None:
-    """Effort (n,) and its stiffness (n, n) along a gradient (n,)."""
+    """Write the avoidance effort (n,) along a gradient (n,), and its stiffness (n, n)."""
     f, slope, _ = avoidance_force(least, influence, margin, force)
     for i in range(gradient.shape[0]):
         effort[i] = f * gradient[i]
@@ -85,14 +85,14 @@ def _push(
 
 @kernel
 def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, gradient: Array) -> float:
-    """``sigma_min`` of the scaled Jacobian [m/rad] and its derivative (n,) by the joints.
+    """Return ``sigma_min`` of the scaled Jacobian [m/rad], and write its gradient with respect to the joints.
 
     Args:
-        J: (6, n) of the tool.
-        frames: (n + 1, 12) of the joints; the third column of each rotation is the joint's axis.
-        kinds: (n,) of the joints.
-        scales: (6,) of the rows, 0 for an axis that does not count.
-        gradient: (n,)
+        J: (6, n) tool Jacobian.
+        frames: (n + 1, 12) frames of the joints and the tool; the third column of each rotation is the joint axis.
+        kinds: (n,) joint types.
+        scales: (6,) scale factor of each row; 0 for an axis that is not considered.
+        gradient: (n,) output.
     """
     n = J.shape[1]
     G, V = np.zeros((6, 6)), np.eye(6)
@@ -125,7 +125,7 @@ def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, g
                     V[k, a], V[k, b] = c * x - s * y, s * x + c * y
     least = -1
     for a in range(6):
-        counts = 0.0  # eigenvectors of axes that do not count have no part in those that do
+        counts = 0.0  # an axis with scale 0 has its own eigenvector, with no component along the others
         for k in range(6):
             if scales[k] > 0.0:
                 counts += V[k, a] * V[k, a]
@@ -142,7 +142,7 @@ def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, g
         v[i] /= max(sigma, 1e-12)
     for k in range(n):
         for j in range(n):
-            if k <= j:  # column j turns with joint k
+            if k <= j:  # joint k rotates column j
                 if kinds[k] == PRISMATIC:
                     continue
                 x, y, z = frames[k, 2], frames[k, 5], frames[k, 8]
@@ -151,7 +151,7 @@ def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, g
                     gradient[k] += v[j] * (
                         u[part] * (y * c - z * b) + u[part + 1] * (z * a - x * c) + u[part + 2] * (x * b - y * a)
                     )
-            elif kinds[j] != PRISMATIC:  # the tool moves against the axis of joint j
+            elif kinds[j] != PRISMATIC:  # joint k moves the tool relative to the axis of joint j
                 x, y, z = frames[j, 2], frames[j, 5], frames[j, 8]
                 a, b, c = J[0, k], J[1, k], J[2, k]
                 gradient[k] += v[j] * (u[0] * (y * c - z * b) + u[1] * (z * a - x * c) + u[2] * (x * b - y * a))

@@ -1,4 +1,4 @@
-"""Spring: draws the tool to a pose, without leading it there."""
+"""Spring: pulls the tool to a pose with a limited force, without changing the set-point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flexarm_core.types import Array
 
 
 class Spring(Behavior):
-    """``f = K (x_0 - x) - B v`` in the axes of a frame, no stronger than a limit."""
+    """Spring and damper ``f = K (x_0 - x) - B v`` in the axes of a frame; the spring force and torque are limited."""
 
     KIND = "spring"
     SETTINGS = (
@@ -53,20 +53,20 @@ class Spring(Behavior):
         self._frame = TaskFrame(settings)
 
     def begin(self, sample: MotionSample) -> None:
-        """What is not given is where the tool is."""
+        """Use the present tool position or orientation where none is given."""
         if self._position is None:
             self._position = sample.tool_position.copy()
         if self._rotation is None:
             self._rotation = sample.tool_rotation.copy()
 
     def take_over(self, old: Behavior) -> None:
-        """What is not given stays."""
+        """Keep the position or orientation of the old instance where none is given."""
         assert isinstance(old, Spring)
         self._position = old._position if self._position is None else self._position
         self._rotation = old._rotation if self._rotation is None else self._rotation
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Force on the tool."""
+        """Write the force on the tool, its stiffness and its damping."""
         assert self._position is not None and self._rotation is not None
         error = np.empty(6)
         error[:3] = self._position - sample.tool_position
@@ -80,9 +80,9 @@ class Spring(Behavior):
 def _pull(
     R: Array, table: Array, error: Array, twist: Array, force: Array, stiffness: Array, damping: Array
 ) -> float:  # fmt: skip
-    """Force (6,), stiffness and damping (6, 6) of a spring in the axes ``R`` (3, 3); its length [m].
+    """Write force (6,), stiffness and damping (6, 6) of a spring in the axes ``R`` (3, 3); return its extension [m].
 
-    ``table`` (3, 6): stiffness, damping, and in its last row the largest force and the largest torque.
+    The rows of ``table`` (3, 6) are stiffness, damping, and the limits: largest force and torque, then zeros.
     """
     for part in range(0, 6, 3):
         square = 0.0
@@ -98,7 +98,7 @@ def _pull(
             force[part + i] = pull
             square += pull * pull
         most = table[2, part // 3]
-        if square > most * most:  # a constant pull then, which no longer grows with the way
+        if square > most * most:  # saturated: the force is constant and has no stiffness
             for i in range(3):
                 force[part + i] *= most / math.sqrt(square)
                 for j in range(3):

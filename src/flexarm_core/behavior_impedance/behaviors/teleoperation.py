@@ -1,4 +1,4 @@
-"""Teleoperation: the tool follows twists that an operator sends, beside everything else."""
+"""Teleoperation: the tool follows twists sent by an operator, added to the motion of the other behaviors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ STILL, NO_TURN = np.zeros(6), np.eye(3)
 
 
 class Teleoperation(Behavior):
-    """``v_b`` = the twist sent last, within limits; ``x_b`` = its integral; at rest when the stream stops.
+    """Set-point velocity ``v_b`` = the last twist received, within limits; ``x_b`` = its integral.
 
-    Where the tool stays behind its set-point, because an obstacle or a contact holds it, the set-point does not run
-    away from it by more than ``max_lag``: it is never faster than it can still brake within what is left of that.
+    The set-point is brought to rest when the stream stops. If an obstacle or a contact keeps the tool from following,
+    the set-point moves away from the tool by no more than ``max_lag``: its velocity is limited so that it can still
+    brake within the rest of that distance.
     """
 
     KIND = "teleoperation"
@@ -59,17 +60,21 @@ class Teleoperation(Behavior):
         self._state, self._stale = np.concatenate((np.zeros(9), np.eye(3).ravel())), True
 
     def take_over(self, old: Behavior) -> None:
-        """Go on from where it led the tool."""
+        """Continue from the offset and velocity of the old instance."""
         assert isinstance(old, Teleoperation)
         self._state = old._state
         if old._given is not None:
             self.give(*old._given)
 
     def give(self, stamp: int, twist: Array) -> None:
-        """Take a twist ``[v; w]`` (6,) in the axes of the behaviour's frame, of a stamp [ns] [m/s, rad/s].
+        """Accept a twist from the operator.
+
+        Args:
+            stamp: time of the twist [ns].
+            twist: (6,) ``[v; w]`` in the axes of this behavior's frame [m/s, rad/s].
 
         Raises:
-            InputError: not six finite numbers; the twist before it stands.
+            InputError: the twist is not six finite numbers; the previous twist is kept.
         """
         try:
             value: Array = np.array(twist, dtype=float)
@@ -83,7 +88,7 @@ class Teleoperation(Behavior):
         self._given = stamp, value * self._axes
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
-        """Set-point: offset, twist, acceleration."""
+        """Write offset, twist and acceleration of the set-point."""
         self._stale = self._given is None or abs(sample.stamp - self._given[0]) > self._timeout
         wanted = STILL
         if self._given is not None and not self._stale:
@@ -94,7 +99,7 @@ class Teleoperation(Behavior):
         )
 
     def note(self) -> str:
-        """Whether anybody sends."""
+        """Return whether twists are received."""
         return "no twists" if self._stale else "following"
 
 
@@ -102,16 +107,16 @@ class Teleoperation(Behavior):
 def _follow(
     wanted: Array, error: Array, limits: Array, state: Array, offset: Array, twist: Array, acceleration: Array
 ) -> float:
-    """One sample of following a twist ``wanted`` (6,) within acceleration limits; the linear speed [m/s].
+    """Follow a twist for one sample within the acceleration limits; return the linear speed [m/s].
 
     Args:
-        wanted: axes of the base link [m/s, rad/s].
-        error: (6,) of the tool from its set-point [m, rad].
-        limits: linear and angular acceleration, largest lag and angular lag, sample time.
-        state: velocity (6), offset (3), its rotation (9), carried from sample to sample.
-        offset: (6,) out [m, rad].
-        twist: (6,) out.
-        acceleration: (6,) out.
+        wanted: (6,) requested twist in base link axes [m/s, rad/s].
+        error: (6,) pose of the tool relative to the set-point [m, rad].
+        limits: linear and angular acceleration, largest linear and angular lag, sampling period.
+        state: velocity (6), translation of the offset (3), rotation of the offset (9), kept from sample to sample.
+        offset: (6,) output [m, rad].
+        twist: (6,) output [m/s, rad/s].
+        acceleration: (6,) output [m/s^2, rad/s^2].
     """
     dt = limits[4]
     u, step, turn, turned = np.empty(6), np.empty(3), np.empty((3, 3)), np.empty((3, 3))
@@ -123,7 +128,7 @@ def _follow(
             square += error[i] * error[i]
             away -= wanted[i] * error[i]
         lag = math.sqrt(square)
-        if away > 0.0:  # no faster away from the tool than it can brake within the lag that is left
+        if away > 0.0:  # limit the speed away from the tool so that it can brake within the remaining lag
             fastest = limits[part] * (math.sqrt(dt * dt + 2.0 * max(limits[2 + part] - lag, 0.0) / limits[part]) - dt)
             for i in range(3 * part, 3 * part + 3):
                 u[i] += max(away / lag - fastest, 0.0) * error[i] / lag
