@@ -1,4 +1,4 @@
-"""Ensemble: the behaviours that take part together, and the sum of what they contribute."""
+"""Ensemble: the set of active behaviors and the sum of their contributions."""
 
 from __future__ import annotations
 
@@ -24,29 +24,30 @@ from flexarm_core.types import Array
 
 
 class Ensemble:
-    """Asks every behaviour at every sample; one that fails is left out, and the others go on.
+    """Updates every active behavior at every sample; a behavior that fails is excluded, and the others continue.
 
     Attributes:
-        active: those that take part, in the order in which they were asked for.
-        total: sum of what they contributed last.
-        last_total: the same, a sample before.
+        active: active behaviors, in the order in which they were requested.
+        total: sum of the contributions at the last sample.
+        last_total: sum of the contributions one sample earlier.
     """
 
     def __init__(self, arm: Arm) -> None:
-        """Begin with none."""
+        """Create an ensemble without behaviors."""
         self._arm, size = arm, contribution_size(arm.chain.n)
         self._table = np.zeros((0, size))
         self.active: list[ActiveBehavior] = []
         self.total, self.last_total = np.zeros(size), np.zeros(size)
 
     def change(self, specs: Sequence[BehaviorSpec]) -> list[ActiveBehavior] | None:
-        """Change who takes part; a behaviour that goes on under its name takes over from its old self.
+        """Replace the set of active behaviors; a behavior that keeps its name and class continues.
 
         Returns:
-            Those of before that go on; None where nothing has changed.
+            Previously active behaviors that continue; None if nothing has changed.
 
         Raises:
-            ConfigError: one cannot be had, or several lead; nothing changes then.
+            ConfigError: a behavior is not available or not valid, a name is empty or used twice, or several behaviors
+                lead; nothing is changed then.
         """
         specs = [BehaviorSpec(spec.name, spec.kind, plain_settings(spec.settings)) for spec in specs]
         names = [spec.name for spec in specs]
@@ -63,7 +64,7 @@ class Ensemble:
             if old is not None and not same:
                 try:
                     behavior.take_over(old.behavior)
-                except Exception as error:  # whatever it is that keeps it from going on
+                except Exception as error:  # a user-defined behavior may raise anything
                     raise ConfigError(f"behaviour '{spec.name}' cannot take over: {error}") from error
         n = self._arm.chain.n
         self._table = np.zeros((len(made), contribution_size(n)))
@@ -74,7 +75,7 @@ class Ensemble:
         return [old for _, old, _ in made if old is not None]
 
     def _made(self, spec: BehaviorSpec) -> tuple[Behavior, ActiveBehavior | None, bool]:
-        """A behaviour, from whom it takes over, and whether it is that itself."""
+        """Return a behavior for a spec, the active behavior that it continues, and whether it is the same object."""
         old = next((active for active in self.active if active.spec.name == spec.name), None)
         if old is not None and old.spec == spec and not old.failure:
             return old.behavior, old, True
@@ -83,7 +84,7 @@ class Ensemble:
         return behavior, old if heir else None, False
 
     def renew(self) -> None:
-        """Make every behaviour anew: none carries anything over."""
+        """Create every behavior again, without any state of the old instances."""
         self.total[:] = 0.0
         for active in self.active:
             active.joined, active.failure, active.out.row[:] = False, "", 0.0
@@ -93,7 +94,7 @@ class Ensemble:
                 active.failure = str(error)
 
     def gather(self, sample: MotionSample) -> bool:
-        """Ask every behaviour and sum up; whether one has failed that had not before."""
+        """Update every behavior and sum the contributions; return whether another behavior has failed."""
         self._table[:] = 0.0
         self.total, self.last_total = self.last_total, self.total
         failures = sum(active.failure != "" for active in self.active)
@@ -107,7 +108,7 @@ class Ensemble:
                 active.behavior.update(sample, active.out)
             except FlexarmError as error:
                 _fail(active, str(error))
-            except Exception as error:  # a defect of a user's behaviour must not let the arm fall
+            except Exception as error:  # an error in a user-defined behavior must not stop the control of the arm
                 _fail(active, f"{type(error).__name__}: {error}")
         while (wrong := add_up(self._table, self.total)) >= 0:
             _fail(self.active[wrong], "it contributed a number that is not finite")
@@ -120,15 +121,18 @@ class Ensemble:
 
     @property
     def sound(self) -> list[ActiveBehavior]:
-        """Those that have not failed."""
+        """Active behaviors that have not failed."""
         return [active for active in self.active if not active.failure]
 
     def without_wrench(self) -> list[str]:
-        """Names of those that cannot do without a measured wrench."""
+        """Return the names of the behaviors that need a measured wrench and have not failed."""
         return [active.spec.name for active in self.sound if active.behavior.NEEDS_WRENCH]
 
     def forbids(self, position: Array, velocity: Array, dt: float) -> tuple[str, str] | None:
-        """Who does not let the joints be there (n,) and move so (n,), and why; one that failed lets nothing pass."""
+        """Return the behavior that rejects the joint positions (n,) and velocities (n,), and the reason; None if none.
+
+        A behavior that may reject motions and has failed rejects every motion.
+        """
         for active in self.active:
             if active.behavior.FORBIDS and (reason := _objection(active, position, velocity, dt)):
                 return active.spec.name, reason
@@ -140,7 +144,7 @@ def _objection(active: ActiveBehavior, position: Array, velocity: Array, dt: flo
         if not active.failure and active.behavior.admits(position, velocity, dt):
             return ""
         return active.failure or active.behavior.note() or "it does not admit the motion"
-    except Exception as error:  # a defect of a user's behaviour must not let the arm fall
+    except Exception as error:  # an error in a user-defined behavior must not stop the control of the arm
         _fail(active, f"{type(error).__name__}: {error}")
         return active.failure
 

@@ -1,15 +1,15 @@
-r"""One interval of ``M V' + B V + S y = f``, ``y' = V``: third-stage Radau IIA, in one real and one complex solve.
+r"""Integrates ``M V' + B V + S y = f``, ``y' = V`` over one interval: three-stage Radau IIA, one real, one complex solve.
 
-The method is of order 5, L-stable (a stiff spring or a heavy damper settles, whatever the sample time) and
+The method is of order 5, L-stable (a stiff spring or a heavy damper settles, whatever the sampling period) and
 algebraically stable: with symmetric ``M``, ``B``, ``S`` >= 0 the energy ``V M V / 2 + y S y / 2`` grows by no more than
-``f . y``, also in discrete time. With ``M = 0`` it is the velocity variant of the law (claim 3 of seed 002).
+``f . y``, also in discrete time. ``M = 0`` gives the velocity variant of the law (claim 3 of seed 002).
 
 For constant matrices a Runge-Kutta method is a rational function ``R(h A)``; in partial fractions over the poles ``p``
 of ``R``, with residues ``c``, the solution is
 
     V1 = sum_p (c / p) u_p,    y1 = sum_p (c / p) h u_p / p,    (p M + h B + h^2 / p S) u_p = p M V0 + h f
 
-so no system larger than ``M`` is ever solved.
+so that no linear system larger than ``M`` is solved.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ POLES, RESIDUES = complex(_roots[_pair]), complex(_residues[_pair])
 
 @kernel
 def propagate(M: Array, B: Array, S: Array, h: float, momentum: Array, force: Array, V: Array, y: Array) -> None:
-    """Velocities and displacements at the end of an interval, for several right-hand sides at once.
+    """Compute velocities and displacements at the end of an interval, for several right-hand sides at once.
 
     Args:
         M: (k, k) inertia; zero for a law without inertia.
         B: (k, k) damping.
         S: (k, k) stiffness.
         h: length of the interval [s].
-        momentum: (k, m) ``M V0``.
-        force: (k, m) constant over the interval.
-        V: (k, m) velocity at the end.
-        y: (k, m) displacement.
+        momentum: (k, m) initial momentum ``M V0``.
+        force: (k, m) force, constant over the interval.
+        V: (k, m) output: velocity at the end.
+        y: (k, m) output: displacement over the interval.
     """
     k, m = force.shape
     A, X = np.empty((k, k)), np.empty((k, m))

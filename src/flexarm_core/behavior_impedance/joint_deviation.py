@@ -1,4 +1,4 @@
-"""JointDeviation: whether the joints are where they were sent."""
+"""JointDeviation: detects whether the measured joints deviate from the commanded positions."""
 
 from __future__ import annotations
 
@@ -8,27 +8,31 @@ import numpy as np
 
 from flexarm_core.types import Array
 
-RESUME = 0.5  # part of the tolerance below which joints that were away count as back
+RESUME = 0.5  # fraction of the tolerance below which a deviation that was reported is cleared
 
 
 class JointDeviation:
-    """Compares measured with commanded joints; once away, they have to come nearer than they had to go.
+    """Compares measured with commanded joint positions, with hysteresis.
 
     Attributes:
-        tolerance: largest distance of a joint [rad | m].
+        tolerance: largest allowed deviation of a joint [rad | m].
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Watch joints of these names."""
+        """Monitor the joints with these names."""
         self._names, self.tolerance = tuple(names), np.inf
         self.reset()
 
     def reset(self) -> None:
-        """The joints are where they should be."""
+        """Clear the deviation."""
         self._away = False
 
     def check(self, measured: Array, commanded: Array) -> str:
-        """What is wrong with measured joints (n,) after they were sent to (n,) [rad | m]; empty where nothing is."""
+        """Compare measured (n,) and commanded (n,) joint positions [rad | m].
+
+        Returns:
+            Description of the largest deviation if it is out of tolerance, else an empty string.
+        """
         off = np.abs(measured - commanded)
         worst = int(off.argmax())
         self._away = bool(off[worst] > (RESUME * self.tolerance if self._away else self.tolerance))

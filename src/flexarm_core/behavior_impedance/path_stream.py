@@ -1,4 +1,4 @@
-"""Path references of a stream, for the behaviours that follow one."""
+"""Passes streamed path references to the behaviors that follow a stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL_AXES = np.ones(6, dtype=bool)
 
 
 def stream_followers(controller: BehaviorImpedanceController) -> Iterator[Path]:
-    """Behaviours of kind path that follow a stream."""
+    """Iterate over the active path behaviors that follow a stream."""
     for active in controller.behaviors:
         if isinstance(active.behavior, Path) and active.spec.settings.get("source") == "stream":
             yield active.behavior
@@ -30,21 +30,22 @@ def give_reference(
     deflection: Array,
     newest: int,
 ) -> None:
-    """Give a reference to the path that follows a stream, in the base link's frame.
+    """Pass a reference, transformed to the base link frame, to the path behavior that follows a stream.
 
-    Twist and acceleration are turned into its axes; how the base link itself moves is not taken off. Which axes count
-    is said by the law's parameter, not by the reference.
+    Twist and acceleration are rotated into base link axes; the motion of the base link itself is not subtracted. The
+    tracked axes are set by the law's parameter, not by the reference.
 
     Args:
-        reference: of the controller's tool.
-        controller: whose behaviours get it.
-        base: where the base link is.
-        deflection: (m,) of the elastic joints under it [m | rad].
-        newest: stamp of the newest joint state [ns]; one beyond it is taken for it, so that a sender's clock that is
-            ahead does not keep a stream alive that has ceased.
+        reference: reference for the controller's tool.
+        controller: controller whose behaviors receive the reference.
+        base: kinematics of the base link.
+        deflection: (m,) deflections of the elastic joints under the base link [m | rad].
+        newest: stamp of the newest joint state [ns]. A later stamp of the reference is replaced by it, so that a stream
+            that has stopped still times out if the sender's clock is ahead.
 
     Raises:
-        InputError: nobody follows a stream, another frame, no pose, a jump; nothing changes.
+        InputError: no behavior follows a stream, the frame is unknown, the pose is not valid, or the pose jumps; the
+            previous reference is kept.
     """
     followers = list(stream_followers(controller))
     if not followers:

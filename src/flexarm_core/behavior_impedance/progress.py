@@ -1,4 +1,4 @@
-"""Progress: whether the tool gets on towards where it should be, and what keeps it from there."""
+"""Progress: detects whether the tool approaches its set-point, and what prevents it from getting there."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from flexarm_core.entrance import finite
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.types import Array
 
-STILL = (1e-3, 5e-3)  # [m/s, rad/s] below which a set-point counts as at rest
-AWAY = (2e-3, 1e-2)  # [m, rad] from which on the tool counts as away
-NEARER = 0.02  # part of the error by which the tool must come nearer to count as under way
-PATIENCE = 0.5  # [s] in which it must do so
+STILL = (1e-3, 5e-3)  # [m/s, rad/s] speed below which a set-point counts as at rest
+AWAY = (2e-3, 1e-2)  # [m, rad] error above which the tool counts as away from the set-point
+NEARER = 0.02  # fraction by which the error must decrease to count as progress
+PATIENCE = 0.5  # [s] time within which it must do so
 
 
 class Progress:
-    """Watches the tool against its set-point: one that hunts about a place does not get on either."""
+    """Detects a stalled tool from the smallest error so far, so that an oscillation does not count as progress."""
 
     def __init__(self) -> None:
-        """Begin anew."""
+        """Start without a history."""
         self._time, self._least = 0.0, math.inf
 
     def update(self, dt: float, set_twist: Array, error: Array) -> bool:
-        """Whether the tool is stalled, after a sample.
+        """Return whether the tool is stalled after a sample.
 
         Args:
-            dt: sample time [s].
-            set_twist: (6,) of the set-point [m/s, rad/s].
-            error: (6,) of the tool from the set-point, of the directions in which it counts [m, rad].
+            dt: sampling period [s].
+            set_twist: (6,) twist of the set-point [m/s, rad/s].
+            error: (6,) error of the tool in the directions that are considered [m, rad].
         """
         size = _distance(finite("set_twist", set_twist, 6), finite("error", error, 6))
         if size < 0.0:
@@ -46,7 +46,7 @@ class Progress:
 
 
 def hindrances(active: list[ActiveBehavior], wrench: Array, solver: RedundancySolver) -> tuple[str, ...]:
-    """What pushes the tool or the joints away from where they should be."""
+    """Return what pushes the tool or the joints away from their set-points: behaviors, wrench, singularities, limits."""
     found = []
     for one in active:
         pushes = one.out.force.any() or one.out.yielding.any() or one.out.effort.any()
@@ -62,7 +62,7 @@ def hindrances(active: list[ActiveBehavior], wrench: Array, solver: RedundancySo
 
 @kernel
 def counted_error(axes: NDArray[np.bool_], total: Array, error: Array, out: Array) -> None:
-    """Part of the error (6,) along wanted axes that the contributions ``total`` do not free, into ``out`` (6,)."""
+    """Write into ``out`` (6,) the error (6,) along the controlled axes, without the directions that ``total`` frees."""
     for i in range(6):
         out[i] = error[i] if axes[i] else 0.0
         for j in range(6):
@@ -71,7 +71,7 @@ def counted_error(axes: NDArray[np.bool_], total: Array, error: Array, out: Arra
 
 @kernel
 def _distance(set_twist: Array, error: Array) -> float:
-    """Size of an error in units of :data:`AWAY`; -1 where it is within them or its set-point moves."""
+    """Return the norm of an error in units of :data:`AWAY`; -1 if it is below them or the set-point moves."""
     square, resting, near = 0.0, True, True
     for part in range(2):
         speed = length = 0.0

@@ -1,4 +1,4 @@
-"""SO(3) for the compiled law: exponential, logarithm's Jacobian."""
+"""SO(3) functions for the compiled law: exponential map and inverse left Jacobian."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flexarm_core.types import Array
 
 @kernel
 def rotation_of(vector: Array, out: Array) -> None:
-    """``exp(vector^)`` (3, 3) of a rotation vector (3,) [rad] (Rodrigues)."""
+    """Compute the rotation matrix ``exp(vector^)`` (3, 3) of a rotation vector (3,) [rad] (Rodrigues)."""
     x, y, z = vector[0], vector[1], vector[2]
     square = x * x + y * y + z * z
     angle = math.sqrt(square)
@@ -26,10 +26,10 @@ def rotation_of(vector: Array, out: Array) -> None:
 
 @kernel
 def rate_map(vector: Array, out: Array) -> None:
-    """``J_l^-1(vector)`` (3, 3): rate of a rotation vector (3,) [rad] = this times the angular velocity, fixed axes.
+    """Compute the inverse left Jacobian ``J_l^-1(vector)`` (3, 3) of a rotation vector (3,) [rad].
 
-    ``J_l^-1 = 1 - v^/2 + (1/|v|^2 - (1 + cos|v|) / (2 |v| sin|v|)) v^ v^``; it grows without bound towards a whole
-    turn.
+    It maps the angular velocity, in fixed axes, to the rate of the rotation vector.
+    ``J_l^-1 = 1 - v^/2 + (1/|v|^2 - (1 + cos|v|) / (2 |v| sin|v|)) v^ v^``; it is unbounded near a full turn.
     """
     x, y, z = vector[0], vector[1], vector[2]
     square = x * x + y * y + z * z

@@ -1,12 +1,12 @@
-"""SmoothMotion: a tool path at fifth-order time laws, made ready to be read at every sample in a microsecond.
+"""SmoothMotion: a tool path with fifth-order time laws, tabulated so that it can be read within a microsecond.
 
-Between two corners the coordinate follows the fifth-order law, at rest at both ends, in the shortest time in which the
-limits hold; the first piece may begin with a motion that runs already. With ``s = L psi(t / T)``: ``v = p' L psi' / T``
-and ``a = (p'' L^2 psi'^2 + p' L psi'') / T^2``, so that the time of each limit follows from the largest value over the
-piece, and a change of limits changes ``T`` alone.
+Between two corners the path coordinate follows a fifth-order law, at rest at both ends, in the shortest time within
+the limits; the first piece may start with an initial velocity and acceleration. With ``s = L psi(t / T)``:
+``v = p' L psi' / T`` and ``a = (p'' L^2 psi'^2 + p' L psi'') / T^2``. The duration that each limit requires therefore
+follows from the largest value over the piece, and a change of limits changes only ``T``.
 
-Poses are kept at equal steps of time with their velocities and accelerations, and read between them by fifth-order
-Hermite polynomials: positions in the frame, orientations as rotation vectors from the step before.
+Poses are stored at equal time steps with their velocities and accelerations, and interpolated by fifth-order Hermite
+polynomials: positions in the path's frame, orientations as rotation vectors from the previous stored pose.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array
 
-STEP = 0.01  # [s] between two kept poses
-LEAST, MOST = 100, 20_000  # steps of a piece that its duration asks for: what is slow is also smooth
-TURN = 0.02  # [rad] most that is turned in a step: orientations between are read to third order in it
-SAMPLES = 400  # at which the limits of a piece are looked at
-BETWEEN = 5e-4  # share by which a limit may be exceeded between those, and between kept poses
-ROUNDS = 5  # of matching the duration of a piece and the law that is running already
+STEP = 0.01  # [s] time between two stored poses
+LEAST, MOST = 100, 20_000  # bounds on the number of steps from the duration: a slow motion needs no finer table
+TURN = 0.02  # [rad] largest rotation in one step: the interpolation of orientations has an error of third order in it
+SAMPLES = 400  # number of intervals at whose ends the limits of a piece are checked
+BETWEEN = 5e-4  # relative margin for peaks between these points and between stored poses
+ROUNDS = 5  # iterations that match the duration of a piece and the initial motion of its law
 AT_REST = (0.0, 0.0)
 GRID = np.linspace(0.0, 1.0, 41)
-ROW = 24  # numbers a kept pose: position, rotation, twist, acceleration
+ROW = 24  # length of a stored row: position, rotation, twist, acceleration
 
 
 class SmoothMotion:
     """A path as a motion over time.
 
     Attributes:
-        path: geometry.
-        duration: [s].
+        path: geometry of the path.
+        duration: total duration [s].
     """
 
     def __init__(self, path: PosePath, limits: PathLimits, running: tuple[float, float] = AT_REST) -> None:
-        """Find the time laws.
+        """Compute the time laws.
 
         Args:
-            path: from the first pose on.
-            limits: of the tool.
-            running: rate [m/s] and acceleration [m/s^2] of the coordinate with which it begins, as far as the first
-                piece is long enough for them.
+            path: geometry of the path.
+            limits: velocity and acceleration limits of the tool.
+            running: initial rate [m/s] and acceleration [m/s^2] of the path coordinate; reduced if the first piece is
+                too short for them.
         """
         self.path = path
         rate, change = finite("running", running, 2).tolist()
@@ -72,13 +72,13 @@ class SmoothMotion:
         self._starts = [sum(self._times[:k]) for k in range(len(self._times))] or [0.0]
 
     def within(self, limits: PathLimits) -> SmoothMotion:
-        """The same motion along the same path, at the speed that other limits allow; made in microseconds."""
+        """Return a copy of this motion on the same path, timed for other limits; the tables are shared."""
         other = copy(self)
         other._time_pieces(limits)
         return other
 
     def at(self, time: float, out: Array) -> None:
-        """Position (3,), rotation (9,), twist (6,) and acceleration (6,) at a time [s] into ``out`` (24,)."""
+        """Write position (3,), rotation (9,), twist (6,) and acceleration (6,) at a time [s] into ``out`` (24,)."""
         time, out = number("time", time), output("out", out, ROW)
         piece, share = self.moment(time)
         table = self._tables[piece]
@@ -88,17 +88,17 @@ class SmoothMotion:
             out[18:] /= self._times[piece] ** 2
 
     def moment(self, time: float) -> tuple[int, float]:
-        """Which piece a time [s] lies in, and which part of its duration has passed."""
+        """Return the index of the piece at a time [s], and the elapsed fraction of its duration."""
         piece = max(bisect_right(self._starts, time) - 1, 0)
         passed = (time - self._starts[piece]) / self._times[piece] if self._times else 0.0
         return piece, min(max(passed, 0.0), 1.0)
 
     def time_of(self, piece: int, share: float) -> float:
-        """Time [s] of a moment."""
+        """Return the time [s] of a piece index and elapsed fraction; the inverse of :meth:`moment`."""
         return self._starts[piece] + share * self._times[piece] if self._times else 0.0
 
     def coordinate(self, time: float) -> float:
-        """Path coordinate at a time [s]."""
+        """Return the path coordinate at a time [s]."""
         if not self._pieces:
             return 0.0
         piece, share = self.moment(time)
@@ -108,13 +108,14 @@ class SmoothMotion:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One piece of a path between corners, over its own duration as the unit of time.
+    """One piece of a path between two corners, with its own duration as the unit of time.
 
     Attributes:
-        a, b: path coordinates at which it begins and ends [m].
-        law: rate and acceleration with which its law begins.
-        peaks: largest linear and angular velocity and acceleration [m, rad].
-        ease: how much longer than the limits ask for it takes: one that runs already is no faster than one from rest.
+        a, b: path coordinates of its start and end [m].
+        law: initial rate and acceleration of its normalized law.
+        peaks: largest linear and angular velocity, then linear and angular acceleration, per unit of time [m, rad].
+        ease: factor on the duration that the limits require; it makes a piece with an initial motion take at least as
+            long as the same piece from rest.
     """
 
     a: float
@@ -125,7 +126,7 @@ class _Piece:
 
     @classmethod
     def of(cls, path: PosePath, a: float, b: float, limits: PathLimits, running: tuple[float, float]) -> _Piece:
-        """The piece, with a law that begins as it runs already."""
+        """Create the piece from ``a`` to ``b``, with a law that starts with the motion ``running``."""
         piece = cls(a, b, AT_REST, _peaks(path, a, b, AT_REST))
         if running == AT_REST:
             return piece
@@ -140,14 +141,14 @@ class _Piece:
         return replace(piece, ease=time / needed)
 
     def shortest(self, limits: PathLimits) -> float:
-        """Duration [s] within the limits."""
+        """Return the shortest duration [s] within the limits, times ``ease``."""
         linear, angular, linear_change, angular_change = self.peaks
         velocity = max(linear / limits.linear_velocity, angular / limits.angular_velocity)
         change = max(linear_change / limits.linear_acceleration, angular_change / limits.angular_acceleration)
         return max(velocity, math.sqrt(change)) * (1.0 + BETWEEN) * self.ease
 
     def table(self, path: PosePath, time: float) -> Array:
-        """Kept poses and motions, a row each, for a duration of about ``time`` [s]."""
+        """Return the table of poses, twists and accelerations, one per row, for a duration of about ``time`` [s]."""
         a, b = self.a, self.b
         count = 1 + max(LEAST, min(math.ceil(time / STEP), MOST), math.ceil(self.peaks[1] / TURN))
         law, rate, acceleration = _fifth_order(np.linspace(0.0, 1.0, count), self.law)
@@ -160,9 +161,9 @@ class _Piece:
 
 
 def _peaks(path: PosePath, a: float, b: float, begun: tuple[float, float]) -> tuple[float, float, float, float]:
-    """Largest linear and angular velocity, linear and angular acceleration of a piece in a unit of time [m, rad]."""
+    """Return the largest linear and angular velocity, then linear and angular acceleration, per unit of time [m, rad]."""
     r = np.linspace(0.0, 1.0, SAMPLES + 1)
-    knots = path.knots[(path.knots > a) & (path.knots < b)]  # where the limits may have a peak
+    knots = path.knots[(path.knots > a) & (path.knots < b)]  # velocity and acceleration may have a peak at a knot
     r = np.concatenate((r, np.interp((knots - a) / (b - a), _fifth_order(r, begun)[0], r)))
     law, rate, acceleration = _fifth_order(r, begun)
     s = np.clip(a + (b - a) * law, a, np.nextafter(b, a))
@@ -174,7 +175,7 @@ def _peaks(path: PosePath, a: float, b: float, begun: tuple[float, float]) -> tu
 
 
 def _begun(rate: float, acceleration: float) -> tuple[float, float]:
-    """The nearest begin of a fifth-order law that never goes back."""
+    """Reduce an initial rate and acceleration until the fifth-order law never moves backward."""
     rate, acceleration = min(max(rate, 0.0), 2.5), min(max(acceleration, -20.0), 20.0)
     while acceleration != 0.0 and (_fifth_order(GRID, (rate, acceleration))[1] < -1e-9).any():
         acceleration = 0.5 * acceleration if abs(acceleration) > 1e-3 else 0.0
@@ -182,7 +183,11 @@ def _begun(rate: float, acceleration: float) -> tuple[float, float]:
 
 
 def _fifth_order(r: Array, begun: tuple[float, float]) -> tuple[Array, Array, Array]:
-    """Fifth-order law from 0 to 1, its rate and acceleration, from those at the begin to rest."""
+    """Evaluate the fifth-order law from 0 to 1 at ``r``, from the initial rate and acceleration ``begun`` to rest.
+
+    Returns:
+        Value, rate and acceleration, each with the shape of ``r``.
+    """
     u, a = begun
     c, d, e = 10.0 - 6.0 * u - 1.5 * a, -15.0 + 8.0 * u + 1.5 * a, 6.0 - 3.0 * u - 0.5 * a
     return (
@@ -194,7 +199,7 @@ def _fifth_order(r: Array, begun: tuple[float, float]) -> tuple[Array, Array, Ar
 
 @kernel
 def _hermite(h: float, x: float, p0: float, v0: float, a0: float, p1: float, v1: float, a1: float, out: Array) -> None:
-    """Value, rate and acceleration (3,) at ``x h`` of the fifth-order polynomial with these ends, ``h`` apart."""
+    """Write value, rate and acceleration (3,) at ``x h`` of the fifth-order polynomial with these values at 0 and h."""
     d = p1 - p0 - h * (v0 + 0.5 * h * a0)
     e = h * (v1 - v0 - h * a0)
     f = h * h * (a1 - a0)
@@ -206,7 +211,7 @@ def _hermite(h: float, x: float, p0: float, v0: float, a0: float, p1: float, v1:
 
 @kernel
 def _read(table: Array, step: float, time: float, out: Array) -> None:
-    """Pose and motion between the kept ones."""
+    """Interpolate pose, twist and acceleration between the stored rows."""
     last = table.shape[0] - 1
     k = min(max(int(time / step), 0), last - 1)
     x = min(max(time / step - k, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""Calls what is compiled once, so that no behaviour that comes later makes a sample late."""
+"""Calls all compiled functions once, so that a behavior that is activated later does not delay a sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flexarm_core.behavior_impedance.registry import OWN
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 
 FAR = 10.0  # [m]
-NEAR = {"range": 9.0, "tool_range": 9.0}  # so that what avoids has to
+NEAR = {"range": 9.0, "tool_range": 9.0}  # large ranges, so that the avoidance functions run
 OBSTACLES = {
     "names": ["sphere", "box", "half_space"],
     "kinds": ["sphere", "box", "half_space"],
@@ -30,12 +30,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def load_compiled(arm: Arm) -> None:
-    """Some samples of every kind of behaviour of the suite, by another controller, in the middle of the joints."""
+    """Run every built-in kind of behavior for a few samples in a separate controller, at the middle of the joint ranges."""
     chain = arm.chain
     middle = np.where(np.isfinite(chain.lower + chain.upper), 0.5 * (chain.lower + chain.upper), 0.0)
     controller = BehaviorImpedanceController(arm, ImpedanceConfig(), RedundancyConfig(objective_time_constant=0.0))
     controller.begin(middle)
-    axes = [row < chain.n for row in range(6)]  # no more than the joints can have
+    axes = [row < chain.n for row in range(6)]  # no more axes than joints
     settings = SETTINGS | {"singularity": NEAR | {"axes": axes}}
     controller.set_behaviors([BehaviorSpec(kind.KIND, kind.KIND, settings.get(kind.KIND, {})) for kind in OWN])
     for tick in range(1, 4):

@@ -1,4 +1,4 @@
-"""ExternalWrench: readings of the force/torque sensor at the tool, and the external wrench of a stamp."""
+"""ExternalWrench: stores readings of the tool's force/torque sensor and computes the external wrench at a stamp."""
 
 from __future__ import annotations
 
@@ -12,37 +12,44 @@ from flexarm_core.robot.base_link import BaseLink
 from flexarm_core.types import Array, all_finite
 
 REST = 1e-2  # [rad/s | m/s] velocity below which a joint counts as at rest
-KEPT = 32  # readings: some may come before the joint state of their stamp
+KEPT = 32  # number of stored readings: some may be received before the joint state with the same stamp
 
 
 class ExternalWrench:
-    """Keeps the newest readings; one that was refused counts as none from its stamp on.
+    """Stores the newest readings; a rejected reading means that no wrench is available from its stamp on.
 
     Attributes:
-        sensor: whose readings they are; empty: there is none.
-        timeout: age at which a reading is none [s].
+        sensor: name of the sensor; an empty string if there is none.
+        timeout: largest time between a reading and the requested stamp [s].
     """
 
     def __init__(self, sensor: str, tool: ToolWrench | None, model: ArmModel, gravity: Array) -> None:
-        """Read a sensor, None: there is none, under a gravity (3,) in axes of the root link [m/s^2]."""
+        """Set up the sensor.
+
+        Args:
+            sensor: name of the sensor; an empty string if there is none.
+            tool: computes the external wrench from a reading; None if there is no sensor.
+            model: model of the arm and of its base.
+            gravity: (3,) gravity in root link axes [m/s^2].
+        """
         self.sensor, self._tool, self.timeout = sensor, tool, 0.0
         gravity = finite("gravity", gravity, 3)
         self._base, self._gravity, self._weighs = BaseLink(model), gravity, bool(gravity.any())
         self.reset()
 
     def reset(self) -> None:
-        """Forget what came."""
+        """Discard all readings."""
         self._readings: deque[tuple[int, Array | None]] = deque(maxlen=KEPT)
 
     def take(self, stamp: int, reading: Array | None) -> None:
-        """Take a reading.
+        """Store a reading.
 
         Args:
-            stamp: of it [ns].
-            reading: (6,) in the sensor's frame, as it measures [N, N*m]; None: one that was refused.
+            stamp: time of the reading [ns].
+            reading: (6,) raw wrench in the sensor frame [N, N*m]; None: the reading was rejected.
 
         Raises:
-            InputError: numbers that are not finite; there is no wrench then.
+            InputError: the reading is not six numbers, or it is not finite; a non-finite reading is stored as rejected.
         """
         if reading is not None:
             reading = numbers("reading", reading, 6)
@@ -52,7 +59,10 @@ class ExternalWrench:
             raise InputError(f"wrench of '{self.sensor}' is not finite: {reading}")
 
     def _reading(self, stamp: int) -> Array | None:
-        """The reading of a stamp [ns], else the newest before it, else the first after it; None where it is too old."""
+        """Return the reading at a stamp [ns], else the newest one before it, else the first one after it.
+
+        Return None if that reading is further from the stamp than the timeout, or was rejected.
+        """
         chosen = None
         for chosen in reversed(self._readings):
             if chosen[0] <= stamp:
@@ -62,12 +72,14 @@ class ExternalWrench:
         return chosen[1]
 
     def external(self, stamp: int, position: Array, deflection: Array) -> Array | None:
-        """External wrench (6,) on the tool at its origin, base link's axes; None where there is none [N, N*m].
+        """Return the external wrench (6,) on the tool at the tool origin, in base link axes [N, N*m].
+
+        Return None if no valid reading is available.
 
         Args:
-            stamp: of the sample [ns].
-            position: (n,) measured joints of the chain [rad | m].
-            deflection: (m,) of the elastic joints under the base link [m | rad].
+            stamp: time of the sample [ns].
+            position: (n,) measured joint positions of the chain [rad | m].
+            deflection: (m,) deflections of the elastic joints under the base link [m | rad].
         """
         reading = self._reading(stamp)
         if reading is None or self._tool is None:
@@ -75,16 +87,16 @@ class ExternalWrench:
         return self._tool.external(position, reading, self._gravity_in_base(deflection))
 
     def zero(self, stamp: int, position: Array, deflection: Array, speed: float) -> Array:
-        """Take the present reading as that of a free tool; the new bias (6,), sensor's axes [N, N*m].
+        """Zero the sensor: assume that the tool is free, and return the new bias (6,) in sensor axes [N, N*m].
 
         Args:
-            stamp: of the newest joint state [ns].
-            position: (n,) measured joints of the chain [rad | m].
-            deflection: (m,) of the elastic joints under the base link [m | rad].
-            speed: of the fastest joint [rad/s | m/s].
+            stamp: stamp of the newest joint state [ns].
+            position: (n,) measured joint positions of the chain [rad | m].
+            deflection: (m,) deflections of the elastic joints under the base link [m | rad].
+            speed: speed of the fastest joint [rad/s | m/s].
 
         Raises:
-            InputError: there is no sensor or no valid reading of it, or the arm moves.
+            InputError: there is no sensor or no valid reading, or the arm is moving.
         """
         if self._tool is None:
             raise InputError("there is no force/torque sensor at the tool")
@@ -97,5 +109,5 @@ class ExternalWrench:
         return self._tool.bias
 
     def _gravity_in_base(self, deflection: Array) -> Array:
-        """Gravity (3,) in axes of the base link [m/s^2]: where the root's axes lie there."""
+        """Return gravity (3,) in base link axes [m/s^2], given the deflections of the base."""
         return self._base.turned(self._gravity, deflection) if self._weighs else self._gravity

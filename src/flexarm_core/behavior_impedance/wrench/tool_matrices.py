@@ -1,4 +1,4 @@
-"""The matrices of the tool at a sample (compiled)."""
+"""Impedance matrices of the tool at one sample (compiled)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flexarm_core.types import Array
 
 @kernel
 def tool_matrices(settings: Array, total: Array, state: Array, M: Array, B: Array, K: Array) -> None:
-    """Matrices of the tool in axes of the base: turned, and freed of what behaviours take over."""
+    """Compute inertia, damping and stiffness of the tool in base axes, without the directions that behaviors free."""
     R, left, free = view(state, SET_ROTATION, (3, 3)), np.empty((6, 6)), np.empty((6, 6))
     for which in range(3):
         given = view(settings, MATRICES + 36 * which, (6, 6))
@@ -63,7 +63,7 @@ def tool_matrices(settings: Array, total: Array, state: Array, M: Array, B: Arra
 
 @kernel
 def hold_only(axes: Array, M: Array, B: Array, S: Array, momentum: Array, force: Array) -> None:
-    """Take the free axes out of the motion space: they neither move nor couple."""
+    """Remove the uncontrolled tool axes from the system: they neither move nor couple with the controlled axes."""
     for i in range(6):
         if axes[i] == 0.0:
             for j in range(6):
@@ -75,7 +75,7 @@ def hold_only(axes: Array, M: Array, B: Array, S: Array, momentum: Array, force:
 
 @kernel
 def add_yielding(total: Array, inverse: Array, S: Array) -> None:
-    """``S += J#^T K_y J#``: stiffness of the efforts to which the tool yields."""
+    """Add the stiffness of the yielding efforts, mapped to the tool: ``S += J#^T K_y J#``."""
     n = inverse.shape[0]
     K = view(total, TOOL_PART + 2 * n + n * n, (n, n))
     there, X = 0.0, np.empty((n, 6))

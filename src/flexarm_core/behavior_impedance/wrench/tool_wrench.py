@@ -1,4 +1,4 @@
-"""ToolWrench: what the surroundings exert on the tool, from what a force/torque sensor before it measures."""
+"""ToolWrench: computes the external wrench on the tool from the readings of a force/torque sensor."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ CONVENTIONS = ("outboard_on_inboard", "inboard_on_outboard")
 
 
 class ToolWrench:
-    """``w_external = X (s (w_measured - bias) - w_weight)``: bias off, weight off, carried to the tool's origin.
+    """Removes bias and weight from a reading and shifts it to the tool origin.
 
-    The sensor measures the wrench that its outboard side exerts on its inboard side (``s = 1``) or the reverse
-    (``s = -1``). At rest the outboard side passes on what acts on it: its weight and the external wrench. What it takes
-    to accelerate the tool's mass is not taken off.
+    ``w_external = X (s (w_measured - bias) - w_weight)``. The sensor measures the wrench that its outboard side exerts
+    on its inboard side (``s = 1``) or the reverse (``s = -1``). At rest the outboard side transmits the loads that act
+    on it: its weight and the external wrench. The inertial forces of the tool's mass are not removed.
 
     Attributes:
-        frame: link in whose axes, and at whose origin, the sensor measures.
-        mass: of what hangs outboard of the sensor [kg].
-        center_of_mass: (3,) of it, in the sensor's frame [m].
-        bias: (6,) reading without any load, in the sensor's axes [N, N*m].
+        frame: link in whose axes and at whose origin the sensor measures.
+        mass: mass outboard of the sensor [kg].
+        center_of_mass: (3,) center of that mass in the sensor frame [m].
+        bias: (6,) reading without any load, in sensor axes [N, N*m].
     """
 
     def __init__(
@@ -39,19 +39,21 @@ class ToolWrench:
         mass: float | None = None,
         center_of_mass: Array | None = None,
     ) -> None:
-        """Take mass and centre of mass from the description: all links outboard, joints off the chain at zero.
+        """Compute mass and center of mass of all links outboard of the sensor, with joints off the chain at zero.
 
         Args:
-            description: of the robot.
-            chain: to the tool.
-            sensor: name of a force/torque sensor of the description.
+            description: robot description.
+            chain: kinematic chain to the tool.
+            sensor: name of a force/torque sensor in the description.
             convention: one of :data:`CONVENTIONS`.
-            mass: of what hangs outboard, instead of the description's [kg].
-            center_of_mass: (3,) of it, in the sensor's frame, instead of the description's [m].
+            mass: mass outboard of the sensor, which overrides the description [kg].
+            center_of_mass: (3,) center of mass in the sensor frame, which overrides the description [m].
 
         Raises:
-            RobotDescriptionError: no such sensor, or it is not rigidly fixed to the tool.
-            ConfigError: an unknown convention, a mass below zero, a centre of mass that is not three finite numbers.
+            RobotDescriptionError: there is no such sensor, or it is not rigidly fixed to the tool.
+            ConfigError: the convention is unknown, the mass is negative or infinite, or the center of mass is not three
+                finite numbers.
+            InputError: the mass is not a finite number.
         """
         if sensor not in description.force_torque_sensors:
             known = ", ".join(description.force_torque_sensors) or "none"
@@ -80,18 +82,18 @@ class ToolWrench:
             if self.center_of_mass.shape != (3,) or not np.isfinite(self.center_of_mass).all():
                 raise ConfigError(f"the tool's centre of mass must be three finite numbers [m], got {center_of_mass}")
         self.bias = np.zeros(6)
-        self.external(np.zeros(chain.n), np.zeros(6), np.zeros(3))  # loads the compiled code
+        self.external(np.zeros(chain.n), np.zeros(6), np.zeros(3))  # load the compiled code now
 
     def external(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
-        """Wrench (6,) ``[f; n]`` on the tool at its frame's origin, axes of the base link [N, N*m].
+        """Return the external wrench (6,) ``[f; n]`` on the tool at the tool origin, in base link axes [N, N*m].
 
         Args:
-            position: (n,) measured joints of the chain [rad | m].
-            wrench_in_sensor: (6,) reading, in the sensor's axes at its origin [N, N*m].
-            gravity_in_base: (3,) in axes of the base link [m/s^2].
+            position: (n,) measured joint positions of the chain [rad | m].
+            wrench_in_sensor: (6,) reading, in sensor axes at the sensor origin [N, N*m].
+            gravity_in_base: (3,) gravity in base link axes [m/s^2].
 
         Raises:
-            InputError: the reading is not six finite numbers.
+            InputError: the reading or gravity has the wrong shape or is not finite.
         """
         reading = finite("a wrench", wrench_in_sensor, 6)
         gravity_in_base = finite("gravity_in_base", gravity_in_base, 3)
@@ -104,14 +106,14 @@ class ToolWrench:
         return on_tool
 
     def bias_at_rest(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
-        """The bias (6,) with which a reading of an unloaded tool comes to no external wrench; see :meth:`external`."""
+        """Return the bias (6,) for which this reading gives a zero external wrench; arguments as in :meth:`external`."""
         _, R = self._chain.pose(position)
         reading = finite("a wrench", wrench_in_sensor, 6)
         gravity_in_base = finite("gravity_in_base", gravity_in_base, 3)
         return reading - self._sign * self._weight(R, gravity_in_base)
 
     def _weight(self, R: Array, gravity_in_base: Array) -> Array:
-        """Of what hangs outboard, (6,) in the sensor's axes at its origin [N, N*m]."""
+        """Return the weight (6,) of the mass outboard, in sensor axes at the sensor origin [N, N*m]."""
         wrench = np.empty(6)
         _weigh(R, self._rotation, self.mass, self.center_of_mass, gravity_in_base, wrench)
         return wrench
@@ -119,7 +121,7 @@ class ToolWrench:
 
 @kernel
 def _weigh(R: Array, mounted: Array, mass: float, center: Array, gravity: Array, wrench: Array) -> None:
-    """Weight (6,) ``[f; c x f]``, ``f = m (R R_s)^T g``, of a mass seen from a sensor turned by ``R_s`` in the tool."""
+    """Compute the weight (6,) ``[f; c x f]``, ``f = m (R R_s)^T g``, for a sensor with orientation ``R_s`` in the tool."""
     for i in range(3):
         wrench[i] = 0.0
         for j in range(3):
@@ -135,7 +137,7 @@ def _carry_to_tool(
     R: Array, mounted: Array, offset: Array, mass: float, center: Array, gravity: Array, sign: float, reading: Array,
     bias: Array, on_tool: Array,
 ) -> None:  # fmt: skip
-    """:meth:`ToolWrench.external`: of a reading at a sensor that sits turned by ``mounted``, ``offset`` (3,) away."""
+    """Compute :meth:`ToolWrench.external` for a sensor at orientation ``mounted``, position ``offset`` in the tool."""
     in_sensor, arm = np.empty(6), np.empty(3)
     _weigh(R, mounted, mass, center, gravity, in_sensor)
     for i in range(6):
@@ -153,7 +155,7 @@ def _carry_to_tool(
 
 
 def tool_sensors(description: RobotDescription, chain: Chain) -> tuple[str, ...]:
-    """Names of the force/torque sensors that are rigidly fixed to the tool."""
+    """Return the names of the force/torque sensors that are rigidly fixed to the tool."""
     return tuple(
         name
         for name, sensor in description.force_torque_sensors.items()
@@ -162,7 +164,7 @@ def tool_sensors(description: RobotDescription, chain: Chain) -> tuple[str, ...]
 
 
 def _fixed_pose(description: RobotDescription, link: str, seen_from: str) -> Array | None:
-    """Pose (4, 4) of a link's frame in another's, None where a joint or a link that bends lies between."""
+    """Return the pose (4, 4) of one link frame in another; None if a joint or a flexible link lies between them."""
     by_child = {joint.child: joint for joint in description.joints.values()}
     walked = []
     for begin in (link, seen_from):
@@ -180,7 +182,7 @@ def _fixed_pose(description: RobotDescription, link: str, seen_from: str) -> Arr
 
 
 def _load_outboard(description: RobotDescription, frame: str) -> tuple[float, Array]:
-    """Mass [kg] and centre of mass (3,) [m] of a link and of all links that it carries, in its frame."""
+    """Return mass [kg] and center of mass (3,) [m] of a link and of all links that it carries, in the link frame."""
     mass, moment = 0.0, np.zeros(3)
     waiting = [(frame, np.eye(4))]
     while waiting:
