@@ -1,7 +1,7 @@
-r"""The force ``c`` that makes up for changes of the program: what it takes, how it fades, what bounds it (compiled).
+r"""The carried force ``c`` that compensates for changes of the program: how it builds up, fades and is bounded (compiled).
 
-Columns of ``V`` and ``y``, as of :func:`~flexarm_core.behavior_impedance.tool_response.respond`: the law, the carried
-force ``c``, the wrench alone, unit forces.
+Columns of ``V`` and ``y``, as in :func:`~flexarm_core.behavior_impedance.tool_response.respond`: the response to the
+law (0), to the carried force ``c`` (1), to the measured wrench alone (2), and to six unit forces (3 to 8).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from flexarm_core.behavior_impedance.rotations import rotation_of
 from flexarm_core.compiled import kernel, view
 from flexarm_core.types import Array
 
-WITHIN = 1.0 - 1e-6  # part of the allowed step that is used, for rounding
-TURNED = 2.0  # by which a projector changes at most where its directions turn by one [1/rad]
-PATIENT = 10.0  # samples for which a program's own motion is held back to the allowed step
-CALM = 0.1  # of these is forgotten in a sample in which nothing is held back
-RAMP_SHARE = 0.45  # part of the allowed step that fading takes: the rest is for what the motion itself does
-LEAST_SHARE = 0.1  # part of it that fading takes in the sample of a change, whatever the motion does
+WITHIN = 1.0 - 1e-6  # fraction of the allowed step that is used, to stay within it despite rounding
+TURNED = 2.0  # largest change of a projector (Frobenius norm) per angle by which its directions rotate [1/rad]
+PATIENT = 10.0  # samples for which a program's own motion is limited to the allowed step
+CALM = 0.1  # decrease of the count of limited samples in each sample that is not limited
+RAMP_SHARE = 0.45  # fraction of the allowed step used for fading; the rest is left for the motion itself
+LEAST_SHARE = 0.1  # smallest fraction of the allowed step used for fading in the sample of a change
 
 
 @kernel
 def turn_freed(dt: float, total: Array, old_total: Array, state: Array) -> None:
-    """Turn the old program's freed directions with the tool: new ones that differ by no more than that are the same.
+    """Rotate the freed directions of the old program with the tool, if that explains how the new ones differ.
 
-    The spring that does not act along them may be stretched by much, and would be seen to act where they turn; their
-    damping turns with them.
+    The law's spring does not act along freed directions and may have a large error there. Without this correction, a
+    rotation of these directions would make the spring act suddenly. Their damping is rotated with the tool.
     """
     turn = difference = 0.0
     for i in range(3):
@@ -65,15 +65,15 @@ def turn_freed(dt: float, total: Array, old_total: Array, state: Array) -> None:
 
 @kernel
 def carry(missing: Array, state: Array, V: Array, y: Array) -> None:
-    """Add to the carried force what changes the velocity at the end of the sample by ``missing`` (6,).
+    """Increase the carried force so that the velocity at the end of the sample changes by ``missing`` (6,).
 
-    ``V[:, 3:]`` and ``y[:, 3:]`` hold what unit forces do.
+    ``V[:, 3:]`` and ``y[:, 3:]`` contain the responses to unit forces.
     """
     H, f = V[:, 3:].copy(), np.empty((6, 1))
     for i in range(6):
         f[i, 0] = missing[i]
         V[i, 1] += missing[i]
-        if H[i, i] == 0.0:  # a free axis, of which nothing is missing
+        if H[i, i] == 0.0:  # a free axis, for which ``missing`` is zero
             H[i, i] = 1.0
     solve(H, f)
     for i in range(6):
@@ -84,9 +84,10 @@ def carry(missing: Array, state: Array, V: Array, y: Array) -> None:
 
 @kernel
 def press_no_harder(total: Array, state: Array, wrench: Array, V: Array, y: Array) -> None:
-    """Where the tool presses with more than is asked for, take off the carried force what presses too, by the excess.
+    """Remove the part of the carried force that adds to an excessive contact force, up to the excess.
 
-    So nothing that makes up for a change can press a tool into a wall, however it came about.
+    This applies in the freed directions, if the tool exerts more than the requested force. The compensation of a change
+    can therefore not press the tool into a wall.
     """
     excess, less = np.empty(6), np.empty(6)
     for part in range(0, 6, 3):
@@ -111,7 +112,7 @@ def press_no_harder(total: Array, state: Array, wrench: Array, V: Array, y: Arra
 
 @kernel
 def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
-    """Step of the acceleration from the sample before (6,), but for what the measured wrench makes of it."""
+    """Compute the step of the acceleration since the previous sample (6,), without the effect of the measured wrench."""
     for i in range(6):
         felt = (V[i, 2] - state[FELT + i]) / dt - state[FELT_ACCELERATION + i]
         out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt - state[LAST_ACCELERATION + i] - felt
@@ -119,10 +120,10 @@ def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
 
 @kernel
 def fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V: Array, y: Array) -> None:
-    """Take the carried force away, by a part of the allowed step of the acceleration that it makes.
+    """Reduce the carried force so that the acceleration changes by a fraction of the allowed step.
 
-    In the sample of a change, by no more than what the motion and what the joints missed leave of the step. In other
-    samples :func:`bound` follows.
+    In the sample of a change, fading uses only what the motion itself leaves of the allowed step, plus the missed
+    acceleration, within :data:`LEAST_SHARE` and :data:`RAMP_SHARE`. In other samples :func:`bound` follows.
     """
     step, keep = np.empty(6), 0.0
     _step(dt, state, V0, V, step)
@@ -143,11 +144,12 @@ def fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V: 
 
 @kernel
 def bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Array) -> None:
-    """Hold back what is beyond the allowed step of the acceleration, but for what the measured wrench makes of it.
+    """Limit the step of the acceleration, without the effect of the measured wrench, to the allowed step.
 
-    What the new program itself asks for, sample after sample, is held back for some samples only, and ever less: the
-    law is never governed by a bound. What the joints missed in the sample before the law asks for again: by so much
-    more it may step, for that acceleration was theirs, not the law's.
+    If the new program itself requests larger steps sample after sample, they are limited strictly for
+    :data:`PATIENT` samples only, and then less and less, so that the limit never determines the motion permanently.
+    The step may be larger by the acceleration that the joints missed in the previous sample, because the law requests
+    it again.
     """
     step, missing, beyond = np.empty(6), np.zeros(6), False
     _step(dt, state, V0, V, step)
@@ -168,5 +170,5 @@ def bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arra
 
 @kernel
 def calm_down(state: Array) -> None:
-    """Count a sample in which nothing is held back."""
+    """Decrease the count of limited samples after a sample that was not limited."""
     state[HELD_BACK] = max(state[HELD_BACK] - CALM, 0.0)

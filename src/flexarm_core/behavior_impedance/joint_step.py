@@ -1,7 +1,7 @@
-"""The redundant joints' part of the law: one sample of the impedance in their space (compiled).
+"""The redundant part of the law: one sample of the impedance in the null space of the tool task (compiled).
 
-With ``N`` the basis of the space: ``N^T M_q N rho'' + N^T B_q N rho' = N^T (sum tau_b + c)``; ``c`` makes up for
-changes as the force of that name does in :mod:`tool_step`.
+With ``N`` the basis of that space: ``N^T M_q N rho'' + N^T B_q N rho' = N^T (sum tau_b + c)``. The carried effort ``c``
+compensates for changes of the program, as the carried force does in :mod:`tool_step`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def joint_step(
     dt: float, settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, velocity: Array,
     N: Array, out: Array,
 ) -> None:  # fmt: skip
-    """The redundant joints' part, by the implicit Euler method: their displacement (n,) into ``out[OUT_JOINTS:]``.
+    """Integrate the redundant part by the implicit Euler method; write the displacement (n,) to ``out[OUT_JOINTS:]``.
 
-    Args as of :func:`tool_step`, and:
-        velocity: (n,) of the commanded joints [rad/s | m/s].
-        N: (n, r) orthonormal basis of the joint motions that leave the tool where it is.
+    Arguments as in :func:`tool_step`, and:
+        velocity: (n,) commanded joint velocities [rad/s | m/s].
+        N: (n, r) orthonormal basis of the joint motions that do not move the tool.
     """
     n, r = N.shape
     for i in range(n):
@@ -44,7 +44,7 @@ def joint_step(
         for i in range(n):
             rho[c] += N[i, c] * velocity[i]
     if state[KNOWN] == 0.0:
-        for c in range(r):  # the acceleration of the sample before
+        for c in range(r):  # continue with the acceleration of the previous sample
             kept[c] = rho[c]
             for i in range(n):
                 kept[c] += dt * N[i, c] * state[JOINT_PART + n + i]
@@ -82,7 +82,10 @@ def joint_step(
 
 @kernel
 def _respond(dt: float, settings: Array, total: Array, state: Array, rho: Array, N: Array, A: Array, X: Array) -> None:
-    """Rates (r, 2) at the end of the sample, of the program and of the carried effort, into ``X``; ``A X = ...``."""
+    """Compute the rates ``X`` (r, 2) at the end of the sample due to the program and to the carried effort.
+
+    ``A`` (r, r) is set to the system matrix of the implicit Euler step.
+    """
     n, r = N.shape
     W, S, reduced, G = np.empty((n, r)), np.empty((n, r)), np.empty((r, r)), np.empty((r, r))
     M, B = view(settings, JOINT_MATRICES, (n, n)), view(settings, JOINT_MATRICES + n * n, (n, n))
@@ -113,7 +116,7 @@ def _respond(dt: float, settings: Array, total: Array, state: Array, rho: Array,
 
 @kernel
 def _fade(dt: float, settings: Array, N: Array, X: Array) -> None:
-    """Take the carried effort away, by no more than the allowed step of the acceleration that it makes."""
+    """Reduce the carried effort; the resulting change of acceleration stays within the allowed step."""
     largest = 0.0
     for i in range(N.shape[0]):
         part = 0.0

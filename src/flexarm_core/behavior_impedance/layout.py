@@ -16,9 +16,10 @@ JOINT_MATRICES = MATRICES + 108
 VELOCITY, SET_POSITION, SET_ROTATION, SET_TWIST, SET_ACCELERATION = 0, 6, 9, 18, 24
 ANCHOR_POSITION, ANCHOR_ROTATION, LAST_ACCELERATION, CARRIED = 30, 33, 42, 48
 KNOWN, CHANGED = 54, 55  # flags: a previous sample of this motion exists; the program has changed since then
-# The motion that the measured wrench has made since the last change, the wrench then; samples of a bounded step.
+# Velocity and acceleration due to changes of the measured wrench since the last program change; the wrench at that
+# change; count of samples in which the step of the acceleration was limited.
 FELT, FELT_ACCELERATION, FELT_FROM, HELD_BACK = 56, 62, 68, 74
-MISSED = 75  # acceleration that the joints missed, translation and rotation; huge where they do not follow
+MISSED = 75  # acceleration that the joints missed, for translation and rotation; huge if they do not follow at all
 JOINT_PART = 77
 # In the output.
 WANTED_POSITION, WANTED_ROTATION, ERROR = 0, 3, 12

@@ -1,9 +1,9 @@
-r"""Motion space: the space of the tool and, beside it, that of the redundant joints.
+r"""Motion space: the tool space, complemented by the redundant (null) space of the joints.
 
-``qdd = J# (V' - dJ/dt qd) + N rho'' + ...``: with ``N`` (n, r) an orthonormal basis of the motions that leave the tool
-where it is, every joint motion is ``qd = J# V + N rho'``, and what acts on the joints acts as ``J#^T tau`` on the tool
-and as ``N^T tau`` on the redundant ones. Forces are mapped by these; motions are mapped by the redundancy resolution,
-which reaches the pose at the end of the sample exactly, ``dJ/dt`` terms of every order included.
+``qdd = J# (V' - dJ/dt qd) + N rho'' + ...``: with ``N`` (n, r) an orthonormal basis of the joint motions that do not
+move the tool, every joint motion is ``qd = J# V + N rho'``. Joint efforts act as ``J#^T tau`` in tool space and as
+``N^T tau`` in the redundant space. Forces are mapped by these matrices. Motions are mapped by the redundancy
+resolution, which reaches the pose at the end of the sample exactly and thus includes all ``dJ/dt`` terms.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from flexarm_core.compiled import kernel
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
-LOST = 1e-9  # [m] what remains of a dependent row is noise below this
+LOST = 1e-9  # [m] norm below which the remainder of a Jacobian row counts as linearly dependent
 
 
 @kernel
 def arm_kinematics(links: Array, q: Array, frames: Array, J: Array) -> None:
-    """Frames that move with the joints, and the tool's, and the tool's Jacobian.
+    """Compute the frames that move with the joints, the tool frame and the tool Jacobian.
 
     Args:
-        links: of the chain.
-        q: (n,) [rad | m].
-        frames: (n + 1, 12) gets, in the base link's frame, a row for each: rotation row by row (9), origin (3) [m].
-        J: (6, n) gets the Jacobian, rows ``[v; w]``, axes of the base link.
+        links: links of the chain.
+        q: (n,) joint positions [rad | m].
+        frames: (n + 1, 12) output in the base link frame, one row per frame: rotation row by row (9), origin (3) [m].
+        J: (6, n) output: tool Jacobian, rows ``[v; w]``, in base link axes.
     """
     n = q.shape[0]
     xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
@@ -69,7 +69,7 @@ def arm_kinematics(links: Array, q: Array, frames: Array, J: Array) -> None:
 
 @kernel
 def solve(A: Array, X: Array) -> None:
-    """``X := A^-1 X`` by elimination with pivots; ``A`` (k, k) is used up, ``X`` (k, m); real or complex."""
+    """Solve ``X := A^-1 X`` by pivoted elimination; ``A`` (k, k) is overwritten, ``X`` is (k, m); real or complex."""
     k, m = X.shape
     for i in range(k):
         best = i
@@ -98,13 +98,13 @@ def solve(A: Array, X: Array) -> None:
 
 @kernel
 def redundant_space(J: Array, axes: Array, scale: float, N: Array) -> None:
-    """Orthonormal basis of the joint motions that leave the wanted tool axes where they are, into ``N`` (n, r).
+    """Compute an orthonormal basis ``N`` (n, r) of the joint motions that do not move the controlled tool axes.
 
     Args:
-        J: (6, n) Jacobian of the tool.
-        axes: (6,) 1 for a wanted tool axis, else 0.
-        scale: by which rotations count [m/rad].
-        N: (n, r), ``r = n`` minus the number of wanted axes.
+        J: (6, n) tool Jacobian.
+        axes: (6,) 1 for a controlled tool axis, else 0.
+        scale: length by which rotations are multiplied to compare them with translations [m/rad].
+        N: (n, r) output, ``r = n`` minus the number of controlled axes.
     """
     n, r = N.shape
     P, row = np.eye(n), np.empty(n)
@@ -139,14 +139,14 @@ def redundant_space(J: Array, axes: Array, scale: float, N: Array) -> None:
 
 @kernel
 def damped_inverse(J: Array, axes: Array, scale: float, damping: float, out: Array) -> None:
-    """``J#`` (n, 6) of the wanted rows, ``A^T (A A^T + damping^2)^-1`` with rotations scaled to lengths.
+    """Compute ``J#`` (n, 6) of the controlled rows, ``A^T (A A^T + damping^2)^-1`` with rotations scaled to lengths.
 
     Args:
-        J: (6, n).
-        axes: (6,) 1 for a wanted tool axis; the columns of the others are zero.
-        scale: by which rotations count [m/rad].
-        damping: [m].
-        out: (n, 6).
+        J: (6, n) tool Jacobian.
+        axes: (6,) 1 for a controlled tool axis; the columns of the other axes are zero.
+        scale: length by which rotations are multiplied to compare them with translations [m/rad].
+        damping: damping of the inverse [m].
+        out: (n, 6) output.
     """
     n = J.shape[1]
     G, X = np.empty((6, 6)), np.empty((6, n))

@@ -46,7 +46,7 @@ class Progress:
 
 
 def hindrances(active: list[ActiveBehavior], wrench: Array, solver: RedundancySolver) -> tuple[str, ...]:
-    """Return what pushes the tool or the joints away from their set-points: behaviors, wrench, singularities, limits."""
+    """Return what pushes the tool or joints away from their set-points: behaviors, wrench, singularities, limits."""
     found = []
     for one in active:
         pushes = one.out.force.any() or one.out.yielding.any() or one.out.effort.any()

@@ -161,7 +161,7 @@ class _Piece:
 
 
 def _peaks(path: PosePath, a: float, b: float, begun: tuple[float, float]) -> tuple[float, float, float, float]:
-    """Return the largest linear and angular velocity, then linear and angular acceleration, per unit of time [m, rad]."""
+    """Return the largest linear and angular velocity, then acceleration, of a piece per unit of time [m, rad]."""
     r = np.linspace(0.0, 1.0, SAMPLES + 1)
     knots = path.knots[(path.knots > a) & (path.knots < b)]  # velocity and acceleration may have a peak at a knot
     r = np.concatenate((r, np.interp((knots - a) / (b - a), _fifth_order(r, begun)[0], r)))

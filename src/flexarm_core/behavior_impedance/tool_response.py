@@ -1,8 +1,8 @@
-r"""What one program of behaviors does with the tool in a sample: velocity and displacement relative to its set-point.
+r"""Response of the tool to one program of behaviors in a sample: velocity and displacement relative to the set-point.
 
-On SE(3): ``e = [p_c - p_b; phi]``, ``R_c = exp(phi) R_b``, ``V = [v_c - v_b; w_c - exp(phi) w_b]``, so that ``e' = T
-V`` with ``T = diag(1, J_l^-1(phi))``; the spring's force is ``-T^T K e``, the gradient of ``e K e / 2``, whatever the
-size of the error and the coupling in K. In a sample T is constant, taken at the middle of it.
+On SE(3): ``e = [p_c - p_b; phi]``, ``R_c = exp(phi) R_b``, ``V = [v_c - v_b; w_c - exp(phi) w_b]``, so that
+``e' = T V`` with ``T = diag(1, J_l^-1(phi))``. The spring force is ``-T^T K e``, the negative gradient of ``e K e / 2``,
+for any size of the error and any coupling in K. T is constant within a sample and evaluated at its middle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from flexarm_core.compiled import kernel, view
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.types import Array
 
-SMALL_TURN = 1e-3  # [rad] error below which T does not change in a sample
+SMALL_TURN = 1e-3  # [rad] error below which the change of T within a sample is neglected
 
 
 @kernel
@@ -42,22 +42,23 @@ def respond(
     dt: float, settings: Array, total: Array, state: Array, pose: Array, wrench: Array, inverse: Array, columns: int,
     e: Array, V0: Array, T: Array, V: Array, y: Array,
 ) -> None:  # fmt: skip
-    """One sample from the set-point that is in ``state``.
+    """Compute the response over one sample, relative to the set-point stored in ``state``.
 
     Args:
-        dt: [s].
+        dt: sampling period [s].
         settings: table of the config.
         total: sum of the contributions.
-        state: carried from sample to sample; only read.
-        pose: (12,) of the commanded tool at the begin: rotation row by row, position [m].
-        wrench: (6,) external, on the tool at its origin [N, N*m].
-        inverse: (n, 6) ``J#``, by which yielding efforts act on the tool; zero where there are none.
-        columns: 3, or 9 with what unit forces do.
-        e: (6,) out: error at the begin [m, rad].
-        V0: (6,) out: its rate there [m/s, rad/s].
-        T: (6, 6) out: maps velocities to rates of the error.
-        V: (6, 9) out: velocities at the end: of the law, of the carried force, of the wrench alone, of unit forces.
-        y: (6, 9) out: displacements of the same.
+        state: state that is kept from sample to sample; only read here.
+        pose: (12,) commanded tool pose at the beginning of the sample: rotation row by row, position [m].
+        wrench: (6,) external wrench on the tool at the tool origin [N, N*m].
+        inverse: (n, 6) ``J#``, which maps yielding efforts to the tool; zero if there are none.
+        columns: 3, or 9 to compute the responses to unit forces too.
+        e: (6,) output: error at the beginning of the sample [m, rad].
+        V0: (6,) output: relative velocity at the beginning of the sample [m/s, rad/s].
+        T: (6, 6) output: maps relative velocities to rates of the error.
+        V: (6, 9) output: relative velocities at the end of the sample due to the law (0), the carried force (1), the
+            change of the measured wrench alone (2), and unit forces (3 to 8).
+        y: (6, 9) output: displacements over the sample, in the same columns.
     """
     n, axes = inverse.shape[0], view(settings, AXES, (6,))
     M, B, K, S, TK = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6))
@@ -120,10 +121,10 @@ def respond(
 def unchanged_acceleration(
     dt: float, settings: Array, total: Array, state: Array, pose: Array, wrench: Array, inverse: Array, out: Array
 ) -> None:
-    """Acceleration (6,) of the tool in this sample if the program of the sample before were still in force.
+    """Compute the tool acceleration (6,) in this sample if the program of the previous sample were still active.
 
-    ``total`` is brought forward to this sample by its own stiffness and damping, its set-point by its acceleration.
-    See :func:`respond` for the arguments.
+    ``total`` is extrapolated to this sample with its own stiffness and damping; the set-point is extrapolated with its
+    acceleration. Arguments as in :func:`respond`.
     """
     e, V0, T, V, y = np.empty(6), np.empty(6), np.empty((6, 6)), np.empty((6, 9)), np.empty((6, 9))
     for i in range(6):
@@ -133,5 +134,5 @@ def unchanged_acceleration(
     respond(dt, settings, total, state, pose, wrench, inverse, 3, e, V0, T, V, y)
     for i in range(6):
         out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt + state[SET_ACCELERATION + i]
-        if settings[AXES + i] == 0.0:  # the joints led it
+        if settings[AXES + i] == 0.0:  # a free axis, which moves as the joints do
             out[i] = state[LAST_ACCELERATION + i]

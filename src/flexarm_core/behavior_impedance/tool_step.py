@@ -1,16 +1,17 @@
-r"""The tool's part of the law: one sample of the generalised impedance on SE(3) (compiled).
+r"""The tool's part of the law: one sample of the generalized impedance on SE(3) (compiled).
 
-For the tool, with the set-point ``x_b`` (the leading pose and the offsets beside it), its velocity ``v_b`` and its
-acceleration ``a_b``, all of them summed over the behaviours (claims 12, 20 and 21 of seed 002)::
+For the tool, with the set-point ``x_b`` (the leading pose plus the offsets), its velocity ``v_b`` and its acceleration
+``a_b``, each summed over the behaviors (claims 12, 20 and 21 of seed 002)::
 
     M (a_c - a_b) + B (v_c - v_b) + K (x_c - x_b) = f_measured + sum f_b + c
 
-``c`` makes up for changes of behaviours and matrices. Where the program changes, ``c`` takes what the old program
-would have made of this very sample, less what the new one makes of it; in every sample, that of a change too, it is
-taken away by as much as the allowed step of the acceleration. So a change alters the acceleration by no more than
-that step, whatever it is, and a change in every sample is no other than a change now and then: what each of them
-leaves in ``c`` adds up and fades. (To repeat the acceleration of the sample before instead would, with a change in
-every sample, repeat it for ever.)
+The carried force ``c`` compensates for changes of the program, that is of behaviors and matrices. When the program
+changes, ``c`` is increased by the force that makes up the difference between the motion that the old program would
+have commanded in this sample and the motion that the new program commands. In every sample, including that of a
+change, ``c`` fades by at most the allowed step of the acceleration. A change of any kind therefore alters the
+acceleration by no more than that step. Changes in successive samples are handled in the same way: what each of them
+adds to ``c`` accumulates and fades. (Repeating the acceleration of the previous sample instead would, with a change
+in every sample, repeat it forever.)
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from flexarm_core.compiled import kernel, view
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.types import Array
 
-MUCH, ROUNDING = 0.1, 1e-9  # part of a motion that is much to miss; what is rounding of it [m, rad]
+MUCH, ROUNDING = 0.1, 1e-9  # fraction of a motion that counts as largely missed; rounding error [m, rad]
 
 
 @kernel
@@ -55,19 +56,19 @@ def tool_step(
     dt: float, settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, pose: Array,
     wrench: Array, inverse: Array, out: Array,
 ) -> None:  # fmt: skip
-    """The tool's part: wanted pose into ``out``, its twist and acceleration into ``state``.
+    """Integrate the tool's part of the law: write the desired pose into ``out``, twist and acceleration into ``state``.
 
     Args:
-        dt: [s].
+        dt: sampling period [s].
         settings: table of the config.
         total: sum of the contributions.
-        old_settings: of the sample before.
-        old_total: of the sample before; used up where the program has changed.
-        state: carried from sample to sample.
-        pose: (12,) of the commanded tool at the begin: rotation row by row, position [m].
-        wrench: (6,) external, on the tool at its origin [N, N*m].
-        inverse: (n, 6) ``J#``, by which yielding efforts act on the tool; zero where there are none.
-        out: wanted pose and error at the end.
+        old_settings: table of the config at the previous sample.
+        old_total: sum of the contributions at the previous sample; overwritten if the program has changed.
+        state: state that is kept from sample to sample.
+        pose: (12,) commanded tool pose at the beginning of the sample: rotation row by row, position [m].
+        wrench: (6,) external wrench on the tool at the tool origin [N, N*m].
+        inverse: (n, 6) ``J#``, which maps yielding efforts to the tool; zero if there are none.
+        out: output: desired pose and error at the end of the sample.
     """
     p, R, twist, acceleration = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty(6)
     e, mid, T, V0 = np.empty(6), np.empty(3), np.empty((6, 6)), np.empty(6)
@@ -80,7 +81,7 @@ def tool_step(
         turn_freed(dt, total, old_total, state)
         unchanged_acceleration(dt, old_settings, old_total, state, pose, wrench, inverse, kept)
     set_point(total, state, p, R, twist, acceleration)
-    # in directions that are freed the set-point's motion counts no more than its place
+    # in the freed directions the motion of the set-point is ignored, like its position
     for i in range(6):
         V0[i], e[i] = twist[i], acceleration[i]
     for i in range(6):
@@ -96,7 +97,7 @@ def tool_step(
     rotation_error(R, view(state, SET_ROTATION, (3, 3)), mid)
     for i in range(3):
         moved[i], moved[3 + i] = p[i] - state[SET_POSITION + i], mid[i]
-    for i in range(6):  # V - V0 is from here on the change of the tool's own velocity
+    for i in range(6):  # from here on V - V0 is the change of the tool velocity itself
         V0[i] -= twist[i] - state[SET_TWIST + i]
     if changed:
         for i in range(6):
@@ -149,19 +150,20 @@ def tool_step(
 
 @kernel
 def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array, rates: Array, state: Array) -> None:
-    """The tool is where the joints took it: what could not be had is not wished for again.
+    """Correct the law's tool velocity and acceleration for the part of the motion that the joints did not follow.
 
-    What the joints missed by little is taken off the velocity. Where they missed a good part of the motion, the tool
-    has the velocity that they have: a law that went on with its own would ask for more and more.
+    A small missed part is subtracted from the velocity. If the joints missed a large part of the motion, the velocity
+    is replaced by that of the joints; otherwise the law would wind up and request more and more.
 
     Args:
-        dt: [s].
+        dt: sampling period [s].
         settings: table of the config.
-        motion: (6,) wanted in this sample [m, rad].
-        missed: (6,) of it [m, rad].
-        J: (6, n) at the end.
-        rates: (n,) of the joints [rad/s | m/s].
-        state: gets the velocity and the acceleration, those of free axes as the joints have them, and what was missed.
+        motion: (6,) desired tool motion in this sample [m, rad].
+        missed: (6,) part of ``motion`` that the joints missed [m, rad].
+        J: (6, n) tool Jacobian at the end of the sample.
+        rates: (n,) joint velocities [rad/s | m/s].
+        state: state whose velocity and acceleration are corrected (free axes move as the joints do); the missed
+            acceleration is stored in it.
     """
     axes = view(settings, AXES, (6,))
     for part in range(0, 6, 3):

@@ -30,7 +30,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def load_compiled(arm: Arm) -> None:
-    """Run every built-in kind of behavior for a few samples in a separate controller, at the middle of the joint ranges."""
+    """Run every built-in behavior for a few samples in a separate controller, at the middle of the joint ranges."""
     chain = arm.chain
     middle = np.where(np.isfinite(chain.lower + chain.upper), 0.5 * (chain.lower + chain.upper), 0.0)
     controller = BehaviorImpedanceController(arm, ImpedanceConfig(), RedundancyConfig(objective_time_constant=0.0))

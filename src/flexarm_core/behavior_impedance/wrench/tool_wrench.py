@@ -51,8 +51,8 @@ class ToolWrench:
 
         Raises:
             RobotDescriptionError: there is no such sensor, or it is not rigidly fixed to the tool.
-            ConfigError: the convention is unknown, the mass is negative or infinite, or the center of mass is not three
-                finite numbers.
+            ConfigError: the convention is unknown, the mass is negative, or the center of mass is not three finite
+                numbers.
             InputError: the mass is not a finite number.
         """
         if sensor not in description.force_torque_sensors:
@@ -106,7 +106,7 @@ class ToolWrench:
         return on_tool
 
     def bias_at_rest(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
-        """Return the bias (6,) for which this reading gives a zero external wrench; arguments as in :meth:`external`."""
+        """Return the bias (6,) for which this reading gives zero external wrench; arguments as in :meth:`external`."""
         _, R = self._chain.pose(position)
         reading = finite("a wrench", wrench_in_sensor, 6)
         gravity_in_base = finite("gravity_in_base", gravity_in_base, 3)
@@ -121,7 +121,7 @@ class ToolWrench:
 
 @kernel
 def _weigh(R: Array, mounted: Array, mass: float, center: Array, gravity: Array, wrench: Array) -> None:
-    """Compute the weight (6,) ``[f; c x f]``, ``f = m (R R_s)^T g``, for a sensor with orientation ``R_s`` in the tool."""
+    """Compute the weight (6,) ``[f; c x f]``, ``f = m (R R_s)^T g``, for a sensor at orientation ``R_s`` in the tool."""
     for i in range(3):
         wrench[i] = 0.0
         for j in range(3):
