@@ -1,11 +1,11 @@
-r"""How an arm comes to rest from a commanded motion, and bounds on the way of its points (compiled).
+r"""Braking motion of an arm from a commanded motion to rest, and bounds on the travel of its points (compiled).
 
-``x`` counts samples from where the sample began that ended at the commanded joint positions: up to x = 1 the joints
-move at the commanded velocity, then each sample takes ``a dt`` from the velocity of every joint until it rests, as
-``RedundancySolver.stop`` has it; within a sample they move evenly.
+``x`` is the time in samples since the beginning of the sample that ended at the commanded joint positions. Up to x = 1
+the joints move at the commanded velocity. Then every sample reduces the velocity of each joint by ``a dt`` until the
+joint is at rest, as in ``RedundancySolver.stop``. The velocity is constant within a sample.
 
-A *lever* bounds how far a point of a capsule moves for each unit that a joint moves: the largest distance from the axis
-of a revolute joint at which it can be, 1 for a prismatic one.
+A *lever* is a bound on the travel of any point of a capsule per unit of joint motion: for a revolute joint the largest
+possible distance of the point from the joint axis, for a prismatic joint 1.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from flexarm_core.ik_redundancy.solver import LIMITED
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
-MOTION = 5  # of a joint: begin; displacement in the first sample; what each sample takes off; samples; stretch
+MOTION = 5  # length of a joint's row, see ``motion`` in begin_braking
 
 
 def build_levers(capsules: Array, links: Array) -> Array:
-    """Levers (c, n) of capsules (c, 8) on a chain of links (n + 1, 13), prismatic joints at zero [m/rad | 1]."""
+    """Compute the levers (c, n) of capsules (c, 8) on a chain (n + 1, 13), prismatic joints at zero [m/rad | 1]."""
     levers = np.zeros((len(capsules), len(links) - 1))
     for row, capsule in zip(levers, capsules, strict=True):
         ends, last = capsule[1:7].reshape(2, 3), int(capsule[0])
         aside, reach = np.hypot(ends[:, 0], ends[:, 1]).max(), np.linalg.norm(ends, axis=1).max()
         for i in range(last, -1, -1):
             row[i] = 1.0 if links[i, 12] == PRISMATIC else aside
-            # What lies within the reach of this joint's origin, seen from the joint before.
+            # Bounds seen from the previous joint, for all points within ``reach`` of this joint's origin.
             aside, reach = np.hypot(links[i, 9], links[i, 10]) + reach, np.linalg.norm(links[i, 9:12]) + reach
     return levers
 
@@ -39,17 +39,17 @@ def build_levers(capsules: Array, links: Array) -> Array:
 def begin_braking(
     position: Array, velocity: Array, acceleration: Array, links: Array, dt: float, motion: Array
 ) -> float:
-    """Braking from joint positions and velocities (n,) into ``motion`` (n, 5); x at which the last joint rests.
+    """Compute the braking motion from joint positions and velocities; return x at which the last joint is at rest.
 
     Args:
-        position: (n,) at x = 1 [rad | m].
-        velocity: (n,) up to there [rad/s | m/s].
-        acceleration: (n,) limits, also infinite [rad/s^2 | m/s^2].
-        links: (n + 1, 13) of the chain.
-        dt: sample time [s].
-        motion: (n, 5) gets, for each joint, the position at x = 0, the displacement in the first sample, how much less
-            it is in each further one, after how many further ones it rests, and the largest distance by which prismatic
-            joints up to this one have moved what they carry.
+        position: (n,) joint positions at x = 1 [rad | m].
+        velocity: (n,) joint velocities up to x = 1 [rad/s | m/s].
+        acceleration: (n,) acceleration limits, may be infinite [rad/s^2 | m/s^2].
+        links: (n + 1, 13) links of the chain.
+        dt: sampling period [s].
+        motion: (n, 5) output, for each joint: position at x = 0; displacement in the first sample; decrease of the
+            displacement in each further sample; number of further samples until rest; upper bound on the total
+            extension of the prismatic joints up to this one.
     """
     end, stretch = 0.0, 0.0
     for i in range(position.shape[0]):
@@ -70,20 +70,20 @@ def begin_braking(
 
 @kernel
 def whole_way(motion: Array, i: int) -> float:
-    """How far a joint moves in all [rad | m]."""
+    """Return the total travel of a joint [rad | m]."""
     more = motion[i, 3]
     return (1.0 + more) * abs(motion[i, 1]) - 0.5 * motion[i, 2] * more * (more + 1.0)
 
 
 @kernel
 def braking_rate(motion: Array, i: int, x: float) -> float:
-    """How far a joint moves per sample in the sample that begins at or before x [rad | m]; later it is less."""
+    """Return the travel of a joint in the sample that contains x [rad | m]; it is smaller in later samples."""
     return max(abs(motion[i, 1]) - max(math.floor(x), 0.0) * motion[i, 2], 0.0)
 
 
 @kernel
 def braking_position(motion: Array, x: float, q: Array) -> None:
-    """Joint positions into ``q`` (n,) at x [rad | m]."""
+    """Write the joint positions at x into ``q`` (n,) [rad | m]."""
     sample = math.floor(x)
     for i in range(q.shape[0]):
         step = motion[i, 1]
@@ -95,7 +95,7 @@ def braking_position(motion: Array, x: float, q: Array) -> None:
 
 @kernel
 def lever(levers: Array, row: int, last: int, i: int, links: Array, motion: Array) -> float:
-    """Lever of joint i on capsule ``row``, which moves with joint ``last``, prismatic joints where they are."""
+    """Return the lever of joint i on capsule ``row``, which moves with joint ``last``, with prismatic extension."""
     if links[i, 12] == PRISMATIC:
         return 1.0
     return levers[row, i] + motion[last, 4] - motion[i, 4]
@@ -103,7 +103,7 @@ def lever(levers: Array, row: int, last: int, i: int, links: Array, motion: Arra
 
 @kernel
 def whole_reach(levers: Array, row: int, last: int, links: Array, motion: Array) -> float:
-    """Bound on the way of any point of a capsule's axis in all [m]."""
+    """Return a bound on the total travel of any point of a capsule's axis [m]."""
     total = 0.0
     for i in range(last + 1):
         total += lever(levers, row, last, i, links, motion) * whole_way(motion, i)
@@ -114,16 +114,17 @@ def whole_reach(levers: Array, row: int, last: int, links: Array, motion: Array)
 def step_bounds(
     levers: Array, row: int, last: int, links: Array, motion: Array, x: float, y: float, slant: float
 ) -> tuple[float, float]:
-    r"""Bounds on the height h over a plane of any point of a capsule's axis from x to y, ``s = 0 ... 1`` on this step.
+    r"""Bound the change of the height h of any point of a capsule's axis over a plane, from x to y.
 
-    ``|dh/ds| <= sum_j L_j w_j`` with the levers L and the ways w at the rates of the begin, and
-    ``|d^2h/ds^2| <= sum_j L_j (w_j (w_j + 2 sum_(i<j) w_i) + b_j (y - x)^2)``, w in the brackets of revolute joints
-    only, with b the displacement that braking takes off in a sample. Within one sample braking takes off nothing. The
-    axis of the first joint stays where it is, so that what turns about it counts with the sine of its angle to the
-    plane's normal, ``slant``: an arm on a table that turns about the vertical comes no nearer to it.
+    With ``s = 0 ... 1`` over this step: ``|dh/ds| <= sum_j L_j w_j``, with levers L and travels w at the initial
+    rates, and ``|d^2h/ds^2| <= sum_j L_j (w_j (w_j + 2 sum_(i<j) w_i) + b_j (y - x)^2)``, where the w in the inner
+    parentheses are those of revolute joints only, and b is the decrease of the displacement per sample due to braking
+    (zero within one sample). The axis of the first joint is fixed. Rotation about it is therefore weighted with
+    ``slant``, the sine of the angle between this axis and the plane's normal: an arm on a table that turns about the
+    vertical axis does not approach the table.
 
     Returns:
-        Bound on the way, bound on the second derivative [m].
+        Bound on the travel, bound on the second derivative [m].
     """
     length, turned, way, bend = y - x, 0.0, 0.0, 0.0
     for j in range(last + 1):
@@ -142,7 +143,7 @@ def step_bounds(
 
 @kernel
 def step_end(x: float, length: float, end: float) -> float:
-    """Where a step from x ends: with a sample, where it is longer than one; within it, where it is shorter."""
+    """Return the end of a step from x: steps longer than one sample end at a sample, shorter ones stay within it."""
     if x < 1.0:
         return min(x + length, 1.0)
     sample = math.floor(x)

@@ -1,4 +1,4 @@
-r"""The carried force ``c`` that compensates for changes of the program: how it builds up, fades and is bounded (compiled).
+r"""The carried force ``c`` that compensates for changes of the program: its build-up, fading and bounds (compiled).
 
 Columns of ``V`` and ``y``, as in :func:`~flexarm_core.behavior_impedance.tool_response.respond`: the response to the
 law (0), to the carried force ``c`` (1), to the measured wrench alone (2), and to six unit forces (3 to 8).
@@ -112,7 +112,7 @@ def press_no_harder(total: Array, state: Array, wrench: Array, V: Array, y: Arra
 
 @kernel
 def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
-    """Compute the step of the acceleration since the previous sample (6,), without the effect of the measured wrench."""
+    """Compute the step of the acceleration since the last sample (6,), excluding that due to the measured wrench."""
     for i in range(6):
         felt = (V[i, 2] - state[FELT + i]) / dt - state[FELT_ACCELERATION + i]
         out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt - state[LAST_ACCELERATION + i] - felt

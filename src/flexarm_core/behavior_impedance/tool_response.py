@@ -1,8 +1,8 @@
 r"""Response of the tool to one program of behaviors in a sample: velocity and displacement relative to the set-point.
 
 On SE(3): ``e = [p_c - p_b; phi]``, ``R_c = exp(phi) R_b``, ``V = [v_c - v_b; w_c - exp(phi) w_b]``, so that
-``e' = T V`` with ``T = diag(1, J_l^-1(phi))``. The spring force is ``-T^T K e``, the negative gradient of ``e K e / 2``,
-for any size of the error and any coupling in K. T is constant within a sample and evaluated at its middle.
+``e' = T V`` with ``T = diag(1, J_l^-1(phi))``. The spring force is ``-T^T K e``, the negative gradient of
+``e K e / 2``, for any size of the error and any coupling in K. T is constant within a sample, evaluated at its middle.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Distances between the arm and obstacles, and what keeps them."""
+"""Distances between the arm and obstacles, and avoidance of the obstacles."""

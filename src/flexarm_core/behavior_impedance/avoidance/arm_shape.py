@@ -1,9 +1,9 @@
-"""ArmShape: the moving links of an arm as capsules, and where they are (compiled).
+"""ArmShape: the moving links of an arm as capsules, and their placement in the base frame (compiled).
 
-A capsule is what lies within a radius of a segment. Cylinders and boxes get the capsule of least volume that covers
-them: with ``rho`` the radius of the cylinder, or half the diagonal of the two shorter sides of the box, and ``l`` half
-the length, the capsule's half length ``l - s`` and radius ``sqrt(rho^2 + s^2)`` reach the rims exactly. Long shapes
-keep their radius almost (1 % more at a length of 5.5 radii), flat ones come near spheres.
+A capsule is the set of all points within a radius of a segment. Cylinders and boxes are covered by the capsule of least
+volume. With ``rho`` the radius of the cylinder, or half the diagonal of the two shorter sides of the box, and ``l``
+half the length, a capsule of half length ``l - s`` and radius ``sqrt(rho^2 + s^2)`` touches the rims exactly. The
+radius of long shapes hardly grows (1 % at a length of 5.5 radii); flat shapes are covered by almost a sphere.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ ON_AXIS = 1e-9  # [m]
 
 @dataclass(frozen=True, slots=True)
 class ArmShape:
-    """Capsules that cover the links which the joints of a chain move.
+    """Capsules that cover the links that the joints of a chain move.
 
     Attributes:
-        capsules: (c, 8) a row a capsule: index of the joint whose frame it moves with, end points a (3) and b (3) in
-            that frame [m], radius [m]. The frame is the chain's: joint axis = z, see :mod:`ik_redundancy.chain`.
-        links: (c) the link that each belongs to.
+        capsules: (c, 8) one row per capsule: index of the joint whose frame it moves with, end points a (3) and b (3)
+            in that frame [m], radius [m]. The z axis of the frame is the joint axis, see :mod:`ik_redundancy.chain`.
+        links: (c) name of the link that each capsule belongs to.
     """
 
     capsules: Array
@@ -38,20 +38,21 @@ class ArmShape:
 
 
 def build_arm_shape(description: RobotDescription, chain: Chain, link_radius: float = 0.06) -> ArmShape:
-    """Capsules of all that moves with the joints of the chain.
+    """Create the capsules of all links that move with the joints of the chain.
 
-    Links behind fixed joints count, those behind joints off the chain as well, at the zero position of these. Where all
-    that moves with a joint has no shape but meshes, a capsule lies between the origins of its frame and of the next
-    joint's, or of the tool (a sphere, where these are one); the way of a next prismatic joint is not covered by it.
-    Capsules on the axis of the first joint, where that is revolute, are left out: nothing that the arm does moves them.
+    Links behind fixed joints are included, and also links behind joints off the chain, at the zero position of these
+    joints. If no link that moves with a joint has a primitive shape (only meshes or nothing), a capsule connects the
+    origin of the joint frame with that of the next joint, or of the tool (a sphere if both origins coincide); the
+    travel of a following prismatic joint is not covered. If the first joint is revolute, capsules on its axis are
+    omitted because the arm cannot move them.
 
     Args:
-        description: of the robot.
-        chain: of its arm.
-        link_radius: of the capsules of links without shapes [m].
+        description: robot description.
+        chain: kinematic chain of the arm.
+        link_radius: radius of the capsules of links without primitive shapes [m].
 
     Raises:
-        ConfigError: the radius is not > 0 and finite.
+        ConfigError: the radius is not > 0 or not finite.
     """
     if not 0.0 < link_radius < math.inf:
         raise ConfigError(f"the radius of links without shapes must be > 0 m and finite, got {link_radius}")
@@ -88,7 +89,7 @@ def build_arm_shape(description: RobotDescription, chain: Chain, link_radius: fl
 
 
 def _inverse(row: Array) -> Array:
-    """Inverse (4, 4) of the transform of a row of the chain's links."""
+    """Return the inverse (4, 4) of the transform in a row of ``chain.links``."""
     inverse = np.eye(4)
     inverse[:3, :3] = row[:9].reshape(3, 3).T
     inverse[:3, 3] = -inverse[:3, :3] @ row[9:12]
@@ -96,7 +97,7 @@ def _inverse(row: Array) -> Array:
 
 
 def _capsule(shape: Shape, transform_link_to_frame: Array) -> Array:
-    """End points a (3), b (3) and radius (7,) of the capsule that covers a shape, in the frame [m]."""
+    """Return end points a (3), b (3) and radius, as (7,), of the capsule that covers a shape, in the frame [m]."""
     placed = transform_link_to_frame @ shape.transform_shape_to_link
     axis, half, radius = 2, 0.0, shape.size[0]
     if shape.kind == "cylinder":
@@ -109,9 +110,9 @@ def _capsule(shape: Shape, transform_link_to_frame: Array) -> Array:
 
 
 def _cover(radius: float, length: float) -> tuple[float, float]:
-    """Half length of the segment and radius of the capsule of least volume that covers a cylinder [m]."""
+    """Return half the segment length and the radius of the capsule of least volume that covers a cylinder [m]."""
     low, high = 0.0, 0.5 * length
-    for _ in range(60):  # the volume falls with s, and once it rises it does so to the end
+    for _ in range(60):  # bisection: the volume decreases with s up to its only minimum
         s = 0.5 * (low + high)
         slope = 2.0 * s * (0.5 * length - s) - (radius**2 + s**2) + 2.0 * s * math.hypot(radius, s)
         low, high = (s, high) if slope < 0.0 else (low, s)
@@ -120,9 +121,9 @@ def _cover(radius: float, length: float) -> tuple[float, float]:
 
 @kernel
 def place_capsules(capsules: Array, frames: Array, placed: Array) -> None:
-    """End points a, b in the base frame into ``placed`` (c, 6) [m], of ``ArmShape.capsules`` (c, 8).
+    """Write the end points a, b of ``ArmShape.capsules`` (c, 8) in the base frame into ``placed`` (c, 6) [m].
 
-    ``frames``: (n + 1, 12) poses of the chain's frames, rotation row by row (9) and origin (3) [m].
+    ``frames``: (n + 1, 12) poses of the frames of the chain, rotation row by row (9) and origin (3) [m].
     """
     for row in range(capsules.shape[0]):
         i = int(capsules[row, 0])

@@ -1,27 +1,28 @@
-r"""The repulsive force over the distance (compiled).
+r"""Repulsive force as a function of the distance (compiled).
 
 ``f(s) = 2 F s^2 / (1 - s)`` with ``s = (range - d) / (range - margin)``.
 
-It begins with zero slope at the range, is F at half the way and grows ever more steeply towards the margin. From
-s = 0.98 on, where it is 96 F, it stays; its slope stays too, so that what integrates it implicitly is not stirred up.
+The force starts with zero slope at the range, is F halfway between range and margin, and grows progressively toward the
+margin. Above s = 0.98, where it is 96 F, the force and its slope are held constant, so that the implicit integration
+is not disturbed.
 """
 
 from __future__ import annotations
 
 from flexarm_core.compiled import kernel
 
-LARGEST = 0.98  # s from which on the force stays
+LARGEST = 0.98  # s above which the force is constant
 
 
 @kernel
 def avoidance_force(distance: float, influence: float, margin: float, force: float) -> tuple[float, float, float]:
-    """Force away from an obstacle, its stiffness and how near the obstacle is.
+    """Return the force away from an obstacle, its stiffness and the normalized proximity s.
 
     Args:
-        distance: d [m].
+        distance: distance d [m].
         influence: range of the force [m].
-        margin: distance that is not to be reached [m], below the range.
-        force: F, at half the way [N].
+        margin: smallest permitted distance, less than the range [m].
+        force: F, the force halfway between range and margin [N].
 
     Returns:
         f >= 0 [N]; ``-df/dd`` >= 0 [N/m]; s, at most 0.98, 0 at the range and beyond.

@@ -1,14 +1,15 @@
 r"""Signed distance of a segment, the axis of a capsule, to a sphere, a half-space or a box (compiled).
 
-The distance is that of convex bodies: outside the length of the shortest connection, inside minus the length of the
-shortest way out, so that it changes by as much as either body moves along the direction, on both sides of zero. The
-distance of the capsule is that of its axis minus its radius.
+The signed distance of two convex bodies is the length of the shortest connection if they are separate, and minus the
+penetration depth (the length of the shortest translation that separates them) if they overlap. On both sides of zero
+it changes by as much as either body moves along the direction. The distance of a capsule is that of its axis minus its
+radius.
 
-Outside a box the square of a point's distance is convex and piecewise quadratic along the segment,
-``d^2(t) = sum_i max(|x_i(t)| - h_i, 0)^2``: the zero of its slope, which is piecewise linear, is found exactly between
-the points where the segment crosses the planes of the faces. Inside, the shortest way out is along a normal of the
-difference of the two bodies, one of the three of the box's faces and of the three crosses of its edges with the
-segment.
+Outside a box the squared distance of a point is convex and piecewise quadratic along the segment,
+``d^2(t) = sum_i max(|x_i(t)| - h_i, 0)^2``. The zero of its piecewise linear slope is found exactly, between the points
+where the segment crosses the planes of the faces. Inside, the shortest separating translation is along a face normal of
+the Minkowski difference of the two bodies: one of the three face normals of the box, or one of the three cross products
+of its edges with the segment.
 """
 
 from __future__ import annotations
@@ -19,25 +20,27 @@ from flexarm_core.behavior_impedance.avoidance.obstacles import HALF_SPACE, SPHE
 from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
 
-TOUCHING = 1e-9  # [m] distance below which the direction to a nearest point says nothing
+TOUCHING = 1e-9  # [m] distance below which the direction to the nearest point is not defined
 PARALLEL = 1e-12  # square of the sine below which a segment is parallel to an edge
 Nearest = tuple[float, float, float, float, float]
 
 
 @kernel
 def segment_distance(placed: Array, row: int, obstacles: Array, k: int, steadiness: float) -> Nearest:
-    """Signed distance of a segment to an obstacle, unit direction from it to the segment and the nearest point.
+    """Compute the signed distance of a segment to an obstacle, with its direction and nearest point.
 
     Args:
         placed: (c, 6) end points a, b of the segments in the base frame [m].
-        row: which of them.
-        obstacles: (m, 16) table.
-        k: which of them.
-        steadiness: 0, or what keeps the point on the segment from jumping where the segment turns through parallel
-            with a box: direction and point are those of the least ``d^2(t) + steadiness |b - a|^2 (t - 1/2)^2``.
+        row: index of the segment.
+        obstacles: (m, 16) table of obstacles.
+        k: index of the obstacle.
+        steadiness: weight that keeps the nearest point from jumping along the segment when the segment rotates through
+            a position parallel to a face of a box: direction and point are those of the minimum of
+            ``d^2(t) + steadiness |b - a|^2 (t - 1/2)^2``. 0: exact nearest point.
 
     Returns:
-        Distance [m], negative: penetration; direction (3); t of the nearest point ``a + t (b - a)``, 0 to 1.
+        Distance [m], negative for penetration; unit direction (3) from the obstacle to the segment; t of the nearest
+        point ``a + t (b - a)``, 0 to 1.
     """
     ax, ay, az = placed[row, 0], placed[row, 1], placed[row, 2]
     dx, dy, dz = placed[row, 3] - ax, placed[row, 4] - ay, placed[row, 5] - az
@@ -69,14 +72,14 @@ def segment_distance(placed: Array, row: int, obstacles: Array, k: int, steadine
 
 @kernel
 def _to_sphere(ax: float, ay: float, az: float, dx: float, dy: float, dz: float, radius: float) -> Nearest:
-    """Of the segment ``a + t d`` to a sphere about the origin."""
+    """Compute the signed distance of the segment ``a + t d`` to a sphere centered at the origin."""
     square = dx * dx + dy * dy + dz * dz
     t = min(max(-(ax * dx + ay * dy + az * dz) / square, 0.0), 1.0) if square > 0.0 else 0.0
     x, y, z = ax + t * dx, ay + t * dy, az + t * dz
     distance = math.sqrt(x * x + y * y + z * z)
     if distance > TOUCHING:
         return distance - radius, x / distance, y / distance, z / distance, t
-    # The centre is hit: aside from the segment is as short a way out as any.
+    # The segment passes through the center: any direction normal to it is a shortest way out.
     if abs(dx) <= abs(dy) and abs(dx) <= abs(dz):
         x, y, z = 0.0, -dz, dy
     elif abs(dy) <= abs(dz):
@@ -91,13 +94,13 @@ def _to_sphere(ax: float, ay: float, az: float, dx: float, dy: float, dz: float,
 
 @kernel
 def _excess(x: float, h: float) -> float:
-    """How far a coordinate lies beyond the faces at -h and h."""
+    """Return how far a coordinate lies beyond the faces at -h and h; 0 between them."""
     return x - min(max(x, -h), h)
 
 
 @kernel
 def _slope(a: tuple[float, ...], d: tuple[float, ...], h: tuple[float, ...], pull: float, t: float) -> float:
-    """Half the derivative of ``d^2(t) + pull (t - 1/2)^2``."""
+    """Return half the derivative of ``d^2(t) + pull (t - 1/2)^2``."""
     return (
         d[0] * _excess(a[0] + t * d[0], h[0])
         + d[1] * _excess(a[1] + t * d[1], h[1])
@@ -108,7 +111,7 @@ def _slope(a: tuple[float, ...], d: tuple[float, ...], h: tuple[float, ...], pul
 
 @kernel
 def _lowest(a: tuple[float, ...], d: tuple[float, ...], h: tuple[float, ...], pull: float) -> float:
-    """Where ``d^2(t) + pull (t - 1/2)^2`` is least, 0 <= t <= 1."""
+    """Return the t in [0, 1] that minimizes ``d^2(t) + pull (t - 1/2)^2``."""
     low, high = 0.0, 1.0
     at_low = _slope(a, d, h, pull, low)
     if at_low >= 0.0:
@@ -131,7 +134,7 @@ def _lowest(a: tuple[float, ...], d: tuple[float, ...], h: tuple[float, ...], pu
 
 @kernel
 def _to_box(a: tuple[float, ...], d: tuple[float, ...], h: tuple[float, ...], pull: float) -> Nearest:
-    """Of the segment ``a + t d`` to a box about the origin with the half extents h, in its axes."""
+    """Compute the signed distance of the segment ``a + t d`` to a box with half extents h, in the box frame."""
     t = _lowest(a, d, h, 0.0)
     x, y, z = _excess(a[0] + t * d[0], h[0]), _excess(a[1] + t * d[1], h[1]), _excess(a[2] + t * d[2], h[2])
     distance = math.sqrt(x * x + y * y + z * z)
@@ -147,7 +150,7 @@ def _to_box(a: tuple[float, ...], d: tuple[float, ...], h: tuple[float, ...], pu
 
 @kernel
 def _out_of_box(a: tuple[float, ...], d: tuple[float, ...], h: tuple[float, ...]) -> Nearest:
-    """The shortest way out of the box for a segment that touches or crosses it."""
+    """Compute the shortest way out of the box for a segment that touches or intersects it."""
     depth, ux, uy, uz, t = math.inf, 0.0, 0.0, 1.0, 0.0
     square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
     for i in range(3):

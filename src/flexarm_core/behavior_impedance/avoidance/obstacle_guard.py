@@ -1,17 +1,18 @@
-r"""ObstacleGuard: whether an arm that is commanded so can still brake to rest before it comes too near an obstacle.
+r"""ObstacleGuard: checks whether an arm with a commanded motion can still brake to rest before it reaches a margin.
 
-The motion that is looked at begins one sample back, where the command came from, and goes on as every joint brakes at
-its acceleration limit. ``x`` counts its samples; the joints move evenly within each.
+The checked motion starts one sample before the commanded position and continues with every joint braking at its
+acceleration limit. ``x`` is the time in samples; the joint velocities are constant within a sample.
 
-Pairs of capsule and obstacle that are farther apart than the capsule can get on the whole way are out of question
-(:mod:`braking` bounds the way). For the others the motion is walked in steps, as long ones as can be proved to be
-safe: where a step begins, the plane through the obstacle's nearest point, across the shortest connection, has all of
-the obstacle behind it. Both end points of the axis have to stay in front of it, by radius and margin. Along a step
-their height h over the plane leaves the straight line between its ends by at most ``4 e s (1 - s)``, 0 <= s <= 1, with
-``e`` an eighth of the bound on ``|d^2 h / ds^2|``; what is between the ends is so known to be clear. A step that cannot
-be proved is halved; where it is a millimetre long and cannot be proved, the motion is refused.
+Pairs of capsule and obstacle that are further apart than the capsule can travel during the whole motion are excluded
+(:mod:`braking` bounds the travel). For the other pairs the motion is divided into steps, as long as can be proved to be
+safe. At the beginning of a step, a plane is placed through the nearest point of the obstacle, normal to the shortest
+connection, so that the whole obstacle lies behind it. Both end points of the capsule's axis must stay in front of the
+plane by at least radius plus margin. Along a step their height h over the plane deviates from the straight line between
+its end values by at most ``4 e s (1 - s)``, 0 <= s <= 1, with ``e`` an eighth of the bound on ``|d^2 h / ds^2|``. This
+proves that the motion within the step is clear as well. A step that cannot be proved to be safe is halved; if it is
+only one millimeter long, the motion is rejected.
 
-Where a capsule is nearer to an obstacle than the margin already, it may move on as long as it comes no nearer.
+A capsule that is already closer to an obstacle than the margin may move as long as it does not come closer.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.types import Array
 
-RESOLUTION = 1e-3  # [m] length of a step that need not be halved
-ROUNDING = 1e-10  # [m]
-# Of a pair: capsule, obstacle, direction (3), where along it radius and margin begin [m], clearance that has to be kept
-# [m], sine of the angle between the direction and the axis of the first joint.
+RESOLUTION = 1e-3  # [m] length below which a step is not halved
+ROUNDING = 1e-10  # [m] tolerance for rounding errors
+# Row of a pair: capsule, obstacle, direction (3), position along this direction of the plane shifted by radius and
+# margin [m], clearance that must be kept [m], sine of the angle between the direction and the axis of the first joint.
 PAIR = 8
 
 
 class ObstacleGuard:
-    """Keeps the commanded joints from where the arm could not stop before an obstacle."""
+    """Rejects commanded joint motions from which the arm could not stop before it reaches an obstacle."""
 
     def __init__(
         self,
@@ -59,22 +60,23 @@ class ObstacleGuard:
         obstacles: Sequence[Obstacle] = (),
         margin: float | Sequence[float] = 0.0,
     ) -> None:
-        """Set up the memory.
+        """Allocate the work memory.
 
         Args:
-            shape: of the arm.
-            chain: of the arm.
-            limits: of its joints, of which the accelerations count.
-            obstacles: in the base frame.
-            margin: distance that is always kept [m], >= 0; of all obstacles, or of each.
+            shape: capsules of the arm.
+            chain: kinematic chain of the arm.
+            limits: motion limits of the joints; only the acceleration limits are used.
+            obstacles: obstacles in the base frame.
+            margin: distance that is always kept [m], >= 0; one for all obstacles, or one per obstacle.
 
         Raises:
-            ConfigError: limits of another number of joints, two obstacles of the same name, a margin that is none.
+            ConfigError: the limits have the wrong number of joints, two obstacles have the same name, or a margin is
+                not valid.
         """
         capsules = shape.capsules
         middles = 0.5 * np.linalg.norm(capsules[:, 4:7] - capsules[:, 1:4], axis=1)
         self._links, self._levers, self._names = chain.links, build_levers(capsules, chain.links), shape.links
-        # The last column: within this of the middle of its axis lies all of a capsule.
+        # Last column: radius of the bounding sphere of a capsule, about the middle of its axis.
         self._capsules = np.column_stack((capsules, middles + capsules[:, 7]))
         self.set_limits(limits)
         self.set_obstacles(obstacles, margin)
@@ -83,7 +85,7 @@ class ObstacleGuard:
         """Change the limits between two samples.
 
         Raises:
-            ConfigError: they are of another number of joints.
+            ConfigError: the limits have the wrong number of joints.
         """
         n = len(self._links) - 1
         if len(limits.acceleration) != n:
@@ -94,29 +96,31 @@ class ObstacleGuard:
         """Replace the obstacles between two samples.
 
         Raises:
-            ConfigError: two of the same name, a margin that is not >= 0 and finite, another number of margins.
+            ConfigError: two obstacles have the same name, a margin is negative or not finite, or the number of margins
+                is wrong.
         """
         table, margins = pack(obstacles), np.array(margin, dtype=float)
         margins = np.full(len(table), margins) if margins.ndim == 0 else margins
         if margins.shape != (len(table),) or not ((margins >= 0.0) & np.isfinite(margins)).all():
             raise ConfigError(f"margins must be >= 0 m and finite, one or {len(table)} of them, got {margin}")
         self._obstacles = tuple(obstacle.name for obstacle in obstacles)
-        # The last column: within this of its position lies all of a sphere or box.
+        # Last columns: margin, and radius of the bounding sphere of a sphere or box, about its position.
         self._table = np.column_stack((table, margins, np.linalg.norm(table[:, 13:], axis=1)))
         n, c = len(self._links) - 1, len(self._capsules)
         self._work = np.zeros((1 + MOTION + 12 + 6) * n + 12 + 12 * c + PAIR * c * len(table))
 
     def admits(self, position: Array, velocity: Array, dt: float) -> bool:
-        """Whether the arm came here, and can brake from here, without coming too near an obstacle.
+        """Return whether the arm reaches a commanded state, and can brake from it, without getting too close.
 
         Args:
-            position: (n,) commanded at the end of a sample [rad | m].
-            velocity: (n,) at which it was reached during the sample, and from which the joints brake [rad/s | m/s].
-            dt: sample time [s].
+            position: (n,) joint positions commanded for the end of a sample [rad | m].
+            velocity: (n,) joint velocities during the sample, from which the joints then brake [rad/s | m/s].
+            dt: sampling period [s].
 
         Returns:
-            Never true where a capsule would come nearer than the margin, or nearer than it was at the begin of the
-            sample, where that was less; false sometimes where it would pass within about a millimetre.
+            The result is conservative: never true if a capsule would come closer than the margin (or closer than at the
+            beginning of the sample, if that was less); it may be false if a capsule would pass within about a
+            millimeter of that limit.
         """
         n = len(self._acceleration)
         position, velocity = finite("position", position, n), finite("velocity", velocity, n)
@@ -137,9 +141,9 @@ class ObstacleGuard:
         )
 
     def least_distance(self, position: Array) -> tuple[float, str, str]:
-        """Least distance [m] of the arm at joint positions (n,) to an obstacle, and of which link to which obstacle.
+        """Return the smallest distance [m] of the arm to an obstacle at joint positions (n,), with link and obstacle.
 
-        Infinite, and empty names, without obstacles.
+        Without obstacles the distance is infinite and the names are empty.
         """
         q = finite("position", position, len(self._acceleration))
         if not self._obstacles or not self._names:
@@ -150,7 +154,7 @@ class ObstacleGuard:
 
 @kernel
 def _place(q: Array, links: Array, capsules: Array, work: Array, placed: Array) -> None:
-    """End points of the capsules at joint positions ``q`` (n,) into ``placed`` (c, 6) [m]."""
+    """Write the end points of the capsules at joint positions ``q`` (n,) into ``placed`` (c, 6) [m]."""
     n = q.shape[0]
     begin = (1 + MOTION) * n
     frames = view(work, begin, (n + 1, 12))
@@ -160,7 +164,7 @@ def _place(q: Array, links: Array, capsules: Array, work: Array, placed: Array) 
 
 @kernel
 def _least_distance(q: Array, links: Array, capsules: Array, obstacles: Array, work: Array) -> tuple[float, int, int]:
-    """Least distance [m], its capsule and its obstacle."""
+    """Return the smallest distance [m] and the indices of its capsule and obstacle."""
     n, c = q.shape[0], capsules.shape[0]
     placed = view(work, (MOTION + 19) * n + 12, (c, 6))
     _place(q, links, capsules, work, placed)
@@ -175,7 +179,10 @@ def _least_distance(q: Array, links: Array, capsules: Array, obstacles: Array, w
 
 @kernel
 def _set_plane(placed: Array, capsules: Array, obstacles: Array, links: Array, pair: Array) -> float:
-    """Plane of a pair, by radius and margin before its obstacle, into ``pair`` (8,); distance beyond the margin [m]."""
+    """Write the plane of a pair, shifted by radius and margin, into ``pair`` (8,); return the clearance [m].
+
+    The clearance is the distance of the capsule from the obstacle minus the margin.
+    """
     i, k = int(pair[0]), int(pair[1])
     distance, ux, uy, uz, t = segment_distance(placed, i, obstacles, k, 0.0)
     clearance = distance - capsules[i, 7] - obstacles[k, WIDTH]
@@ -192,7 +199,7 @@ def _set_plane(placed: Array, capsules: Array, obstacles: Array, links: Array, p
 def _near_pairs(
     placed: Array, capsules: Array, obstacles: Array, levers: Array, links: Array, motion: Array, pairs: Array
 ) -> int:
-    """Pairs that could touch on the way, into ``pairs``; how many."""
+    """Write the pairs that could come closer than the margin during the motion into ``pairs``; return their number."""
     count = 0
     for i in range(capsules.shape[0]):
         reach = whole_reach(levers, i, int(capsules[i, 0]), links, motion)
@@ -213,7 +220,7 @@ def _near_pairs(
 
 @kernel
 def _lowest(pair: Array, here: Array, there: Array, bend: float) -> float:
-    """Bound on the clearance of a capsule's axis from the plane of a pair, from ``here`` to ``there`` (c, 6) [m]."""
+    """Return a lower bound on the clearance of a capsule from a pair's plane, from ``here`` to ``there`` (c, 6) [m]."""
     i, lowest = int(pair[0]), math.inf
     for end in range(0, 6, 3):
         h, g = -pair[5], -pair[5]

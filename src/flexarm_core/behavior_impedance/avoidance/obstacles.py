@@ -13,20 +13,20 @@ from flexarm_core.types import Array
 
 SPHERE, BOX, HALF_SPACE = 0.0, 1.0, 2.0
 KINDS = {"sphere": SPHERE, "box": BOX, "half_space": HALF_SPACE}
-SIZES = {"sphere": 1, "box": 3, "half_space": 0}  # how many numbers say how large it is
-WIDTH = 16  # of a row: kind, position (3), rotation (9, row by row), size (3)
+SIZES = {"sphere": 1, "box": 3, "half_space": 0}  # number of size parameters
+WIDTH = 16  # length of a row: kind, position (3), rotation (9, row by row), size (3)
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What the arm must not touch, in the base frame.
+    """A body that the arm must not touch, in the base frame.
 
     Attributes:
-        name: of it.
+        name: name of the obstacle.
         kind: ``sphere``, ``box`` or ``half_space``.
-        position: (3,) centre, or a point of the half-space's boundary [m].
-        rotation: (3, 3) axes of the box; the third column is the normal of the half-space, towards the free side.
-        size: radius of a sphere, three half extents of a box, nothing for a half-space [m].
+        position: (3,) center, or a point on the boundary of the half-space [m].
+        rotation: (3, 3) axes of the box; the third column is the normal of the half-space, toward the free side.
+        size: radius of a sphere, three half extents of a box, empty for a half-space [m].
     """
 
     name: str
@@ -36,7 +36,7 @@ class Obstacle:
     size: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for what is no such obstacle."""
+        """Raise ConfigError if the attributes are not valid."""
         if not self.name:
             raise ConfigError("an obstacle needs a name")
         if self.kind not in KINDS:
@@ -58,10 +58,10 @@ class Obstacle:
 
 
 def pack(obstacles: Sequence[Obstacle]) -> Array:
-    """Table (m, 16) of obstacles: kind, position (3), rotation (9, row by row), size (3, zeros behind) [m].
+    """Return a table (m, 16) of obstacles: kind, position (3), rotation (9, row by row), size (3, zero-padded) [m].
 
     Raises:
-        ConfigError: two of them have the same name.
+        ConfigError: two obstacles have the same name.
     """
     names = [obstacle.name for obstacle in obstacles]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -81,17 +81,18 @@ def obstacles_from_lists(
     rpys: Sequence[float],
     sizes: Sequence[float],
 ) -> tuple[Obstacle, ...]:
-    """Obstacles from flat lists, as parameters of a node hold them.
+    """Create obstacles from flat lists, which is the form of node parameters.
 
     Args:
-        names: a name each, all different.
-        kinds: ``sphere``, ``box`` or ``half_space`` each.
-        positions: x y z each [m].
-        rpys: roll pitch yaw each, about fixed axes as in URDF [rad]; empty: none is turned.
-        sizes: three numbers each: radius and two that do not count; half extents; three that do not count [m].
+        names: one name per obstacle, all different.
+        kinds: ``sphere``, ``box`` or ``half_space`` for each obstacle.
+        positions: x y z of each obstacle [m].
+        rpys: roll pitch yaw of each obstacle, about fixed axes as in URDF [rad]; empty: no obstacle is rotated.
+        sizes: three numbers per obstacle [m]: a sphere has its radius and two ignored numbers, a box its half extents,
+            a half-space three ignored numbers.
 
     Raises:
-        ConfigError: lists that do not fit each other, names that are given twice, an obstacle that is none.
+        ConfigError: the lengths of the lists do not match, a name is given twice, or an obstacle is not valid.
     """
     count = len(names)
     if not len(rpys):

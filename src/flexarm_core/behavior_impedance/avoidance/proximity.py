@@ -1,14 +1,14 @@
-r"""Proximity: what of the arm is near which obstacle, and the joint efforts that keep it away.
+r"""Proximity: finds the parts of the arm that are near obstacles, and computes the joint efforts that keep them away.
 
-Every capsule near an obstacle, within the range of the force, makes a contact: distance d, unit direction u from the
-obstacle to the arm, point p on the capsule's axis; a half-space makes two, one at either end. With ``J_p`` the Jacobian
-of the point and ``g = J_p^T u``, which is the derivative of d by the joints,
+Every pair of capsule and obstacle within the range of the force gives a contact: distance d, unit direction u from the
+obstacle to the arm, point p on the capsule's axis. A half-space gives two contacts, one at each end of the axis. With
+``J_p`` the Jacobian of the point and ``g = J_p^T u``, the derivative of d with respect to the joint positions,
 
     effort = sum g (f(d) + c s max(0, -g^T qd)),    stiffness = sum -df/dd g g^T   (Gauss-Newton: >= 0),
 
-with the force f and the nearness s of :mod:`avoidance_force` and the damping c while the arm approaches. All contacts
-count, and the point on an axis parallel to a box is held back from jumping (see :mod:`distances`), so that the effort
-has no jumps either, as long as no axis enters an obstacle.
+with the force f and the proximity s of :mod:`avoidance_force`, and the damping c, which acts only while the arm
+approaches. All contacts are included, and the nearest point on an axis parallel to a box is kept from jumping (see
+:mod:`distances`), so that the effort is continuous as long as no axis enters an obstacle.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
-STEADINESS = 1e-2  # lets the point of an axis cross over within about 1 degree, 0.2 m away
-HEAD = 8  # numbers before the tables: range, margin, force, damping; least distance, its capsule and obstacle; contacts
+STEADINESS = 1e-2  # at a distance of 0.2 m the nearest point moves along the axis within a rotation of about 1 degree
+HEAD = 8  # first elements: range, margin, force, damping; least distance, its capsule and obstacle; contact count
 CONTACT = 9  # capsule, obstacle, distance, direction (3), point (3)
 FORCE_UNITS = {"range": "m", "margin": "m", "force": "N", "damping": "N*s/m"}
 
@@ -48,19 +48,19 @@ class Proximity:
         force: float = 0.0,
         damping: float = 0.0,
     ) -> None:
-        """Set up the memory.
+        """Allocate the work memory.
 
         Args:
-            shape: of the arm.
-            chain: of the arm.
-            obstacles: in the base frame.
+            shape: capsules of the arm.
+            chain: kinematic chain of the arm.
+            obstacles: obstacles in the base frame.
             influence: range of the force [m].
-            margin: distance that is not to be reached [m], >= 0 and below the range.
-            force: at half the way from the range to the margin [N], >= 0.
-            damping: c, while approaching [N*s/m], >= 0.
+            margin: smallest permitted distance [m], >= 0 and less than the range.
+            force: force halfway between range and margin [N], >= 0.
+            damping: damping c, which acts while the arm approaches [N*s/m], >= 0.
 
         Raises:
-            ConfigError: numbers out of these bounds, obstacles of the same name.
+            ConfigError: a value is out of bounds, or two obstacles have the same name.
         """
         values = dict(zip(FORCE_UNITS, (influence, margin, force, damping), strict=True))
         for name, value in values.items():
@@ -74,16 +74,16 @@ class Proximity:
         self.set_obstacles(obstacles)
 
     def set_obstacles(self, obstacles: Sequence[Obstacle]) -> None:
-        """Replace the obstacles, between two samples.
+        """Replace the obstacles between two samples.
 
         Raises:
-            ConfigError: two of the same name.
+            ConfigError: two obstacles have the same name.
         """
         table = pack(obstacles)
         self.obstacles = tuple(obstacle.name for obstacle in obstacles)
         capsules = self._shape.capsules
         lengths = np.linalg.norm(capsules[:, 4:7] - capsules[:, 1:4], axis=1)
-        # Within this of the middle of an axis, or of the position of a sphere or box, lies all of it.
+        # Radii of bounding spheres, about the middle of an axis and about the position of a sphere or box.
         extents = (0.5 * lengths + capsules[:, 7], np.linalg.norm(table[:, 13:], axis=1))
         parts = (self._values, np.zeros(HEAD - 4), self._kinds, capsules.ravel(), table.ravel(), *extents)
         work = np.zeros(6 * len(capsules) + 2 * CONTACT * len(capsules) * len(table) + len(self._kinds))
@@ -93,26 +93,27 @@ class Proximity:
         """Find the contacts.
 
         Args:
-            frames: (n + 1, 12) poses in the base frame: of the chain's frames and the tool, rotation row by row (9),
+            frames: (n + 1, 12) poses of the chain frames and of the tool in the base frame: rotation row by row (9),
                 origin (3) [m].
 
         Returns:
-            Least distance of all capsules and obstacles [m], also beyond the range; infinite without obstacles.
+            Smallest distance between any capsule and any obstacle [m], also beyond the range; infinite without
+            obstacles.
         """
         frames = finite("frames", frames, len(self._kinds) + 1, 12)
         return float(find_contacts(frames, self._memory, len(self._kinds), len(self.links), len(self.obstacles)))
 
     def avoid(self, frames: Array, velocity: Array, effort: Array, stiffness: Array) -> float:
-        """Find the contacts, and the efforts that keep the arm away.
+        """Find the contacts and compute the efforts that keep the arm away.
 
         Args:
             frames: as in :meth:`update`.
-            velocity: (n,) of the joints [rad/s | m/s].
-            effort: (n,) gets the effort [N*m | N].
-            stiffness: (n, n) gets the stiffness, symmetric, >= 0.
+            velocity: (n,) joint velocities [rad/s | m/s].
+            effort: (n,) output: joint efforts [N*m | N].
+            stiffness: (n, n) output: stiffness, symmetric, >= 0.
 
         Returns:
-            Least distance of all capsules and obstacles [m], infinite without obstacles.
+            Smallest distance between any capsule and any obstacle [m], infinite without obstacles.
         """
         n = len(self._kinds)
         frames, velocity = finite("frames", frames, n + 1, 12), finite("velocity", velocity, n)
@@ -121,16 +122,17 @@ class Proximity:
 
     @property
     def nearest(self) -> tuple[str, str]:
-        """Link and obstacle that were nearest to each other; empty without obstacles."""
+        """Link and obstacle that were nearest to each other at the last update; empty strings without obstacles."""
         if not self.obstacles or not self.links:
             return "", ""
         return self.links[int(self._memory[5])], self.obstacles[int(self._memory[6])]
 
     @property
     def contacts(self) -> Array:
-        """(contacts, 9) last found: index of the capsule, of the obstacle, distance [m], direction (3), point (3) [m].
+        """(contacts, 9) contacts of the last update, one per row.
 
-        Direction and point in the base frame, the direction from the obstacle to the arm, the point on the axis.
+        Columns: capsule index, obstacle index, distance [m], unit direction (3) from the obstacle to the arm, point (3)
+        on the capsule's axis [m]. Direction and point are in the base frame.
         """
         start = _contacts_begin(len(self._kinds), len(self.links), len(self.obstacles))
         count = int(self._memory[7])
@@ -139,13 +141,13 @@ class Proximity:
 
 @kernel
 def _contacts_begin(n: int, c: int, m: int) -> int:
-    """Where the contacts lie in the memory."""
+    """Return the index at which the contacts start in the memory."""
     return HEAD + n + 8 * c + WIDTH * m + c + m + 6 * c
 
 
 @kernel
 def find_contacts(frames: Array, memory: Array, n: int, c: int, m: int) -> float:
-    """Contacts of c capsules on n joints with m obstacles, into the memory of :class:`Proximity`; least distance."""
+    """Write the contacts of c capsules with m obstacles into the memory; return the least distance."""
     begin = HEAD + n
     capsules, obstacles = view(memory, begin, (c, 8)), view(memory, begin + 8 * c, (m, WIDTH))
     begin += 8 * c + WIDTH * m
@@ -192,7 +194,7 @@ def find_contacts(frames: Array, memory: Array, n: int, c: int, m: int) -> float
 
 @kernel
 def avoid(frames: Array, velocity: Array, memory: Array, c: int, m: int, effort: Array, stiffness: Array) -> float:
-    """Effort (n,) and stiffness (n, n) of c capsules near m obstacles; least distance. See :class:`Proximity`."""
+    """Compute effort (n,) and stiffness (n, n); return the least distance. See :meth:`Proximity.avoid`."""
     n = velocity.shape[0]
     least = find_contacts(frames, memory, n, c, m)
     begin = _contacts_begin(n, c, m)

@@ -121,7 +121,7 @@ class ToolWrench:
 
 @kernel
 def _weigh(R: Array, mounted: Array, mass: float, center: Array, gravity: Array, wrench: Array) -> None:
-    """Compute the weight (6,) ``[f; c x f]``, ``f = m (R R_s)^T g``, for a sensor at orientation ``R_s`` in the tool."""
+    """Compute the weight (6,) ``[f; c x f]``, ``f = m (R R_s)^T g``; ``R_s``: orientation of the sensor in the tool."""
     for i in range(3):
         wrench[i] = 0.0
         for j in range(3):
