@@ -1,1 +1,1 @@
-"""The mathematics of flexarm: numpy, scipy and Pinocchio, no ROS import."""
+"""Numerical core of flexarm: uses NumPy, SciPy and Pinocchio, and does not import ROS."""

@@ -12,12 +12,12 @@ from flexarm_core.compiled import kernel, view
 from flexarm_core.ik_redundancy.chain import rotation_error
 from flexarm_core.types import Array
 
-PARALLEL = 1e-3  # relative norm below which what remains of a freed direction, after projection off the others, is zero
+PARALLEL = 1e-3  # relative norm below which the component of a freed direction orthogonal to the others counts as zero
 
 
 @kernel
 def merge(table: Array, total: Array) -> None:
-    """Correct the sum of the contributions where several behaviors turn the set-point or free directions."""
+    """Correct the sum of the contributions if several behaviors rotate the set-point or free directions."""
     turned = freed = 0
     for k in range(table.shape[0]):
         turn = free = 0.0

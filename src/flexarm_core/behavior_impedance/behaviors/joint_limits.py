@@ -18,8 +18,8 @@ from flexarm_core.types import Array
 class JointLimits(Behavior):
     """Applies the effort of :mod:`avoidance_force` to every joint closer than ``range`` to one of its position limits.
 
-    Joints without limits are not affected. This behavior is not what enforces the limits: the redundancy resolution
-    keeps every joint within its limits in any case.
+    Joints without limits are not affected. This behavior does not enforce the limits; the redundancy resolution keeps
+    every joint within its limits in any case.
     """
 
     KIND = "joint_limits"
