@@ -1,1 +1,1 @@
-"""Joint torques and friction seen by one force/torque sensor under the base (patent 003), and a torque loop on them."""
+"""Estimate joint torques and friction with one force/torque sensor under the base (patent 003); close a torque loop."""

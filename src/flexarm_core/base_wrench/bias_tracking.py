@@ -1,4 +1,4 @@
-"""BiasTracking: the sensor's bias drifts slowly; an arm at rest that nothing touches shows by how much."""
+"""BiasTracking: estimate the slow drift of the sensor bias while the arm is at rest and without contact."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class BiasTrackingConfig:
-    """When and how fast the bias follows.
+    """When and how fast the drift estimate is updated.
 
     Attributes:
-        time_constant: with which it follows the residual wrench at rest [s]; 0: never.
-        rest_velocity: below which every joint counts as at rest [rad/s | m/s].
-        rest_time: for which the arm must have been at rest [s].
-        max_force: largest drift from the bias that was given [N]; more is no drift, it is a load.
-        max_torque: likewise [N*m].
+        time_constant: time constant with which the drift follows the residual wrench at rest [s]; 0: no tracking.
+        rest_velocity: a joint counts as at rest up to this velocity [rad/s | m/s].
+        rest_time: time for which the arm must have been at rest before the drift is updated [s].
+        max_force: largest force drift from the configured bias [N]; a larger residual is taken as a load, not as drift.
+        max_torque: largest torque drift from the configured bias [N*m]; a larger residual is taken as a load.
     """
 
     time_constant: float = 0.0
@@ -29,36 +29,36 @@ class BiasTrackingConfig:
     max_torque: float = 0.5
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are negative or not finite."""
         for name in ("time_constant", "rest_velocity", "rest_time", "max_force", "max_torque"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
                 raise ConfigError(f"bias tracking {name} must be finite and >= 0, got {getattr(self, name)}")
 
 
 class BiasTracking:
-    """Adds to a bias what the residual wrench shows while the arm rests."""
+    """Estimate the drift of a sensor bias from the residual wrench while the arm is at rest."""
 
     def __init__(self, config: BiasTrackingConfig) -> None:
-        """Begin without any drift."""
+        """Start with zero drift."""
         self.config = config
         self.reset()
 
     def reset(self) -> None:
-        """Forget the drift and the rest."""
+        """Set the drift to zero and restart the rest timer."""
         self.drift = np.zeros(6)
         self.interrupt()
 
     def interrupt(self) -> None:
-        """Wait for a new rest: something touched the arm, or what it did meanwhile is not known."""
+        """Restart the rest timer: something touched the arm, or samples of its motion are missing."""
         self._rested = 0.0
 
     def update(self, residual: Array, velocity: Array, dt: float) -> bool:
-        """Take a residual wrench (6,) ``[f; n]`` in the sensor's frame; whether it was learned from.
+        """Update the drift from a residual wrench and return whether the drift was updated.
 
         Args:
-            residual: what is left when bias, drift and model are taken off [N, N*m].
-            velocity: (n,) of all that moves [rad/s | m/s].
-            dt: since the last sample [s].
+            residual: (6,) ``[f; n]`` measured wrench minus bias, drift and model, in the sensor frame [N, N*m].
+            velocity: (n,) velocities of all moving coordinates [rad/s | m/s].
+            dt: time since the last sample [s].
         """
         config = self.config
         if config.time_constant <= 0.0:

@@ -1,13 +1,14 @@
-r"""Calibration: bias of the sensor and gravity parameters of the arm from static poses, by least squares.
+r"""Calibration: estimate the sensor bias and the arm's gravity parameters from static poses, by least squares.
 
-At rest ``W_i = Y(q_i) (phi + S T y) + b`` with the described parameters ``phi`` and what can be told of their change
-(see :mod:`gravity_parameters`). With means over the poses taken out, which removes ``b``::
+At rest ``W_i = Y(q_i) (phi + S T y) + b`` with the parameters ``phi`` of the robot description and the identifiable
+part ``S T y`` of their error (see :mod:`gravity_parameters`). Subtracting the means over the poses removes ``b``::
 
     N^-1 (Y_i - Ybar) S T y = N^-1 ((W_i - Y_i phi) - mean)        b = mean(W_i - Y_i (phi + S T y))
 
-What static poses cannot tell from a constant is left to the bias: on a base that stands level an error of the total
-mass becomes a vertical bias, and a centre of mass off along a horizontal first axis a constant moment. Total mass and
-what does not move against the sensor are trusted as described (MATHS.md section 4, calibration).
+An error that static poses cannot distinguish from a constant wrench is assigned to the bias: on a level base, an error
+of the total mass becomes a vertical bias force, and an error of the center of mass along a horizontal first axis
+becomes a constant moment. The total mass and the bodies that do not move relative to the sensor are taken from the
+robot description (MATHS.md section 4, calibration).
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from flexarm_core.base_wrench.static_pose import StaticPose
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 
-DEVIATIONS = 3.0  # of the stated prediction error
-SURPLUS = 2  # poses beyond what the unknowns need, so that residuals say something
+DEVIATIONS = 3.0  # standard deviations in the reported prediction error
+SURPLUS = 2  # poses beyond the number that determines the unknowns, so that the residual is informative
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationResult:
-    """What a calibration found.
+    """Result of a calibration.
 
     Attributes:
         model: ``bias`` or ``bias_and_gravity``.
-        bias: (6,) what the sensor says too much, robot on base, sensor frame [N, N*m].
-        bias_deviation: (6,) standard deviation of it, from the residual [N, N*m].
-        gravity_parameters: (w, 4) ``[m, m cx, m cy, m cz]`` of ``bodies.weighing``: as described, and the smallest
-            change along what the poses determine [kg, kg*m].
-        rank: number of directions that were determined.
-        condition_number: of them over the poses.
-        residual_force: root mean square over the poses of the residual's norm [N].
-        residual_torque: likewise [N*m].
-        prediction_error: (2,) how far bias and gravity wrench may be from what the sensor says at a pose that was not
-            visited: three standard deviations at the worst of many random ones, as norms [N, N*m].
-        poses: how many there were.
+        bias: (6,) sensor bias, as a wrench of the robot on the base in the sensor frame [N, N*m].
+        bias_deviation: (6,) standard deviation of the bias, from the residual [N, N*m].
+        gravity_parameters: (w, 4) ``[m, m cx, m cy, m cz]`` of ``bodies.weighing``: the values of the robot description
+            plus the smallest change along the directions that the poses determine [kg, kg*m].
+        rank: number of parameter directions that were determined.
+        condition_number: condition number of these directions over the poses.
+        residual_force: root mean square over the poses of the norm of the residual force [N].
+        residual_torque: root mean square over the poses of the norm of the residual torque [N*m].
+        prediction_error: (2,) expected error of bias plus gravity wrench at a pose that was not used: three standard
+            deviations at the worst of many random poses, as norms [N, N*m].
+        poses: number of poses.
     """
 
     model: str
@@ -68,20 +69,21 @@ def calibrate(
     lower: Array | None = None,
     upper: Array | None = None,
 ) -> CalibrationResult:
-    """Solve for the bias, and with model ``bias_and_gravity`` for the gravity parameters.
+    """Solve for the bias, and with model ``bias_and_gravity`` also for the gravity parameters.
 
     Args:
-        bodies: above the sensor, as described.
-        poses: at rest, nothing touching the arm, the payload as described.
-        config: settings.
-        gravity: (3,) in axes of the root link [m/s^2].
-        lower: (n,) position limits between which the arm will be used [rad | m]; None: half a turn or metre either way.
-        upper: (n,)
+        bodies: bodies above the sensor, from the robot description.
+        poses: static poses without contact, with the payload of the robot description.
+        config: calibration settings.
+        gravity: (3,) gravity vector in the root link frame [m/s^2].
+        lower: (n,) lower position limits of the range in which the arm will be used [rad | m]; None: half a turn or
+            half a meter to either side.
+        upper: (n,) upper position limits of that range [rad | m].
 
     Raises:
-        InputError: the poses are too few, too alike, not at rest, not finite, or leave too large a residual; the
-            message says what to do.
-        ConfigError: limits that do not fit the robot.
+        InputError: the poses are too few, too similar, not at rest or not finite, or the residual is too large; the
+            message states the remedy.
+        ConfigError: the limits do not fit the robot.
     """
     _check_numbers(bodies, poses, config)
     positions = np.array([np.concatenate((pose.position, pose.deflection)) for pose in poses])
@@ -110,7 +112,7 @@ def calibrate(
     scaled_bias = left.mean(axis=0) - rows.mean(axis=0) @ y
     residual = (left - rows @ y - scaled_bias) * identifiable.noise
     _check_residual(residual, config)
-    # of each component in its turn: variance from what the residual has left of freedom, at least from the scatter
+    # for force and torque separately: residual variance per degree of freedom, at least the scatter within the poses
     leverage = np.square(U).sum(axis=1).reshape(count, 6) + 1.0 / count
     scatter = np.mean(np.square([pose.deviation for pose in poses]), axis=0)
     variance = np.zeros(6)
@@ -169,7 +171,7 @@ def _check_numbers(bodies: SensedBodies, poses: Sequence[StaticPose], config: Ca
 
 
 def _check_information(identifiable: IdentifiableGravity, positions: Array, config: CalibrationConfig) -> float:
-    """Condition number of the poses."""
+    """Return the condition number of the poses; raise InputError if they do not determine the gravity parameters."""
     needed = fewest_poses(identifiable)
     if len(positions) < needed:
         raise InputError(
@@ -191,7 +193,7 @@ def _check_information(identifiable: IdentifiableGravity, positions: Array, conf
 
 
 def fewest_poses(identifiable: IdentifiableGravity) -> int:
-    """Fewest poses that determine the gravity parameters and the bias, with some to spare."""
+    """Return the smallest number of poses that determines gravity parameters and bias, plus ``SURPLUS`` poses."""
     if not identifiable.rank:
         return 1 + SURPLUS
     return -(-identifiable.rank // identifiable.components) + 1 + SURPLUS

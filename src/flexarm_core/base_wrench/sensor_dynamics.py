@@ -1,4 +1,4 @@
-"""SensorDynamics: what a force/torque sensor under the base says of every joint, for exact data exactly."""
+"""SensorDynamics: compute all joint torques from the wrench of a force/torque sensor under the base."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ NO_WRENCH = np.zeros(6)
 
 @dataclass(frozen=True, slots=True)
 class JointTorques:
-    """What the Newton-Euler relations give at one state.
+    """Result of the Newton-Euler relations at one state; (n,) arrays are NaN for joints that the sensor does not carry.
 
     Attributes:
-        torque: (n,) that reaches the links at each joint, gravity compensated [N*m | N]; as all (n,) here not a number
-            for joints that the sensor does not carry.
-        gravity: (n,) that gravity takes at each joint: what holds the arm at rest [N*m | N].
-        model_torque: (n,) what ``torque`` should be by the model under these accelerations [N*m | N].
-        gravity_wrench: (6,) part of gravity in the sensor's wrench, of the robot on its base in the sensor's frame.
-        residual_wrench: (6,) measured less modelled wrench, likewise [N, N*m].
+        torque: (n,) torque that acts on the links at each joint, without the gravity torque [N*m | N].
+        gravity: (n,) gravity torque: the torque at each joint that holds the arm at rest [N*m | N].
+        model_torque: (n,) value of ``torque`` that the model predicts for these accelerations [N*m | N].
+        gravity_wrench: (6,) gravity part of the sensor wrench, of the robot on its base in the sensor frame [N, N*m].
+        residual_wrench: (6,) measured minus modeled wrench, of the robot on its base in the sensor frame [N, N*m].
     """
 
     torque: Array
@@ -49,12 +48,12 @@ class SensorDynamics:
     """Newton-Euler relations of the bodies above a sensor (MATHS.md section 4).
 
     Attributes:
-        bodies: above the sensor.
-        gravity: (3) in axes of the root link [m/s^2].
+        bodies: bodies above the sensor.
+        gravity: (3,) gravity vector in the root link frame [m/s^2].
     """
 
     def __init__(self, bodies: SensedBodies, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> None:
-        """Take bodies and gravity (3,) in axes of the root link [m/s^2]."""
+        """Set the bodies above the sensor and the gravity vector (3,) in the root link frame [m/s^2]."""
         self.bodies, self.gravity = bodies, gravity
         count, size = len(bodies.links), len(bodies.coordinates)
         placed = bodies.transform_sensor_to_body
@@ -74,14 +73,14 @@ class SensorDynamics:
         wrench: Array,
         gravity_wrench: Array | None = None,
     ) -> JointTorques:
-        """Torques at the joints from a wrench.
+        """Compute the joint torques from a wrench.
 
         Args:
-            position: (N,) of the coordinates: actuated joints, then elastic joints [rad | m].
-            velocity: (N,) [rad/s | m/s].
-            acceleration: (N,) [rad/s^2 | m/s^2]; zero leaves those terms out.
-            wrench: (6,) ``[f; n]`` of the robot on its base, in the sensor's frame [N, N*m].
-            gravity_wrench: (6,) likewise, in place of the model's.
+            position: (N,) coordinates: actuated joints, then elastic joints [rad | m].
+            velocity: (N,) velocities of the coordinates [rad/s | m/s].
+            acceleration: (N,) accelerations of the coordinates [rad/s^2 | m/s^2]; zero omits the acceleration terms.
+            wrench: (6,) ``[f; n]`` of the robot on its base, in the sensor frame [N, N*m].
+            gravity_wrench: (6,) gravity part of ``wrench`` to use instead of the modeled one [N, N*m].
         """
         motion, given, out, n = self._motion, self._given, self._out, self.bodies.n
         size = motion.shape[1]
@@ -102,6 +101,6 @@ class SensorDynamics:
         )
 
     def gravity_wrench(self, position: Array) -> Array:
-        """Gravity's part (6,) in the sensor's wrench at rest, at a position (N,) [N, N*m]."""
+        """Return the gravity part (6,) of the sensor wrench at a position (N,) at rest [N, N*m]."""
         still = np.zeros(len(self.bodies.coordinates))
         return self.torques(position, still, still, NO_WRENCH).gravity_wrench

@@ -1,4 +1,4 @@
-"""StaticPose: what a sensor said while the arm was at rest."""
+"""StaticPose: mean sensor wrench and joint positions while the arm is at rest."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class StaticPose:
     """Means over samples at rest.
 
     Attributes:
-        position: (n,) of the actuated joints [rad | m].
-        wrench: (6,) ``[f; n]`` of the robot on the base, in the sensor's frame [N, N*m].
-        deviation: (6,) standard deviation of that mean, from the scatter of the samples [N, N*m].
-        samples: how many it is the mean of.
-        fastest: largest joint velocity among them, as a size [rad/s | m/s].
-        deflection: (m,) of the elastic joints of the base; empty where there are none [m | rad].
+        position: (n,) positions of the actuated joints [rad | m].
+        wrench: (6,) ``[f; n]`` of the robot on the base, in the sensor frame [N, N*m].
+        deviation: (6,) standard deviation of the mean wrench, from the scatter of the samples [N, N*m].
+        samples: number of wrench samples in the mean.
+        fastest: largest absolute joint velocity among the samples [rad/s | m/s].
+        deflection: (m,) positions of the elastic joints of the base; empty if there are none [m | rad].
     """
 
     position: Array
@@ -33,13 +33,13 @@ class StaticPose:
 
 
 def mean_pose(positions: Array, velocities: Array, wrenches: Array, deflections: Array | None = None) -> StaticPose:
-    """Pose of samples at rest.
+    """Average samples at rest to a static pose.
 
     Args:
-        positions: (k, n) [rad | m].
-        velocities: (k, n) [rad/s | m/s].
-        wrenches: (j, 6), not necessarily as many [N, N*m].
-        deflections: (k, m) [m | rad].
+        positions: (k, n) joint positions [rad | m].
+        velocities: (k, n) joint velocities [rad/s | m/s].
+        wrenches: (j, 6) sensor wrenches; j may differ from k [N, N*m].
+        deflections: (k, m) positions of the elastic joints [m | rad].
 
     Raises:
         InputError: there is no sample.

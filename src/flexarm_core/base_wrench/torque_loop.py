@@ -1,14 +1,14 @@
-r"""TorqueLoop: integral action on the estimated torque, which makes friction vanish without a friction model.
+r"""TorqueLoop: integral action on the estimated torque, which compensates friction without a friction model.
 
 Feed-forward plus integral action, ``tau_motor = tau_des + w int (tau_des - tau_est) dt`` (patent 003, abstract), with
 ``tau_est = tau_motor - f`` is the same as ::
 
     tau_motor = tau_des + f_hat,     f_hat' = w (tau_motor - tau_est - f_hat)
 
-a first-order low-pass of what the motor gives and the links do not get. In this form the loop takes the effort that
-really acted: where motors saturate nothing winds up, and where a known delay lies in the wrench, the effort of that
-time is compared with it, so that the delay slows the estimate and does not destabilise it. A joint that sticks turns
-the low-pass into an integrator: ``f_hat`` grows by ``w tau_des`` until the joint moves.
+a first-order low-pass of the difference between motor effort and link torque. This form uses the effort that actually
+acted: there is no windup when motors saturate. If the wrench has a known delay, it is compared with the effort of the
+same time, so that the delay slows the estimate but does not destabilize it. If a joint sticks, the low-pass becomes an
+integrator: ``f_hat`` grows at the rate ``w tau_des`` until the joint moves.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class TorqueLoopConfig:
     """Settings of the loop.
 
     Attributes:
-        enabled: whether it acts.
-        bandwidth: w [rad/s]; 0: by all that delays it, see :meth:`resolved_bandwidth`.
-        sensor_bandwidth: of the force/torque sensor [rad/s]; 0: far above the loop's.
+        enabled: whether the loop acts.
+        bandwidth: w [rad/s]; 0: computed from the delays in the loop, see :meth:`resolved_bandwidth`.
+        sensor_bandwidth: bandwidth of the force/torque sensor [rad/s]; 0: far above the bandwidth of the loop.
         wrench_delay: age of the wrench in a reading [s].
-        period: of the samples [s].
-        max_friction: largest friction that is made up for, as a share of each joint's effort limit.
-        fade_time: in which the loop comes in and goes out without a bump [s].
+        period: sampling period [s].
+        max_friction: largest friction that is compensated, as a fraction of each joint's effort limit.
+        fade_time: time over which the correction is faded in and out [s].
     """
 
     enabled: bool = True
@@ -49,7 +49,7 @@ class TorqueLoopConfig:
     fade_time: float = 0.2
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range or not finite."""
         for name in ("bandwidth", "sensor_bandwidth", "wrench_delay", "fade_time", "max_friction"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0.0):
@@ -58,7 +58,11 @@ class TorqueLoopConfig:
             raise ConfigError(f"period must be > 0 s, got {self.period}")
 
     def resolved_bandwidth(self) -> float:
-        """Bandwidth in force [rad/s]: as given, else ``1 / (3 (T + d / 2 + 1 / w_sensor))``, d the wrench's delay."""
+        """Return the bandwidth in use [rad/s].
+
+        This is ``bandwidth`` if it is positive, else ``1 / (3 (T + d / 2 + 1 / w_sensor))`` with the sampling period T
+        and the wrench delay d.
+        """
         if self.bandwidth > 0.0:
             return self.bandwidth
         lag = self.period + 0.5 * self.wrench_delay
@@ -68,34 +72,34 @@ class TorqueLoopConfig:
 
 
 class TorqueLoop:
-    """One sample: what the motors gave and the links did not get -> what the motors must give more."""
+    """Compute the effort that compensates friction from the measured friction, once per sample."""
 
     def __init__(self, effort_limit: Array, config: TorqueLoopConfig) -> None:
-        """Take effort limits (n,), infinite where there is none [N*m | N]."""
+        """Set the effort limits (n,), infinite for joints without a limit [N*m | N]."""
         self._limit = effort_limit
         self.config = config
         self.reset()
 
     def reset(self) -> None:
-        """Begin without any correction."""
+        """Set the correction to zero."""
         self._friction: Array | None = None
         self._weight = 0.0
 
     @property
     def weight(self) -> float:
-        """Share of the correction that acts, 0 to 1."""
+        """Fraction of the correction that is applied, 0 to 1."""
         return self._weight
 
     def update(self, friction: Array | None, dt: float) -> Array:
-        """Correction of the efforts.
+        """Update the friction estimate and return the effort correction.
 
         Args:
-            friction: (n,) motor effort that the links did not get in the newest measurement, not a number for joints
-                of which nothing is known; None where there is no measurement to believe [N*m | N].
-            dt: since the last sample [s].
+            friction: (n,) motor effort minus link torque in the newest measurement, NaN for joints without an
+                estimate; None if there is no valid measurement [N*m | N].
+            dt: time since the last sample [s].
 
         Returns:
-            (n,) to be added to the desired effort [N*m | N].
+            (n,) correction to add to the desired effort [N*m | N].
         """
         config, dt = self.config, number("dt", dt, 0.0)
         on = config.enabled and friction is not None
@@ -117,10 +121,13 @@ class TorqueLoop:
 
 @kernel
 def _follow(friction: Array, before: Array, share: float, most: float, limit: Array, out: Array) -> None:
-    """Low-pass of the friction (n,), not a number: 0, from ``before`` (n,) on, empty: from there on, within bounds."""
+    """Write the bounded low-pass of the friction (n,) to ``out``.
+
+    NaN counts as zero friction. ``before`` (n,) is the previous output; if empty, the filter starts at the friction.
+    """
     for i in range(out.shape[0]):
         known = 0.0 if np.isnan(friction[i]) else friction[i]
         start = before[i] if before.size else known
-        # none at all also where a joint has no effort limit: 0 inf is not a number
+        # zero if max_friction is 0, also for a joint without an effort limit, where 0 * inf would be NaN
         bound = most * limit[i] if most > 0.0 else 0.0
         out[i] = min(max(start + share * (known - start), -bound), bound)
