@@ -1,8 +1,8 @@
-"""golden record|compare: the commands of every scenario in config/, stages separate and in one process.
+"""golden record|compare: the start of every scenario in config/, with separate stages and with all in one process.
 
-Recorded before the code is reordered, they tell whether it still does the same: `compare` prints the scenarios and the
-greatest difference of any command, measured or commanded, from what was recorded. Runs are in lockstep, so they do not
-depend on the machine's load; other processors round differently.
+`record` stores motions and commands before the source is reordered, `compare` prints the largest difference from them.
+Only the first `--seconds` of each scenario run: later pushes, events and motions are not covered. The runs are in
+lockstep. A lost message, or another processor, can still change a result; `compare` prints what differs.
 """
 
 from __future__ import annotations
@@ -93,15 +93,19 @@ def run_apart(path: Path, seconds: float, domain: int) -> tuple[str, dict[str, d
     return name, runs, done.stderr.strip().splitlines()[-1] if failed else ""
 
 
-def difference(one: dict[str, Array], other: dict[str, Array]) -> float:
-    """The greatest between two runs; NaN equals NaN. Decisions that differ count as infinite."""
-    worst = 0.0
+def difference(one: dict[str, Array], other: dict[str, Array]) -> tuple[float, str]:
+    """Return the largest difference between two runs, infinite for other decisions or other NaN, and where it is."""
+    worst, where = 0.0, ""
     for name in one:
-        if one[name].shape != other[name].shape or not np.array_equal(np.isnan(one[name]), np.isnan(other[name])):
-            return np.inf
-        apart = np.nanmax(np.abs(one[name] - other[name]), initial=0.0)
-        worst = max(worst, np.inf if name == "decisions" and apart else float(apart))
-    return worst
+        here, there = one[name], other[name]
+        if here.shape != there.shape or not np.array_equal(np.isnan(here), np.isnan(there)):
+            return np.inf, f"{name}: other ticks have a value"
+        if name == "decisions" and not np.array_equal(here, there):
+            return np.inf, f"{', '.join(DECISIONS)}: {here} and {there}"
+        apart = float(np.nanmax(np.abs(here - there), initial=0.0))
+        if apart > worst:
+            worst, where = apart, name
+    return worst, where
 
 
 def runs_of_all(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, dict[str, Array]], str]]:
@@ -139,11 +143,11 @@ def main() -> None:
             if recorded:
                 start = f"{name}/{way}/"
                 before = {key.removeprefix(start): value for key, value in recorded.items() if key.startswith(start)}
-                apart = difference(arrays, before) if before else np.inf
-                worst, line = max(worst, apart), f"{line}, {way} {apart:.2g}"
+                apart, where = difference(arrays, before) if before else (np.inf, "not recorded")
+                worst, line = max(worst, apart), f"{line}, {way} {apart:.2g} {where}".rstrip()
         if len(runs) == 2:
-            apart = difference(runs["separate"], runs["composed"])
-            between, line = max(between, apart), f"{line}, separate and composed {apart:.2g}"
+            apart, where = difference(runs["separate"], runs["composed"])
+            between, line = max(between, apart), f"{line}, separate and composed {apart:.2g} {where}".rstrip()
         print(line, flush=True)
     if options.action == "record":
         np.savez_compressed(RECORDED, **kept_now)
