@@ -22,6 +22,7 @@ MOVING = 0.02  # fraction of the velocity limit: friction hides the commands of 
 TOLD = 1.6  # number of intervals that a delay must last to be detected
 MOVED = 0.7  # with the delay, the misfit must be below this fraction of the misfit without any commands
 BETTER = 0.4  # with the delay, the misfit must be below this fraction of the misfit with commands in time
+STRANGE = 2e-4  # [s] misfit of one interval, with any delay and without commands, of a motion that others cause
 
 
 class Response:
@@ -40,10 +41,15 @@ class Response:
     without their component in the range of ``H_bm^T``. If the base has as many elastic joints as the arm has joints, no
     direction is left.
 
+    A drive that gets no command in time may brake by itself. No delay explains that motion, and its misfit would hide
+    for a long time when the late commands act again. So for an arm on a rigid base, the evaluation begins anew after
+    such an interval, and the motion stays ``doubted``. Elastic bases and their friction move joints like that as well.
+
     Attributes:
         age: delay of the commands, from the time of the states [s]; 0 if they act in time, or if it is unknown.
         suspected: age before the acknowledgment, until the motion shows that commands act in time [s].
-        doubted: whether the motion fits the assumption of no commands better than that of commands in time.
+        doubted: whether the motion fits the assumption of no commands better than that of commands in time, until
+            another delay than 0 fits worse, or the arm rests; always False for an arm on an elastic base.
     """
 
     def __init__(
@@ -77,11 +83,14 @@ class Response:
 
     def _begin(self) -> None:
         """Begin the evaluation of a new motion; earlier commands are kept."""
+        self._forget()
+        self.doubted = False
+        self._start: ArmState | None = None
+
+    def _forget(self) -> None:
         self._misfit = np.zeros(DELAYS.size + 1)  # last entry: misfit without any commands
         self._slow = np.full((DELAYS.size + 1, self._limit.size), np.nan)  # slow mean of the residual
         self._in_a_row = 0
-        self.doubted = False
-        self._start: ArmState | None = None
 
     def on_state(self, state: ArmState, command: Array) -> None:
         """Process a believed state, and the effort (n,) that was in force until then."""
@@ -129,6 +138,7 @@ class Response:
         elif model.m:
             unknown = np.linalg.qr(np.column_stack((unknown, blocks.H_bm.T / self._limit[:, None])))[0]
         times, misfit, unknown = self._times[: self._count], self._misfit, np.ascontiguousarray(unknown)
+        earlier = np.exp(-dt / MEMORY) * misfit
         _add_misfit(times, self._impulses, begin, now, moved, self._limit, unknown, silent, self._slow, misfit)
         best = int(misfit[:-1].argmin())
         late = misfit[0] - misfit[best] > EVIDENCE and misfit[best] < BETTER * misfit[0]
@@ -139,9 +149,14 @@ class Response:
             self.age = float(DELAYS[best])
         elif misfit[np.searchsorted(DELAYS, self.age)] - misfit[0] > EVIDENCE:
             self.age = 0.0
-        self.doubted = bool(misfit[0] - misfit[-1] > EVIDENCE)
         if misfit[1:].min() - misfit[0] > EVIDENCE:
-            self.suspected = 0.0
+            self.suspected, self.doubted = 0.0, False
+        if not model.m:
+            self.doubted = self.doubted or bool(misfit[0] - misfit[-1] > EVIDENCE)
+            added = misfit - earlier
+            if added.min() > max(STRANGE, 0.6 * added[0]):
+                self._forget()
+                self.doubted = True
 
 
 def _middle(one: ArmState, other: ArmState) -> ArmState:

@@ -86,21 +86,54 @@ def test_who_says_that_a_delay_is_mended_is_believed_when_commands_act_in_time(p
     assert response.suspected == 0.0
 
 
-def test_a_motion_that_no_command_explains_is_doubted(planar_3r_text):
-    arm, response = ArmModel(planar_3r_text, gravity=(0.0, 0.0, 0.0)), watch(planar_3r_text)
-    base, position, velocity = np.zeros(1), np.radians([60.0, -60.0, -60.0]), np.array([0.6, -0.4, 0.5])
-    effort = np.zeros(3)
-    for tick in range(100):
+def braked_by_its_drives(text: str, response: Response, delay: float = 0.0) -> tuple[float, list[bool]]:
+    """When the delay is told of an arm that brakes by itself and then obeys late [s]; of each tick: is it doubted?
+
+    From 0.1 to 0.15 s drives brake at 10 rad/s^2, whatever they are told; from there on commands act late.
+    """
+    arm = ArmModel(text, gravity=(0.0, 0.0, 0.0))
+    base, position, velocity = np.zeros(arm.m), np.radians([60.0, -60.0, -60.0]), np.array([1.6, -1.4, 1.5])
+    sent, doubted, known = deque([np.zeros(3)] * (1 + round(delay / PERIOD))), [], np.inf
+    for tick in range(250):
         state = ArmState(tick * round(PERIOD * 1e9), position, velocity, base, base)
-        response.on_state(state, effort)
-        assert tick > 52 or not response.doubted
-        effort = np.array([30.0, 15.0, 6.0]) * np.sin(0.15 * tick)
-        # From here the drives brake by themselves, whatever they are told.
-        pushed = effort if tick <= 50 else -1.5 * effort
+        response.on_state(state, sent[-1])
+        doubted.append(response.doubted)
+        if response.age and not np.isfinite(known):
+            known = tick * PERIOD
         blocks = arm.blocks(state)
-        velocity = velocity + PERIOD * np.linalg.solve(blocks.H_m, pushed - blocks.c_m - arm.D_m * velocity)
+        sent.append(blocks.H_m @ (12.0 * np.sin(0.1 * tick + np.arange(3.0))) + blocks.c_m + arm.D_m * velocity)
+        late, brakes = sent[0] if tick > 75 else sent[-1], 50 < tick <= 75
+        if len(sent) > 1 + round(delay / PERIOD):
+            sent.popleft()
+        happens = np.linalg.solve(blocks.H_m, late - blocks.c_m - arm.D_m * velocity)
+        velocity = velocity + PERIOD * (-10.0 * np.sign(velocity) if brakes else happens)
         position = position + PERIOD * velocity
-    assert response.doubted
+    return known, doubted
+
+
+def on_a_rigid_base(text: str) -> str:
+    """The same arm, its base joint fixed."""
+    fixed = re.sub(r'(<joint name="base_x" type=)"[a-z]*"', r'\1"fixed"', text)
+    fixed = re.sub(r"<elastic_joint[^>]*/>", "", fixed)
+    assert ArmModel(fixed).m == 0
+    return fixed
+
+
+def test_a_motion_that_no_command_explains_is_doubted_until_commands_act_in_time(planar_3r_text):
+    text = on_a_rigid_base(planar_3r_text)
+    known, doubted = braked_by_its_drives(text, watch(text))
+    assert known == np.inf
+    assert not any(doubted[:52]) and all(doubted[60:80]) and not doubted[-1]
+
+
+def test_late_commands_are_told_soon_after_drives_braked_by_themselves(planar_3r_text):
+    text = on_a_rigid_base(planar_3r_text)
+    known, doubted = braked_by_its_drives(text, watch(text), 0.065)
+    assert 0.15 < known < 0.15 + 0.065 + 0.06 and all(doubted[60:])
+
+
+def test_over_an_elastic_base_no_motion_is_doubted(planar_3r_text):
+    assert not any(braked_by_its_drives(planar_3r_text, watch(planar_3r_text))[1])
 
 
 @pytest.mark.parametrize("seed", range(4))
