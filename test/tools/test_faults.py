@@ -56,6 +56,13 @@ def test_no_fault_on_the_core_makes_an_arm_run_away():
     assert len(found["kinds"]) > 15
 
 
+@pytest.mark.parametrize("seed", (340483, 401865))
+def test_an_arm_that_is_fast_when_late_commands_begin_to_act_is_given_to_its_drives_in_time(seed):
+    """Cases that once reached twice the limits: drives that braked by themselves, or a stop that waited for proof."""
+    outcome = run_core_case(seed, ["delays"])
+    assert not outcome.missed and outcome.speed_ratio < 1.5 and outcome.fallback_delay is not None
+
+
 def test_no_fault_of_real_nodes_makes_an_arm_run_away(tmp_path, monkeypatch):
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
     with own_domain():

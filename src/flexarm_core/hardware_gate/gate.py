@@ -405,6 +405,9 @@ class HardwareGate:
         fast = self._speed.overspeed(state)
         if fast and self._state is GateState.RUNNING:
             self._stop(fast)
+            if self._response.hinted:  # a stop by this gate may come too late
+                self._trip(fast)
+                self._fallback = True
         if self._state in STOPPED and self._law.mode == "effort":
             self._watch_stop(state)
 

@@ -92,6 +92,11 @@ class Response:
         self._slow = np.full((DELAYS.size + 1, self._limit.size), np.nan)  # slow mean of the residual
         self._in_a_row = 0
 
+    @property
+    def hinted(self) -> bool:
+        """Whether the motion is doubted, or fits a delay, or no commands, better than commands in time."""
+        return bool(self.doubted or self._misfit[0] - self._misfit[1:].min() > EVIDENCE)
+
     def on_state(self, state: ArmState, command: Array) -> None:
         """Process a believed state, and the effort (n,) that was in force until then."""
         dt = self._record(state.stamp, command)
