@@ -1,1 +1,1 @@
-"""Paths of the tool and of the joints, and the time laws along them."""
+"""Tool paths, joint paths, and time laws along them."""

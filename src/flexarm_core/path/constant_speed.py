@@ -1,21 +1,21 @@
-"""Time law of constant speed with smooth ends."""
+"""Time law with constant speed and smooth acceleration and deceleration phases."""
 
 from __future__ import annotations
 
 
 def constant_speed(time: float, duration: float, blend_time: float) -> tuple[float, float, float]:
-    """Time law whose rate comes and goes by a fifth-order law and is constant between.
+    """Evaluate a time law with constant rate and fifth-order blends of the rate at both ends.
 
-    With ``T`` the duration, ``b`` the blend time and ``p(x) = 10 x^3 - 15 x^4 + 6 x^5``::
+    With the duration ``T``, the blend time ``b`` and ``p(x) = 10 x^3 - 15 x^4 + 6 x^5``::
 
         ds/dt = p(t / b) / (T - b)  for t < b,    1 / (T - b)  for b <= t <= T - b,    the mirror image at the end
 
-    so that the acceleration has no jumps.
+    so that the acceleration is continuous.
 
     Args:
-        time: since the start [s]; below 0 the start, beyond the duration the end.
+        time: time since the start [s]; negative values give the start, values above the duration the end.
         duration: T [s].
-        blend_time: b, at most half of the duration [s]; 0: the rate jumps.
+        blend_time: b, at most half of the duration [s]; 0: the rate is discontinuous at both ends.
 
     Returns:
         s in [0, 1], its rate [1/s] and its acceleration [1/s^2].

@@ -1,17 +1,19 @@
-"""Input shaping: a motion split into delayed, scaled copies whose vibrations cancel one another.
+"""Input shaping: a motion is replaced by a sum of delayed, scaled copies whose vibrations cancel.
 
-A mode of natural frequency ``omega`` and damping ratio ``zeta`` that an impulse sets swinging is brought to rest by
-further impulses, half its damped period apart. A motion convolved with them leaves the mode at rest when it ends::
+An impulse excites a mode of natural frequency ``omega`` [rad/s] and damping ratio ``zeta``. Further impulses, each half
+a damped period later, bring the mode to rest. A motion convolved with these impulses leaves the mode at rest when it
+ends::
 
     K = exp(-zeta pi / sqrt(1 - zeta^2)),   T = pi / (omega sqrt(1 - zeta^2))
 
     ZV:   amplitudes (1, K) / (1 + K)              at 0, T
     ZVD:  amplitudes (1, 2 K, K^2) / (1 + K)^2     at 0, T, 2 T
 
-ZVD also takes out the slope of the remaining vibration over the frequency: it forgives a frequency somewhat wrong.
+With ZVD, the derivative of the residual vibration with respect to the frequency is also zero, so that ZVD tolerates a
+small error in the frequency.
 
-Several modes are left at rest by the convolution of their trains: every product of amplitudes at the sum of the times.
-What the motion pushes the structure aside by while it lasts, no shaper takes away: that is none of the vibration.
+For several modes, the impulse trains are convolved: products of the amplitudes at the sums of the times. No shaper
+removes the quasi-static deflection of the structure during the motion, since this is not a vibration.
 
 Source: N. C. Singer, W. P. Seering, Preshaping Command Inputs to Reduce System Vibration, ASME J. Dynamic Systems,
 Measurement, and Control 112 (1990).
@@ -31,11 +33,11 @@ TimeLaw = Callable[[float], tuple[float, float, float]]
 
 @dataclass(frozen=True, slots=True)
 class InputShaper:
-    """A train of impulses.
+    """An impulse train.
 
     Attributes:
-        amplitudes: of the impulses, positive, their sum is 1.
-        times: of the impulses, never falling, from 0 on [s].
+        amplitudes: amplitudes of the impulses, positive, with sum 1.
+        times: times of the impulses, non-decreasing, the first is 0 [s].
     """
 
     amplitudes: tuple[float, ...] = (1.0,)
@@ -43,22 +45,22 @@ class InputShaper:
 
     @property
     def length(self) -> float:
-        """Time of the last impulse: by this much a shaped motion ends later [s]."""
+        """Time of the last impulse, which is the time that shaping adds to a motion [s]."""
         return self.times[-1]
 
     def shape(self, law: TimeLaw, time: float) -> tuple[float, float, float]:
-        """Convolution of a time law with the train, ``sum_i A_i law(time - t_i)``: value, rate and acceleration.
+        """Convolve a time law with the train: return value, rate and acceleration of ``sum_i A_i law(time - t_i)``.
 
         Args:
-            law: time [s] -> value, rate and acceleration; defined before its begin and after its end.
-            time: [s].
+            law: function time [s] -> value, rate and acceleration; also defined before its start and after its end.
+            time: time at which to evaluate the convolution [s].
         """
         copies = [(amplitude, law(time - at)) for amplitude, at in zip(self.amplitudes, self.times, strict=True)]
         value, rate, acceleration = (math.fsum(amplitude * copy[i] for amplitude, copy in copies) for i in range(3))
         return value, rate, acceleration
 
     def convolved(self, other: InputShaper) -> InputShaper:
-        """Train that does what both do, one after the other in either order."""
+        """Return the convolution of both trains, which has the effect of shaping with one and then with the other."""
         pairs = sorted(
             (at + later, amplitude * factor)
             for amplitude, at in zip(self.amplitudes, self.times, strict=True)
@@ -67,10 +69,10 @@ class InputShaper:
         return InputShaper(tuple(amplitude for _, amplitude in pairs), tuple(at for at, _ in pairs))
 
     def unshaped_duration(self, duration: float) -> float:
-        """Time that is left for the time law, so that its last copy ends with a move of this duration [s].
+        """Return the duration of the unshaped time law for which the shaped motion takes ``duration`` [s].
 
         Raises:
-            ConfigError: none is left.
+            ConfigError: the shaper takes the whole duration or more.
         """
         if not duration > self.length:
             raise ConfigError(
@@ -84,15 +86,16 @@ UNSHAPED = InputShaper()
 
 
 def make_shaper(kind: str, frequencies: Sequence[float] = (), damping_ratios: Sequence[float] = (0.0,)) -> InputShaper:
-    """Shaper for one mode or several.
+    """Return a shaper for one or several modes.
 
     Args:
-        kind: ``none``, ``zv`` (two impulses a mode) or ``zvd`` (three).
-        frequencies: natural frequency of each mode, undamped [Hz].
-        damping_ratios: of each mode, or one for all.
+        kind: ``none``, ``zv`` (two impulses per mode) or ``zvd`` (three impulses per mode).
+        frequencies: undamped natural frequency of each mode [Hz].
+        damping_ratios: damping ratio of each mode, or a single value for all modes.
 
     Raises:
-        ConfigError: another kind, no frequency, or damping ratios that do not lie in [0, 1) or are of another number.
+        ConfigError: the kind is unknown, a frequency is missing or not positive and finite, or the damping ratios are
+            outside [0, 1) or do not match the number of frequencies.
     """
     if kind not in SHAPERS:
         raise ConfigError(f"shaper '{kind}' does not exist; valid: {', '.join(SHAPERS)}")

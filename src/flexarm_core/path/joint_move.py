@@ -1,4 +1,4 @@
-"""A move of all joints from where they stand by a displacement, with a smooth time law that may be shaped."""
+"""A move of all joints from their current positions by a displacement, with a smooth time law and optional shaping."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class JointMoveConfig:
     """Settings of a move.
 
     Attributes:
-        displacement: (n,) of the joints from the first position [rad | m].
+        displacement: (n,) displacement of the joints from the first position [rad | m].
         start: time after the first sample at which the motion begins [s].
-        duration: of the motion, the shaper included: with a longer shaper the time law is faster [s].
-        returns: whether the joints go back, again and again, each way in ``duration``.
-        shaper: with which the time law is convolved.
-        time_law: ``fifth_order``, ``seventh_order``, which spares what bends a jump of the jerk at both ends, or
+        duration: duration of the motion including the shaper: with a longer shaper the time law is faster [s].
+        returns: whether the joints move back and forth, each way in ``duration``.
+        shaper: impulse train with which the time law is convolved.
+        time_law: ``fifth_order``, ``seventh_order`` (no jerk jumps at the ends, for flexible arms) or
             ``constant_speed``.
-        blend_time: at each end of ``constant_speed``, in which the speed comes and goes [s].
-        repetitions: how often a move that returns goes there and back before it rests; 0: without end.
+        blend_time: duration of the blend at each end of ``constant_speed`` [s].
+        repetitions: number of round trips if ``returns`` is set, after which the joints rest; 0: unlimited.
     """
 
     displacement: tuple[float, ...]
@@ -41,7 +41,7 @@ class JointMoveConfig:
     repetitions: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range or not finite, or blends longer than the motion."""
         if not self.displacement or not np.isfinite(self.displacement).all():
             raise ConfigError(f"the joints' displacement must be finite numbers [rad or m], got {self.displacement}")
         if self.time_law not in TIME_LAWS:
@@ -62,7 +62,7 @@ class JointMoveConfig:
             )
 
     def law(self, time: float) -> tuple[float, float, float]:
-        """Way in [0, 1], its rate [1/s] and its acceleration [1/s^2], unshaped, at a time since the start [s]."""
+        """Return the unshaped time law at a time since the start [s]: s in [0, 1], rate [1/s], acceleration [1/s^2]."""
         duration = self.shaper.unshaped_duration(self.duration)
         if self.time_law == "constant_speed":
             return constant_speed(time, duration, self.blend_time)
@@ -71,15 +71,15 @@ class JointMoveConfig:
 
 
 class JointMove:
-    """Joint reference that begins at the first position it is given."""
+    """Joint reference that starts at the position passed to :meth:`begin`."""
 
     def __init__(self, config: JointMoveConfig) -> None:
-        """Set up a move that has not begun."""
+        """Set up the move; :meth:`begin` starts it."""
         self.config = config
         self.reset()
 
     def reset(self) -> None:
-        """Forget the first position: the next one begins the move anew."""
+        """Discard the first position; :meth:`begin` starts the move again."""
         self._begin: tuple[int, Array] | None = None
 
     @property
@@ -88,10 +88,10 @@ class JointMove:
         return self._begin is not None
 
     def begin(self, stamp: int, position: Array) -> None:
-        """Take the position of the joints (n,) at this stamp [ns] as the first of the move.
+        """Start the move at the joint positions (n,) at this stamp [ns].
 
         Raises:
-            ConfigError: the displacement is one of another number of joints.
+            ConfigError: the displacement and the positions have different numbers of joints.
         """
         count = len(self.config.displacement)
         if np.shape(position) != (count,):
@@ -99,10 +99,10 @@ class JointMove:
         self._begin = (stamp, position)
 
     def update(self, stamp: int) -> JointReference:
-        """Reference at a stamp [ns]: position, and its exact first and second derivatives.
+        """Return the reference at a stamp [ns]: position and its exact first and second derivatives.
 
         Raises:
-            ConfigError: the first position is not known.
+            ConfigError: the move has not begun.
         """
         if self._begin is None:
             raise ConfigError("the move has not begun: call begin() with the first position")
@@ -114,7 +114,7 @@ class JointMove:
             turns, time = divmod(time, config.duration)
             forward = 1.0 if int(turns) % 2 == 0 else -1.0
         elif config.returns and time > 0.0:
-            forward = -1.0  # home, and at rest
+            forward = -1.0  # all round trips are done: at rest at the first position
         s, rate, acceleration = config.shaper.shape(config.law, time)
         along = np.asarray(config.displacement, dtype=float)
         return JointReference(

@@ -1,4 +1,4 @@
-"""JointPath: joint positions as a function of the path coordinate, quintics between points."""
+"""JointPath: joint positions as a function of the path coordinate, interpolated by quintic polynomials."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class JointPath:
-    """Joint positions as a function of the path coordinate: quintics between points, with continuous second derivative.
+    """Joint positions as a function of the path coordinate: quintic polynomials, continuous in the second derivative.
 
-    A coordinate at which derivatives jump (a corner) stands in the grid twice: first with those of what lies before it,
-    then with those of what lies behind it.
+    A coordinate at which the derivatives are discontinuous (a corner) appears twice in the grid: the first entry has
+    the derivatives from below, the second those from above.
 
     Attributes:
-        grid: (g,) coordinates, not falling [m].
-        position: (g, n) [rad | m].
-        first: (g, n) derivative with respect to the coordinate.
-        second: (g, n) second derivative.
+        grid: (g,) path coordinates, non-decreasing [m].
+        position: (g, n) joint positions [rad | m].
+        first: (g, n) first derivatives with respect to the path coordinate.
+        second: (g, n) second derivatives with respect to the path coordinate.
     """
 
     grid: Array
@@ -45,12 +45,16 @@ class JointPath:
                 raise InputError(f"joint path: {name} is not finite at s = {at:.6g} m")
 
     def sample(self, grid: Array) -> tuple[Array, Array, Array]:
-        """Position, first and second derivative (k, n) at coordinates (k,), twice in succession: both sides."""
+        """Return position, first and second derivative (k, n) at coordinates (k,).
+
+        If a coordinate appears twice in succession, the first row has the derivatives from below, the second those from
+        above.
+        """
         index = np.searchsorted(self.grid, grid, side="right") - 1
         before = np.append(grid[1:] == grid[:-1], False)
         index[before] = np.searchsorted(self.grid, grid[before], side="left") - 1
         i = np.clip(index, 0, len(self.grid) - 2)
-        i = np.where(self.grid[i + 1] > self.grid[i], i, i - 1)  # of the last point, where it stands twice
+        i = np.where(self.grid[i + 1] > self.grid[i], i, i - 1)  # skip the zero-length interval at the end
         h = (self.grid[i + 1] - self.grid[i])[:, None]
         r = (grid - self.grid[i])[:, None] / h
         d = self.position[i + 1] - self.position[i]

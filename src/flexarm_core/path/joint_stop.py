@@ -1,4 +1,4 @@
-"""JointStop: brings joints that move to rest, with a velocity that has no kink."""
+"""JointStop: brings moving joints to rest with a continuous acceleration."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ SHORTEST = 0.05  # [s]
 
 
 class JointStop:
-    """Velocity as a cubic of time, from that of a reference to rest, all joints at the same time.
+    """Velocity as a cubic polynomial of time, from the velocity of a reference to rest; all joints stop simultaneously.
 
-    With ``s = t / T``: ``v = v_0 (1 - s)^2 (1 + 2 s) + a_0 T s (1 - s)^2``, where ``T`` is such that ``v_0`` alone
-    takes no more than the acceleration that is allowed.
+    With ``s = t / T``: ``v = v_0 (1 - s)^2 (1 + 2 s) + a_0 T s (1 - s)^2``. ``T`` is chosen so that the part due to
+    ``v_0`` respects the acceleration limits.
 
     Attributes:
         duration: T [s].
     """
 
     def __init__(self, reference: JointReference, acceleration: Array) -> None:
-        """Set out from a reference with position, velocity and acceleration; (n,) largest of each joint.
+        """Plan the stop.
+
+        Args:
+            reference: reference at the start of the stop, with position, velocity and acceleration.
+            acceleration: (n,) acceleration limit of each joint, > 0 [rad/s^2 | m/s^2].
 
         Raises:
-            ConfigError: an acceleration that is not above zero, or a reference that lacks something.
+            ConfigError: an acceleration limit is not positive, or the reference is incomplete.
         """
         if reference.position is None or reference.velocity is None or reference.acceleration is None:
             raise ConfigError("a stop begins with position, velocity and acceleration of the reference")
@@ -36,11 +40,11 @@ class JointStop:
         self.duration = max(1.5 * float((np.abs(self._velocity) / acceleration).max()), SHORTEST)
 
     def done(self, stamp: int) -> bool:
-        """Whether the joints rest at a stamp [ns]."""
+        """Return whether the joints are at rest at a stamp [ns]."""
         return (stamp - self._stamp) * 1e-9 >= self.duration
 
     def update(self, stamp: int) -> JointReference:
-        """Reference at a stamp [ns]: position, and its exact first and second derivatives."""
+        """Return the reference at a stamp [ns]: position and its exact first and second derivatives."""
         T = self.duration
         s = min(max((stamp - self._stamp) * 1e-9 / T, 0.0), 1.0)
         v, a = self._velocity, self._acceleration

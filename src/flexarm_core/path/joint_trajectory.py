@@ -1,4 +1,4 @@
-"""JointTrajectory: points in time -> position, velocity and acceleration at any time."""
+"""JointTrajectory: interpolates trajectory points; gives position, velocity and acceleration at any time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from flexarm_core.types import Array, JointReference
 
 
 class JointTrajectory:
-    """A trajectory through points; before its first point it starts from where the arm is, after its last it holds.
+    """Trajectory through points; it starts at the current arm position and holds the last point after its end.
 
-    Points with velocities are joined by cubics, with accelerations too by quintics (as ros2_control's joint trajectory
-    controller does); points with positions alone by one cubic spline at rest at both ends, since straight pieces would
-    ask for infinite accelerations.
+    Points with velocities are joined by cubic polynomials, points with velocities and accelerations by quintic
+    polynomials (as in the joint trajectory controller of ros2_control). Points with positions only are joined by a
+    cubic spline with zero velocity at both ends, because linear interpolation would need infinite accelerations.
     """
 
     def __init__(
@@ -27,17 +27,18 @@ class JointTrajectory:
         velocities: Array | None = None,
         accelerations: Array | None = None,
     ) -> None:
-        """Fit the pieces.
+        """Fit the polynomials.
 
         Args:
-            start: (n,) position of the arm at time 0, from rest; used where the first point comes later.
-            times: (p,) of the points, rising, from 0 on [s].
-            positions: (p, n).
-            velocities: (p, n), or None.
-            accelerations: (p, n), or None.
+            start: (n,) joint positions at time 0, at rest; used if the first point is later than 0 s [rad | m].
+            times: (p,) times of the points, strictly increasing, not negative [s].
+            positions: (p, n) joint positions [rad | m].
+            velocities: (p, n) joint velocities [rad/s | m/s], or None.
+            accelerations: (p, n) joint accelerations [rad/s^2 | m/s^2], or None; they need velocities.
 
         Raises:
-            InputError: no points, times not rising, arrays that do not fit or are not finite.
+            InputError: there are no points, the times do not increase, accelerations without velocities, or arrays of
+                wrong shape or not finite.
         """
         n = len(start)
         moments = np.array(times, dtype=float)
@@ -67,7 +68,7 @@ class JointTrajectory:
         return self._end
 
     def sample(self, stamp: int, time: float) -> JointReference:
-        """Reference at a time [s] after the start, with a stamp [ns]."""
+        """Return the reference at a time [s] after the start, with the given stamp [ns]."""
         still = np.zeros(len(self._last))
         if self._curve is None or time >= self._end:
             return JointReference(stamp, self._last.copy(), still, still.copy())

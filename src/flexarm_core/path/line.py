@@ -1,4 +1,4 @@
-"""A straight tool path with a fifth-order time law that may be shaped."""
+"""A straight tool path with a fifth-order time law and optional input shaping."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from flexarm_core.types import Array, CartesianReference
 
 
 def fifth_order(time: float, duration: float) -> tuple[float, float, float]:
-    """Fifth-order time law ``s = 10 r^3 - 15 r^4 + 6 r^5``, ``r = time / duration``, at rest at both ends.
+    """Evaluate the fifth-order time law ``s = 10 r^3 - 15 r^4 + 6 r^5``, ``r = time / duration``.
+
+    Velocity and acceleration are zero at both ends.
 
     Args:
-        time: since the start [s]; below 0 the start, beyond the duration the end.
-        duration: [s].
+        time: time since the start [s]; negative values give the start, values above the duration the end.
+        duration: duration of the motion [s].
 
     Returns:
         s in [0, 1], its rate [1/s] and its acceleration [1/s^2].
@@ -31,7 +33,10 @@ def fifth_order(time: float, duration: float) -> tuple[float, float, float]:
 
 
 def seventh_order(time: float, duration: float) -> tuple[float, float, float]:
-    """Seventh-order time law ``s = 35 r^4 - 84 r^5 + 70 r^6 - 20 r^7``: as :func:`fifth_order`, no jerk at the ends."""
+    """Evaluate the seventh-order time law ``s = 35 r^4 - 84 r^5 + 70 r^6 - 20 r^7``, ``r = time / duration``.
+
+    As :func:`fifth_order`, but the jerk is also zero at both ends.
+    """
     r = min(max(time / duration, 0.0), 1.0)
     if r in (0.0, 1.0):
         return r, 0.0, 0.0
@@ -47,12 +52,12 @@ class LinePathConfig:
 
     Attributes:
         frame: frame in which the reference is expressed.
-        displacement: (3,) from the first pose [m].
+        displacement: (3,) displacement of the tool from the first pose [m].
         start: time after the first sample at which the motion begins [s].
-        duration: of the motion, the shaper included: with a longer shaper the time law is faster [s].
+        duration: duration of the motion including the shaper: with a longer shaper the time law is faster [s].
         axes: (6,) tracked axes x y z rx ry rz.
-        returns: whether the tool goes back, again and again, each way in ``duration``.
-        shaper: with which the time law is convolved.
+        returns: whether the tool moves back and forth without end, each way in ``duration``.
+        shaper: impulse train with which the time law is convolved.
     """
 
     frame: str
@@ -64,7 +69,7 @@ class LinePathConfig:
     shaper: InputShaper = UNSHAPED
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range, not finite or of wrong length."""
         if len(self.displacement) != 3 or not np.isfinite(self.displacement).all():
             raise ConfigError(f"displacement must be three finite numbers [m], got {self.displacement}")
         if len(self.axes) != 6:
@@ -73,23 +78,23 @@ class LinePathConfig:
             raise ConfigError(f"duration must be > 0 s, got {self.duration}")
         if not self.start >= 0.0:
             raise ConfigError(f"start must be >= 0 s, got {self.start}")
-        self.shaper.unshaped_duration(self.duration)  # refuses a shaper that takes all of it
+        self.shaper.unshaped_duration(self.duration)  # raises ConfigError if the shaper is too long
 
     def law(self, time: float) -> tuple[float, float, float]:
-        """Way in [0, 1], its rate [1/s] and its acceleration [1/s^2], unshaped, at a time since the start [s]."""
+        """Return the unshaped time law at a time since the start [s]: s in [0, 1], rate [1/s], acceleration [1/s^2]."""
         return fifth_order(time, self.shaper.unshaped_duration(self.duration))
 
 
 class LinePath:
-    """Tool reference along a line that begins at the first pose it is given."""
+    """Tool reference along a line that starts at the pose passed to :meth:`begin`."""
 
     def __init__(self, config: LinePathConfig) -> None:
-        """Set up a path that has not begun."""
+        """Set up the path; :meth:`begin` starts it."""
         self.config = config
         self.reset()
 
     def reset(self) -> None:
-        """Forget the first pose: the next update begins the path anew."""
+        """Discard the first pose; :meth:`begin` starts the path again."""
         self._begin: tuple[int, Array, Array] | None = None
 
     @property
@@ -98,11 +103,15 @@ class LinePath:
         return self._begin is not None
 
     def begin(self, stamp: int, position: Array, rotation: Array) -> None:
-        """Take the pose of the tool (3,), (3, 3) at this stamp [ns] as the first of the path."""
+        """Start the path at the tool position (3,) [m] and rotation (3, 3) at this stamp [ns]."""
         self._begin = (stamp, position, rotation)
 
     def update(self, stamp: int) -> CartesianReference:
-        """Reference at a stamp [ns]."""
+        """Return the reference at a stamp [ns].
+
+        Raises:
+            ConfigError: the path has not begun.
+        """
         if self._begin is None:
             raise ConfigError("the path has not begun: call begin() with the first pose")
         begin, position, rotation = self._begin

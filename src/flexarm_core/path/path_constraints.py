@@ -1,8 +1,8 @@
-"""Constraints of a time law: limits of the tool and of the joints along a path, as conditions on (u, x).
+"""Constraints of a time law: tool and joint limits along a path as inequalities in (u, x).
 
-``x = ds/dt^2`` and ``u = d2s/dt2`` at a coordinate s; stages have constant u, so that ``x(s) = x_i + 2 u (s - s_i)``.
-Every condition has the form ``A u + B x <= 1``, a norm as a polygon inside its circle; :meth:`PathConstraints.peak`
-measures the limits themselves, also between the points of the grid.
+``x = (ds/dt)^2`` and ``u = d2s/dt2`` at a path coordinate s. In a stage, u is constant, so that
+``x(s) = x_i + 2 u (s - s_i)``. Every inequality has the form ``A u + B x <= 1``; the bound on a norm is replaced by a
+polygon inscribed in the circle. :meth:`PathConstraints.peak` evaluates the original limits, also between grid points.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array
 
-SAMPLES = 4  # pieces of a stage at whose ends limits are measured,
+SAMPLES = 4  # intervals of a stage at whose ends the limits are evaluated
 PARTS = np.linspace(0.0, 1.0, SAMPLES + 1)
-REFINEMENTS = 4  # how often pieces are split again where limits vary much between those
-FACES = 6  # of the polygon in half the circle of a norm; its corners lie at no normal acceleration
+REFINEMENTS = 4  # how often a stage is split again if a limit may be exceeded between these points
+FACES = 6  # edges of the polygon in half of the circle of a norm; exact at zero normal acceleration
 
 
 @dataclass(frozen=True, slots=True)
 class PathLimits:
-    """What the tool may do.
+    """Limits of the norms of tool velocity and acceleration.
 
     Attributes:
-        linear_velocity: [m/s].
-        linear_acceleration: [m/s^2].
-        angular_velocity: [rad/s].
-        angular_acceleration: [rad/s^2].
+        linear_velocity: limit of the linear velocity [m/s].
+        linear_acceleration: limit of the linear acceleration [m/s^2].
+        angular_velocity: limit of the angular velocity [rad/s].
+        angular_acceleration: limit of the angular acceleration [rad/s^2].
     """
 
     linear_velocity: float
@@ -47,14 +47,14 @@ class PathLimits:
 
 @dataclass(frozen=True, slots=True)
 class PathConstraints:
-    """Path and limits, as conditions on (u, x).
+    """Limits along a path as inequalities in (u, x).
 
     Attributes:
-        path: of the tool.
-        limits: of the tool.
-        joints: what the joints do along the path.
-        velocity: (n,) of the joints [rad/s | m/s].
-        acceleration: (n,) [rad/s^2 | m/s^2].
+        path: tool path, or None.
+        limits: tool limits, or None.
+        joints: joint path over the same path coordinate, or None.
+        velocity: (n,) joint velocity limits [rad/s | m/s].
+        acceleration: (n,) joint acceleration limits [rad/s^2 | m/s^2].
     """
 
     path: PosePath | None
@@ -64,7 +64,7 @@ class PathConstraints:
     acceleration: Array
 
     def _terms(self, s: Array) -> list[tuple[Array, Array, float, float]]:
-        """Vectors (g, 3) of the tool: first and second derivative, limits of rate and acceleration."""
+        """Return linear and angular part of the tool: first and second derivative (g, 3), both limits."""
         if self.path is None or self.limits is None:
             return []
         first, second = self.path.motions(s)
@@ -75,7 +75,7 @@ class PathConstraints:
         ]
 
     def rows(self, s: Array) -> tuple[Array, Array]:
-        """Coefficients A, B (g, r) of ``A u + B x <= 1`` at coordinates (g,), both sides where one stands twice."""
+        """Return coefficients A, B (g, r) of ``A u + B x <= 1`` at coordinates (g,); see :meth:`PosePath.motions`."""
         A, B, squared = [], [], []
         angle = (np.arange(FACES) + 0.5) * np.pi / FACES
         apothem = np.cos(0.5 * np.pi / FACES)
@@ -96,29 +96,32 @@ class PathConstraints:
         return np.concatenate((0.0 * fastest, *A), axis=1), np.concatenate((fastest, *B), axis=1)
 
     def stage_rows(self, nodes: Array, every: int) -> tuple[Array, Array]:
-        """Coefficients (stages, rows) on u and on x at the beginning of the stage, at every so many samples."""
+        """Return the coefficients (stages, rows) of u and of x at the start of the stage.
+
+        The inequalities hold at every ``every``-th sample of each stage.
+        """
         lengths = np.diff(nodes)
         samples = nodes[:-1, None] + lengths[:, None] * PARTS
-        samples[:, -1] = nodes[1:]  # ends of stages stand twice
+        samples[:, -1] = nodes[1:]  # so that inner nodes appear twice in succession
         A, B = (rows.reshape(len(lengths), SAMPLES + 1, -1)[:, ::every] for rows in self.rows(samples.ravel()))
         shift = lengths[:, None] * PARTS[::every]
         return (A + 2.0 * shift[..., None] * B).reshape(len(lengths), -1), B.reshape(len(lengths), -1)
 
     def peak(self, nodes: Array, x: Array) -> float:
-        """Largest ratio of a squared rate or an acceleration to its limit along stages; all ratios scale with x."""
+        """Return the largest ratio of a squared velocity or an acceleration to its limit; all ratios scale with x."""
         return self._peak(nodes[:-1], np.diff(nodes), x[:-1], stage_accelerations(nodes, x), REFINEMENTS)
 
     def _peak(self, begin: Array, length: Array, x: Array, u: Array, refinements: int) -> float:
-        """As :meth:`peak`, of any stages.
+        """Compute :meth:`peak` for stages that need not be adjacent.
 
-        Between samples a ratio may rise as a parabola through three of them says, and half as much again; stages in
-        which that is much are split and looked at closely.
+        The maximum of a ratio between samples is estimated by parabolas through three samples, times a safety factor of
+        1.5 on the curvature. Stages whose estimate is clearly above their samples are split and sampled again.
         """
         shift = length[:, None] * PARTS
         s = begin[:, None] + shift
         us = np.repeat(u, len(PARTS))[:, None]
         xs = (x[:, None] + 2.0 * u[:, None] * shift).reshape(-1, 1)
-        # The end of a stage stands twice, so that it is read from inside the stage; the second reading is left out.
+        # The end of a stage is doubled, so that its derivatives are those from below; the second result is discarded.
         both = np.concatenate((s, s[:, -1:]), axis=1).ravel()
         inside = np.arange(len(both)) % (len(PARTS) + 1) < len(PARTS)
         ratios = []
@@ -149,10 +152,10 @@ def path_constraints(
     velocity: Array | None,
     acceleration: Array | None,
 ) -> PathConstraints:
-    """Constraints of a path of the tool, of joints, or of both.
+    """Return the constraints of a tool path, a joint path, or both.
 
     Raises:
-        InputError: nothing to move along, or arrays that do not fit.
+        InputError: no path is given, a tool path has no length or no limits, or the arrays do not fit the paths.
     """
     if path is None and joints is None:
         raise InputError("time law: give a path of the tool, a joint path, or both")
@@ -184,11 +187,11 @@ def path_constraints(
 
 
 def check_length(path: PosePath) -> None:
-    """Raise InputError for a path without length."""
+    """Raise InputError if the path has zero length."""
     if not path.length > 0.0:
         raise InputError("time law: the path has no length; draw a line, an arc or a spline first")
 
 
 def stage_accelerations(nodes: Array, x: Array) -> Array:
-    """Acceleration u of each stage."""
+    """Return the acceleration u of each stage."""
     return np.diff(x) / (2.0 * np.diff(nodes))

@@ -1,13 +1,13 @@
-"""Time law along a path: as fast as limits of the tool and of the joints allow, at rest at both ends and at corners.
+"""Time-optimal time law along a path within tool and joint limits, at rest at both ends and at corners.
 
-With ``x = ds/dt^2`` and ``u = d2s/dt2`` every limit at a coordinate s is linear in (u, x), or nearly (the norms)::
+With ``x = (ds/dt)^2`` and ``u = d2s/dt2``, the limits at a path coordinate s are linear in (u, x), except for norms::
 
-    |p'|^2 x <= v_max^2,  |p' u + p'' x| <= a_max        linear, and alike for the angular parts w', w''
-    q_j'^2 x <= v_j^2,    |q_j' u + q_j'' x| <= a_j      each joint, where the joints' path q(s) is given
+    |p'|^2 x <= v_max^2,  |p' u + p'' x| <= a_max        linear motion; angular motion with w', w''
+    q_j'^2 x <= v_j^2,    |q_j' u + q_j'' x| <= a_j      each joint, if a joint path q(s) is given
 
-The grid splits the path into stages of constant u, on which ``x(s) = x_i + 2 u (s - s_i)``. TOPP-RA finds the fastest
-x; a norm stands in it as a polygon inside its circle. Then every limit is measured itself, also between the points of
-the grid, and the time of each part between two rests is stretched so that the tightest limit is just met.
+The grid splits the path into stages of constant u, in which ``x(s) = x_i + 2 u (s - s_i)``. TOPP-RA computes the
+largest x, with polygons inscribed in the circles of the norms. Then the original limits are evaluated, also between
+grid points, and each part between two rests is scaled in time so that its tightest limit is just reached.
 
 Source: H. Pham, Q.-C. Pham, A New Approach to Time-Optimal Path Parameterization Based on Reachability Analysis, IEEE
 Transactions on Robotics 34(3), 2018.
@@ -33,21 +33,30 @@ from flexarm_core.path.path_constraints import (
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array
 
-STAGES = 200
+STAGES = 200  # default number of stages of a path
 MOST_STAGES = 100_000
-LEAST_STAGES = 10  # between two knots of the path,
-STAGES_PER_FOLD = 8.0  # and where its curvature grows or falls by a factor of e
-LOOKS = 64  # at how many places between two knots that is seen
-CHUNK = 16  # rows handed over at a time: the library multiplies each lot by a square matrix of its size
-FASTEST = 10.0  # x in the units of the solver, in which it is about 1 at most
+LEAST_STAGES = 10  # between two knots of the path
+STAGES_PER_FOLD = 8.0  # additional stages per change of the curvature by a factor of e
+LOOKS = 64  # intervals between two knots at whose ends the curvature is evaluated
+CHUNK = 16  # inequalities per constraint object: TOPP-RA multiplies each object by a square matrix of its size
+FASTEST = 10.0  # upper bound of x in the units of the solver, in which x is about 1 at most
 CORNER_TOLERANCE = 1e-6
 
 
 class PathTiming:
-    """A time law: s(t) with stages of constant acceleration, from rest to rest."""
+    """Time law s(t) from rest to rest, with stages of constant acceleration."""
 
     def __init__(self, nodes: Array, x: Array, constraints: PathConstraints) -> None:
-        """Take coordinates (g,) of the stages' ends [m] and the squared rates there (g,) [m^2/s^2]."""
+        """Compute the time law.
+
+        Args:
+            nodes: (g,) path coordinates of the ends of the stages [m].
+            x: (g,) squared rates ``(ds/dt)^2`` at the nodes [m^2/s^2].
+            constraints: paths and limits.
+
+        Raises:
+            InputError: x is zero at two successive nodes, so that the duration would be infinite.
+        """
         self._nodes, self._x, self._constraints = nodes, x, constraints
         rates = np.sqrt(x)
         with np.errstate(divide="ignore"):
@@ -60,32 +69,34 @@ class PathTiming:
 
     @property
     def end(self) -> float:
-        """Coordinate at which the motion ends [m]."""
+        """Path coordinate at which the motion ends [m]."""
         return float(self._nodes[-1])
 
     def at(self, time: float) -> tuple[float, float, float]:
-        """Coordinate [m], its rate [m/s] and acceleration [m/s^2] at a time [s]; at rest before 0 and after the end."""
+        """Return s [m], ds/dt [m/s] and d2s/dt2 [m/s^2] at a time [s]; at rest before 0 and after the end."""
         return self._at(time)[:3]
 
     def tool(self, time: float) -> tuple[Array, Array, Array, Array]:
-        """Pose, twist and acceleration of the tool at a time [s]: (3,), (3, 3), (6,), (6,), exact derivatives.
+        """Return position (3,), rotation (3, 3), twist (6,) and acceleration (6,) of the tool at a time [s].
+
+        Twist and acceleration are exact derivatives of the pose.
 
         Raises:
-            InputError: the time law is one of joints alone.
+            InputError: the time law has no tool path.
         """
         if self._constraints.path is None:
             raise InputError("this time law has no tool path")
         s, rate, acceleration, ends = self._at(time)
         position, rotation = self._constraints.path.pose(s)
-        # Twice: at the end of a stage the derivatives are those of what lies before it.
+        # A doubled coordinate: at the end of a stage, use the derivatives from below.
         first, second = (rows[0] for rows in self._constraints.path.motions(np.full(2 if ends else 1, s)))
         return position, rotation, first * rate, first * acceleration + second * rate**2
 
     def joints(self, time: float) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration (n,) of the joints at a time [s], exact derivatives.
+        """Return position, velocity and acceleration (n,) of the joints at a time [s], with exact derivatives.
 
         Raises:
-            InputError: the time law is one of the tool alone.
+            InputError: the time law has no joint path.
         """
         if self._constraints.joints is None:
             raise InputError("this time law has no joint path")
@@ -94,11 +105,11 @@ class PathTiming:
         return position, first * rate, first * acceleration + second * rate**2
 
     def stopped(self, time: float) -> PathTiming:
-        """The same time law until a time [s], from then on as fast to rest on the path as the same limits allow.
+        """Return a time law that is equal to this one until a time [s] and then stops on the path as fast as possible.
 
-        Any fraction of a profile x that respects the limits respects them too (they are convex in (u, x) and hold at
-        rest), so from every x below the profile there is a way on, and each stage may take the hardest braking that its
-        own conditions allow.
+        The stop respects the same limits. If a profile x respects the limits, x times a factor below 1 respects them
+        too, because the limits are convex in (u, x) and hold at rest. Hence a feasible continuation exists from every x
+        below the profile, and each stage can brake as hard as its own inequalities allow.
         """
         if time >= self.duration:
             return self
@@ -116,7 +127,7 @@ class PathTiming:
         return stopped if stopped.duration < self.duration else self
 
     def _at(self, time: float) -> tuple[float, float, float, bool]:
-        """As :meth:`at`, and whether the coordinate is the end of its stage."""
+        """Return the result of :meth:`at`, and whether the coordinate is the end of its stage."""
         times, nodes, rates, u = self._stages
         if not time < times[-1]:
             return nodes[-1], 0.0, 0.0, True
@@ -131,13 +142,17 @@ class PathTiming:
 
 
 def timing_grid(path: PosePath, stages: int = STAGES) -> Array:
-    """Coordinates (g,) [m] for a time law: every knot, about ``stages`` stages and more where the path bends unevenly.
+    """Return path coordinates (g,) [m] for a time law: all knots, and a finer grid where the curvature varies.
 
-    Inner breaks stand twice. This is also the grid for a :class:`JointPath` along the path: where a coordinate stands
-    twice, the first is for the derivatives of what lies before it.
+    Inner breaks appear twice. The grid also suits a :class:`JointPath` along the path: the first of two equal
+    coordinates is for the derivatives from below, the second for those from above.
+
+    Args:
+        path: tool path.
+        stages: approximate number of stages of a path with constant curvature.
 
     Raises:
-        InputError: the path has no length.
+        InputError: the path has zero length, or ``stages`` is out of range.
     """
     check_length(path)
     (stages,) = integers("stages", [stages], MOST_STAGES, 1)
@@ -166,19 +181,21 @@ def time_path(
     joint_velocity: Array | None = None,
     joint_acceleration: Array | None = None,
 ) -> PathTiming:
-    """Fastest time law within limits.
+    """Compute the time-optimal time law within limits.
 
     Args:
-        path: of the tool, or None for joints alone.
-        path_limits: of the tool, with a path.
-        grid: (g,) coordinates between which the acceleration is constant [m]; None: that of the joint path, or
-            :func:`timing_grid`. Breaks of the path are added.
-        joint_path: what the joints do along the path; every corner of the path stands twice in its grid.
-        joint_velocity: (n,) [rad/s | m/s], infinite where there is no limit; with a joint path.
-        joint_acceleration: (n,) [rad/s^2 | m/s^2], likewise.
+        path: tool path, or None if only a joint path is given.
+        path_limits: tool limits; needed with a tool path.
+        grid: (g,) path coordinates between which the acceleration is constant [m]; None: the grid of the joint path,
+            or :func:`timing_grid`. Breaks of the path are added.
+        joint_path: joint positions along the path; its grid contains every corner of the tool path twice.
+        joint_velocity: (n,) velocity limits, infinite for joints without a limit; needed with a joint path
+            [rad/s | m/s].
+        joint_acceleration: (n,) acceleration limits, infinite for joints without a limit; needed with a joint path
+            [rad/s^2 | m/s^2].
 
     Raises:
-        InputError: nothing to move along, arrays that do not fit, no time law found.
+        InputError: no path is given, the arrays do not fit, or there is no feasible time law.
     """
     constraints = path_constraints(path, path_limits, joint_path, joint_velocity, joint_acceleration)
     if grid is None:
@@ -195,12 +212,12 @@ def time_path(
 
 
 def load_solver() -> None:
-    """Import the solver now (about half a second), not when the first path is timed."""
+    """Import the solver now (about half a second), instead of during the first call of :func:`time_path`."""
     import toppra.algorithm  # noqa: F401
 
 
 def _corners(path: PosePath | None, joints: JointPath | None) -> Array:
-    """Coordinates at which a tangent jumps."""
+    """Return the coordinates at which the tangent of the tool path or of the joint path is discontinuous."""
     found = [] if path is None else [path.corners]
     if joints is not None:
         at = np.flatnonzero(np.diff(joints.grid) == 0.0)
@@ -211,7 +228,7 @@ def _corners(path: PosePath | None, joints: JointPath | None) -> Array:
 
 
 def _nodes(grid: Array, breaks: Array) -> Array:
-    """Ends of the stages: each coordinate once, breaks exactly."""
+    """Return the ends of the stages: each coordinate once, and the breaks with their exact values."""
     if grid.ndim != 1 or len(grid) < 2 or not np.isfinite(grid).all() or not (np.diff(grid) >= 0.0).all():
         raise InputError("time law: the grid needs at least two finite coordinates [m] that do not fall")
     near = 1e-9 * (breaks[-1] - breaks[0])
@@ -221,8 +238,8 @@ def _nodes(grid: Array, breaks: Array) -> Array:
 
 
 def _reachable(constraints: PathConstraints, nodes: Array) -> Array:
-    """Fastest x (g,) from rest to rest, by TOPP-RA, in units in which the part is 1 long and x at most about 1."""
-    from toppra.algorithm import TOPPRA  # takes half a second and brings matplotlib
+    """Compute the largest x (g,) from rest to rest by TOPP-RA, scaled to length 1 and x of at most about 1."""
+    from toppra.algorithm import TOPPRA  # the import takes half a second and loads matplotlib
     from toppra.constraint import LinearConstraint
 
     A, B = constraints.stage_rows(nodes, 2)
@@ -233,7 +250,7 @@ def _reachable(constraints: PathConstraints, nodes: Array) -> Array:
         raise InputError("no time law: nothing limits the speed along the path, or nothing moves")
 
     class Rows(LinearConstraint):  # type: ignore[misc]  # the library has no types
-        """Some of the conditions, already taken at the points of each stage."""
+        """A chunk of the inequalities, evaluated at the samples of each stage beforehand."""
 
         def __init__(self, first: int) -> None:
             super().__init__()
@@ -246,13 +263,13 @@ def _reachable(constraints: PathConstraints, nodes: Array) -> Array:
             return a, b, np.zeros_like(a), np.eye(len(ones)), ones, bounds_u, bounds_x
 
     class Unit:
-        """The interval that the library asks the path for."""
+        """Replacement for the path object of TOPP-RA, which only asks for the interval."""
 
         path_interval, duration, dof = (0.0, 1.0), 1.0, 1
 
     grid = (nodes - nodes[0]) / length
     grid[-1] = 1.0
-    # Without bounds of a size that fits, rounding in the library's linear programs makes some of them infeasible.
+    # Without bounds of suitable size, rounding makes some linear programs of TOPP-RA infeasible.
     bounds_x = np.tile((0.0, FASTEST), (len(grid), 1))
     bounds_u = np.outer(np.append(FASTEST / (2.0 * np.diff(grid)), FASTEST), (-1.0, 1.0))
     rows = [Rows(first) for first in range(0, A.shape[1], CHUNK)]
@@ -266,7 +283,7 @@ def _reachable(constraints: PathConstraints, nodes: Array) -> Array:
 
 
 def _brake(constraints: PathConstraints, nodes: Array, x: Array) -> tuple[Array, Array]:
-    """Hardest braking from the first node on, below the profile x: nodes and x until rest."""
+    """Return nodes and x of the hardest braking from the first node to rest, at or below the profile x."""
     A, B = constraints.stage_rows(nodes, 1)
     along = stage_accelerations(nodes, x)
     for margin in (0.0, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0):
@@ -277,13 +294,16 @@ def _brake(constraints: PathConstraints, nodes: Array, x: Array) -> tuple[Array,
 
 
 def _braked(nodes: Array, x: Array, along: Array, A: Array, B: Array, bound: float) -> tuple[Array, Array]:
-    """As :func:`_brake`, with every ratio below ``bound`` where the profile x itself allows it."""
+    """Brake as :func:`_brake`, with ratios to the limits of at most ``bound``.
+
+    A stage in which this is impossible, or slower than the scaled profile x, uses the scaled profile.
+    """
     speed = float(x[0])
     reached = [speed]
     for i, length in enumerate(np.diff(nodes)):
         rest = bound - B[i] * speed
         down, up = A[i] < 0.0, A[i] > 0.0
-        # Within a stage the tool may stop; the floor is for joints without a limit of acceleration.
+        # The motion may stop within a stage; the lower bound on u is for joints without an acceleration limit.
         u = max((rest[down] / A[i][down]).max(initial=-np.inf), -500.0 * speed / length)
         fraction = along[i] * speed / x[i]
         if bound <= 0.0 or u > min((rest[up] / A[i][up]).min(initial=np.inf), fraction):

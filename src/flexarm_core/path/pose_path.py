@@ -1,13 +1,13 @@
-"""PosePath: the pose of the tool as a function of a path coordinate, geometry without time.
+"""PosePath: the pose of the tool as a function of a path coordinate, without timing.
 
-A path begins at a pose, usually the present one, and is drawn on piece by piece::
+A path starts at a pose, usually the current one, and is extended segment by segment::
 
     path = PosePath(position, rotation).line(end).arc(via, end, end_rotation).spline(positions, rotations)
 
-Each piece has the length ``max(way of the position, characteristic_length * angle turned)``, so that a turn on the spot
-has one too. The coordinate ``s`` [m] runs from 0 to the sum of the lengths. Lines and arcs run at constant speed and
-turn about one fixed axis at a constant rate, the shortest way on SO(3); splines pass through poses with continuous
-second derivative. Where pieces meet at an angle is a corner: there the tool has to come to rest.
+The length of a segment is ``max(length of the position path, characteristic_length * rotation angle)``, so that a pure
+rotation has a length too. The coordinate ``s`` [m] runs from 0 to the sum of the lengths. Lines and arcs have constant
+speed along s and rotate about a fixed axis at a constant rate, on the geodesic of SO(3); splines pass through poses
+with continuous second derivative. A corner is a break at which the tangent is discontinuous: there the tool must stop.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from flexarm_core.path.rotations import Turn, checked_rotation, checked_vector, 
 from flexarm_core.types import Array
 
 CHARACTERISTIC_LENGTH = 0.2  # [m/rad]
-# The largest jump of dp/ds, and of c dw/ds, over which the tool may run on: rounding, not a direction.
+# Largest discontinuity of dp/ds, and of c dw/ds, that is attributed to rounding and is not a corner.
 CORNER_TOLERANCE = 1e-6
 
 
 class PosePath:
-    """A chain of smooth pieces; every method that draws on gives a new path."""
+    """A sequence of smooth segments; every method that adds a segment returns a new path."""
 
     def __init__(
         self,
@@ -39,16 +39,16 @@ class PosePath:
         characteristic_length: float = CHARACTERISTIC_LENGTH,
         segments: tuple[PoseSegment, ...] = (),
     ) -> None:
-        """Begin a path at a pose.
+        """Start a path at a pose.
 
         Args:
-            position: (3,) of the tool [m].
-            rotation: (3, 3) of the tool.
-            characteristic_length: way that one radian counts as, > 0 [m/rad].
-            segments: pieces, the first of which begins at that pose and each other where the one before ends.
+            position: (3,) tool position [m].
+            rotation: (3, 3) tool rotation.
+            characteristic_length: length that corresponds to one radian, > 0 [m/rad].
+            segments: segments; the first starts at the given pose, each other segment at the end of the previous one.
 
         Raises:
-            InputError: values that are no pose, or no characteristic length.
+            InputError: the pose or the characteristic length is invalid.
         """
         if not 0.0 < characteristic_length < np.inf:
             raise InputError(f"the characteristic length must be > 0 m/rad and finite, got {characteristic_length}")
@@ -60,37 +60,37 @@ class PosePath:
 
     @property
     def length(self) -> float:
-        """Of the path [m]; 0 where nothing is drawn yet."""
+        """Length of the path; 0 without segments [m]."""
         return float(self._breaks[-1])
 
     @property
     def end(self) -> tuple[Array, Array]:
-        """Position (3,) and rotation (3, 3) at the end."""
+        """Position (3,) [m] and rotation (3, 3) at the end of the path."""
         position, rotation = self.segments[-1].end if self.segments else self._start
         return position.copy(), rotation.copy()
 
     @property
     def breaks(self) -> Array:
-        """Coordinates at which pieces begin and end, 0 and the length included [m]."""
+        """Coordinates of the ends of all segments, including 0 and the length [m]."""
         return self._breaks.copy()
 
     @property
     def knots(self) -> Array:
-        """Coordinates between which the path is analytic: the breaks and the poses that splines pass through [m]."""
+        """Coordinates between which the path is analytic: the breaks and the via poses of splines [m]."""
         knots = [at + segment.knots[1:] for at, segment in zip(self._breaks, self.segments, strict=False)]
         return np.concatenate(([0.0], *knots))
 
     # Drawing ----------------------------------------------------------------------------------------------------------
 
     def line(self, position: Array | Sequence[float] | None = None, rotation: Array | None = None) -> PosePath:
-        """Draw a straight line to a pose; what is not given stays.
+        """Append a straight line to a pose.
 
         Args:
-            position: (3,) [m].
-            rotation: (3, 3), less than half a turn away.
+            position: (3,) position at the end [m]; None: unchanged.
+            rotation: (3, 3) rotation at the end, less than half a turn away; None: unchanged.
 
         Raises:
-            InputError: values that are no pose, the pose where the path is, half a turn.
+            InputError: the pose is invalid, equal to the current end, or half a turn away.
         """
         here, orientation = self.end
         goal = here if position is None else checked_vector(position, "line: position")
@@ -98,10 +98,13 @@ class PosePath:
         return self._with(line_segment(here, goal - here, Turn(orientation, turn), self.characteristic_length))
 
     def turn(self, rotation_vector: Array | Sequence[float]) -> PosePath:
-        """Turn on the spot by axis times angle (3,) [rad], axes of the path's frame, any number of revolutions.
+        """Append a rotation at constant position, with any number of revolutions.
+
+        Args:
+            rotation_vector: (3,) axis times angle, in the frame of the path [rad].
 
         Raises:
-            InputError: values that are not finite, or no angle.
+            InputError: the vector is not finite, or zero.
         """
         here, orientation = self.end
         vector = checked_vector(rotation_vector, "turn: rotation vector")
@@ -110,15 +113,15 @@ class PosePath:
     def arc(
         self, via: Array | Sequence[float], position: Array | Sequence[float], rotation: Array | None = None
     ) -> PosePath:
-        """Draw the arc through a position to a pose.
+        """Append a circular arc through a via position to a pose.
 
         Args:
-            via: (3,) between here and there [m].
-            position: (3,) at the end [m].
-            rotation: (3, 3) at the end, less than half a turn away; None: it stays.
+            via: (3,) position on the arc between start and end [m].
+            position: (3,) position at the end [m].
+            rotation: (3, 3) rotation at the end, less than half a turn away; None: unchanged.
 
         Raises:
-            InputError: values that are no pose, positions that are the same or on one line, half a turn.
+            InputError: a value is invalid, positions coincide or are collinear, or the rotation is half a turn away.
         """
         here, orientation = self.end
         between, goal = checked_vector(via, "arc: via"), checked_vector(position, "arc: position")
@@ -133,16 +136,16 @@ class PosePath:
         angle: float = 2.0 * np.pi,
         follow: bool = False,
     ) -> PosePath:
-        """Go round an axis.
+        """Append a circular motion about an axis.
 
         Args:
-            center: (3,) any point of the axis [m].
-            normal: (3,) along the axis, of any length; the position goes round it by the right hand.
-            angle: by which, of any number of turns; negative: the other way round [rad].
-            follow: whether the tool turns with the circle; else its orientation stays.
+            center: (3,) any point on the axis [m].
+            normal: (3,) direction of the axis, of any length; positive angles follow the right-hand rule.
+            angle: angle of the motion, with any number of revolutions and either sign [rad].
+            follow: whether the tool rotates with the motion; otherwise its orientation is constant.
 
         Raises:
-            InputError: values that are not finite, no axis, no angle, a path whose end lies on the axis.
+            InputError: the values are not finite, axis or angle is zero, or the current end lies on the axis.
         """
         here, orientation = self.end
         axis = checked_vector(normal, "circle: normal")
@@ -155,14 +158,14 @@ class PosePath:
         positions: Array | Sequence[Array | Sequence[float]],
         rotations: Array | Sequence[Array] | None = None,
     ) -> PosePath:
-        """Draw a smooth curve from here through poses.
+        """Append a spline from the current end through poses.
 
         Args:
-            positions: (p, 3) [m].
-            rotations: (p, 3, 3), each less than half a turn from the one before; None: the orientation stays.
+            positions: (p, 3) positions [m].
+            rotations: (p, 3, 3) rotations, each less than half a turn from the previous one; None: unchanged.
 
         Raises:
-            InputError: no poses, values that are none, successive poses that are the same or half a turn apart.
+            InputError: there are no poses, poses are invalid, or successive poses are equal or half a turn apart.
         """
         here, orientation = self.end
         through = [checked_vector(p, f"spline: position {i + 2}") for i, p in enumerate(positions)]
@@ -177,14 +180,14 @@ class PosePath:
         )
 
     def moved(self, rotation: Array, translation: Array | Sequence[float]) -> PosePath:
-        """The same path in another frame: ``p -> rotation p + translation``, ``R -> rotation R``.
+        """Return the path in another frame: ``p -> rotation p + translation``, ``R -> rotation R``.
 
         Args:
-            rotation: (3, 3).
-            translation: (3,) [m].
+            rotation: (3, 3) rotation of the transform.
+            translation: (3,) translation of the transform [m].
 
         Raises:
-            InputError: values that are no pose.
+            InputError: the transform is invalid.
         """
         R, t = checked_rotation(rotation, "moved: rotation"), checked_vector(translation, "moved: translation")
         segments = tuple(MovedSegment(segment, R, t) for segment in self.segments)
@@ -194,23 +197,23 @@ class PosePath:
     # Reading ----------------------------------------------------------------------------------------------------------
 
     def pose(self, s: float) -> tuple[Array, Array]:
-        """Position (3,) [m] and rotation (3, 3) of the tool at a coordinate in [0, length] [m]."""
+        """Return position (3,) [m] and rotation (3, 3) of the tool at a coordinate in [0, length] [m]."""
         positions, rotations = self.poses(np.array([s], dtype=float))
         return positions[0], rotations[0]
 
     def derivatives(self, s: float) -> tuple[Array, Array]:
-        """First and second derivative (6,) with respect to s, ``[p'; w']`` with ``R' = [w']x R``, and ``[p''; w'']``.
+        """Return ``[p'; w']`` and ``[p''; w'']`` (6,), the derivatives with respect to s, with ``R' = [w']x R``.
 
-        At a break they are those of the piece that begins there.
+        At a break, these are the derivatives from above.
         """
         first, second = self.motions(np.array([s], dtype=float))
         return first[0], second[0]
 
     def poses(self, grid: Array) -> tuple[Array, Array]:
-        """Positions (g, 3) [m] and rotations (g, 3, 3) at coordinates (g,) [m].
+        """Return positions (g, 3) [m] and rotations (g, 3, 3) at coordinates (g,) [m].
 
         Raises:
-            InputError: coordinates outside [0, length].
+            InputError: a coordinate is outside [0, length].
         """
         grid = self._checked(grid)
         positions, rotations = np.empty((len(grid), 3)), np.empty((len(grid), 3, 3))
@@ -221,13 +224,13 @@ class PosePath:
         return positions, rotations
 
     def motions(self, grid: Array) -> tuple[Array, Array]:
-        """First and second derivatives (g, 6) at coordinates (g,), not falling [m].
+        """Return first and second derivatives (g, 6) at non-decreasing coordinates (g,) [m].
 
-        A coordinate that stands twice in succession is read from both sides: first with the derivatives of what lies
-        before it, then with those of what lies behind it.
+        If a coordinate appears twice in succession, the first row has the derivatives from below, the second those from
+        above.
 
         Raises:
-            InputError: coordinates outside [0, length].
+            InputError: a coordinate is outside [0, length].
         """
         grid = self._checked(grid)
         first, second = np.zeros((len(grid), 6)), np.zeros((len(grid), 6))
@@ -252,7 +255,7 @@ class PosePath:
         return np.clip(grid, 0.0, self.length)
 
     def _located(self, grid: Array) -> list[tuple[PoseSegment, float, NDArray[np.intp]]]:
-        """Pieces, where they begin, and which of the coordinates lie on them."""
+        """Return segments, their start coordinates, and the indices of the coordinates that lie on them."""
         if len(self.segments) < 2:
             return [(segment, 0.0, np.arange(len(grid))) for segment in self.segments]
         inner = self._breaks[1:-1]

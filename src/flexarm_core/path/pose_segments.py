@@ -1,13 +1,14 @@
-"""Pieces of a tool path at constant speed: the straight line and the arc, each with one turn about a fixed axis.
+"""Segments of a tool path with constant speed: straight line and circular arc, each with a rotation about a fixed axis.
 
-With ``c`` the characteristic length [m/rad] of the path, a piece has the length ``L = max(l, c |phi|)``, ``l`` the way
-of the position and ``phi`` the turn, so that a turn on the spot has a length too. Along it, ``r = s / L`` in [0, 1]::
+With the characteristic length ``c`` [m/rad] of the path, a segment has the length ``L = max(l, c |phi|)``, where ``l``
+is the length of the position path and ``phi`` the rotation vector, so that a pure rotation has a length too. With
+``r = s / L`` in [0, 1]::
 
     line   p = p0 + r d                                         p' = d / L              p'' = 0
     arc    p = m + cos(r beta) u + sin(r beta) n x u            p' = w x (p - m)        p'' = w x p',   w = n beta / L
     both   R = exp(r phi) R0                                    w' = phi / L            w'' = 0
 
-``w'`` is the angular velocity for ds/dt = 1, in the axes of the path's frame: ``dR/ds = [w']x R``.
+``w'`` is the angular velocity for ds/dt = 1, expressed in the frame of the path: ``dR/ds = [w']x R``.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from flexarm_core.errors import InputError
 from flexarm_core.path.rotations import Turn
 from flexarm_core.types import Array
 
-# Positions nearer to each other than this are one [m].
+# Positions closer than this count as equal [m].
 COINCIDENT = 1e-9
-# Three points whose sides include less than this angle lie on a line [rad].
+# Three points are collinear if the vectors from the first to the others include less than this angle [rad].
 COLLINEAR = 1e-6
 
 
 class PoseSegment(Protocol):
-    """One smooth piece of a path, over its own coordinate s from 0 to ``length`` [m].
+    """Smooth segment of a path over its own coordinate s from 0 to ``length`` [m].
 
     Attributes:
-        length: of the piece, > 0 [m].
-        knots: (k,) s between which the piece is analytic, 0 and ``length`` included.
-        end: position (3,) and rotation (3, 3) at ``length``, exactly.
+        length: length of the segment, > 0 [m].
+        knots: (k,) coordinates between which the segment is analytic, including 0 and ``length`` [m].
+        end: position (3,) [m] and rotation (3, 3) at ``length``.
     """
 
     @property
@@ -46,23 +47,23 @@ class PoseSegment(Protocol):
     def end(self) -> tuple[Array, Array]: ...  # noqa: D102
 
     def poses(self, s: Array) -> tuple[Array, Array]:
-        """Positions (g, 3) and rotations (g, 3, 3) at s (g,)."""
+        """Return positions (g, 3) [m] and rotations (g, 3, 3) at s (g,) [m]."""
         ...
 
     def motions(self, s: Array) -> tuple[Array, Array]:
-        """First and second derivatives (g, 6), linear first, with respect to s (g,)."""
+        """Return first and second derivatives (g, 6) with respect to s at s (g,) [m], linear before angular part."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LineSegment:
-    """A straight line; with no displacement a turn on the spot.
+    """Straight line, or a pure rotation if the displacement is zero.
 
     Attributes:
-        start: (3,) [m].
-        displacement: (3,) [m].
-        turn: of the orientation along it.
-        length: [m].
+        start: (3,) position at the start [m].
+        displacement: (3,) end position minus start position [m].
+        turn: rotation along the segment.
+        length: length of the segment [m].
     """
 
     start: Array
@@ -72,36 +73,36 @@ class LineSegment:
 
     @property
     def knots(self) -> Array:
-        """Both ends."""
+        """Coordinates of both ends [m]."""
         return np.array([0.0, self.length])
 
     @property
     def end(self) -> tuple[Array, Array]:
-        """Pose at the end."""
+        """Position (3,) [m] and rotation (3, 3) at the end."""
         return self.start + self.displacement, self.turn.rotations(np.ones(1))[0]
 
     def poses(self, s: Array) -> tuple[Array, Array]:
-        """Positions (g, 3) and rotations (g, 3, 3) at s (g,)."""
+        """Return positions (g, 3) [m] and rotations (g, 3, 3) at s (g,) [m]."""
         part = s / self.length
         return self.start + part[:, None] * self.displacement, self.turn.rotations(part)
 
     def motions(self, s: Array) -> tuple[Array, Array]:
-        """First and second derivatives (g, 6) at s (g,)."""
+        """Return first and second derivatives (g, 6) with respect to s at s (g,) [m]."""
         first = np.concatenate((self.displacement, self.turn.vector)) / self.length
         return np.tile(first, (len(s), 1)), np.zeros((len(s), 6))
 
 
 @dataclass(frozen=True, slots=True)
 class ArcSegment:
-    """Part of a circle, or any number of its turns.
+    """Circular arc, with any number of revolutions.
 
     Attributes:
-        center: (3,) [m].
-        radius: (3,) from the centre to the start [m].
-        normal: (3,) unit vector, about which the position goes round.
-        angle: by which it goes round [rad].
-        turn: of the orientation along it.
-        length: [m].
+        center: (3,) center of the circle [m].
+        radius: (3,) vector from the center to the start [m].
+        normal: (3,) unit vector of the axis; positive angles follow the right-hand rule.
+        angle: angle of the arc [rad].
+        turn: rotation of the tool along the segment.
+        length: length of the segment [m].
     """
 
     center: Array
@@ -113,22 +114,22 @@ class ArcSegment:
 
     @property
     def knots(self) -> Array:
-        """Both ends."""
+        """Coordinates of both ends [m]."""
         return np.array([0.0, self.length])
 
     @property
     def end(self) -> tuple[Array, Array]:
-        """Pose at the end."""
+        """Position (3,) [m] and rotation (3, 3) at the end."""
         position, rotation = self.poses(np.array([self.length]))
         return position[0], rotation[0]
 
     def poses(self, s: Array) -> tuple[Array, Array]:
-        """Positions (g, 3) and rotations (g, 3, 3) at s (g,)."""
+        """Return positions (g, 3) [m] and rotations (g, 3, 3) at s (g,) [m]."""
         part = s / self.length
         return self.center + self._spokes(part), self.turn.rotations(part)
 
     def motions(self, s: Array) -> tuple[Array, Array]:
-        """First and second derivatives (g, 6) at s (g,)."""
+        """Return first and second derivatives (g, 6) with respect to s at s (g,) [m]."""
         rate = self.angle / self.length
         spokes = self._spokes(s / self.length)
         first = np.empty((len(s), 6))
@@ -139,19 +140,19 @@ class ArcSegment:
         return first, second
 
     def _spokes(self, part: Array) -> Array:
-        """From the centre to the positions (g, 3)."""
+        """Return the vectors (g, 3) from the center to the positions at fractions (g,) of the arc."""
         beta = (self.angle * part)[:, None]
         return np.asarray(np.cos(beta) * self.radius + np.sin(beta) * np.cross(self.normal, self.radius))
 
 
 @dataclass(frozen=True, slots=True)
 class MovedSegment:
-    """A piece seen in another frame.
+    """A segment expressed in another frame, ``p -> rotation p + translation``.
 
     Attributes:
-        segment: the piece.
-        rotation: (3, 3) and
-        translation: (3,) that take a point into that frame, ``rotation p + translation`` [m].
+        segment: segment in its original frame.
+        rotation: (3, 3) rotation of the transform.
+        translation: (3,) translation of the transform [m].
     """
 
     segment: PoseSegment
@@ -160,36 +161,36 @@ class MovedSegment:
 
     @property
     def length(self) -> float:
-        """Of the piece [m]."""
+        """Length of the segment [m]."""
         return self.segment.length
 
     @property
     def knots(self) -> Array:
-        """Of the piece."""
+        """Knots of the segment [m]."""
         return self.segment.knots
 
     @property
     def end(self) -> tuple[Array, Array]:
-        """Pose at the end."""
+        """Position (3,) [m] and rotation (3, 3) at the end."""
         position, rotation = self.segment.end
         return self.rotation @ position + self.translation, self.rotation @ rotation
 
     def poses(self, s: Array) -> tuple[Array, Array]:
-        """Positions (g, 3) and rotations (g, 3, 3) at s (g,)."""
+        """Return positions (g, 3) [m] and rotations (g, 3, 3) at s (g,) [m]."""
         positions, rotations = self.segment.poses(s)
         return positions @ self.rotation.T + self.translation, self.rotation @ rotations
 
     def motions(self, s: Array) -> tuple[Array, Array]:
-        """First and second derivatives (g, 6) at s (g,)."""
+        """Return first and second derivatives (g, 6) with respect to s at s (g,) [m]."""
         first, second = ((rows.reshape(-1, 2, 3) @ self.rotation.T).reshape(-1, 6) for rows in self.segment.motions(s))
         return first, second
 
 
 def line_segment(start: Array, displacement: Array, turn: Turn, characteristic_length: float) -> LineSegment:
-    """Line from a position (3,) by a displacement (3,) [m].
+    """Return a line from a position (3,) [m] by a displacement (3,) [m].
 
     Raises:
-        InputError: neither position nor orientation moves.
+        InputError: neither position nor orientation changes.
     """
     length = max(float(np.linalg.norm(displacement)), characteristic_length * turn.angle)
     if length < COINCIDENT:
@@ -198,12 +199,13 @@ def line_segment(start: Array, displacement: Array, turn: Turn, characteristic_l
 
 
 def arc_through(start: Array, via: Array, end: Array) -> tuple[Array, Array, float]:
-    """Circle through positions (3,): centre (3,) [m], unit normal (3,) and angle from start to end over via [rad].
+    """Return center (3,) [m], unit normal (3,) and angle [rad] of the arc from start through via to end, each (3,) [m].
 
-    With ``a = via - start``, ``b = end - start``, ``n = a x b``: ``m = start + (|a|^2 b - |b|^2 a) x n / (2 |n|^2)``.
+    With ``a = via - start``, ``b = end - start``, ``n = a x b``, the center is
+    ``m = start + (|a|^2 b - |b|^2 a) x n / (2 |n|^2)``.
 
     Raises:
-        InputError: two of the positions are one, or all three lie on a line.
+        InputError: two of the positions coincide, or the three positions are collinear.
     """
     a, b = via - start, end - start
     shortest = min(np.linalg.norm(a), np.linalg.norm(b), np.linalg.norm(end - via))
@@ -225,12 +227,12 @@ def arc_through(start: Array, via: Array, end: Array) -> tuple[Array, Array, flo
 def arc_segment(
     start: Array, center: Array, normal: Array, angle: float, turn: Turn, characteristic_length: float
 ) -> ArcSegment:
-    """Arc from a position (3,) about the axis through ``center`` along ``normal``, by an angle [rad] of any size.
+    """Return an arc from a position (3,) [m] about the axis through ``center`` along ``normal``.
 
-    A negative angle goes round the other way.
+    The angle [rad] may have either sign and any number of revolutions; positive angles follow the right-hand rule.
 
     Raises:
-        InputError: no angle, no normal, or a start on the axis.
+        InputError: angle or normal is zero, the angle is not finite, or the start lies on the axis.
     """
     size = float(np.linalg.norm(normal))
     if size < COINCIDENT:

@@ -1,16 +1,16 @@
-"""A smooth piece of a tool path through many poses.
+"""Smooth segment of a tool path through several poses.
 
-Over a parameter v that grows from pose to pose by ``sqrt(|dp|^2 + (c |phi|)^2)``, ``c`` the characteristic length
-[m/rad], the position is a cubic spline with continuous second derivative and the orientation scipy's RotationSpline
+The parameter v increases from pose to pose by ``sqrt(|dp|^2 + (c |phi|)^2)``, with the characteristic length ``c``
+[m/rad]. The position is a cubic spline of v with continuous second derivative, the orientation a scipy RotationSpline
 (rotation vectors as cubics of v; angular rate and acceleration are continuous). Both pass exactly through every pose.
-The path coordinate is then::
+The path coordinate is::
 
-    ds/dv = k sqrt(|p_v|^2 + (c |w_v|)^2 + e^2),   k so that the whole is max(arc length, c angle turned)
+    ds/dv = k sqrt(|p_v|^2 + (c |w_v|)^2 + e^2),   k such that the length is max(arc length, c * rotation angle)
 
-with a small e, so that s also grows where the spline reverses and stands for a moment. The inverse v(s) is itself taken
-as a cubic spline, so that derivatives with respect to s are exact ones of what :meth:`SplineSegment.poses` gives::
+with a small e, so that s also increases where the spline reverses and its speed is zero. The inverse v(s) is
+represented by a cubic spline, so that the derivatives with respect to s are exact for :meth:`SplineSegment.poses`::
 
-    p' = p_v v',  p'' = p_vv v'^2 + p_v v''        (w alike)
+    p' = p_v v',  p'' = p_vv v'^2 + p_v v''        (w in the same way)
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from flexarm_core.path.pose_segments import COINCIDENT
 from flexarm_core.path.rotations import rotation_between
 from flexarm_core.types import Array
 
-# v is so scaled that the speed is about 1; where the spline is slower than this, s runs on without it.
+# e in the equation above; v is scaled so that the speed of the spline is about 1.
 STANDSTILL = 0.3
-# Of the inverse v(s), between two poses.
+# Polynomials of the inverse v(s) between two poses.
 PIECES = 16
 
 
@@ -39,12 +39,12 @@ class SplineSegment:
         """Fit the spline.
 
         Args:
-            positions: (p, 3), the first is where the piece begins [m].
-            rotations: (p, 3, 3).
-            characteristic_length: that weighs turns against distances [m/rad].
+            positions: (p, 3) positions, the first at the start of the segment [m].
+            rotations: (p, 3, 3) rotations.
+            characteristic_length: length that corresponds to one radian [m/rad].
 
         Raises:
-            InputError: fewer than two poses, successive poses that are one or half a turn apart.
+            InputError: there are fewer than two poses, or successive poses are equal or half a turn apart.
         """
         if len(positions) < 2:
             raise InputError("spline: needs at least one pose after the first")
@@ -68,16 +68,16 @@ class SplineSegment:
 
     @property
     def end(self) -> tuple[Array, Array]:
-        """Pose at the end."""
+        """Position (3,) [m] and rotation (3, 3) at the end."""
         return self._end
 
     def poses(self, s: Array) -> tuple[Array, Array]:
-        """Positions (g, 3) and rotations (g, 3, 3) at s (g,)."""
+        """Return positions (g, 3) [m] and rotations (g, 3, 3) at s (g,) [m]."""
         v = np.asarray(self._inverse(s))
         return np.asarray(self._position(v)), self._rotations(v)
 
     def motions(self, s: Array) -> tuple[Array, Array]:
-        """First and second derivatives (g, 6) at s (g,)."""
+        """Return first and second derivatives (g, 6) with respect to s at s (g,) [m]."""
         v, v1, v2 = (np.asarray(self._inverse(s, order)) for order in (0, 1, 2))
         rate, acceleration = self._velocities(v), self._accelerations(v)
         return rate * v1[:, None], acceleration * v1[:, None] ** 2 + rate * v2[:, None]
@@ -88,23 +88,23 @@ class SplineSegment:
         return np.asarray(self._turns(v).as_matrix())
 
     def _velocities(self, v: Array) -> Array:
-        """Derivatives (g, 6) with respect to v."""
+        """Return the first derivatives (g, 6) with respect to v."""
         return self._spatial(v, 1)
 
     def _accelerations(self, v: Array) -> Array:
-        """Second derivatives (g, 6) with respect to v."""
+        """Return the second derivatives (g, 6) with respect to v."""
         return self._spatial(v, 2)
 
     def _spatial(self, v: Array, order: int) -> Array:
         found = np.zeros((len(v), 6))
         found[:, :3] = self._position(v, order)
         if self._turns is not None:
-            # scipy gives them in the axes of the turning body; the cross term w x w of the change of axes vanishes.
+            # scipy returns them in the body frame; the term w x w from the rotation of the body frame is zero.
             found[:, 3:] = np.einsum("gij,gj->gi", self._rotations(v), self._turns(v, order))
         return found
 
     def _reparametrised(self, v: Array, characteristic_length: float) -> tuple[CubicSpline, float]:
-        """Inverse v(s) and length, by Gauss's rule with three points on each piece."""
+        """Return the inverse v(s) and the length, by three-point Gauss quadrature in each of ``PIECES`` intervals."""
         nodes, weights = np.polynomial.legendre.leggauss(3)
         edges = np.concatenate([np.linspace(a, b, PIECES, endpoint=False) for a, b in pairwise(v)] + [v[-1:]])
         half = 0.5 * np.diff(edges)

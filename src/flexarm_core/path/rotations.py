@@ -1,11 +1,11 @@
-"""Orientations of a path: checked, compared, and turned about a fixed axis.
+"""Orientations of a path: checks, difference, and rotation about a fixed axis.
 
-With ``[phi]x`` the matrix of the cross product, a turn by the rotation vector ``phi = angle axis`` is::
+With ``[phi]x`` the cross-product matrix, the rotation by the rotation vector ``phi = angle axis`` is::
 
     exp(phi) = 1 + sin(angle) [axis]x + (1 - cos(angle)) [axis]x^2
 
-The shortest way between two orientations on SO(3), ``R(r) = exp(r phi) R(0)`` with ``phi = log(R(1) R(0)^T)``, turns at
-a constant rate about one axis.
+The geodesic between two orientations on SO(3), ``R(r) = exp(r phi) R(0)`` with ``phi = log(R(1) R(0)^T)``, is a
+rotation about a fixed axis at a constant rate.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 
 ORTHONORMAL_TOLERANCE = 1e-6
-# Nearer than this to half a turn [rad], rounding decides which way round is the shorter one.
+# Closer than this to half a turn [rad], rounding errors decide on the direction of the rotation.
 HALF_TURN_TOLERANCE = 1e-6
 
 
 def checked_vector(value: object, name: str) -> Array:
-    """Three finite numbers as an array (3,), which is the caller's own copy.
+    """Return three finite numbers as a new array (3,).
 
     Raises:
-        InputError: another shape, or values that are not finite.
+        InputError: the shape is wrong, or a value is not finite.
     """
     try:
         vector = np.array(value, dtype=float)
@@ -39,10 +39,10 @@ def checked_vector(value: object, name: str) -> Array:
 
 
 def checked_rotation(value: object, name: str) -> Array:
-    """Rotation matrix (3, 3), made orthonormal to rounding.
+    """Return a rotation matrix (3, 3) with small deviations from orthonormality removed.
 
     Raises:
-        InputError: another shape, values that are not finite, or a matrix that is no rotation.
+        InputError: the shape is wrong, a value is not finite, or the matrix is not a rotation.
     """
     try:
         matrix = np.array(value, dtype=float)
@@ -53,15 +53,15 @@ def checked_rotation(value: object, name: str) -> Array:
     deviation = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
     if deviation > ORTHONORMAL_TOLERANCE or np.linalg.det(matrix) < 0.0:
         raise InputError(f"{name} is not a rotation matrix: R R^T differs from 1 by {deviation:.3g}, or R mirrors")
-    # One step of the polar iteration: what was within the tolerance is then within its square.
+    # One step of the Newton-Schulz iteration for the polar factor: it about squares the deviation.
     return matrix @ (1.5 * np.eye(3) - 0.5 * matrix.T @ matrix)
 
 
 def rotation_between(start: Array, end: Array, name: str = "turn") -> Array:
-    """Rotation vector (3,) [rad] of the shortest way, ``log(R_end R_start^T)``, in the axes in which both are given.
+    """Return the rotation vector (3,) [rad] ``log(R_end R_start^T)``, in the frame in which both rotations are given.
 
     Raises:
-        InputError: half a turn, for which the way is not unique.
+        InputError: the rotations are half a turn apart, so that the shortest rotation is not unique.
     """
     vector = np.asarray(Rotation.from_matrix(end @ start.T).as_rotvec())
     if np.linalg.norm(vector) > np.pi - HALF_TURN_TOLERANCE:
@@ -74,11 +74,11 @@ def rotation_between(start: Array, end: Array, name: str = "turn") -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Orientation that turns from ``rotation`` about one fixed axis, at a constant rate.
+    """Rotation from the orientation ``rotation`` about a fixed axis at a constant rate.
 
     Attributes:
-        rotation: (3, 3) at the beginning.
-        vector: (3,) axis times angle of the whole turn, of any number of revolutions [rad].
+        rotation: (3, 3) orientation at the start.
+        vector: (3,) axis times total angle, with any number of revolutions [rad].
     """
 
     rotation: Array
@@ -86,11 +86,11 @@ class Turn:
 
     @property
     def angle(self) -> float:
-        """Of the whole turn [rad]."""
+        """Total angle [rad]."""
         return float(np.linalg.norm(self.vector))
 
     def rotations(self, part: Array) -> Array:
-        """Orientations (g, 3, 3) after parts (g,) of the turn, 0 to 1: ``exp(part vector) rotation``."""
+        """Return the orientations (g, 3, 3) ``exp(part vector) rotation`` at fractions (g,) of the rotation, 0 to 1."""
         angle = self.angle
         if angle == 0.0:
             return np.broadcast_to(self.rotation, (len(part), 3, 3)).copy()

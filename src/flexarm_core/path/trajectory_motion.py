@@ -1,4 +1,4 @@
-"""A joint trajectory that was made beforehand, played from where the arm stands at its first posture."""
+"""Playback of a precomputed joint trajectory; the arm must be at its first point."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from flexarm_core.types import Array, JointReference
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryMotionConfig:
-    """Settings of the playing.
+    """Settings of the playback.
 
     Attributes:
         start: time after the first sample at which the motion begins [s].
-        start_tolerance: largest distance of any joint from where the trajectory begins [rad | m].
-        returns: whether the joints go back on the same way, again and again, each way in the trajectory's time.
+        start_tolerance: largest accepted distance of a joint from the first point of the trajectory [rad | m].
+        returns: whether the trajectory is repeated without end, alternately backward and forward.
     """
 
     start: float = 0.0
@@ -26,7 +26,7 @@ class TrajectoryMotionConfig:
     returns: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range or not finite."""
         if not self.start >= 0.0 or not np.isfinite(self.start):
             raise ConfigError(f"start must be >= 0 s, got {self.start}")
         if not self.start_tolerance > 0.0 or not np.isfinite(self.start_tolerance):
@@ -34,12 +34,12 @@ class TrajectoryMotionConfig:
 
 
 class TrajectoryMotion:
-    """Joint reference along a trajectory from rest to rest; the arm must be where it begins."""
+    """Joint reference along a trajectory from rest to rest; the arm must be at its first point."""
 
     def __init__(
         self, trajectory: JointTrajectory, joint_names: tuple[str, ...], config: TrajectoryMotionConfig
     ) -> None:
-        """Set up a motion that has not begun, of the joints of these names (n,)."""
+        """Set up the motion; :meth:`begin` starts it. ``joint_names`` (n,) are for error messages."""
         self.config = config
         self._trajectory, self._names = trajectory, joint_names
         position = trajectory.sample(0, 0.0).position
@@ -48,20 +48,20 @@ class TrajectoryMotion:
         self.reset()
 
     def reset(self) -> None:
-        """Forget when it began."""
+        """Discard the start time; :meth:`begin` starts the motion again."""
         self._begin: int | None = None
 
     @property
     def begun(self) -> bool:
-        """Whether the arm was where the trajectory begins."""
+        """Whether the motion has begun."""
         return self._begin is not None
 
     def begin(self, stamp: int, position: Array) -> None:
-        """Begin at this stamp [ns], with the joints at ``position`` (n,).
+        """Start the motion at this stamp [ns], with the joints at ``position`` (n,) [rad | m].
 
         Raises:
-            ConfigError: the trajectory is one of another number of joints.
-            InputError: a joint is not where the trajectory begins: the arm must not leap there.
+            ConfigError: trajectory and position have different numbers of joints.
+            InputError: a joint is too far from the first point of the trajectory; the reference would jump.
         """
         if np.shape(position) != self._first.shape:
             count = len(self._first)
@@ -76,7 +76,9 @@ class TrajectoryMotion:
         self._begin = stamp
 
     def update(self, stamp: int) -> JointReference:
-        """Reference at a stamp [ns]: the trajectory itself, from its first posture on, wherever near it the arm began.
+        """Return the reference at a stamp [ns].
+
+        The trajectory is not shifted to the position of the arm, which may differ by ``start_tolerance``.
 
         Raises:
             ConfigError: the motion has not begun.
@@ -91,6 +93,6 @@ class TrajectoryMotion:
             turns, time = divmod(time, self._trajectory.duration)
             if int(turns) % 2 == 1:
                 there = self._trajectory.sample(stamp, self._trajectory.duration - time)
-                assert there.velocity is not None  # as of every sample
+                assert there.velocity is not None  # every sample has a velocity
                 return JointReference(stamp, there.position, -there.velocity, there.acceleration)
         return self._trajectory.sample(stamp, time)

@@ -1,10 +1,10 @@
-"""Waypoint files: a tool path as a person writes it, in YAML.
+"""Waypoint files: a tool path in a YAML file.
 
 ::
 
     frame: ""                     # root link or base link (empty: base link)
-    relative: false               # false | true (to the start pose, axes of the frame) | tool (in its axes)
-    characteristic_length: 0.2    # way that one radian counts as [m/rad]
+    relative: false               # false | true (to the start pose, axes of frame) | tool (axes of the start pose)
+    characteristic_length: 0.2    # length that corresponds to one radian [m/rad]
     segments:
       - line: {position: [0.5, 0.1, 0.4], rpy: [0.0, !degrees 90, 0.0]}
       - turn: {axis_angle: [0, 0, 1, !degrees 400]}
@@ -12,13 +12,14 @@
       - circle: {center: [0.5, 0.2, 0.4], normal: [1, 0, 0], turns: 2, follow: true}
       - spline: [{position: [0.4, 0.3, 0.5]}, {position: [0.3, 0.2, 0.5], quaternion: [0, 0, 0, 1]}]
 
-Each segment begins where the one before ends, the first at the pose at which the path is built. Positions are in
-metres, angles in radians or, with ``!degrees``, in degrees. An orientation is one of ``rpy`` (fixed axes, as URDF),
-``quaternion`` (x y z w) and ``axis_angle`` (axis of any length, then the angle); what is not given stays. ``turn`` goes
-through its whole angle, the others the shortest way. A circle has ``turns`` or an ``angle``, negative: the other way.
+Each segment starts at the end of the previous one, the first at the start pose of the path. Positions are in meters,
+angles in radians or, with ``!degrees``, in degrees. An orientation is one of ``rpy`` (fixed axes, as in URDF),
+``quaternion`` (x y z w) and ``axis_angle`` (axis of any length, then the angle). A position or orientation that is not
+given is unchanged. ``turn`` rotates by its full angle, the other segments take the shortest rotation. A circle has
+``turns`` or an ``angle``; negative values reverse its direction.
 
-With the start pose ``p0, R0`` a relative pose ``p, R`` stands for ``p0 + p, R R0``, or with ``tool`` for
-``p0 + R0 p, R0 R``; via points, centres, normals and axes of turns alike.
+With the start pose ``p0, R0``, a relative pose ``p, R`` means ``p0 + p, R R0``, or with ``tool`` ``p0 + R0 p, R0 R``.
+Via points, centers, normals and axes of turns are transformed in the same way.
 """
 
 from __future__ import annotations
@@ -47,22 +48,22 @@ SEGMENTS: dict[str, tuple[str, ...]] = {
     "circle": ("center", "normal", "turns", "angle", "follow"),
     "spline": ("position", "rpy", "quaternion", "axis_angle"),
 }
-LONGEST_MESSAGE = 300  # characters, whatever somebody wrote
+LONGEST_MESSAGE = 300  # characters; longer messages are truncated
 ORIENTATIONS = {"rpy": 3, "quaternion": 4, "axis_angle": 4}
 RELATIVE = {False: "no", True: "frame", "tool": "tool"}
 
 
 class _Mapping(dict[Any, Any]):
-    """A mapping that knows its line."""
+    """A mapping with its line number in the file."""
 
     line = 0
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe loader that knows lines and degrees, and takes no key twice."""
+    """Safe loader that records line numbers, converts ``!degrees`` and rejects duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = True) -> dict[Hashable, Any]:
-        """Mapping of a node, with its line."""
+        """Return the mapping of a node, with its line number."""
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
@@ -73,7 +74,7 @@ class _Loader(yaml.SafeLoader):
         return found
 
     def construct_degrees(self, node: yaml.Node) -> float:
-        """Radians of a number of degrees."""
+        """Convert a number of degrees to radians."""
         try:
             return math.radians(float(node.value))
         except (TypeError, ValueError) as error:
@@ -86,12 +87,13 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What written numbers stand for at a start pose.
+    """Transform from the numbers in the file to the frame of the path, for a start pose.
 
     Attributes:
-        relative: ``no``, ``frame`` (to the start pose, axes of the frame) or ``tool`` (in the axes of the start pose).
-        position: (3,) at the start [m].
-        rotation: (3, 3) at the start.
+        relative: ``no``, ``frame`` (relative to the start pose, axes of the frame) or ``tool`` (relative to the start
+            pose, axes of the start pose).
+        position: (3,) position of the start pose [m].
+        rotation: (3, 3) rotation of the start pose.
     """
 
     relative: str
@@ -99,15 +101,15 @@ class Placement:
     rotation: Array
 
     def point(self, p: Array) -> Array:
-        """Position (3,) in the frame."""
+        """Return a position (3,) in the frame of the path [m]."""
         return p if self.relative == "no" else self.position + self.direction(p)
 
     def direction(self, v: Array) -> Array:
-        """Direction (3,) in the frame."""
+        """Return a direction (3,) in the frame of the path."""
         return self.rotation @ v if self.relative == "tool" else v
 
     def orientation(self, R: Array) -> Array:
-        """Orientation (3, 3) in the frame."""
+        """Return an orientation (3, 3) in the frame of the path."""
         if self.relative == "no":
             return R
         return np.asarray(self.rotation @ R if self.relative == "tool" else R @ self.rotation)
@@ -118,13 +120,13 @@ Draw = Callable[[PosePath, Placement], PosePath]
 
 @dataclass(frozen=True, slots=True)
 class PathSpec:
-    """A path that waits for the pose at which it begins.
+    """Specification of a path whose start pose is not known yet.
 
     Attributes:
-        frame: in which it is given, root link or base link; empty: base link.
-        relative: as of :class:`Placement`.
-        characteristic_length: way that one radian counts as [m/rad].
-        segments: file, line and entry of each segment, and what draws it on.
+        frame: frame of the path, root link or base link; empty: base link.
+        relative: see :class:`Placement`.
+        characteristic_length: length that corresponds to one radian [m/rad].
+        segments: for each segment its location in the file (for messages) and the function that appends it to a path.
     """
 
     frame: str
@@ -133,10 +135,10 @@ class PathSpec:
     segments: tuple[tuple[str, Draw], ...]
 
     def build(self, start_position: Array, start_rotation: Array) -> PosePath:
-        """Path that begins at a pose (3,) [m], (3, 3) in the path's frame.
+        """Return the path from a start position (3,) [m] and rotation (3, 3) in the frame of the path.
 
         Raises:
-            InputError: a segment has no meaning where it begins; the message names it.
+            InputError: a segment is not possible from the end of the previous one; the message names the segment.
         """
         path = PosePath(start_position, start_rotation, self.characteristic_length)
         placement = Placement(self.relative, *path.end)
@@ -152,25 +154,25 @@ def load_waypoint_file(path: Path | str) -> PathSpec:
     """Read a waypoint file.
 
     Raises:
-        ConfigError: the file cannot be read, is no YAML, or holds something else; the message names line and entry.
+        ConfigError: the file cannot be read, is not YAML, or has invalid content; the message names line and entry.
     """
     text = read_text(path, "waypoint file", MOST_BYTES)
     if too_much := excess(text):
         raise ConfigError(f"waypoint file '{path}' {too_much}")
     try:
-        # A safe loader: it makes plain values only.
+        # A safe loader: it creates plain values only.
         root = yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: 2001-13-45 is no date
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: e.g. the invalid date 2001-13-45
         raise ConfigError(f"{path}:1: not valid YAML: {error}") from error
     return _Reader(str(path)).spec(root)
 
 
 class _Reader:
-    """Values of a file -> PathSpec; the first problem ends it."""
+    """Converts the content of a file to a PathSpec; raises ConfigError at the first problem."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -302,7 +304,7 @@ class _Reader:
 
     def number(self, value: object, key: str) -> float:
         try:
-            # YAML 1.1 takes 1e-3 for text.
+            # PyYAML (YAML 1.1) reads 1e-3 as text.
             number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             number = math.nan

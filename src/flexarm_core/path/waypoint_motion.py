@@ -1,4 +1,4 @@
-"""WaypointMotion: tool reference along a waypoint file, as fast as limits of the tool allow."""
+"""WaypointMotion: time-optimal tool reference along the path of a waypoint file, within tool limits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class WaypointMotionConfig:
     """Settings of a motion along a waypoint file.
 
     Attributes:
-        spec: of the path.
+        spec: path specification from the waypoint file.
         frame: frame in which the reference is expressed.
-        limits: of the tool.
+        limits: tool limits.
         start: time after the first sample at which the motion begins [s].
         axes: (6,) tracked axes x y z rx ry rz.
-        returns: whether the tool goes back along the path, again and again, each way in the same time.
+        returns: whether the tool moves back and forth along the path without end, each way in the same time.
     """
 
     spec: PathSpec
@@ -35,7 +35,7 @@ class WaypointMotionConfig:
     returns: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range, not finite or of wrong length."""
         if len(self.axes) != 6:
             raise ConfigError(f"axes must be six booleans (x y z rx ry rz), got {self.axes}")
         if not 0.0 <= self.start < math.inf:
@@ -43,37 +43,40 @@ class WaypointMotionConfig:
 
 
 class WaypointMotion:
-    """Tool reference along a waypoint file, as fast as the limits allow, from the first pose it is given."""
+    """Time-optimal tool reference along a waypoint file, starting at the pose passed to :meth:`begin`."""
 
     def __init__(self, config: WaypointMotionConfig) -> None:
-        """Set up a motion that has not begun."""
+        """Set up the motion; :meth:`begin` starts it."""
         self.config = config
         self.reset()
 
     def reset(self) -> None:
-        """Forget the first pose: the next one begins the motion anew."""
+        """Discard the first pose; :meth:`begin` starts the motion again."""
         self._begin: int | None = None
         self._timing: PathTiming | InputError | None = None
 
     @property
     def begun(self) -> bool:
-        """Whether the first pose is known."""
+        """Whether the motion has begun."""
         return self._begin is not None
 
     def begin(self, stamp: int, position: Array, rotation: Array) -> None:
-        """Take the pose of the tool (3,), (3, 3) at this stamp [ns] as the first of the path."""
+        """Start the motion at the tool position (3,) [m] and rotation (3, 3) at this stamp [ns].
+
+        If no path or time law exists from this pose, :meth:`update` raises the InputError.
+        """
         self._begin = stamp
         try:
             self._timing = time_path(self.config.spec.build(position, rotation), self.config.limits)
-        except InputError as error:  # said at every update, found out once
+        except InputError as error:  # raised by every update, computed only once
             self._timing = error
 
     def update(self, stamp: int) -> CartesianReference:
-        """Reference at a stamp [ns]: pose, and its exact first and second derivatives.
+        """Return the reference at a stamp [ns]: pose and its exact first and second derivatives.
 
         Raises:
-            ConfigError: the first pose is not known.
-            InputError: the file makes no path from there.
+            ConfigError: the motion has not begun.
+            InputError: the waypoint file gives no valid path or time law from the first pose.
         """
         if self._begin is None or self._timing is None:
             raise ConfigError("the motion has not begun: call begin() with the first pose")
@@ -82,7 +85,7 @@ class WaypointMotion:
         time, forward = (stamp - self._begin) * 1e-9 - self.config.start, 1.0
         if self.config.returns and time > 0.0:
             turns, time = divmod(time, self._timing.duration)
-            if int(turns) % 2:  # time runs back: rates change their sign, accelerations do not
+            if int(turns) % 2:  # time is reversed: velocities change sign, accelerations do not
                 time, forward = self._timing.duration - time, -1.0
         position, rotation, twist, acceleration = self._timing.tool(time)
         return CartesianReference(

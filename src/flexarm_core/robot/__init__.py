@@ -1,1 +1,1 @@
-"""robot_description -> RobotDescription (what the text says) -> ArmModel (dynamics)."""
+"""robot_description text -> RobotDescription (its content) -> ArmModel (dynamics)."""

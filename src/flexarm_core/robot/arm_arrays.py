@@ -1,4 +1,4 @@
-"""Compiled: how the ArmModel's vectors and matrices, by actuated and elastic joints, lie in those of Pinocchio."""
+"""Compiled functions that map between the arrays of the ArmModel (actuated, elastic joints) and those of Pinocchio."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flexarm_core.compiled import kernel
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
-Places = NDArray[np.int64]  # of joints in Pinocchio's velocity
+Places = NDArray[np.int64]  # indices of joints in Pinocchio's velocity vector
 
 
 @kernel
@@ -26,7 +26,7 @@ def split(
     c_b: Array,
     c_m: Array,
 ) -> None:
-    """Blocks of a mass matrix of which the upper triangle is given, as Pinocchio 2 does, and of the rows' bias."""
+    """Write the blocks of the mass matrix H and of the bias vector c; only the upper triangle of H is read."""
     for i in range(elastic.shape[0]):
         c_b[i] = c[elastic[i]]
         for j in range(elastic.shape[0]):
@@ -41,7 +41,14 @@ def split(
 
 @kernel
 def take_off(links: Array, q: float, wrench: Array, total: Array) -> None:
-    """Take a wrench (6,) in the frame at the end of a path of one joint off a total (6,) in the frame at its begin."""
+    """Transform a wrench from the child frame of a joint to the start frame of its chain; subtract it from ``total``.
+
+    Args:
+        links: (2, 13) rows of the joint and of its child link, as in :class:`KinematicChain`.
+        q: joint position [rad | m].
+        wrench: (6,) ``[f; n]`` at the origin of the child frame [N, N*m].
+        total: (6,) ``[f; n]`` at the origin of the start frame; changed in place [N, N*m].
+    """
     co, si, slide = (1.0, 0.0, q) if links[0, 12] == PRISMATIC else (math.cos(q), math.sin(q), 0.0)
     at, turned = np.empty((2, 3)), np.empty((2, 3))
     for part in range(2):
@@ -65,7 +72,7 @@ def load_joints(
     effort: Array, D_m: Array, velocity: Array, K_b: Array, deflection: Array, D_b: Array, rate: Array, elastic: Places,
     actuated: Places, load: Array,
 ) -> None:  # fmt: skip
-    """What acts at every joint: efforts less damping at the actuated ones, springs and dampers at the elastic ones."""
+    """Write the joint forces: effort minus damping of actuated joints, spring and damper forces of elastic joints."""
     for i in range(actuated.shape[0]):
         load[actuated[i]] = effort[i] - D_m[i] * velocity[i]
     for i in range(elastic.shape[0]):

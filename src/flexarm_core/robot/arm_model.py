@@ -1,12 +1,12 @@
-"""ArmModel: rigid-body dynamics of an arm on elastic joints, by Pinocchio, and how its tool moves.
+"""ArmModel: rigid-body dynamics of an arm on elastic joints, computed by Pinocchio, and tool kinematics.
 
-Notation (Nenchev et al. 1999, equation 1), for ``n`` actuated joints ``q`` and ``m`` elastic ones ``x_b``::
+Notation (Nenchev et al. 1999, equation 1), for ``n`` actuated joints ``q`` and ``m`` elastic joints ``x_b``::
 
     [H_b    H_bm] [xdd_b]   [D_b xd_b + K_b x_b]   [c_b]   [ 0 ]
     [H_bm^T H_m ] [qdd  ] + [D_m qd            ] + [c_m] = [tau]
 
-The base is a set of passive joints of the URDF, so CRBA and RNEA of one model give every block by row and column
-selection.
+The base consists of passive joints of the URDF. Therefore all blocks are rows and columns of the results of CRBA and
+RNEA for a single model.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class DynamicsBlocks:
         H_b: (m, m) base inertia.
         H_bm: (m, n) inertia coupling matrix.
         H_m: (n, n) arm inertia.
-        c_b: (m,) velocity and gravity terms of the base rows, ``RNEA(q, v, 0)``.
-        c_m: (n,) the same of the arm rows.
+        c_b: (m,) velocity and gravity terms of the base rows, from ``RNEA(q, v, 0)``.
+        c_m: (n,) velocity and gravity terms of the arm rows, from ``RNEA(q, v, 0)``.
         dH_bm_qd: (m,) product ``dH_bm/dt qd`` for a base at rest, from RNEA without gravity.
     """
 
@@ -48,14 +48,14 @@ class DynamicsBlocks:
 
 @dataclass(frozen=True, slots=True)
 class ToolKinematics:
-    """Kinematics of the tool frame, expressed in one frame (inertial, or the base link that carries the arm).
+    """Kinematics of the tool frame, expressed in the inertial frame or in the frame of the base link.
 
     Attributes:
-        position: (3,) [m].
-        rotation: (3, 3).
-        velocity: (6,) twist ``[v; w]`` of the tool frame's origin.
+        position: (3,) position of the tool frame [m].
+        rotation: (3, 3) rotation of the tool frame.
+        velocity: (6,) twist ``[v; w]`` of the origin of the tool frame [m/s, rad/s].
         J_m: (6, n) Jacobian of the actuated joints.
-        J_b: (6, m) Jacobian of the elastic joints; zero in the base link's frame.
+        J_b: (6, m) Jacobian of the elastic joints; zero in the base link frame.
         dJ_v: (6,) product ``dJ/dt v``: classical acceleration of the tool frame for zero joint accelerations.
     """
 
@@ -68,22 +68,22 @@ class ToolKinematics:
 
 
 class ArmModel:
-    """Dynamics and kinematics of a described arm.
+    """Dynamics and kinematics of an arm, built from its robot description.
 
     Attributes:
-        description: what the robot_description says.
+        description: content of the robot description.
         joint_names: actuated joints, in the order of every (n,) vector.
         elastic_joint_names: elastic joints, in the order of every (m,) vector.
-        tool_frame: link whose frame is the tool.
+        tool_frame: link whose frame is the tool frame.
         world_frame: fixed root link.
-        base_frame: link that carries the arm and swings on the elastic joints.
+        base_frame: base link, which carries the arm and is supported by the elastic joints.
         K_b: (m, m) stiffness of the elastic joints [N/m | N*m/rad].
         D_b: (m, m) damping of the elastic joints [N*s/m | N*m*s/rad].
         D_m: (n,) viscous joint damping of the URDF.
-        armature: (n,) reflected rotor inertia [kg*m^2 | kg]. It is part of ``H_m``'s diagonal, hence of forward and
-            inverse dynamics; what a rotor does to the link that carries it is neglected, so ``H_b``, ``H_bm`` and
-            :meth:`wrench_on_base` know nothing of it.
-        lower, upper, velocity_limit, effort_limit: (n,), infinite where the URDF gives none.
+        armature: (n,) reflected rotor inertia [kg*m^2 | kg]. It is added to the diagonal of ``H_m`` and so is part of
+            forward and inverse dynamics. The reaction of a rotor on the link that carries it is neglected: ``H_b``,
+            ``H_bm`` and :meth:`wrench_on_base` do not contain the armature.
+        lower, upper, velocity_limit, effort_limit: (n,) joint limits, infinite if the URDF gives none.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class ArmModel:
         Args:
             description: parsed description, or URDF text.
             tool_frame: link to use as tool; empty: ``tool0`` or the only tip link.
-            gravity: (3,) in the root link's frame [m/s^2].
+            gravity: (3,) gravity vector in the root link frame [m/s^2].
 
         Raises:
-            RobotDescriptionError: the text is not a usable robot; the message names the joint or link.
-            InputError: gravity is not three finite numbers; every method: what it is given is of another shape or not
+            RobotDescriptionError: the description is invalid or not supported; the message names the joint or link.
+            InputError: gravity is not three finite numbers. All methods raise it for arguments of wrong shape or not
                 finite.
         """
         if isinstance(description, str):
@@ -128,7 +128,7 @@ class ArmModel:
     def _build(self, gravity: Array) -> None:
         try:
             model = pin.buildModelFromXML(self.description.text)
-        except Exception as error:  # Boost.Python hands on whatever C++ throws
+        except Exception as error:  # Boost.Python can translate any C++ exception
             raise RobotDescriptionError(f"Pinocchio cannot read the robot description: {error}") from error
         model.gravity.linear = gravity
         self._model = model
@@ -142,23 +142,27 @@ class ArmModel:
         self._elastic_v = np.array([model.joints[ids[name]].idx_v for name in self.elastic_joint_names], dtype=int)
         self._weighs = bool(gravity.any())
         self._rest, self._none = np.zeros(model.nv), np.zeros(self.m)
-        # A continuous joint is (cos, sin) in Pinocchio's configuration, one coordinate in ours.
+        # A continuous joint is (cos, sin) in Pinocchio's configuration, but a single coordinate in this class.
         names = (*self.joint_names, *self.elastic_joint_names)
         linear = [i for i, name in enumerate(names) if model.joints[ids[name]].nq == 1]
         circular = [i for i, name in enumerate(names) if model.joints[ids[name]].nq == 2]
         first_q = np.array([model.joints[ids[name]].idx_q for name in names])
         self._linear, self._linear_q = np.array(linear, dtype=int), first_q[linear]
         self._circular, self._circular_q = np.array(circular, dtype=int), first_q[circular]
-        self._order = np.argsort(first_q)  # of [joints; elastic joints] in a configuration without circular joints
+        self._order = np.argsort(first_q)  # of [actuated; elastic] positions, used if no joint is circular
         self._order_v = np.argsort(np.concatenate((self._actuated_v, self._elastic_v)))
         self._elastic_first = not circular and np.array_equal(self._order, np.roll(np.arange(len(names)), self.m))
         self._walk(ids)
 
     def _walk(self, ids: dict[str, int]) -> None:
-        """Find what moves the tool and the base link, and where arms are fixed to it; ``ids``: of the joints."""
+        """Build the kinematic chains of tool and base link, and find the first joint of every arm.
+
+        Args:
+            ids: Pinocchio's joint index of each joint name.
+        """
         description = self.description
         self._world_to_base = kinematic_chain(description, self.base_frame, self.elastic_joint_names)
-        seen: Array = np.eye(4)  # the root link from the undeflected base link
+        seen: Array = np.eye(4)  # pose of the root link in the undeflected base link frame
         position, rotation = self.base_pose(self._none)
         seen[:3, :3], seen[:3, 3] = rotation.T, -rotation.T @ position
         self._base_to_tool = kinematic_chain(description, self.tool_frame, self.joint_names, seen)
@@ -174,7 +178,7 @@ class ArmModel:
     def _add_armature(self) -> None:
         if not self.armature.any():
             return
-        if not hasattr(self._model, "armature"):  # setting it would then do nothing, silently
+        if not hasattr(self._model, "armature"):  # otherwise setting it would silently have no effect
             raise RobotDescriptionError(
                 f"joint '{self.joint_names[int(self.armature.argmax())]}' has an armature, which Pinocchio"
                 f" {pin.__version__} does not know: it takes version 3 or later"
@@ -192,7 +196,7 @@ class ArmModel:
         return False
 
     def configuration(self, position: Array, deflection: Array) -> Array:
-        """Pinocchio's configuration vector of joint positions (n,) and base deflection (m,)."""
+        """Return Pinocchio's configuration vector for joint positions (n,) and base deflection (m,)."""
         return self._configuration(finite("position", position, self.n), finite("deflection", deflection, self.m))
 
     def _configuration(self, position: Array, deflection: Array) -> Array:
@@ -209,7 +213,7 @@ class ArmModel:
         return q
 
     def velocity(self, velocity: Array, rate: Array) -> Array:
-        """Pinocchio's velocity (or acceleration) vector of joint (n,) and base (m,) velocities."""
+        """Return Pinocchio's velocity (or acceleration) vector for joint (n,) and base (m,) velocities."""
         return self._velocity(finite("velocity", velocity, self.n), finite("rate", rate, self.m))
 
     def _velocity(self, velocity: Array, rate: Array) -> Array:
@@ -219,7 +223,10 @@ class ArmModel:
         return v
 
     def check_state(self, state: ArmState) -> None:
-        """Raise InputError unless the state has this arm's shapes and finite numbers; a state is looked at once."""
+        """Raise InputError unless the state has the shapes of this arm and finite numbers.
+
+        If the same object was checked by the previous call, the check is skipped.
+        """
         if state is self._seen:
             return
         expect("state", state, ArmState)
@@ -236,7 +243,7 @@ class ArmModel:
             raise InputError(f"{name} of a state must be a float64 array of shape ({size},), no {type(value).__name__}")
 
     def blocks(self, state: ArmState) -> DynamicsBlocks:
-        """Blocks of the equation of motion: ``H = CRBA(q)``, ``c = RNEA(q, v, 0)``."""
+        """Return the blocks of the equation of motion, from ``H = CRBA(q)`` and ``c = RNEA(q, v, 0)``."""
         self.check_state(state)
         q = self._configuration(state.position, state.deflection)
         v = self._velocity(state.velocity, state.deflection_rate)
@@ -251,7 +258,7 @@ class ArmModel:
         return DynamicsBlocks(H_b, H_bm, H_m, c_b, c_m, bias)
 
     def weight(self, state: ArmState) -> Array:
-        """Gravity terms (m,) of the base rows, ``RNEA(q, 0, 0)`` [N | N*m]."""
+        """Return the gravity terms (m,) of the base rows, ``RNEA(q, 0, 0)`` [N | N*m]."""
         self.check_state(state)
         if not self._weighs:
             return self._none
@@ -260,14 +267,14 @@ class ArmModel:
         return gravity
 
     def tool_kinematics(self, state: ArmState, frame: str) -> ToolKinematics:
-        """Pose, twist, Jacobians and acceleration bias of the tool.
+        """Return pose, twist, Jacobians and bias acceleration of the tool.
 
         Args:
             state: state of arm and base.
-            frame: ``world_frame`` (the base's motion counts) or ``base_frame`` (seen from the base link).
+            frame: ``world_frame`` (includes the motion of the base) or ``base_frame`` (relative to the base link).
 
         Raises:
-            InputError: another frame was asked for.
+            InputError: the frame is neither of the two.
         """
         self.check_state(state)
         if frame == self.world_frame:
@@ -275,7 +282,7 @@ class ArmModel:
             v = np.concatenate((state.velocity, state.deflection_rate))
             position, rotation, twist, J, bias = self._world_to_tool.motion_of(q, v)
             J_m, J_b = J[:, : self.n].copy(), J[:, self.n :].copy()
-        elif frame == self.base_frame:  # seen from the base, the base stands still
+        elif frame == self.base_frame:  # relative to the base link, the base does not move
             position, rotation, twist, J_m, bias = self._base_to_tool.motion_of(state.position, state.velocity)
             J_b = np.zeros((6, self.m))
         else:
@@ -283,13 +290,13 @@ class ArmModel:
         return ToolKinematics(position, rotation, twist, J_m, J_b, bias)
 
     def base_pose(self, deflection: Array) -> tuple[Array, Array]:
-        """Position (3,) [m] and rotation (3, 3) of the base link under a deflection (m,), root link's frame."""
+        """Return position (3,) [m] and rotation (3, 3) of the base link in the root link frame for a deflection."""
         deflection = finite("deflection", deflection, self.m)
         position, rotation, *_ = self._world_to_base.motion_of(deflection, self._none)
         return position, rotation
 
     def base_acceleration(self, blocks: DynamicsBlocks, state: ArmState, acceleration: Array) -> Array:
-        """Acceleration (m,) that the base takes under joint accelerations (n,): first row of the equation of motion."""
+        """Return the base acceleration (m,) for joint accelerations (n,), from the base rows of the dynamics."""
         self.check_state(state)
         acceleration = finite("acceleration", acceleration, self.n)
         expect("blocks", blocks, DynamicsBlocks)
@@ -297,7 +304,7 @@ class ArmModel:
         return -np.linalg.solve(blocks.H_b, load).astype(np.float64, copy=False)
 
     def inverse_dynamics(self, blocks: DynamicsBlocks, state: ArmState, acceleration: Array) -> Array:
-        """Efforts (n,) that make these joint accelerations (n,) happen on the elastic base.
+        """Return the efforts (n,) that cause the joint accelerations (n,) on the elastic base.
 
         ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd`` with ``xdd_b`` from :meth:`base_acceleration`.
         """
@@ -306,9 +313,10 @@ class ArmModel:
         return blocks.H_m @ acceleration + blocks.H_bm.T @ base + blocks.c_m + self.D_m * state.velocity
 
     def forward_dynamics(self, state: ArmState, effort: Array) -> Array:
-        """Joint accelerations (n,) that efforts (n,) cause on the elastic base, by the articulated-body algorithm.
+        """Return the joint accelerations (n,) that efforts (n,) cause on the elastic base.
 
-        Inverse of :meth:`inverse_dynamics`; springs and dampers act as efforts of their joints.
+        This is the inverse of :meth:`inverse_dynamics`, by the articulated-body algorithm. Spring and damper forces
+        are applied as efforts of the elastic joints.
         """
         self.check_state(state)
         effort = finite("effort", effort, self.n)
@@ -322,16 +330,16 @@ class ArmModel:
         return pin.aba(self._model, self._data, q, v, load)[self._actuated_v]
 
     def gravity_effort(self, state: ArmState) -> Array:
-        """Efforts (n,) that hold the arm against gravity at rest."""
+        """Return the efforts (n,) that compensate gravity at rest."""
         self.check_state(state)
         q = self._configuration(state.position, state.deflection)
         return pin.computeGeneralizedGravity(self._model, self._data, q)[self._actuated_v]
 
     def wrench_on_base(self, state: ArmState, acceleration: Array, base_acceleration: Array) -> Array:
-        """Wrench (6,) ``[f; n]`` that the arm exerts on the base link, at the base link's origin, in its axes.
+        """Return the wrench (6,) ``[f; n]`` that the arm exerts on the base link, at its origin and in its axes.
 
-        It is what passes through the first actuated joint of every arm, from RNEA with the given joint (n,) and base
-        (m,) accelerations; gravity included.
+        It is the sum of the wrenches through the first actuated joint of every arm, from RNEA with the given joint (n,)
+        and base (m,) accelerations, including gravity.
         """
         self.check_state(state)
         acceleration = finite("acceleration", acceleration, self.n)
@@ -342,11 +350,14 @@ class ArmModel:
         total = np.zeros(6)
         forces = self._data.f
         for joint, place, links in self._arms:
-            # what the joint exerts on its child link, in the frame of that
+            # the joint exerts this wrench on its child link, expressed in the child frame
             take_off(links, state.position[place], forces[joint].vector, total)
         return total
 
     def natural_frequencies(self, state: ArmState) -> Array:
-        """Natural frequencies (m,) of the base with locked joints [rad/s], lowest first: ``K_b v = w^2 H_b v``."""
+        """Return the natural frequencies w (m,) of the base with locked joints, ascending [rad/s].
+
+        They solve ``K_b v = w^2 H_b v``.
+        """
         blocks = self.blocks(state)
         return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(blocks.H_b, self.K_b)).real))

@@ -1,4 +1,4 @@
-"""BaseLink: what is said of the tool in the root link's frame, said in the base link's, which elastic joints carry."""
+"""BaseLink: transforms poses, paths and references between the root link frame and the base link frame."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from flexarm_core.types import Array, CartesianReference, all_finite
 
 
 class BaseLink:
-    """Where the base link is, seen from the root link: ``p_root = p_b + R_b p``, ``R_root = R_b R``.
+    """Pose of the base link in the root link frame: ``p_root = p_b + R_b p``, ``R_root = R_b R``.
 
-    Poses and paths are taken with the elastic joints undeflected, references with the deflection of their sample.
+    Poses and paths are transformed with undeflected elastic joints, references with the deflection of their sample.
     """
 
     def __init__(self, model: ArmModel) -> None:
-        """Read where the undeflected base link is."""
+        """Compute the pose of the undeflected base link."""
         self._model = model
         self._rest = model.base_pose(np.zeros(model.m))
         self._aligned = bool(np.allclose(self._rest[1], np.eye(3), atol=1e-6))
 
     def is_base(self, frame: str) -> bool:
-        """Whether a frame is the base link's (also where empty), not the root link's.
+        """Return whether a frame is the base link (name or empty string) and not the root link.
 
         Raises:
-            InputError: it is neither.
+            InputError: the frame is neither the base link nor the root link.
         """
         if frame in ("", self._model.base_frame):
             return True
@@ -39,16 +39,17 @@ class BaseLink:
         )
 
     def pose(self, frame: str, position: Array, rotation: Array) -> tuple[Array, Array]:
-        """Position (3,) [m] and rotation (3, 3) in the base link's frame, of those in another one.
+        """Transform a position (3,) [m] and a rotation (3, 3) from ``frame`` to the base link frame.
 
         Raises:
-            InputError: a frame that is neither the base link's nor the root link's; so too for what follows.
+            InputError: ``frame`` is neither the base link nor the root link. :meth:`pose_in` and :meth:`path` raise it
+                too.
         """
         position, rotation = finite("position", position, 3), finite("rotation", rotation, 3, 3)
         return (position, rotation) if self.is_base(frame) else _into(*self._rest, position, rotation)
 
     def pose_in(self, frame: str, position: Array, rotation: Array) -> tuple[Array, Array]:
-        """Position (3,) [m] and rotation (3, 3) in a frame, of those in the base link's."""
+        """Transform a position (3,) [m] and a rotation (3, 3) from the base link frame to ``frame``."""
         position, rotation = finite("position", position, 3), finite("rotation", rotation, 3, 3)
         if self.is_base(frame):
             return position, rotation
@@ -56,21 +57,21 @@ class BaseLink:
         return p + R @ position, R @ rotation
 
     def path(self, frame: str, path: PosePath) -> PosePath:
-        """Path in the base link's frame, of one in another frame."""
+        """Transform a path from ``frame`` to the base link frame."""
         if self.is_base(frame):
             return path
         p, R = self._rest
         return path.moved(R.T, -R.T @ p)
 
     def reference(self, reference: CartesianReference, deflection: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Position (3,), rotation (3, 3) and axes (6,) of a reference in the base link's frame.
+        """Return position (3,) [m], rotation (3, 3) and tracked axes (6,) of a reference in the base link frame.
 
         Args:
-            reference: in the base link's or the root link's frame.
-            deflection: (m,) of the elastic joints [m | rad].
+            reference: reference in the frame of the base link or the root link.
+            deflection: (m,) positions of the elastic joints [m | rad].
 
         Raises:
-            InputError: another frame, numbers that are not finite, free axes that are not axes of the base link.
+            InputError: another frame, a position that is not finite, or free axes that are not axes of the base link.
         """
         position, rotation, axes = reference.position, reference.rotation, reference.axes
         if not all_finite(position):
@@ -85,15 +86,15 @@ class BaseLink:
         return *_into(*self._placed(deflection), position, rotation), axes
 
     def turned(self, vector: Array, deflection: Array) -> Array:
-        """Vector (3,) in axes of the base link, of one in axes of the root link; ``deflection`` as above."""
+        """Rotate a vector (3,) from the root link frame to the base link frame, for a deflection (m,) [m | rad]."""
         in_base: Array = vector @ self._placed(deflection)[1]
         return in_base
 
     def _placed(self, deflection: Array) -> tuple[Array, Array]:
-        """Position (3,) and rotation (3, 3) of the base link, root link's frame."""
+        """Return position (3,) [m] and rotation (3, 3) of the base link in the root link frame."""
         return self._model.base_pose(deflection) if self._model.m else self._rest
 
 
 def _into(p: Array, R: Array, position: Array, rotation: Array) -> tuple[Array, Array]:
-    """Pose seen from a link with the position ``p`` (3,) and the rotation ``R`` (3, 3)."""
+    """Express a pose in the frame with position ``p`` (3,) and rotation ``R`` (3, 3)."""
     return R.T @ (position - p), R.T @ rotation

@@ -1,6 +1,6 @@
-"""RobotDescription: everything a robot_description text says, checked and in plain records.
+"""RobotDescription: checked content of a robot_description text, as plain dataclasses.
 
-The ArmModel (Pinocchio) and the simulated plant (MuJoCo) are both built from this one record or its text.
+The ArmModel (Pinocchio) and the simulated plant (MuJoCo) are both built from a RobotDescription or its text.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Shape:
 
     Attributes:
         kind: ``box`` (size x y z), ``cylinder`` (radius, length along z) or ``sphere`` (radius).
-        size: the numbers of that kind [m].
+        size: dimensions in the order given for the kind [m].
         transform_shape_to_link: (4, 4) homogeneous transform.
-        rgba: colour, 0 to 1.
+        rgba: color, 0 to 1.
     """
 
     kind: str
@@ -34,9 +34,9 @@ class Link:
 
     Attributes:
         name: link name.
-        mass: [kg], 0 where the link has no ``<inertial>``.
-        center_of_mass: (3,) in the link frame [m].
-        inertia: (3, 3) about the centre of mass, in axes of the link frame [kg*m^2].
+        mass: mass, 0 if the link has no ``<inertial>`` [kg].
+        center_of_mass: (3,) center of mass in the link frame [m].
+        inertia: (3, 3) inertia about the center of mass, in axes of the link frame [kg*m^2].
         shapes: visual geometry.
     """
 
@@ -56,17 +56,16 @@ class Joint:
         kind: ``revolute``, ``continuous``, ``prismatic`` or ``fixed``.
         parent: parent link.
         child: child link.
-        transform_child_to_parent: (4, 4) at zero joint position.
-        axis: (3,) unit vector in the joint (= child link) frame.
-        lower: position limit [rad | m], -inf where there is none.
-        upper: position limit [rad | m], inf where there is none.
-        velocity_limit: [rad/s | m/s], inf where there is none.
-        effort_limit: [N*m | N], inf where there is none.
-        damping: viscous ``<dynamics damping>`` [N*m*s/rad | N*s/m].
-        friction: static ``<dynamics friction>`` [N*m | N].
-        armature: inertia of motor and gear reflected through the gear, 0 where ``<ros2_control>`` gives none
-            [kg*m^2 | kg].
-        mimic: joint that it follows (``<mimic>``), empty where it moves by itself.
+        transform_child_to_parent: (4, 4) homogeneous transform at zero joint position.
+        axis: (3,) unit vector of the joint axis in the joint (= child link) frame.
+        lower: lower position limit, -inf if there is none [rad | m].
+        upper: upper position limit, inf if there is none [rad | m].
+        velocity_limit: velocity limit, inf if there is none [rad/s | m/s].
+        effort_limit: effort limit, inf if there is none [N*m | N].
+        damping: viscous damping ``<dynamics damping>`` [N*m*s/rad | N*s/m].
+        friction: static friction ``<dynamics friction>`` [N*m | N].
+        armature: rotor inertia reflected through the gear, 0 if ``<ros2_control>`` gives none [kg*m^2 | kg].
+        mimic: joint that this joint mimics (``<mimic>``), empty if it is independent.
     """
 
     name: str
@@ -87,12 +86,12 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class ElasticJoint:
-    """A passive joint with a spring: one elastic coordinate of the base (tag ``<elastic_joint>``).
+    """A passive joint with a spring: an elastic coordinate of the base (tag ``<elastic_joint>``).
 
     Attributes:
         name: name of the URDF joint.
-        stiffness: [N/m | N*m/rad].
-        damping: [N*s/m | N*m*s/rad].
+        stiffness: stiffness of the spring [N/m | N*m/rad].
+        damping: viscous damping [N*s/m | N*m*s/rad].
     """
 
     name: str
@@ -105,21 +104,22 @@ class Beam:
     """A straight, uniform beam along the x axis of its own frame, clamped at x = 0 (tag ``<beam>``).
 
     Attributes:
-        length: [m].
-        EIy: bending stiffness about the y axis: resists deflection along z [N*m^2].
-        EIz: bending stiffness about the z axis: resists deflection along y [N*m^2].
-        GJ: torsional stiffness [N*m^2], 0 where there are no torsion modes.
-        EA: axial stiffness [N], 0 where there are no axial modes.
+        length: length of the beam [m].
+        EIy: bending stiffness about the y axis, which resists deflection along z [N*m^2].
+        EIz: bending stiffness about the z axis, which resists deflection along y [N*m^2].
+        GJ: torsional stiffness, 0 if not given; needed for torsion modes [N*m^2].
+        EA: axial stiffness, 0 if not given; needed for axial modes [N].
         rho_A: mass per length [kg/m].
         rho_Ip: polar moment of inertia per length about the x axis [kg*m].
         modes_y: number of bending modes that deflect along y.
         modes_z: number of bending modes that deflect along z.
         modes_torsion: number of torsion modes.
         modes_axial: number of axial modes.
-        damping_ratio: of every mode.
+        damping_ratio: damping ratio of every mode.
         elements: number of finite elements.
-        tip_mass: load at the far end with which the mode shapes are computed [kg]; None: all that hangs outboard.
-        transform_beam_to_link: (4, 4) where the beam lies in its link.
+        tip_mass: point mass at the free end for which the mode shapes are computed; None: the links outboard of the
+            beam as a rigid load [kg].
+        transform_beam_to_link: (4, 4) homogeneous transform from the beam frame to the link frame.
     """
 
     length: float
@@ -141,12 +141,12 @@ class Beam:
 
 @dataclass(frozen=True, slots=True)
 class StrainGauge:
-    """A strain gauge on a flexible link (tag ``<strain_gauge>``): measures the strain along x of one fibre.
+    """A strain gauge on a flexible link (tag ``<strain_gauge>``): measures the strain of a fiber along x.
 
     Attributes:
         name: sensor name.
-        link: flexible link it is glued to.
-        position: (3,) of the fibre in the beam's frame, or in the link's frame for modal data [m].
+        link: flexible link to which the gauge is bonded.
+        position: (3,) position of the fiber in the beam frame, or in the link frame for modal data [m].
     """
 
     name: str
@@ -156,12 +156,12 @@ class StrainGauge:
 
 @dataclass(frozen=True, slots=True)
 class FlexibleLink:
-    """A link that bends (tag ``<flexible_link>``): a beam, or modal data of a finite-element program.
+    """A flexible link (tag ``<flexible_link>``), described by a beam or by modal data from a finite-element program.
 
     Attributes:
         name: link name.
-        beam: the beam, None where a file is given.
-        modal_data: URI of a modal data file, empty where a beam is given.
+        beam: beam, None if a modal data file is given.
+        modal_data: URI of a modal data file, empty if a beam is given.
     """
 
     name: str
@@ -171,11 +171,11 @@ class FlexibleLink:
 
 @dataclass(frozen=True, slots=True)
 class ImuSensor:
-    """An inertial measurement unit of ``<ros2_control>``: angular velocity and specific force of a link.
+    """An inertial measurement unit of ``<ros2_control>``: measures angular velocity and specific force of a link.
 
     Attributes:
         name: sensor name.
-        frame: link in whose frame, and at whose origin, it measures.
+        frame: link at whose origin and in whose axes it measures.
     """
 
     name: str
@@ -188,7 +188,7 @@ class ForceTorqueSensor:
 
     Attributes:
         name: sensor name.
-        frame: link in whose frame, and at whose origin, the wrench is reported.
+        frame: link at whose origin and in whose axes the wrench is reported.
     """
 
     name: str
@@ -201,16 +201,16 @@ class RobotDescription:
 
     Attributes:
         name: robot name.
-        text: the URDF text it was read from.
-        root: the fixed root link, the inertial frame.
-        links: by name.
-        joints: by name, parents before children.
+        text: URDF text from which the description was read.
+        root: fixed root link, whose frame is the inertial frame.
+        links: links by name.
+        joints: joints by name, parents before children.
         actuated: names of the actuated joints, in tree order.
         elastic: elastic joints of the base, in tree order.
-        force_torque_sensors: by name.
-        flexible_links: links that bend, by name.
-        strain_gauges: by name.
-        imus: inertial measurement units, by name.
+        force_torque_sensors: force/torque sensors by name.
+        flexible_links: flexible links by name.
+        strain_gauges: strain gauges by name.
+        imus: inertial measurement units by name.
     """
 
     name: str
@@ -227,19 +227,19 @@ class RobotDescription:
 
     @property
     def base_frame(self) -> str:
-        """Link that carries the arm: parent of the first actuated joint, below the elastic joints."""
+        """Base link, which carries the arm: parent of the first actuated joint, outboard of the elastic joints."""
         return self.joints[self.actuated[0]].parent
 
     def tip_links(self) -> list[str]:
-        """Links without children."""
+        """Return the names of the links without children."""
         parents = {joint.parent for joint in self.joints.values()}
         return [name for name in self.links if name not in parents]
 
     def tool_frame(self, wanted: str = "") -> str:
-        """Resolve the tool frame: the wanted link, else ``tool0`` (REP-199), else the only tip link.
+        """Return the tool frame: the link ``wanted``, else ``tool0`` (REP-199), else the only tip link.
 
         Raises:
-            RobotDescriptionError: no such link, or several tips and no ``tool0``.
+            RobotDescriptionError: the link does not exist, or there are several tip links and no ``tool0``.
         """
         if not isinstance(wanted, str):
             raise RobotDescriptionError(f"the tool frame must be the name of a link, got {type(wanted).__name__}")

@@ -1,4 +1,4 @@
-"""What a description must hold beyond kinematics: masses that joints move, possible inertias, joints of their own."""
+"""Checks of a description for dynamics: mass for every movable joint, physical inertias, no mimic joints."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import Joint, Link, RobotDescription
 
-TRIANGLE = 1e-3  # share by which two principal inertias may miss the third: rounding of a file
+TRIANGLE = 1e-3  # relative tolerance of the triangle inequality, for rounding in files
 
 
 def check_dynamics(description: RobotDescription) -> None:
-    """Raise RobotDescriptionError unless a robot can be moved by efforts: the first thing that keeps it from that."""
+    """Raise RobotDescriptionError for the first property that makes the dynamics of the robot invalid."""
     for joint in description.joints.values():
         if joint.mimic:
             raise RobotDescriptionError(
@@ -36,7 +36,7 @@ def check_dynamics(description: RobotDescription) -> None:
 
 
 def massless_joints(description: RobotDescription) -> list[Joint]:
-    """Joints that move no mass: neither their child link nor one that is fixed to it has an ``<inertial>``."""
+    """Return the joints that move no mass: neither the child link nor a link fixed to it has a mass."""
     fixed: dict[str, list[str]] = {}
     for joint in description.joints.values():
         if joint.kind == "fixed":
@@ -54,7 +54,7 @@ def massless_joints(description: RobotDescription) -> list[Joint]:
 
 
 def impossible_inertia(link: Link) -> str:
-    """What no body's inertia can be, in words; empty where nothing is wrong."""
+    """Return why the inertia of a link is not physical (triangle inequality); empty string if it is physical."""
     a, b, c = np.linalg.eigvalsh(link.inertia)
     if a + b < c * (1.0 - TRIANGLE):
         return f"principal inertias {a:.3g}, {b:.3g}, {c:.3g} kg*m^2 are of no body: two must sum to the third or more"

@@ -1,4 +1,4 @@
-"""Reads robot-level tags that are not URDF: ``<flexibility>`` says what bends, ``<ros2_control>`` what moves."""
+"""Reader of the robot-level tags ``<flexibility>`` (elastic and flexible parts) and ``<ros2_control>``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flexarm_core.types import Array
 
 Element = ElementTree.Element
 LINK_PARTS = ("beam", "modal_data", "strain_gauge")
-MOST_ELEMENTS, MOST_MODES = 400, 20  # what more of them would show is no longer a beam
+MOST_ELEMENTS, MOST_MODES = 400, 20  # beyond these, beam theory is no longer valid
 BEAM_ATTRIBUTES = (
     *("length", "EIy", "EIz", "GJ", "EA", "rho_A", "rho_Ip"),
     *("modes_y", "modes_z", "modes_torsion", "modes_axial"),
@@ -32,7 +32,7 @@ BEAM_ATTRIBUTES = (
 
 
 def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[ElasticJoint, ...]:
-    """Elastic joints of ``<flexibility>``, in tree order."""
+    """Return the elastic joints of ``<flexibility>``, in tree order."""
     movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
     by_name: dict[str, ElasticJoint] = {}
     for tag in element.findall("./flexibility"):
@@ -56,7 +56,11 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
 def read_actuated_joints(
     element: Element, joints: dict[str, Joint], elastic: tuple[ElasticJoint, ...]
 ) -> tuple[str, ...]:
-    """Joints with a command interface in ``<ros2_control>``; without that tag, all that move and are not elastic."""
+    """Return the names of the actuated joints, in tree order.
+
+    These are the joints with a command interface in ``<ros2_control>``; if there are none, all movable joints that are
+    not elastic.
+    """
     movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
     springs = {joint.name for joint in elastic}
     commanded = []
@@ -83,7 +87,7 @@ def read_actuated_joints(
 
 
 def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, float]:
-    """Reflected rotor inertias ``<param name="armature">`` of ``<ros2_control>``, by joint [kg*m^2 | kg]."""
+    """Return the reflected rotor inertias ``<param name="armature">`` of ``<ros2_control>`` by joint [kg*m^2 | kg]."""
     armatures = {}
     for tag in element.findall("./ros2_control/joint"):
         name = tag.get("name", "")
@@ -109,13 +113,13 @@ def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, flo
 
 
 def read_force_torque_sensors(element: Element, links: dict[str, Link]) -> dict[str, ForceTorqueSensor]:
-    """Sensors of ``<ros2_control>`` with a force interface, by name."""
+    """Return the sensors of ``<ros2_control>`` with a force interface, by name."""
     found = _sensors(element, links, "force.")
     return {name: ForceTorqueSensor(name, frame) for name, frame in found.items()}
 
 
 def read_imus(element: Element, links: dict[str, Link]) -> dict[str, ImuSensor]:
-    """Sensors of ``<ros2_control>`` with an angular velocity interface, by name."""
+    """Return the sensors of ``<ros2_control>`` with an angular velocity interface, by name."""
     found = _sensors(element, links, "angular_velocity.")
     return {name: ImuSensor(name, frame) for name, frame in found.items()}
 
@@ -139,7 +143,7 @@ def _sensors(element: Element, links: dict[str, Link], interface: str) -> dict[s
 def read_flexible_links(
     element: Element, links: dict[str, Link], root: str
 ) -> tuple[dict[str, FlexibleLink], dict[str, StrainGauge]]:
-    """Flexible links of ``<flexibility>`` and the strain gauges on them, by name."""
+    """Return the flexible links of ``<flexibility>`` and the strain gauges on them, by name."""
     flexible: dict[str, FlexibleLink] = {}
     gauges: dict[str, StrainGauge] = {}
     for tag in element.findall("./flexibility/flexible_link"):

@@ -1,7 +1,7 @@
-"""KinematicChain: joints one behind the other, from a frame to a link, and how that link moves with them (compiled).
+"""KinematicChain: serial chain of joints from a frame to a link, with compiled forward kinematics.
 
-Frames are turned so that every joint moves along or about its own z axis: with ``T_i`` the fixed transform before joint
-``i``, ``T_end`` the one behind the last, the link is at ``T_1 Z(q_1) T_2 Z(q_2) ... T_end``.
+Joint frames are rotated so that every joint moves along or about its own z axis. With the fixed transforms ``T_i``
+before joint ``i`` and ``T_end`` after the last joint, the pose of the link is ``T_1 Z(q_1) T_2 Z(q_2) ... T_end``.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ REVOLUTE, PRISMATIC = 0.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class KinematicChain:
-    """Joints that move a link, as compiled kernels walk them.
+    """Joints that move a link, as arrays for compiled kernels.
 
     Attributes:
-        links: (k + 1, 13) a row a joint and one for the link: rotation (9, row by row) and translation (3) [m] of the
-            fixed transform before it, and 0 for a revolute, 1 for a prismatic joint.
-        places: (k,) of each joint among the coordinates that the chain was made for.
+        links: (k + 1, 13) one row per joint and one for the link: rotation (9, row by row) and translation (3) [m] of
+            the preceding fixed transform, and the joint type (0 revolute, 1 prismatic).
+        places: (k,) index of each joint in the coordinate vector of the chain.
     """
 
     links: Array
     places: NDArray[np.int64]
 
     def motion(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Motion of the link: position (3,), rotation (3, 3), twist (6,), Jacobian (6, N) and bias (6,).
+        """Return position (3,), rotation (3, 3), twist (6,), Jacobian (6, N) and bias acceleration (6,) of the link.
 
         Args:
             q: (N,) coordinates [rad | m].
-            v: (N,) [rad/s | m/s].
+            v: (N,) velocities of the coordinates [rad/s | m/s].
 
         Raises:
-            InputError: wrong shapes or not finite.
+            InputError: the shapes are wrong, or a number is not finite.
         """
         q, v = finite("q", q, ANY), finite("v", v, ANY)
         if len(q) != len(v) or (self.places.size and len(q) <= self.places.max()):
@@ -51,7 +51,7 @@ class KinematicChain:
         return self.motion_of(q, v)
 
     def motion_of(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """:meth:`motion` of coordinates and rates that have been checked: finite float64 arrays of shape (N,)."""
+        """Compute :meth:`motion` without checks: q and v must be finite float64 arrays of shape (N,)."""
         position, rotation, J = np.empty(3), np.empty((3, 3)), np.empty((6, len(q)))
         twist, bias = np.empty(6), np.empty(6)
         link_motion(self.links, self.places, q, v, position, rotation, twist, J, bias)
@@ -61,13 +61,13 @@ class KinematicChain:
 def kinematic_chain(
     description: RobotDescription, link: str, coordinates: Sequence[str], begin: Array | None = None
 ) -> KinematicChain:
-    """Chain from the root link to another one; joints that are no coordinates stay at zero.
+    """Return the chain from the root link to another link; joints that are not in ``coordinates`` stay at zero.
 
     Args:
-        description: of the robot.
-        link: where the chain ends.
-        coordinates: joints that move.
-        begin: (4, 4) pose of the root link in the frame that the chain begins in; None: the root link's own.
+        description: robot description.
+        link: link at the end of the chain.
+        coordinates: names of the joints in the coordinate vector of the chain.
+        begin: (4, 4) pose of the root link in the start frame of the chain; None: the start frame is the root link.
     """
     path = joints_inboard(description, link, description.root)
     names, links = link_rows(path, coordinates, np.eye(4) if begin is None else begin)
@@ -75,7 +75,10 @@ def kinematic_chain(
 
 
 def joints_inboard(description: RobotDescription, link: str, end: str) -> list[Joint]:
-    """Joints that carry a link, base first: as far as another link, or the root link where that does not carry it."""
+    """Return the joints between the link ``end`` and a link, from the base outward.
+
+    If ``end`` is not an ancestor of the link, the path starts at the root link.
+    """
     by_child = {joint.child: joint for joint in description.joints.values()}
     path: list[Joint] = []
     while link != end and link in by_child:
@@ -85,7 +88,7 @@ def joints_inboard(description: RobotDescription, link: str, end: str) -> list[J
 
 
 def link_rows(path: Iterable[Joint], coordinates: Sequence[str], begin: Array) -> tuple[list[str], Array]:
-    """Names of the joints of a chain that move, and its rows as a :class:`KinematicChain` has them."""
+    """Return the names of the moving joints of a path and the array ``links`` of a :class:`KinematicChain`."""
     names, rows, fixed = [], [], begin
     for joint in path:
         fixed = fixed @ joint.transform_child_to_parent
@@ -104,7 +107,7 @@ def _row(transform: Array, kind: float) -> Array:
 
 
 def _axis_to_z(axis: Array) -> Array:
-    """Rotation whose third column is the axis."""
+    """Return a rotation matrix whose third column is the axis."""
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     x = np.cross(helper, axis)
     x /= np.linalg.norm(x)
@@ -115,18 +118,18 @@ def _axis_to_z(axis: Array) -> Array:
 def link_motion(
     links: Array, places: NDArray[np.int64], q: Array, v: Array, p: Array, R: Array, twist: Array, J: Array, bias: Array
 ) -> None:
-    """Motion of the link at the end of a chain, in the frame that the chain begins in.
+    """Compute the motion of the link at the end of a chain, in the start frame of the chain.
 
     Args:
-        links: of the chain.
-        places: of its joints among the N coordinates.
-        q: (N,) [rad | m].
-        v: (N,) [rad/s | m/s].
-        p: (3,) gets its origin [m].
-        R: (3, 3) gets its rotation.
-        twist: (6,) gets ``[v; w]`` of its origin.
-        J: (6, N) gets the Jacobian; coordinates off the chain have zeros.
-        bias: (6,) gets ``dJ/dt v``: its acceleration ``[a; alpha]`` where no coordinate accelerates.
+        links: (k + 1, 13) see :class:`KinematicChain`.
+        places: (k,) see :class:`KinematicChain`.
+        q: (N,) coordinates [rad | m].
+        v: (N,) velocities of the coordinates [rad/s | m/s].
+        p: (3,) output: origin of the link [m].
+        R: (3, 3) output: rotation of the link.
+        twist: (6,) output: twist ``[v; w]`` of the origin [m/s, rad/s].
+        J: (6, N) output: Jacobian; columns of coordinates that are not in the chain are zero.
+        bias: (6,) output: ``dJ/dt v``, the acceleration ``[a; alpha]`` of the origin for zero joint accelerations.
     """
     k, size = places.shape[0], q.shape[0]
     for i in range(6):
@@ -134,7 +137,7 @@ def link_motion(
             J[i, j] = 0.0
     xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0
-    # velocity, angular velocity and their derivatives of what has been walked, at the point p
+    # linear and angular velocity and acceleration at the point p, for the joints processed so far
     vx, vy, vz, wx, wy, wz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(k + 1):

@@ -1,7 +1,7 @@
-"""Read a robot description from a file: URDF as it is, xacro expanded by ROS's own xacro library.
+"""Load a robot description from a file: plain URDF, or xacro expanded by the xacro library of ROS.
 
-Xacro is a program: whoever wrote the file decides what reading it does. Where the environment variable of
-:data:`NO_XACRO` is set (``flexarm ... --no-xacro``), it is refused, in this process and in those that it starts.
+A xacro file can execute code when it is expanded. If the environment variable named by :data:`NO_XACRO` is set
+(``flexarm ... --no-xacro``), xacro files are rejected, in this process and in its child processes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ def load_robot_description(path: str | Path, arguments: dict[str, str] | None = 
     """Return the URDF text of a ``.urdf`` or ``.xacro`` file.
 
     Args:
-        path: file to read; names that end in ``.xacro`` are expanded.
+        path: file to read; files with the suffix ``.xacro`` are expanded.
         arguments: xacro arguments, name to value.
 
     Raises:
-        RobotDescriptionError: no such file, no text, too large, xacro that is refused, or that xacro cannot expand.
+        RobotDescriptionError: the file does not exist, is not text, is too large, is a rejected xacro file, or cannot
+            be expanded.
     """
     path = Path(path)
     if not path.is_file():
@@ -42,6 +43,6 @@ def load_robot_description(path: str | Path, arguments: dict[str, str] | None = 
     try:
         document = xacro.process_file(str(path), mappings={k: str(v) for k, v in (arguments or {}).items()})
         expanded: str = document.toprettyxml(indent="  ")
-    except Exception as error:  # xacro raises its own, expat's and ament_index's errors; all mean the same here
+    except Exception as error:  # errors of xacro, expat and ament_index; they are treated alike
         raise RobotDescriptionError(f"xacro cannot expand '{path}': {' '.join(str(error).split())}") from error
     return expanded

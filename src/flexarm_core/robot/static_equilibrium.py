@@ -1,11 +1,11 @@
-"""Static equilibrium: how far springs give way under the weight that they carry, with the arm's joints held.
+"""Static equilibrium: deflection of springs under the weight they carry, with fixed joint positions of the arm.
 
-The equilibrium is followed from the undeflected springs on, while the weight grows from none to all of it:
+The equilibrium is tracked from the undeflected springs while the weight is increased from zero to its full value:
 
     K x + s g(x) = 0,    s = 0 ... 1,    K + s dg/dx positive definite
 
-so that what is found is where the robot comes to rest when it is loaded slowly, and not another equilibrium beyond a
-buckling. Where the stiffness ``K + s dg/dx`` vanishes on the way, the springs cannot carry the weight.
+This gives the equilibrium that the robot reaches when it is loaded slowly, and not an equilibrium after buckling. If
+the stiffness ``K + s dg/dx`` becomes singular on the way, the springs cannot carry the weight.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
-LARGEST_STEP, SMALLEST_STEP = 0.1, 1e-4  # of the share s of the weight
-DIFFERENCE = 1e-6  # of a coordinate [m | rad], for the change of the weight
-ACCURACY = 1e-11  # of the deflection, in the norm of the springs' energy
+LARGEST_STEP, SMALLEST_STEP = 0.1, 1e-4  # of the fraction s of the weight
+DIFFERENCE = 1e-6  # step of a coordinate for finite differences of the weight [m | rad]
+ACCURACY = 1e-11  # relative accuracy of the deflection in the energy norm of the springs
 NEWTON_STEPS = 12
 
 
 def static_equilibrium(model: ArmModel, position: Array) -> Array:
-    """Deflection at which the elastic base rests under gravity while the joints are held.
+    """Return the deflection of the elastic base at rest under gravity with fixed joint positions.
 
-    The efforts that hold the joints there are ``model.gravity_effort`` of the state with this deflection.
+    The efforts that hold the joints are ``model.gravity_effort`` of the state with this deflection.
 
     Args:
-        model: of the arm, with its gravity.
-        position: (n,) actuated joints [rad | m].
+        model: arm model with its gravity.
+        position: (n,) positions of the actuated joints [rad | m].
 
     Returns:
         (m,) deflection x_b [m | rad].
 
     Raises:
-        InputError: a position of another shape, or not finite.
-        RobotDescriptionError: the springs cannot carry the arm; the message says at which share of its weight.
+        InputError: the position has a wrong shape or is not finite.
+        RobotDescriptionError: the springs cannot carry the arm; the message gives the fraction that they can carry.
     """
     held = np.asarray(position, dtype=float)
     if held.shape != (model.n,) or not all_finite(held):
@@ -48,18 +48,18 @@ def static_equilibrium(model: ArmModel, position: Array) -> Array:
 
 
 def settle(stiffness: Array, weight: Callable[[Array], Array], names: Sequence[str]) -> Array:
-    """Rest ``x`` of springs ``K`` under a weight ``g(x)``.
+    """Return the equilibrium ``x`` of springs ``K`` under a weight ``g(x)``.
 
     Args:
-        stiffness: (k, k) K, positive definite.
-        weight: ``x`` -> (k,) ``g(x)``, the gradient of the weight's potential energy.
-        names: (k,) of the coordinates, for messages.
+        stiffness: (k, k) stiffness K, positive definite.
+        weight: function ``x`` -> (k,) ``g(x)``, the gradient of the gravitational potential energy.
+        names: (k,) names of the coordinates, for error messages.
 
     Returns:
-        (k,) coordinates at rest.
+        (k,) coordinates in equilibrium.
 
     Raises:
-        RobotDescriptionError: no stable equilibrium.
+        RobotDescriptionError: there is no stable equilibrium.
     """
     x, share, step = np.zeros(len(stiffness)), 0.0, LARGEST_STEP
     if not x.size:
@@ -82,7 +82,7 @@ def settle(stiffness: Array, weight: Callable[[Array], Array], names: Sequence[s
 
 
 def _newton(stiffness: Array, weight: Callable[[Array], Array], start: Array, share: float) -> Array | None:
-    """Equilibrium under a share of the weight near ``start``, None where none that is stable is found."""
+    """Return the equilibrium near ``start`` under a fraction of the weight; None if no stable one is found."""
     x, before = start.copy(), np.inf
     for _ in range(NEWTON_STEPS):
         load = weight(x)
@@ -104,17 +104,17 @@ def _newton(stiffness: Array, weight: Callable[[Array], Array], start: Array, sh
 
 
 def _slope(weight: Callable[[Array], Array], x: Array, load: Array) -> Array:
-    """Symmetric (k, k) change of the weight with the coordinates."""
+    """Return the symmetric derivative dg/dx (k, k) of the weight, by finite differences."""
     slope = np.empty((len(x), len(x)))
     for i in range(len(x)):
         moved = x.copy()
         moved[i] += DIFFERENCE
-        slope[:, i] = (weight(moved) - load) / DIFFERENCE  # it only guides the search
+        slope[:, i] = (weight(moved) - load) / DIFFERENCE  # sufficient for the Newton iteration
     return 0.5 * (slope + slope.T)
 
 
 def _softest(stiffness: Array, weight: Callable[[Array], Array], x: Array, share: float) -> int:
-    """The coordinate that takes most of the energy of what gives way first."""
+    """Return the index of the coordinate with the largest share in the mode of lowest scaled stiffness."""
     scale = 1.0 / np.sqrt(np.diag(stiffness))
     total = stiffness + share * _slope(weight, x, weight(x))
     return int(np.abs(np.linalg.eigh(total * np.outer(scale, scale))[1][:, 0]).argmax())

@@ -1,4 +1,4 @@
-"""Rotations as URDF writes them."""
+"""Rotations in the URDF convention."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from flexarm_core.types import Array
 
 
 def roll_pitch_yaw_to_rotation(roll: float, pitch: float, yaw: float) -> Array:
-    """Rotation matrix (3, 3) of fixed-axis angles [rad]: ``Rz(yaw) Ry(pitch) Rx(roll)``, as URDF defines rpy."""
+    """Return the rotation matrix (3, 3) ``Rz(yaw) Ry(pitch) Rx(roll)`` of fixed-axis angles [rad] (URDF ``rpy``)."""
     cr, sr, cp, sp, cy, sy = np.cos(roll), np.sin(roll), np.cos(pitch), np.sin(pitch), np.cos(yaw), np.sin(yaw)
     return np.array(
         [

@@ -1,7 +1,7 @@
-"""Reads a robot_description text into a RobotDescription and checks it.
+"""Reader that converts a robot_description text to a checked RobotDescription.
 
-The URDF proper is read by ``urdf_parser_py``, ROS's own reader. (``urdfpy`` does not import on Python 3.10 or later: it
-pins networkx 2.2.) Robot-level tags that are not URDF, ``<flexibility>`` and ``<ros2_control>``, are read by
+Standard URDF elements are read by ``urdf_parser_py``, the parser of ROS. (``urdfpy`` cannot be imported on Python 3.10
+or later, because it pins networkx 2.2.) The robot-level tags ``<flexibility>`` and ``<ros2_control>`` are read by
 ``extensions_reader``.
 """
 
@@ -37,11 +37,12 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
     """Read and check a robot description.
 
     Args:
-        text: URDF (already expanded, not xacro).
-        massless: whether what dynamics needs may be lacking, see :mod:`dynamics_check`: enough for kinematics.
+        text: URDF text (already expanded, not xacro).
+        massless: whether to skip the checks for dynamics (:mod:`dynamics_check`), which kinematics does not need.
 
     Raises:
-        RobotDescriptionError: not XML or URDF, no inertia where a joint moves a body, wrong ``<flexibility>`` names.
+        RobotDescriptionError: the text is not valid XML or URDF, fails the checks for dynamics, or has invalid
+            ``<flexibility>`` or ``<ros2_control>`` tags.
     """
     element = read_robot_xml(text)
     robot = _read_urdf(element)
@@ -51,7 +52,7 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
     root = robot.get_root()
     elastic = read_elastic_joints(element, joints)
     actuated = read_actuated_joints(element, joints, elastic)
-    for name in (spring.name for spring in elastic):  # no motor there: an effort of 0 limits nothing
+    for name in (spring.name for spring in elastic):  # no motor: an effort limit of 0 means none
         joints[name] = replace(joints[name], effort_limit=joints[name].effort_limit or np.inf)
     for name, armature in read_armatures(element, actuated).items():
         joints[name] = replace(joints[name], armature=armature)
@@ -140,7 +141,7 @@ def _shapes(link: urdf.Link, colours: dict[str, tuple[float, ...]]) -> list[Shap
         elif isinstance(geometry, urdf.Sphere):
             kind, size = "sphere", (geometry.radius,)
         else:
-            continue  # meshes are for RViz; reports and the plant draw primitive shapes
+            continue  # meshes are for RViz; reports and the plant show primitive shapes only
         shapes.append(Shape(kind, size, _transform(visual.origin), (red, green, blue, alpha)))
     return shapes
 
@@ -191,7 +192,7 @@ def _limit(joint: urdf.Joint, name: str) -> float:
 
 
 def _sort_joints(robot: urdf.Robot) -> dict[str, Joint]:
-    """Joints by name, parents before children, siblings by name as Pinocchio orders them."""
+    """Return the joints by name, parents before children, siblings in alphabetical order as in Pinocchio."""
     ordered: dict[str, Joint] = {}
     waiting = [robot.get_root()]
     while waiting:
@@ -207,7 +208,7 @@ def _sort_joints(robot: urdf.Robot) -> dict[str, Joint]:
 
 
 def _check_elastic_below_arm(description: RobotDescription) -> None:
-    """Elastic joints are those of the base: none may lie outboard of an actuated joint."""
+    """Raise RobotDescriptionError if an elastic joint is outboard of an actuated joint, so not part of the base."""
     names = {elastic.name for elastic in description.elastic}
     inboard = {joint.child: joint for joint in description.joints.values()}
     for name in names:

@@ -1,3 +1,3 @@
-"""Environment variable that, where it is set, makes xacro files refused; see :mod:`flexarm_core.robot.load`."""
+"""Name of the environment variable that, if set, rejects xacro files; see :mod:`flexarm_core.robot.load`."""
 
 NO_XACRO = "FLEXARM_NO_XACRO"

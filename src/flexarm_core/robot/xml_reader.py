@@ -1,4 +1,4 @@
-"""Reads the XML of a robot description: bounded in size and depth, without entities, its numbers finite."""
+"""Reader of the XML of a robot description: limits size and depth, rejects entities, checks names and numbers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from flexarm_core.errors import RobotDescriptionError
 
 Element = ElementTree.Element
 MOST_CHARACTERS = 4_000_000
-MOST_DEPTH = 30  # elements inside one another; URDF needs 5
+MOST_DEPTH = 30  # levels of nested elements; URDF needs 5
 MOST_LINKS = 500
-LARGEST = 1e17  # a number beyond it is none of an arm
+LARGEST = 1e17  # larger numbers are not plausible for an arm
 EXTENSIONS = ("flexibility", "ros2_control")
-# attributes of elements below <link> and <joint>: how many numbers, and the largest size of one
+# attributes of elements in <link> and <joint>: number of values, and largest absolute value
 NUMBERS: dict[tuple[str, str], tuple[int, float]] = {
     ("origin", "xyz"): (3, 1e6),
     ("origin", "rpy"): (3, 1e6),
@@ -37,11 +37,11 @@ NUMBERS: dict[tuple[str, str], tuple[int, float]] = {
 
 
 def read_robot_xml(text: str) -> Element:
-    """Root element of a robot description.
+    """Parse a robot description and return its root element.
 
     Raises:
-        RobotDescriptionError: not XML, not a robot, too large, too deep, with a document type, names given twice, or
-            numbers that are none.
+        RobotDescriptionError: the text is not XML or not a robot, is too large or too deeply nested, contains a
+            document type or xacro tags, or has missing or duplicate names or invalid numbers.
     """
     if not isinstance(text, str):
         raise RobotDescriptionError(f"robot_description must be text, got {type(text).__name__}")
@@ -51,7 +51,7 @@ def read_robot_xml(text: str) -> Element:
         raise RobotDescriptionError("robot_description has a document type (<!DOCTYPE>, <!ENTITY>): write entities out")
     try:
         element = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError) as error:  # ValueError: an encoding that Python does not know
+    except (ElementTree.ParseError, ValueError) as error:  # ValueError: encoding unknown to Python
         raise RobotDescriptionError(f"robot_description is not XML: {error}") from error
     if element.tag != "robot":
         raise RobotDescriptionError(f"robot_description has root <{element.tag}>, expected <robot>")
@@ -70,7 +70,7 @@ def read_robot_xml(text: str) -> Element:
 
 
 def check_known(tag: Element, attributes: Iterable[str], parts: Iterable[str] = ()) -> None:
-    """Raise RobotDescriptionError where an element has an attribute or a part that means nothing there."""
+    """Raise RobotDescriptionError if an element has an unknown attribute or child, or several ``<origin>``."""
     for kind, found, valid in (
         ("attribute", list(tag.keys()), tuple(attributes)),
         ("part", [part.tag for part in tag], tuple(parts)),
