@@ -1,4 +1,4 @@
-"""CalibrationConfig: what a calibration solves for, and which sets of poses it takes."""
+"""CalibrationConfig: unknowns of a calibration, and requirements on its poses."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ class CalibrationConfig:
     """Settings of a calibration.
 
     Attributes:
-        model: ``bias`` of the sensor with the described masses, or ``bias_and_gravity``.
-        max_condition: largest condition number of the identifiable directions over the poses; what even random poses
-            over the whole range tell worse than this keeps its described value.
-        min_poses: least number of poses, besides what the unknowns need.
-        max_residual_force: largest residual that a pose may leave, as a norm [N].
-        max_residual_torque: likewise [N*m].
+        model: ``bias`` (sensor bias only, masses from the robot description) or ``bias_and_gravity``.
+        max_condition: largest condition number of the identifiable directions over the poses. Directions that even
+            random poses over the whole range determine worse than this keep the values of the robot description.
+        min_poses: smallest number of poses; more are required if the unknowns need more.
+        max_residual_force: largest norm of the residual force at a pose [N].
+        max_residual_torque: largest norm of the residual torque at a pose [N*m].
         max_velocity: largest joint velocity that counts as rest [rad/s | m/s].
-        force_noise: standard deviation of a sample of a force [N]; with the next it weighs forces against torques.
-        torque_noise: of a torque [N*m].
+        force_noise: standard deviation of a force sample; its ratio to ``torque_noise`` weights forces against torques
+            [N].
+        torque_noise: standard deviation of a torque sample [N*m].
     """
 
     model: str = "bias_and_gravity"
@@ -36,7 +37,7 @@ class CalibrationConfig:
     torque_noise: float = 0.01
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range or not finite, or an unknown model."""
         if self.model not in MODELS:
             raise ConfigError(f"model '{self.model}' is unknown; valid: {', '.join(MODELS)}")
         if not (math.isfinite(self.max_condition) and self.max_condition > 1.0):
@@ -49,5 +50,5 @@ class CalibrationConfig:
 
     @property
     def noise(self) -> tuple[float, float]:
-        """Noise of forces and torques [N, N*m]."""
+        """Standard deviations of force and torque samples [N, N*m]."""
         return self.force_noise, self.torque_noise

@@ -1,4 +1,4 @@
-"""Calibration files: bias and gravity parameters as parameters of the node, in ROS 2's YAML.
+"""Calibration files: bias and gravity parameters as node parameters in a ROS 2 YAML file.
 
 ::
 
@@ -9,7 +9,7 @@
         gravity_masses: [m_1, m_2]                          # [kg]
         gravity_first_moments: [m_1 c_x, m_1 c_y, ...]      # [kg*m], in the frame of each link
 
-Without gravity parameters the last three are left out, and the description's hold.
+A file without gravity parameters omits the last three entries; the values of the robot description then apply.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ def write_calibration(
     robot: str = "",
     date: str = "",
 ) -> None:
-    """Write a calibration so that the file is either the old one or the whole new one.
+    """Write a calibration file atomically: an interrupted write leaves the previous file unchanged.
 
     Args:
-        path: of the YAML file; its folder must exist.
-        result: what was found.
-        bodies: of which.
-        node_name: node that will load it, with its namespace if it has one.
-        robot: name, for the comment.
-        date: for the comment.
+        path: path of the YAML file; its folder must exist.
+        result: result of the calibration.
+        bodies: bodies above the sensor, for which the calibration was made.
+        node_name: name of the node that will load the file, with its namespace if it has one.
+        robot: robot name for the comment in the file; empty: none.
+        date: date for the comment in the file; empty: none.
 
     Raises:
-        ConfigError: there is no such folder, it cannot be written, or the node's name is none.
+        ConfigError: the folder does not exist, the file cannot be written, or the node name is invalid.
     """
     path = Path(path)
     if not path.parent.is_dir():
@@ -71,7 +71,7 @@ def write_calibration(
                 file.write(_text(result, bodies, node_name, robot, date))
                 file.flush()
                 os.fsync(file.fileno())
-                os.chmod(file.name, 0o644)  # temporary files are private
+                os.chmod(file.name, 0o644)  # temporary files are readable by their owner only
                 os.replace(file.name, path)
             except BaseException:
                 os.unlink(file.name)
@@ -81,10 +81,11 @@ def write_calibration(
 
 
 def read_calibration(path: str | Path, bodies: SensedBodies, node_name: str = NODE) -> tuple[Array, Array | None]:
-    """Bias (6,) [N, N*m] and gravity parameters (w, 4) [kg, kg*m], None where the file has none.
+    """Return bias (6,) [N, N*m] and gravity parameters (w, 4) [kg, kg*m], None if the file has no gravity parameters.
 
     Raises:
-        ConfigError: the file cannot be read, is not of this node, or its links are not those above the sensor.
+        ConfigError: the file cannot be read, has no parameters of this node, has invalid numbers, or its links are not
+            those above the sensor.
     """
     text = read_text(path, "the calibration file", MOST_BYTES)
     if too_much := excess(text):
@@ -152,6 +153,6 @@ def _list(numbers: Array, form: str = "") -> str:
 
 
 def _number(value: float, form: str) -> str:
-    """With a decimal point: without one YAML 1.1 takes 1e-05 for text, and ROS 2 takes 1 for an integer."""
+    """Format a number with a decimal point: YAML 1.1 reads 1e-05 as text, and ROS 2 reads 1 as an integer."""
     mantissa, *exponent = (format(value, form) if form else repr(value)).split("e")
     return "e".join([mantissa if "." in mantissa else f"{mantissa}.0", *exponent])

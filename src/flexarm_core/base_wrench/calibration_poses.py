@@ -1,7 +1,7 @@
-r"""Static poses that tell bias and gravity parameters best: greedy D-optimal choice among random safe ones.
+r"""Static poses that determine bias and gravity parameters best: greedy D-optimal selection from random safe poses.
 
-With ``A_i = N^-1 [Y_i S T, 1]`` the rows of pose ``i`` (see :mod:`gravity_parameters`) and ``M`` the information of the
-poses chosen so far, the next one has the largest ``det(M + A_i^T A_i) / det(M) = det(1 + A_i M^-1 A_i^T)``.
+With the rows ``A_i = N^-1 [Y_i S T, 1]`` of pose ``i`` (see :mod:`gravity_parameters`) and the information matrix ``M``
+of the poses selected so far, the next pose maximizes ``det(M + A_i^T A_i) / det(M) = det(1 + A_i M^-1 A_i^T)``.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.types import Array
 
 IsSafe = Callable[[Array], bool]
-NOTHING_KNOWN = 1e-6  # information with which the choice begins, as a share of that of a pose
-ROUNDS = 20  # in which poses that no safe move reaches are replaced
+NOTHING_KNOWN = 1e-6  # initial information of the selection, relative to the mean information of a pose
+ROUNDS = 20  # number of attempts, in each of which poses that no safe move reaches are replaced
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationPosesConfig:
-    """Settings of the choice of poses.
+    """Settings of the selection of poses.
 
     Attributes:
         count: number of poses.
-        margin: share of each joint's range that is left free at both ends.
-        max_displacement: of each joint from where it stands [rad | m].
+        margin: fraction of each joint's range that is not used at either end.
+        max_displacement: largest displacement of each joint from its current position [rad | m].
         max_condition: largest condition number of the gravity parameters over the poses.
-        step: largest way of a joint between two positions at which a move is checked [rad | m].
-        candidates: number of random safe poses among which is chosen.
-        seed: of the random poses.
+        step: largest joint displacement between two positions at which a move is checked [rad | m].
+        candidates: number of random safe poses from which the poses are selected.
+        seed: seed of the random poses.
     """
 
     count: int = 24
@@ -47,7 +47,7 @@ class CalibrationPosesConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range or not finite."""
         if self.count < 2:
             raise ConfigError(f"count must be at least 2, got {self.count}")
         if self.candidates < self.count:
@@ -72,24 +72,24 @@ def choose_calibration_poses(
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
     noise: tuple[float, float] = (0.1, 0.01),
 ) -> Array:
-    """Poses (k, n) in the order in which they are visited, from ``begin`` on and back to it by straight joint moves.
+    """Return poses (k, n) in the order of the run, which starts and ends at ``begin``, with straight joint-space moves.
 
-    Joints that the sensor does not carry stay where they are.
+    Joints that the sensor does not carry keep their positions.
 
     Args:
-        bodies: above the sensor.
-        begin: (n,) where the joints stand [rad | m].
-        lower: (n,) position limits [rad | m], infinite where there are none.
-        upper: (n,)
-        is_safe: of joint positions (n,), such as :class:`LinkHeights`; asked along all moves.
-        config: settings.
-        gravity: (3,) in axes of the root link [m/s^2].
-        noise: of forces and torques [N, N*m].
+        bodies: bodies above the sensor.
+        begin: (n,) current joint positions [rad | m].
+        lower: (n,) lower position limits, -inf for joints without a limit [rad | m].
+        upper: (n,) upper position limits, inf for joints without a limit [rad | m].
+        is_safe: function of joint positions (n,), such as :class:`LinkHeights`; evaluated along all moves.
+        config: selection settings.
+        gravity: (3,) gravity vector in the root link frame [m/s^2].
+        noise: standard deviations of force and torque samples [N, N*m].
 
     Raises:
-        ConfigError: limits that do not fit the robot.
-        InputError: the arm stands unsafe, there are too few safe poses, or those that there are tell too little; the
-            message says what to do.
+        ConfigError: the limits do not fit the robot.
+        InputError: the current position is not safe, there are too few safe poses, or the safe poses do not determine
+            the gravity parameters well enough; the message states the remedy.
     """
     begin = np.asarray(begin, dtype=float)
     if begin.shape != (bodies.n,) or not np.isfinite(begin).all():
@@ -135,19 +135,19 @@ def choose_calibration_poses(
 
 
 class _Moves:
-    """Straight moves between poses, checked once each."""
+    """Straight moves between poses; each result is cached."""
 
     def __init__(self, begin: Array, is_safe: IsSafe, step: float) -> None:
         self.begin, self._is_safe, self._step = begin, is_safe, step
         self._known: dict[tuple[int, int], bool] = {}
 
     def is_safe(self, position: Array, other: Array) -> bool:
-        """Whether both ends and what lies between are safe."""
+        """Return whether both ends of a move and the positions in between are safe."""
         pieces = max(1, math.ceil(float(np.abs(other - position).max()) / self._step))
         return all(self._is_safe(position + (other - position) * i / pieces) for i in range(pieces + 1))
 
     def between(self, candidates: Array, i: int, j: int) -> bool:
-        """Whether the move between two candidates is safe."""
+        """Return whether the move between two candidates is safe."""
         key = (min(i, j), max(i, j))
         if key not in self._known:
             self._known[key] = self.is_safe(candidates[i], candidates[j])
@@ -157,11 +157,11 @@ class _Moves:
 def _box(
     bodies: SensedBodies, begin: Array, lower: Array, upper: Array, config: CalibrationPosesConfig
 ) -> tuple[Array, Array]:
-    """Range (n,) in which each joint is moved."""
+    """Return the lower and upper ends (n,) of the range in which each joint is moved [rad | m]."""
     low, high = position_ranges(bodies, lower, upper)
     free = config.margin * (high - low)
     endless = ~np.isfinite(np.asarray(lower)) & ~np.isfinite(np.asarray(upper))
-    middle = np.where(endless, begin, 0.0)  # a joint without limits moves about where it stands
+    middle = np.where(endless, begin, 0.0)  # the range of a joint without limits is centered at its position
     low = np.maximum(low + free + middle, begin - config.max_displacement)
     high = np.minimum(high - free + middle, begin + config.max_displacement)
     for i in np.flatnonzero(bodies.sensed & ~(low < high)):
@@ -175,7 +175,7 @@ def _box(
 def _candidates(
     bodies: SensedBodies, begin: Array, box: tuple[Array, Array], moves: _Moves, config: CalibrationPosesConfig
 ) -> Array:
-    """Random poses (c, n) that are reached from the first position and left for it by a safe move."""
+    """Return random poses (c, n) that have a safe move from and to the first position."""
     rng = np.random.default_rng(config.seed)
     found: list[Array] = []
     for _ in range(10 * config.candidates):
@@ -193,7 +193,7 @@ def _candidates(
 
 
 def _most_informative(rows: Array, usable: NDArray[np.bool_], count: int) -> list[int]:
-    """Greedy D-optimal choice among rows (c, 6, r)."""
+    """Select ``count`` usable candidates by greedy D-optimality, from their rows (c, 6, r)."""
     A = np.concatenate((rows, np.broadcast_to(np.eye(6), (len(rows), 6, 6))), axis=2)
     size = np.square(A).sum(axis=(1, 2)).mean() / A.shape[2]
     M = NOTHING_KNOWN * size * np.eye(A.shape[2])
@@ -208,9 +208,10 @@ def _most_informative(rows: Array, usable: NDArray[np.bool_], count: int) -> lis
 
 
 def _short_tour(candidates: Array, chosen: list[int], moves: _Moves) -> tuple[list[int], list[int]]:
-    """Chosen poses in an order of safe moves, each the nearest to the one before, and those that none reaches.
+    """Return the selected poses in an order that needs safe moves only, and the poses that do not fit into it.
 
-    Where the nearest ones lead into a dead end, what is left is put in between. The first position reaches all.
+    The order is built by nearest neighbor. At a dead end, each remaining pose is inserted before an earlier pose if the
+    moves to and from it are safe. Moves from and to the first position are safe for all poses.
     """
     order: list[int] = []
     here, left = moves.begin, list(chosen)

@@ -1,4 +1,4 @@
-"""CalibrationRun: moves the arm from pose to pose, lets it settle, averages the wrench, and brings it back."""
+"""CalibrationRun: moves the arm to each pose, waits until it settles, averages the wrench, and moves it back."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.types import Array, JointReference
 
-# Largest rate and acceleration of the fifth-order law, of unit way in unit time.
+# Largest rate and acceleration of the fifth-order time law for unit displacement and unit duration.
 PEAK_RATE, PEAK_ACCELERATION = 15.0 / 8.0, 10.0 / math.sqrt(3.0)
-SHORTEST = 0.01  # [s] of a move that goes nowhere
+SHORTEST = 0.01  # shortest duration of a move, also with zero displacement [s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class CalibrationRunConfig:
     """Settings of a run.
 
     Attributes:
-        velocity: (n) largest of each joint on a move [rad/s | m/s].
-        acceleration: (n) largest of each joint on a move [rad/s^2 | m/s^2].
-        settle_time: rest before the wrench is averaged [s].
-        samples: of the wrench at each pose.
-        max_velocity: of any joint that counts as rest [rad/s | m/s].
-        max_position_error: of any joint at rest from where it was sent [rad | m].
-        timeout: from the end of a move until the pose is done [s].
+        velocity: (n) largest velocity of each joint in a move [rad/s | m/s].
+        acceleration: (n) largest acceleration of each joint in a move [rad/s^2 | m/s^2].
+        settle_time: time at rest before the wrench is averaged [s].
+        samples: number of wrench samples at each pose.
+        max_velocity: largest joint velocity that counts as rest [rad/s | m/s].
+        max_position_error: largest position error of a joint at rest [rad | m].
+        timeout: longest time from the end of a move until the pose is measured [s].
     """
 
     velocity: tuple[float, ...]
@@ -40,7 +40,7 @@ class CalibrationRunConfig:
     timeout: float = 10.0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range, not finite or of wrong length."""
         if len(self.velocity) != len(self.acceleration) or not self.velocity:
             raise ConfigError(
                 f"velocity and acceleration must be of as many joints, got {self.velocity} and {self.acceleration}"
@@ -58,19 +58,19 @@ class CalibrationRunConfig:
 
 
 class CalibrationRun:
-    """Joint reference through calibration poses; remembers what the sensor said at each.
+    """Joint reference through calibration poses; records the mean sensor wrench at each pose.
 
-    Moves are straight in the joints, all of them at rest at both ends at the same time, with the fifth-order time law.
+    Moves are straight lines in joint space with the fifth-order time law; all joints start and stop simultaneously.
 
     Attributes:
-        poses: what was measured so far.
+        poses: static poses measured so far.
     """
 
     def __init__(self, positions: Array, config: CalibrationRunConfig) -> None:
-        """Take the poses (k, n) in the order in which they are visited.
+        """Set the poses (k, n), in the order in which they are visited [rad | m].
 
         Raises:
-            ConfigError: they are of another number of joints, not finite, or none.
+            ConfigError: there are no poses, they are not finite, or they have a different number of joints.
         """
         self.config = config
         self._goals = np.array(positions, dtype=float)
@@ -82,7 +82,7 @@ class CalibrationRun:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the run."""
+        """Discard the run and its poses; :meth:`begin` starts a new run."""
         self.poses: list[StaticPose] = []
         self._begin: Array | None = None
         self._failure = ""
@@ -90,29 +90,29 @@ class CalibrationRun:
 
     @property
     def begun(self) -> bool:
-        """Whether the first position is known."""
+        """Whether the run has begun."""
         return self._begin is not None
 
     @property
     def done(self) -> bool:
-        """Whether all poses are measured and the arm was sent back to the first position."""
+        """Whether all poses are measured and the move back to the first position is over."""
         return self._done
 
     @property
     def pose_index(self) -> int:
-        """Pose that is visited; the number of poses on the way back."""
+        """Index of the current pose; equal to the number of poses during the move back."""
         return self._index
 
     @property
     def progress(self) -> float:
-        """Share of the moves that are done, 0 to 1."""
+        """Fraction of the moves that are done, 0 to 1."""
         return 1.0 if self._done else self._index / (len(self._goals) + 1)
 
     def begin(self, stamp: int, position: Array) -> None:
-        """Begin at joint positions (n,) at a stamp [ns].
+        """Start the run at joint positions (n,) at a stamp [ns].
 
         Raises:
-            InputError: they are of another number of joints, or not finite.
+            InputError: the positions have a different number of joints, or are not finite.
         """
         self.reset()
         self._begin = self._checked("position", position)
@@ -127,18 +127,19 @@ class CalibrationRun:
         wrench: Array | None = None,
         deflection: Array | None = None,
     ) -> JointReference:
-        """One sample; returns where the joints should be.
+        """Process one sample and return the joint reference.
 
         Args:
-            stamp: of the joint state [ns].
-            position: (n,) measured [rad | m].
-            velocity: (n,) measured [rad/s | m/s].
-            wrench: (6,) of the robot on the base, in the sensor's frame, that was not given before; None: no new one.
-            deflection: (m,) of the elastic joints of the base [m | rad].
+            stamp: stamp of the joint state [ns].
+            position: (n,) measured joint positions [rad | m].
+            velocity: (n,) measured joint velocities [rad/s | m/s].
+            wrench: (6,) new wrench of the robot on the base in the sensor frame; None: no new wrench [N, N*m].
+            deflection: (m,) positions of the elastic joints of the base [m | rad].
 
         Raises:
-            InputError: the run has not begun, stamps go back, or numbers do not fit; or the arm does not come to rest
-                where it was sent, or no wrench comes: the run has then failed, and says so until it begins anew.
+            InputError: the run has not begun, the stamp is older than the previous one, or an array has wrong shape or
+                is not finite. It is also raised if the arm does not settle at its pose or too few wrenches arrive
+                within the timeout: the run has then failed, and every update raises until :meth:`begin`.
         """
         if self._failure:
             raise InputError(self._failure)
@@ -158,7 +159,7 @@ class CalibrationRun:
         return self._move.update(stamp)
 
     def _set_out(self, stamp: int, start: Array) -> None:
-        """Begin the move to the next pose, or back."""
+        """Start the move to the next pose, or back to the first position."""
         assert self._begin is not None
         goal = self._goals[self._index] if self._index < len(self._goals) else self._begin
         way = np.abs(goal - start)
@@ -184,7 +185,7 @@ class CalibrationRun:
         fastest = float(np.abs(velocity).max())
         error = float(np.abs(position - goal).max())
         rests = fastest <= config.max_velocity and error <= config.max_position_error
-        if not rests:  # what was averaged until now was not at rest
+        if not rests:  # discard the samples, the arm is not at rest
             self._rest_since = stamp
             self._clear()
         elif stamp - self._rest_since >= config.settle_time * 1e9:

@@ -1,4 +1,4 @@
-"""ContactDetection: whether something touches the arm, from the wrench that the model does not explain."""
+"""ContactDetection: detects contact of the arm with its environment from the residual wrench."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
-RELEASE = 0.5  # share of the threshold below which a contact ends
+RELEASE = 0.5  # fraction of the threshold below which a contact ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class ContactDetectionConfig:
     """Thresholds on the low-passed residual wrench.
 
     Attributes:
-        force: from which on there is a contact [N]; 0: forces do not count.
-        torque: from which on there is a contact, about the sensor's origin [N*m]; 0: torques do not count.
-        bandwidth: of the low-pass [rad/s].
+        force: threshold of the force norm; 0: forces are ignored [N].
+        torque: threshold of the norm of the torque about the sensor origin; 0: torques are ignored [N*m].
+        bandwidth: bandwidth of the low-pass [rad/s].
     """
 
     force: float = 10.0
@@ -29,7 +29,7 @@ class ContactDetectionConfig:
     bandwidth: float = 60.0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range or not finite."""
         for name in ("force", "torque"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
                 raise ConfigError(f"contact threshold {name} must be finite and >= 0, got {getattr(self, name)}")
@@ -38,20 +38,25 @@ class ContactDetectionConfig:
 
 
 class ContactDetection:
-    """Low-pass and thresholds with hysteresis."""
+    """Low-pass and thresholds with hysteresis.
+
+    Attributes:
+        wrench: (6,) low-passed residual wrench [N, N*m].
+        touching: whether there is a contact.
+    """
 
     def __init__(self, config: ContactDetectionConfig) -> None:
-        """Begin without a contact."""
+        """Start without contact."""
         self.config = config
         self.reset()
 
     def reset(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         self.wrench = np.zeros(6)
         self.touching = False
 
     def update(self, residual: Array, dt: float) -> bool:
-        """Whether there is a contact, after a residual wrench (6,) [N, N*m] that came ``dt`` [s] after the last."""
+        """Process a residual wrench (6,) [N, N*m] and return whether there is a contact; ``dt``: sampling period [s]."""
         config = self.config
         level = RELEASE if self.touching else 1.0
         self.wrench = self.wrench + (1.0 - math.exp(-config.bandwidth * dt)) * (residual - self.wrench)
@@ -62,9 +67,9 @@ class ContactDetection:
 
 
 def nearest_point(wrench: Array) -> Array:
-    """Point (3,) of the line along which a pure force would cause this wrench (6,), nearest to the origin [m].
+    """Return the point (3,) nearest to the origin on the line of action of the force of a wrench (6,) [m].
 
-    ``p = f x n / |f|^2``; not a number where there is no force.
+    ``p = f x n / |f|^2``; NaN if the force is zero.
     """
     wrench = finite("wrench", wrench, 6)
     force, torque = wrench[:3], wrench[3:]

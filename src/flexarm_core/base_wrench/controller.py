@@ -1,4 +1,4 @@
-"""BaseWrenchController: joint reference and estimate -> motor efforts under which the arm moves as without friction."""
+"""BaseWrenchController: computes motor efforts that compensate friction from joint reference and estimate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, JointReference, all_finite
 
-LONGEST_GAP = 0.1  # [s] between two samples over which the loops go on
+LONGEST_GAP = 0.1  # longest time between two samples; after a longer gap the torque loop is reset [s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ class BaseWrenchControllerConfig:
     """Settings of both loops.
 
     Attributes:
-        position_loop: gains with which positions are followed where a reference brings no effort.
-        torque_loop: of the loop inside it.
+        position_loop: settings of the position loop, which is used if the reference has no effort.
+        torque_loop: settings of the inner torque loop.
     """
 
     position_loop: PositionLoopConfig = field(default_factory=PositionLoopConfig)
@@ -40,7 +40,7 @@ class BaseWrenchController:
 
     @property
     def config(self) -> BaseWrenchControllerConfig:
-        """Settings; new ones take effect with the next sample, without a bump."""
+        """Settings; new settings take effect at the next sample, without a jump of the efforts."""
         return BaseWrenchControllerConfig(self._position.config, self._torque.config)
 
     @config.setter
@@ -49,11 +49,11 @@ class BaseWrenchController:
 
     @property
     def weight(self) -> float:
-        """Share of the torque loop's correction that acts, 0 to 1."""
+        """Fraction of the correction of the torque loop that is applied, 0 to 1."""
         return self._torque.weight
 
     def reset(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         self._position.reset()
         self._torque.reset()
         self._stamp: int | None = None
@@ -65,20 +65,20 @@ class BaseWrenchController:
         estimate: BaseWrenchEstimate,
         gravity_change: Array | None = None,
     ) -> JointReference:
-        """Motor efforts that answer one sample.
+        """Compute the motor efforts for one sample.
 
         Args:
-            state: measured, with the velocities of the estimator's filter.
-            reference: of the same stamp; its effort is made to arrive at the links, and where it has none, its position
-                is followed.
-            estimate: of the same stamp.
-            gravity_change: (n,) by which gravity efforts differ from the description's, None for not [N*m | N].
+            state: measured state, with the filtered velocities of the estimator.
+            reference: reference with the same stamp. Its effort is the desired torque at the links; if it has no
+                effort, the position loop follows its position.
+            estimate: estimate with the same stamp.
+            gravity_change: (n,) calibrated gravity efforts minus those of the robot description; None: zero [N*m | N].
 
         Returns:
-            The reference with motor effort and, as ``friction``, the part of it that friction takes.
+            The reference with the motor effort and, as ``friction``, the part of it that compensates friction.
 
         Raises:
-            InputError: missing or wrong input; nothing has changed then.
+            InputError: input is missing or invalid; the controller is then unchanged.
         """
         for what, stamp in (("reference", reference.stamp), ("estimate", estimate.stamp)):
             if stamp != state.stamp:
@@ -94,7 +94,7 @@ class BaseWrenchController:
         self._stamp = state.stamp
         beyond = None
         if estimate.valid and (all_finite(estimate.friction) or not np.isnan(estimate.friction).all()):
-            # damping that the model has is in the desired effort already
+            # the desired effort already contains the viscous damping of the model
             beyond = estimate.friction - self.model.D_m * state.velocity
         friction = self._torque.update(beyond, dt)
         effort = self._position.saturated(desired + friction)

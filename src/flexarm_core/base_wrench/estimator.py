@@ -1,4 +1,4 @@
-"""BaseWrenchEstimator: samples of joints and base wrench -> torque, friction and gravity at every joint."""
+"""BaseWrenchEstimator: estimates torque, friction and gravity effort of joints from joint states and base wrench."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONVENTIONS = ("robot_on_base", "base_on_robot")
 JOINT_ACCELERATIONS = ("none", "derivative")
 OF_JOINTS = ("position", "velocity", "effort")
 OF_BASE = ("deflection", "deflection_rate", "deflection_acceleration")
-KEPT = 64  # samples: among them the one that a delayed wrench belongs to
+KEPT = 64  # number of stored samples, from which the sample of a delayed wrench is selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,19 @@ class BaseWrenchEstimatorConfig:
     """Settings of the estimator.
 
     Attributes:
-        wrench_convention: who pushes whom in the sensor's reading: ``robot_on_base`` or ``base_on_robot``.
-        wrench_bias: (6) reading without any load, in the sensor's frame [N, N*m].
+        wrench_convention: sign convention of the sensor reading: ``robot_on_base`` or ``base_on_robot``.
+        wrench_bias: (6) sensor reading without load, in the sensor frame [N, N*m].
         wrench_delay: age of the wrench in a reading [s].
-        joint_acceleration: ``none``: terms with joint accelerations are left out, as slow motions allow;
-            ``derivative``: of the filtered velocities.
-        velocity_bandwidth: of velocities by differences of positions [rad/s]; 0: measured velocities are taken.
-        acceleration_bandwidth: of the joint accelerations [rad/s]; well above a torque loop's: by what they lag, the
-            inertia of rotors counts as friction, and making up for it takes the loop's damping.
-        frozen_samples: equal readings in a row, while the efforts change, from which on the sensor counts as dead; 0:
-            never.
-        contact: thresholds of the contact detection.
-        bias: tracking of the bias at rest.
+        joint_acceleration: ``none``: joint accelerations are taken as zero, for slow motions; ``derivative``: they are
+            derivatives of the filtered velocities.
+        velocity_bandwidth: bandwidth of velocities from position differences; 0: measured velocities are used [rad/s].
+        acceleration_bandwidth: bandwidth of the joint accelerations [rad/s]. It should be well above the bandwidth of
+            the torque loop: due to the lag of the accelerations, part of the rotor inertia appears as friction, and its
+            compensation reduces the damping of the loop.
+        frozen_samples: number of successive equal readings, while the efforts change, after which the sensor counts as
+            frozen; 0: no detection.
+        contact: settings of the contact detection.
+        bias: settings of the bias tracking at rest.
     """
 
     wrench_convention: str = "robot_on_base"
@@ -54,7 +55,7 @@ class BaseWrenchEstimatorConfig:
     bias: BiasTrackingConfig = field(default_factory=BiasTrackingConfig)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range or not finite, or unknown names."""
         if self.wrench_convention not in CONVENTIONS:
             raise ConfigError(
                 f"wrench_convention '{self.wrench_convention}' is unknown; valid: {', '.join(CONVENTIONS)}"
@@ -74,7 +75,7 @@ class BaseWrenchEstimatorConfig:
 
 @dataclass(frozen=True, slots=True)
 class _Motion:
-    """What moved and drove the arm at one stamp; coordinates are the actuated joints, then the elastic ones."""
+    """Motion and efforts at one stamp; coordinates are the actuated joints followed by the elastic joints."""
 
     stamp: int
     position: Array
@@ -84,12 +85,13 @@ class _Motion:
 
 
 class BaseWrenchEstimator:
-    """Torque that reaches each link, what friction keeps from it, and what the model does not explain.
+    """Estimates the torque on each link, the joint friction, and the residual wrench that the model does not explain.
 
     Attributes:
-        velocity: (n,) of the joints at the newest sample, as the filter has it [rad/s | m/s].
-        acceleration: (n,) likewise, zero where it is not used [rad/s^2 | m/s^2].
-        gravity_change: (n,) by which gravity efforts differ there from the description's once calibrated [N*m | N].
+        velocity: (n,) filtered joint velocities at the newest sample [rad/s | m/s].
+        acceleration: (n,) filtered joint accelerations at the newest sample, zero if not used [rad/s^2 | m/s^2].
+        gravity_change: (n,) calibrated gravity efforts minus those of the robot description at the newest sample
+            [N*m | N].
     """
 
     def __init__(
@@ -102,13 +104,13 @@ class BaseWrenchEstimator:
         """Bind the estimator to an arm and its sensor.
 
         Args:
-            model: of the arm.
-            dynamics: of its bodies above the sensor.
-            config: settings.
-            table: to look the gravity wrench up in, in place of the model's.
+            model: arm model.
+            dynamics: dynamics of the bodies above the sensor.
+            config: estimator settings.
+            table: gravity table that replaces the gravity wrench of the model; None: not used.
 
         Raises:
-            ConfigError: a table for an arm whose base tilts.
+            ConfigError: a table is given for an arm on an elastic base.
         """
         if table is not None and model.m:
             raise ConfigError(
@@ -133,7 +135,7 @@ class BaseWrenchEstimator:
         self.reset()
 
     def reset(self) -> None:
-        """Forget earlier samples; a tracked bias too."""
+        """Discard earlier samples and the tracked bias."""
         for part in (self._filter, self._contact, self._tracking):
             part.reset()
         self._kept: deque[_Motion] = deque(maxlen=KEPT)
@@ -142,27 +144,27 @@ class BaseWrenchEstimator:
 
     @property
     def touching(self) -> bool:
-        """Whether something touches the arm."""
+        """Whether there is a contact."""
         return self._contact.touching
 
     @property
     def bias(self) -> Array:
-        """Bias (6,) in force: as given and tracked since, in the sensor's frame and convention [N, N*m]."""
+        """Current bias (6,): configured bias plus tracked drift, in sensor frame and sign convention [N, N*m]."""
         return self._given_bias + self._sign * self._tracking.drift
 
     def update(self, sample: BaseWrenchSample) -> BaseWrenchEstimate:
-        """Estimate of one sample.
+        """Return the estimate for one sample.
 
         Args:
-            sample: joints, base and wrench of one stamp, later than those before.
+            sample: joints, base and wrench at one stamp, which must be newer than the previous one.
 
         Raises:
-            InputError: joints or base are not usable; nothing has changed then. A wrench that is not usable does not
-                raise: the estimate says so and is not valid.
+            InputError: the joint or base values are invalid or out of order; the estimator is then unchanged. An
+                invalid wrench raises no error: the estimate is not valid and gives the reason in ``left_out``.
         """
         self._check(sample)
         dt = 0.0 if not self._kept else (sample.stamp - self._kept[-1].stamp) * 1e-9
-        if dt > LONGEST_GAP:  # what the arm did meanwhile is not known
+        if dt > LONGEST_GAP:  # the motion during the gap is unknown
             self._tracking.interrupt()
             dt = 0.0
         self._take_motion(sample)
@@ -233,7 +235,7 @@ class BaseWrenchEstimator:
             self.gravity_change = np.where(self.bodies.sensed, present - described, 0.0)
 
     def _motion_at(self, stamp: int) -> _Motion:
-        """The sample nearest to a stamp [ns], of two as near the older one."""
+        """Return the stored sample nearest to a stamp [ns]; of two equally near samples the older one."""
         newer = self._kept[-1]
         for motion in reversed(self._kept):
             if motion.stamp <= stamp:
@@ -246,7 +248,7 @@ class BaseWrenchEstimator:
         return self._dynamics.torques(motion.position, motion.velocity, motion.acceleration, wrench, looked_up)
 
     def _wrench(self, sample: BaseWrenchSample) -> tuple[Array | None, tuple[str, ...]]:
-        """Wrench (6,) of the robot on its base without bias, or why there is none."""
+        """Return the wrench (6,) of the robot on its base without bias, or None and the reason."""
         name = self.bodies.sensor
         if sample.wrench is None:
             return None, (f"{name}: missing",)

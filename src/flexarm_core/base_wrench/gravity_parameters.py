@@ -1,14 +1,15 @@
-r"""IdentifiableGravity: what static poses can tell of masses and first moments besides a constant bias of the sensor.
+r"""IdentifiableGravity: masses and first moments that static poses can determine in addition to a constant sensor bias.
 
-At rest the sensor says ``W = Y(q) phi + b``. A change of ``phi`` that changes ``W`` by the same at every pose cannot be
-told from the bias ``b``: on a base that stands level the total mass and a vertical bias are one. With ``S`` the nominal
-sizes of the parameters, ``N`` the noise of the six components and the mean over many poses taken out::
+At rest, the sensor reading is ``W = Y(q) phi + b``. A change of ``phi`` that changes ``W`` equally at all poses cannot
+be distinguished from the bias ``b``: on a level base, for example, the total mass and a vertical bias. With the nominal
+magnitudes ``S`` of the parameters, the noise ``N`` of the six components, and the mean over many poses removed::
 
     Y_perp = N^-1 (Y - mean Y) S = U s V^T       [V_r | V_0]: s above and below s_1 / limit
 
-A change is then ``delta = S (V_r y + V_0 a)``: ``y`` is found from poses, ``a`` is a choice between descriptions that
-are equal for the sensor. Taken is the one that keeps the total mass (where that cannot be told from the bias), leaves
-alone what does not move against the sensor, and is otherwise smallest in the scaled sense; it follows from ``y``::
+A parameter change is ``delta = S (V_r y + V_0 a)``: ``y`` is determined from poses, while ``a`` selects one of the
+parameter sets that the sensor cannot distinguish. It is selected to keep the total mass (if the total mass cannot be
+distinguished from the bias), to leave the body fixed to the sensor almost unchanged, and otherwise to be the smallest
+scaled change; it is a function of ``y``::
 
     delta = S T y,      minimum of |D (V_r y + V_0 a)|  with  sum of masses of S (V_r y + V_0 a) = 0
 
@@ -38,19 +39,20 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 
 POSES, SEED = 400, 4
-EXACT = 1e-9  # share of the largest singular value below which a direction is not there at all
-RIGID = 1e3  # how much dearer it is to change what does not move against the sensor
+EXACT = 1e-9  # relative size below which a singular value counts as zero
+RIGID = 1e3  # weight of changes of the body fixed to the sensor, relative to other bodies
 ENTRIES = ("mass", "first moment x", "first moment y", "first moment z")
 
 
 @dataclass(frozen=True, slots=True)
 class PoseInformation:
-    """How well a set of poses tells the identifiable directions apart.
+    """How well a set of poses determines the identifiable directions.
 
     Attributes:
-        rank: of the directions that the poses tell apart at all.
-        condition_number: largest over smallest singular value; infinite where the rank is short, 1 without directions.
-        weakest: the parameter that the least determined direction changes most: ``first moment x of link5``.
+        rank: number of directions that the poses determine.
+        condition_number: ratio of largest to smallest singular value; infinite if the rank is deficient, 1 if there are
+            no directions.
+        weakest: parameter with the largest part in the least determined direction, e.g. ``first moment x of link5``.
     """
 
     rank: int
@@ -62,11 +64,11 @@ class IdentifiableGravity:
     """Directions in the space of masses and first moments that static poses determine.
 
     Attributes:
-        regressor: of the gravity wrench.
-        directions: (4 w, r) ``S T``, a column a direction, in units of the parameters [kg, kg*m].
-        noise: (6,) of the wrench's components [N, N*m].
-        components: number of wrench components that vary with the pose at all.
-        positions: (k, N) poses over the whole range, on which this rests [rad | m].
+        regressor: regressor of the gravity wrench.
+        directions: (4 w, r) ``S T``, one column per direction, in units of the parameters [kg, kg*m].
+        noise: (6,) standard deviations of the wrench components [N, N*m].
+        components: number of independent wrench components that vary with the pose.
+        positions: (k, N) random poses over the whole range, from which the directions are computed [rad | m].
     """
 
     def __init__(
@@ -80,19 +82,20 @@ class IdentifiableGravity:
         noise: tuple[float, float] = (0.1, 0.01),
         limit: float = 100.0,
     ) -> None:
-        """Find the directions on random poses.
+        """Compute the directions from random poses.
 
         Args:
-            bodies: above the sensor, with the nominal parameters.
-            gravity: (3,) in axes of the root link [m/s^2].
-            lower: (n,) position limits [rad | m]; None and infinite: half a turn or half a metre either way.
-            upper: (n,)
-            deflection: lowest and highest (m,) of the elastic joints [m | rad]; None: the base stands still.
-            noise: of forces and of torques [N, N*m]; its ratio weighs the two against each other.
-            limit: condition number up to which a direction counts as identifiable; the others keep nominal values.
+            bodies: bodies above the sensor, with the nominal parameters.
+            gravity: (3,) gravity vector in the root link frame [m/s^2].
+            lower: (n,) lower position limits; None or infinite: half a turn or half a meter to either side [rad | m].
+            upper: (n,) upper position limits, as ``lower`` [rad | m].
+            deflection: lowest and highest positions (m,) of the elastic joints; None: zero [m | rad].
+            noise: standard deviations of forces and torques; their ratio weights forces against torques [N, N*m].
+            limit: condition number up to which a direction counts as identifiable; others keep their nominal values.
 
         Raises:
-            ConfigError: limits of another number of joints or in the wrong order, noise or limit without meaning.
+            ConfigError: the limits have a different number of joints or are in wrong order, or noise or limit is out
+                of range.
         """
         self.regressor = GravityRegressor(bodies, gravity)
         finite("noise", noise, 2)
@@ -122,11 +125,11 @@ class IdentifiableGravity:
         return int(self.directions.shape[1])
 
     def rows(self, positions: Array) -> Array:
-        """``Y S T / noise`` (k, 6, r) at positions (k, N): noise-scaled change of the wrench by each direction."""
+        """Return the change of the wrench per direction ``Y S T / noise`` (k, 6, r) at positions (k, N)."""
         return np.asarray(self.regressor.matrices(positions) @ self.directions / self.noise[:, None])
 
     def information(self, positions: Array) -> PoseInformation:
-        """What poses (k, N) tell besides a constant."""
+        """Return how well poses (k, N) determine the directions if a constant bias is estimated too."""
         if not self.rank:
             return PoseInformation(0, 1.0, "")
         rows = self.rows(positions)
@@ -140,10 +143,13 @@ class IdentifiableGravity:
 
 
 def position_ranges(bodies: SensedBodies, lower: Array | None, upper: Array | None) -> tuple[Array, Array]:
-    """Finite ranges (n,) of the actuated joints: limits, or half a turn or half a metre either way where there is none.
+    """Return finite lower and upper ends (n,) of the ranges of the actuated joints [rad | m].
+
+    A joint without limits has a range of half a turn or half a meter to either side; a single limit is supplemented to
+    a range of a full turn or one meter.
 
     Raises:
-        ConfigError: limits of another number of joints, or in the wrong order.
+        ConfigError: the limits have a different number of joints, or are in wrong order.
     """
     half = np.where(prismatic_joints(bodies), 0.5, np.pi)
     low = -half if lower is None else np.array(lower, dtype=float)
@@ -156,7 +162,7 @@ def position_ranges(bodies: SensedBodies, lower: Array | None, upper: Array | No
 
 
 def prismatic_joints(bodies: SensedBodies) -> NDArray[np.bool_]:
-    """Which of the actuated joints (n,) slide."""
+    """Return which of the actuated joints (n,) are prismatic."""
     slides = np.zeros(bodies.n, dtype=bool)
     for row in bodies.structure:
         if 0 <= row[COORDINATE] < bodies.n:
@@ -165,7 +171,7 @@ def prismatic_joints(bodies: SensedBodies) -> NDArray[np.bool_]:
 
 
 def _nominal_sizes(bodies: SensedBodies) -> Array:
-    """Sizes (4 w,) of the parameters: mean mass of a body, and that times a length of the arm."""
+    """Return nominal magnitudes (4 w,) of the parameters: the mean mass of a body, and mass times a typical length."""
     weighing = list(bodies.weighing)
     mass = float(bodies.links[weighing, WEIGHT].mean()) or 1.0
     between = float(np.linalg.norm(bodies.links[1:, TRANSLATION:AXIS], axis=1).mean())
@@ -175,7 +181,7 @@ def _nominal_sizes(bodies: SensedBodies) -> Array:
 
 
 def _smallest_change(bodies: SensedBodies, scale: Array, V_r: Array, V_0: Array) -> Array:
-    """``T`` (4 w, r) of the module's text."""
+    """Return ``T`` (4 w, r) of the module docstring."""
     dear = np.ones(len(scale))
     for i, body in enumerate(bodies.weighing):
         if body == bodies.sensor_body:
@@ -186,7 +192,7 @@ def _smallest_change(bodies: SensedBodies, scale: Array, V_r: Array, V_0: Array)
     free, rest = dear[:, None] * V_0, dear[:, None] * V_r
     system, right = free.T @ free, -free.T @ rest
     seen = masses @ V_0
-    if np.linalg.norm(seen) > 0.1:  # the total mass cannot be told from the bias: trusted as described
+    if np.linalg.norm(seen) > 0.1:  # total mass and bias are not distinguishable: keep the total mass
         system = np.block([[system, seen[:, None]], [seen[None], np.zeros((1, 1))]])
         right = np.vstack((right, -(masses @ V_r)[None]))
     return np.asarray(V_r + V_0 @ np.linalg.solve(system, right)[:p])

@@ -1,11 +1,13 @@
-r"""GravityRegressor: the gravity wrench is linear in the masses and first moments of what the sensor carries.
+r"""GravityRegressor: linear map from masses and first moments of the bodies above the sensor to the gravity wrench.
 
-With ``g`` gravity, ``R_j, P_j`` pose of body ``j`` and ``S, R_s`` that of the sensor, all in axes of the root link::
+With gravity ``g``, the pose ``R_j, P_j`` of body ``j`` and the pose ``R_s, S`` of the sensor, all in the root link
+frame::
 
     R_s F = sum_j m_j g
     R_s M = sum_j (P_j - S) x m_j g  -  [g x] R_j (m_j c_j)
 
-so ``wrench = Y(q) phi`` with ``phi`` stacked ``[m, m cx, m cy, m cz]`` (MATHS.md section 4; patent 003, claims 3, 4).
+so ``wrench = Y(q) phi`` with the stacked parameters ``phi`` of all bodies, ``[m, m cx, m cy, m cz]`` each (MATHS.md
+section 4; patent 003, claims 3, 4).
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from flexarm_core.types import Array
 
 
 class GravityRegressor:
-    """Matrix of the gravity wrench over the parameters of ``bodies.weighing``."""
+    """Regressor matrix of the gravity wrench for the parameters of ``bodies.weighing``."""
 
     def __init__(self, bodies: SensedBodies, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> None:
-        """Take bodies and gravity (3,) in axes of the root link [m/s^2]."""
+        """Set bodies and gravity vector (3,) in the root link frame [m/s^2]."""
         self.bodies = bodies
         self.gravity = gravity
         placed = bodies.transform_sensor_to_body
@@ -36,13 +38,13 @@ class GravityRegressor:
 
     @property
     def size(self) -> int:
-        """Number of parameters, 4 a body that weighs."""
+        """Number of parameters, 4 per body above the sensor."""
         return 4 * len(self.bodies.weighing)
 
     def matrices(self, positions: Array) -> Array:
-        """``Y`` (k, 6, 4 w) at positions (k, N) of the coordinates [rad | m], actuated joints before elastic ones.
+        """Return ``Y`` (k, 6, 4 w) at coordinates (k, N) [rad | m], actuated joints before elastic joints.
 
-        ``Y phi`` is the wrench (6,) of the robot on the base at rest, in the sensor's frame [N, N*m].
+        ``Y phi`` is the wrench (6,) of the robot on the base at rest, in the sensor frame [N, N*m].
         """
         positions = finite("positions", positions, ANY, len(self.bodies.coordinates))
         out = np.zeros((len(positions), 6, self.size))
@@ -54,9 +56,10 @@ class GravityRegressor:
 def fill_regressors(
     links: Array, structure: NDArray, fixed: Array, positions: Array, motion: Array, work: Array, out: Array
 ) -> None:
-    """Regressors of all positions (k, N) into ``out`` (k, 6, 4 w).
+    """Write the regressors at all positions (k, N) to ``out`` (k, 6, 4 w).
 
-    ``fixed`` (16,) is gravity (3), the body that holds the sensor, rotation (9) and translation (3) of its frame there.
+    ``fixed`` (16,) contains gravity (3), the index of the body that holds the sensor (1), and rotation (9) and
+    translation (3) of the sensor frame in this body.
     """
     gx, gy, gz = fixed[0], fixed[1], fixed[2]
     turn = np.empty((3, 3))
@@ -80,7 +83,7 @@ def fill_regressors(
                 continue
             body = work[k]
             dx, dy, dz = body[P] - sx, body[P + 1] - sy, body[P + 2] - sz
-            # moments of a unit mass at the body's origin and of unit first moments along its axes
+            # moments due to a unit mass at the body origin and due to unit first moments along the body axes
             for c in range(4):
                 if c > 0:
                     dx, dy, dz = body[R + c - 1], body[R + 2 + c], body[R + 5 + c]

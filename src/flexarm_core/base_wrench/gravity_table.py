@@ -1,13 +1,14 @@
-r"""GravityTable: the gravity wrench from a table over the joint positions (patent 003, claims 5 and 13).
+r"""GravityTable: interpolates the gravity wrench in a table over the joint positions (patent 003, claims 5 and 13).
 
-For rigid links on a base that does not tilt, the wrench is in each revolute joint a combination of ``1, cos q, sin q``
-and in each prismatic one of ``1, q``. Between three nodes a revolute and two a prismatic joint ::
+For rigid links on a base that does not tilt, the wrench is a linear combination of ``1, cos q, sin q`` of each revolute
+joint and of ``1, q`` of each prismatic joint. With the interpolation weights ::
 
     revolute    w_k = (1 + 2 cos(q - q_k)) / 3,   q_k = 0, 2 pi / 3, 4 pi / 3
     prismatic   w_0 = (b - q) / (b - a),  w_1 = (q - a) / (b - a)        nodes a, b
 
-interpolation is therefore exact, in all joints by the product of their weights. A joint that changes nothing has one
-node. The table of seven revolute joints has 3^7 = 2187 entries.
+for three nodes per revolute joint and two nodes per prismatic joint, the interpolation is therefore exact; the weights
+of several joints are multiplied. A joint that does not change the wrench has one node. The table of seven revolute
+joints has 3^7 = 2187 entries.
 """
 
 from __future__ import annotations
@@ -32,21 +33,22 @@ NODES = {"none": 1, "prismatic": 2, "revolute": 3}
 TURN = 2.0 * math.pi / 3.0
 MOST_ENTRIES = 3**12
 POSES, SEED = 200, 5
-SAME = 1e-12  # share of the largest wrench below which a change is rounding
-ROUND_OFF = 1e-12  # of the largest wrench: what cosines, sums and the model itself may lose
+SAME = 1e-12  # change relative to the largest wrench that is attributed to rounding
+ROUND_OFF = 1e-12  # rounding error of table and model relative to the largest wrench
 KEYS = ("joint_names", "sensor", "counts", "ends", "values", "error")
 
 
 class GravityTable:
-    """Gravity wrench of the robot on the base, in the sensor's frame, over the actuated joint positions.
+    """Gravity wrench of the robot on the base, in the sensor frame, as a function of the actuated joint positions.
 
     Attributes:
-        joint_names: (n) actuated joints, the order of positions.
+        joint_names: (n) actuated joints, in the order of positions.
         sensor: name of the sensor.
-        counts: (n,) nodes of each joint: 3 revolute, 2 prismatic, 1 where the position changes nothing.
-        ends: (n, 2) the nodes of prismatic joints [m].
-        values: (product of counts, 6) at the nodes, the last joint fastest [N, N*m].
-        error: (2,) stated interpolation error of force and torque, as norms [N, N*m].
+        counts: (n,) number of nodes of each joint: 3 revolute, 2 prismatic, 1 for a joint that does not change the
+            wrench.
+        ends: (n, 2) nodes of prismatic joints [m].
+        values: (product of counts, 6) wrenches at the nodes; the index of the last joint varies fastest [N, N*m].
+        error: (2,) largest expected errors of force and torque, as norms [N, N*m].
     """
 
     def __init__(
@@ -58,10 +60,10 @@ class GravityTable:
         values: Array,
         error: Array,
     ) -> None:
-        """Take nodes and values.
+        """Set nodes and values.
 
         Raises:
-            ConfigError: they do not fit together, or are not finite.
+            ConfigError: the arrays do not fit together, or are not finite.
         """
         n = len(joint_names)
         self.joint_names, self.sensor = tuple(joint_names), sensor
@@ -87,17 +89,17 @@ class GravityTable:
         self._work = np.empty(max(len(self._flat) // 2, 6))
 
     def wrench(self, position: Array) -> Array:
-        """Gravity wrench (6,) ``[f; n]`` at joint positions (n,) [rad | m]."""
+        """Return the gravity wrench (6,) ``[f; n]`` [N, N*m] at joint positions (n,) [rad | m]."""
         position, out = finite("position", position, len(self.counts)), np.empty(6)
         look_up(self._flat, self.counts, self.ends, position, self._work, out)
         return out
 
     @classmethod
     def from_model(cls, dynamics: SensorDynamics) -> GravityTable:
-        """Table of a model; ``error`` is the largest found at random poses, and what rounding may lose.
+        """Compute the table of a model; ``error`` is the largest error at random poses plus a bound of rounding errors.
 
         Raises:
-            ConfigError: a joint under the base tilts or shifts what the sensor carries, or the table were too large.
+            ConfigError: an elastic joint changes the gravity wrench, or the table would be too large.
         """
         bodies = dynamics.bodies
         n, size = bodies.n, len(bodies.coordinates)
@@ -141,22 +143,22 @@ class GravityTable:
         sensor: str,
         max_condition: float = 1e4,
     ) -> GravityTable:
-        """Table that fits measured wrenches by least squares, bias and all.
+        """Fit a table to measured wrenches by least squares; the table includes the sensor bias.
 
-        ``error`` is the largest error with which the table of all other samples predicts one of them: it holds noise
-        and what rigid links do not explain, for positions such as were sampled.
+        ``error`` is the largest leave-one-out error: the error at a sample of the table fitted to all other samples. It
+        contains noise and effects beyond rigid links, and is valid for positions similar to the samples.
 
         Args:
-            positions: (k, n) at rest [rad | m].
-            wrenches: (k, 6) of the robot on the base, in the sensor's frame [N, N*m].
-            kinds: (n) ``revolute``, ``prismatic``, or ``none`` for a joint that changes nothing.
+            positions: (k, n) joint positions at rest [rad | m].
+            wrenches: (k, 6) wrenches of the robot on the base, in the sensor frame [N, N*m].
+            kinds: (n) ``revolute``, ``prismatic``, or ``none`` for a joint that does not change the wrench.
             joint_names: (n) actuated joints.
             sensor: name of the sensor.
             max_condition: largest condition number of the fit.
 
         Raises:
-            ConfigError: kinds that are unknown or of another number of joints.
-            InputError: samples that do not fit, are not finite, are too few, or do not determine the table.
+            ConfigError: a kind is unknown, or there is a different number of kinds than joints.
+            InputError: the samples have wrong shapes, are not finite, are too few, or do not determine the table.
         """
         n, k = len(joint_names), len(positions)
         if len(kinds) != n or not set(kinds) <= set(NODES):
@@ -197,22 +199,22 @@ class GravityTable:
         values = (V.T / singular) @ (U.T @ wrenches)
         free = 1.0 - np.square(U).sum(axis=1)
         residual = wrenches - design @ values
-        decides = free < 1e-9  # a sample without which the table would not be determined says nothing of its error
+        decides = free < 1e-9  # the error at a sample is unknown if the fit needs the sample
         error = np.full(2, np.inf) if decides.any() else _norms(residual / free[:, None])
         return cls(joint_names, sensor, counts, ends, values, error)
 
     def save(self, path: str | Path) -> None:
-        """Write the table as ``.npz``."""
+        """Write the table to an ``.npz`` file."""
         numbers = {key: getattr(self, key) for key in ("counts", "ends", "values", "error")}
         with open(path, "wb") as file:
             np.savez(file, joint_names=np.array(self.joint_names), sensor=np.array(self.sensor), **numbers)
 
     @classmethod
     def load(cls, path: str | Path, joint_names: Sequence[str], sensor: str) -> GravityTable:
-        """Read a table that is of these joints and this sensor.
+        """Read a table and check that it belongs to these joints and this sensor.
 
         Raises:
-            ConfigError: no such file, not a table, of other joints or another sensor.
+            ConfigError: the file does not exist, is not a table, or belongs to other joints or another sensor.
         """
         archive = ArrayFile(path, "gravity table")
         missing = archive.lacking(KEYS)
@@ -234,7 +236,7 @@ class GravityTable:
 
 @kernel
 def look_up(values: Array, counts: NDArray, ends: Array, position: Array, work: Array, out: Array) -> None:
-    """Interpolate in all joints, the first one first: the sums then run over what lies side by side."""
+    """Interpolate joint by joint, starting with the first joint, so that the sums run over contiguous memory."""
     size, begun = len(values), False
     for joint in range(len(counts)):
         if counts[joint] == 1:
@@ -248,7 +250,7 @@ def look_up(values: Array, counts: NDArray, ends: Array, position: Array, work: 
             co, si = math.cos(q), math.sqrt(3.0) * math.sin(q)
             a, b, c = (1.0 + 2.0 * co) / 3.0, (1.0 - co + si) / 3.0, (1.0 - co - si) / 3.0
         source = work if begun else values
-        last = 2 * size if counts[joint] == 3 else size  # with two nodes the third counts nothing
+        last = 2 * size if counts[joint] == 3 else size  # with two nodes the third weight is zero
         for i in range(size):
             work[i] = a * source[i] + b * source[size + i] + c * source[last + i]
         begun = True
@@ -258,7 +260,7 @@ def look_up(values: Array, counts: NDArray, ends: Array, position: Array, work: 
 
 
 def _norms(wrenches: Array) -> Array:
-    """Largest force and torque (2,) among wrenches (k, 6)."""
+    """Return the largest norms of force and torque (2,) among wrenches (k, 6)."""
     return np.array([np.linalg.norm(wrenches[:, part], axis=1).max() for part in (slice(0, 3), slice(3, 6))])
 
 
@@ -270,7 +272,7 @@ def _matters(dynamics: SensorDynamics, poses: Array, wrenches: Array, joint: int
 
 
 def _weights(q: Array, count: int, ends: Array) -> Array:
-    """Weights (k, count) of the nodes at positions (k,) of one joint."""
+    """Return the interpolation weights (k, count) of the nodes at positions (k,) of one joint."""
     if count == 1:
         return np.ones((len(q), 1))
     if count == 2:
@@ -280,10 +282,10 @@ def _weights(q: Array, count: int, ends: Array) -> Array:
 
 
 def _entangled(null: Array, counts: NDArray[np.int64], joint_names: Sequence[str]) -> str:
-    """Joints that undetermined combinations (d, entries) of table values are about.
+    """Return the names of the joints that are involved in undetermined combinations (d, entries) of table values.
 
-    They are not about a joint if with each combination all its products with functions of that joint are among them:
-    the projector ``P`` on them is then ``P' x 1``, and ``|tr_joint P|^2 = count d``.
+    A joint is not involved if the space of these combinations is closed under multiplication by functions of the joint.
+    The projector on this space is then the Kronecker product ``P = P' x 1``, and ``|tr_joint P|^2 = count d``.
     """
     tensor = null.reshape(len(null), *counts)
     about = []

@@ -1,4 +1,4 @@
-"""LinkHeights: whether all links of an arm stay above a height over its base link."""
+"""LinkHeights: checks that all links of an arm are above a minimum height over its base link."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 
 POSES, SEED = 50, 6
-STILL = 1e-9  # [m] height that a link which does not rise or sink may change by
+STILL = 1e-9  # largest change of height that is attributed to rounding [m]
 
 
 class LinkHeights:
-    """Says of joint positions whether the origins of all links, tool frames too, stay above a height.
+    """Checks for joint positions that the origins of all links, including tool frames, are above a minimum height.
 
-    Heights are along z of the base link from its origin, the base at rest. What no joint raises or lowers does not
-    count: the links at the arm's foot.
+    Heights are measured along the z axis of the base link from its origin, with undeflected elastic joints. Links whose
+    height does not depend on the joint positions, such as the first links of the arm, are ignored.
     """
 
     def __init__(self, description: RobotDescription, bodies: SensedBodies, min_height: float) -> None:
-        """Take the robot.
+        """Find the links whose height depends on the joint positions.
 
         Args:
-            description: of the robot.
-            bodies: of the same robot.
-            min_height: least height of a link's origin over the base link's [m]; -inf allows all.
+            description: robot description.
+            bodies: bodies of the same robot.
+            min_height: minimum height of a link origin over the base link origin; -inf allows all [m].
 
         Raises:
-            ConfigError: the height is no number.
+            ConfigError: the height is NaN.
         """
         if np.isnan(min_height):
             raise ConfigError("min_height must be a number of metres, or -inf")
@@ -59,14 +59,14 @@ class LinkHeights:
         self._moves = np.flatnonzero(np.ptp(seen, axis=0) > STILL)
 
     def heights(self, position: Array) -> Array:
-        """Heights of all links over the base link [m] at joint positions (n,)."""
+        """Return the heights of all links over the base link [m] at joint positions (n,)."""
         self._motion[0, : self._n] = finite("position", position, self._n)
         out = np.empty(len(self._holder))
         fill_heights(self._links, self._structure, self._motion, self._work, self._holder, self._points, self._up, out)
         return out[1:] - out[0]
 
     def __call__(self, position: Array) -> bool:
-        """Whether joint positions (n,) are safe."""
+        """Return whether the joint positions (n,) respect the minimum height."""
         return bool((self.heights(position)[self._moves] >= self.min_height).all())
 
 
@@ -81,7 +81,7 @@ def fill_heights(
     up: Array,
     out: Array,
 ) -> None:
-    """Heights of points (k, 3) on bodies along ``up`` (3,), which is in axes of the first point's body."""
+    """Write heights of points (k, 3) along ``up`` (3,) to ``out``; ``up`` is in axes of the body of the first point."""
     place(links, structure, motion, work)
     base = work[holder[0]]
     ux = base[R] * up[0] + base[R + 1] * up[1] + base[R + 2] * up[2]

@@ -12,40 +12,42 @@ from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
 from flexarm_core.types import Array
 
-LONGEST_GAP = 0.1  # [s] between two samples over which a difference still means something
+LONGEST_GAP = 0.1  # longest time between two samples over which positions are differentiated [s]
 
 
 class MotionFilter:
-    """Velocity of the joints and its derivative, both low-passed.
+    """Low-passed joint velocities and accelerations.
 
-    Velocity: differences of the positions through a first-order low-pass of bandwidth ``w_v``. The differences of an
-    encoder are right on average however slowly a joint creeps, where a velocity that is rounded to its resolution is
-    zero. Acceleration: ``a = s v / (1 + s / w_a)^2``, exact at any sample time for a velocity that grows evenly.
+    Velocity: position differences, filtered by a first-order low-pass of bandwidth ``w_v``. Differences of encoder
+    positions have the correct mean even at very low velocity, where a velocity rounded to its resolution is zero.
+    Acceleration: ``a = s v / (1 + s / w_a)^2``, which converges to the exact value for constant acceleration at any
+    sampling period.
     """
 
     def __init__(self, continuous: Sequence[bool], velocity_bandwidth: float, acceleration_bandwidth: float) -> None:
         """Set the bandwidths.
 
         Args:
-            continuous: (n) whether a joint turns without end: its position may jump by a turn.
-            velocity_bandwidth: w_v [rad/s]; 0: the measured velocity is taken as it is.
-            acceleration_bandwidth: w_a [rad/s]; 0: no acceleration.
+            continuous: (n) whether a joint is continuous, so that its position may jump by a full turn.
+            velocity_bandwidth: w_v [rad/s]; 0: measured velocities are used without filter.
+            acceleration_bandwidth: w_a [rad/s]; 0: accelerations are zero.
         """
         self._turning = np.array(continuous, dtype=bool)
         self._velocity_bandwidth, self._acceleration_bandwidth = velocity_bandwidth, acceleration_bandwidth
         self.reset()
 
     def reset(self) -> None:
-        """Forget earlier samples."""
+        """Discard earlier samples."""
         self._stamp: int | None = None
 
     def update(self, stamp: int, position: Array, velocity: Array) -> tuple[Array, Array]:
-        """Velocity (n,) [rad/s | m/s] and acceleration (n,) [rad/s^2 | m/s^2] at one sample.
+        """Process one sample; return velocity (n,) [rad/s | m/s] and acceleration (n,) [rad/s^2 | m/s^2].
 
         Args:
-            stamp: of the sample [ns]; after a gap of more than 0.1 s or a step back the filter begins anew.
-            position: (n,) measured [rad | m].
-            velocity: (n,) measured [rad/s | m/s].
+            stamp: stamp of the sample; the filter restarts after a gap of more than 0.1 s or if the stamp is not newer
+                than the previous one [ns].
+            position: (n,) measured joint positions [rad | m].
+            velocity: (n,) measured joint velocities [rad/s | m/s].
         """
         n = len(self._turning)
         position, velocity = finite("position", position, n), finite("velocity", velocity, n)
@@ -69,7 +71,7 @@ def _filter(
     dt: float, velocity_bandwidth: float, acceleration_bandwidth: float, turning: NDArray[np.bool_], position: Array,
     before: Array, velocity: Array, slow: Array, acceleration: Array,
 ) -> None:  # fmt: skip
-    """One sample: velocity, slower velocity and acceleration (n,) in place; ``before`` is replaced by the position."""
+    """Update velocity, low-passed velocity ``slow``, acceleration and previous position ``before`` (n,) in place."""
     fast, share = 1.0 - math.exp(-velocity_bandwidth * dt), 1.0 - math.exp(-acceleration_bandwidth * dt)
     for i in range(position.shape[0]):
         if velocity_bandwidth > 0.0:

@@ -1,8 +1,8 @@
-r"""Newton-Euler relations of successive bodies, seen from a sensor under them (compiled): patent 003, claims 6 and 14.
+r"""Newton-Euler recursion from a base force/torque sensor to the joints (compiled): patent 003, claims 6 and 14.
 
-With the wrench ``(F, M)`` exerted by the robot on its base, moments about the sensor's origin ``S``, all vectors in
-axes of the root link, ``g`` gravity, and for each body ``j`` above the sensor the mass ``m``, the centre ``G``, its
-absolute acceleration ``a_G`` and the inertia ``I`` about it::
+``(F, M)`` is the wrench that the robot exerts on its base, with moments about the sensor origin ``S`` and all vectors
+in the root link frame; ``g`` is gravity. Each body ``j`` above the sensor has mass ``m``, center of mass ``G`` with
+absolute acceleration ``a_G``, and inertia ``I`` about ``G``::
 
     inertial wrench   F_j = m a_G                      M_j = I alpha + w x I w + SG x m a_G
     gravity wrench    F_g = sum_j m g                  M_g = sum_j SG x m g                          (claims 3 and 4)
@@ -10,9 +10,9 @@ absolute acceleration ``a_G`` and the inertia ``I`` about it::
     revolute joint    tau_i = -z_i . [ M_d + sum_{j inboard of i} M_j ] about O_i             (claim 6)
     prismatic joint   f_i   = -z_i . [ F_d + sum_{j inboard of i} F_j ]                              (claim 14)
 
-Inboard of a joint is all that the sensor carries and the joint does not: in a tree also the other branches. A first
-joint has nothing inboard, and what hangs on the arm then needs no model. A base that moves enters by the absolute
-accelerations, with its own mass above the sensor as the first body.
+Inboard of a joint are all bodies that the sensor carries and the joint does not; in a tree this includes the other
+branches. If no body is inboard of the first joint, its torque needs no inertial wrenches. A moving base is included by
+absolute accelerations, with the mass of the base above the sensor as the first body above the sensor.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ from flexarm_core.base_wrench.sensed_bodies import (
 from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
 
-# Columns of a body's state in the work array: rotation, origin, axis, velocities, accelerations; then wrenches.
+# Columns of a body in the work array: rotation, origin, joint axis, angular velocity, angular and linear acceleration;
+# then inertial and gravity wrench.
 R, P, Z, W, ALPHA, A = 0, 9, 12, 15, 18, 21
 INERTIAL, GRAVITY = 24, 30
 STATE = 36
-# Rows of the output.
+# Rows of the output array.
 TORQUE, GRAVITY_TORQUE, MODEL_TORQUE, WRENCHES, ROWS = 0, 1, 2, 3, 4
-# Where the wrenches lie in their row.
+# First columns of the wrenches in their row, and width of the row.
 GRAVITY_WRENCH, RESIDUAL_WRENCH, WIDTH = 0, 6, 12
 
 
@@ -54,24 +55,24 @@ GRAVITY_WRENCH, RESIDUAL_WRENCH, WIDTH = 0, 6, 12
 def newton_euler(
     links: Array, structure: NDArray, sensor: Array, motion: Array, given: Array, work: Array, out: Array
 ) -> None:
-    """Torques at all joints above a sensor from the wrench that it measures.
+    """Compute the torques at all joints above a sensor from the wrench that the sensor measures.
 
     Args:
-        links: (B, 32) of ``SensedBodies``.
-        structure: (B, 5) of it.
-        sensor: (13,) body that holds the sensor, and rotation (9) and translation (3) of its frame there.
-        motion: (3, N) positions, velocities and accelerations of the coordinates; a zero acceleration leaves its terms
-            out [rad | m, ...].
-        given: (16,) gravity (3) in axes of the root link; wrench (6) of the robot on the base in sensor axes; whether
-            the next six hold (1); gravity wrench (6), likewise [m/s^2, N, N*m].
-        work: (B, 36).
-        out: (4, max(N, 12)): torque that reaches the link at each joint without gravity, torque that gravity takes
-            there, what the torque should be by the model, all by coordinate; in the last row, of the robot on the base
-            in sensor axes, gravity wrench (6) and residual wrench (6), measured less modelled.
+        links: (B, 32) see ``SensedBodies``.
+        structure: (B, 5) see ``SensedBodies``.
+        sensor: (13,) index of the body that holds the sensor (1); rotation (9) and translation (3) of the sensor frame
+            in this body.
+        motion: (3, N) positions, velocities and accelerations of the coordinates [rad | m, ...].
+        given: (16,) gravity (3) in the root link frame; measured wrench (6) of the robot on the base in the sensor
+            frame; whether a gravity wrench is given (1); gravity wrench (6) in the sensor frame [m/s^2, N, N*m].
+        work: (B, 36) work array.
+        out: (4, max(N, 12)) output. Rows by coordinate: torque on the link without gravity, torque that compensates
+            gravity, and torque without gravity from the model. Last row: gravity wrench (6) and residual wrench
+            (6, measured minus modeled) of the robot on the base in the sensor frame.
     """
     bodies = len(links)
     place(links, structure, motion, work)
-    whole = work[int(sensor[0])]  # the body that holds the sensor will gather what the sensor carries
+    whole = work[int(sensor[0])]  # the wrenches of all bodies above the sensor are summed here
     sx = whole[P] + whole[R] * sensor[10] + whole[R + 1] * sensor[11] + whole[R + 2] * sensor[12]
     sy = whole[P + 1] + whole[R + 3] * sensor[10] + whole[R + 4] * sensor[11] + whole[R + 5] * sensor[12]
     sz = whole[P + 2] + whole[R + 6] * sensor[10] + whole[R + 7] * sensor[11] + whole[R + 8] * sensor[12]
@@ -81,13 +82,13 @@ def newton_euler(
             here[i] = 0.0
         if structure[k, ABOVE]:
             load(links[k], here, given, sx, sy, sz)
-    for k in range(bodies - 1, 0, -1):  # sums over all that a joint carries
+    for k in range(bodies - 1, 0, -1):  # sum the wrenches of all bodies outboard of each joint
         if structure[k, ABOVE]:
             parent = work[structure[k, PARENT]]
             for i in range(INERTIAL, STATE):
                 parent[i] += work[k, i]
     weight, rest = out[WRENCHES, GRAVITY_WRENCH : GRAVITY_WRENCH + 6], out[WRENCHES, RESIDUAL_WRENCH:WIDTH]
-    # sensor axes -> root axes, column by column of R_body R_sensor
+    # transform from the sensor frame to the root link frame, column by column of R_body R_sensor
     f0 = f1 = f2 = n0 = n1 = n2 = 0.0
     for c in range(3):
         x = whole[R] * sensor[1 + c] + whole[R + 1] * sensor[4 + c] + whole[R + 2] * sensor[7 + c]
@@ -101,7 +102,7 @@ def newton_euler(
         g, m = INERTIAL, INERTIAL + 3
         rest[c] = x * whole[g] + y * whole[g + 1] + z * whole[g + 2]
         rest[3 + c] = x * whole[m] + y * whole[m + 1] + z * whole[m + 2]
-    if given[9] > 0.0:  # a gravity wrench that was looked up
+    if given[9] > 0.0:  # use the given gravity wrench
         for c in range(6):
             weight[c] = given[10 + c]
     for c in range(3):
@@ -110,14 +111,14 @@ def newton_euler(
         z = whole[R + 6] * sensor[1 + c] + whole[R + 7] * sensor[4 + c] + whole[R + 8] * sensor[7 + c]
         f0, f1, f2 = f0 - x * weight[c], f1 - y * weight[c], f2 - z * weight[c]
         n0, n1, n2 = n0 - x * weight[3 + c], n1 - y * weight[3 + c], n2 - z * weight[3 + c]
-    for c in range(6):  # the robot pushes on its base by gravity less what accelerates it
+    for c in range(6):  # wrench on the base by the model: gravity wrench minus inertial wrench
         rest[c] = given[3 + c] - weight[c] + rest[c]
     for k in range(1, bodies):
         if not structure[k, SENSED]:
             continue
         here, at = work[k], structure[k, COORDINATE]
         zx, zy, zz = here[Z], here[Z + 1], here[Z + 2]
-        # wrench of all that is inboard, with the dynamic wrench
+        # dynamic wrench plus the inertial wrenches of all inboard bodies
         u0, u1, u2 = (
             f0 + whole[INERTIAL] - here[INERTIAL],
             f1 + whole[INERTIAL + 1] - here[INERTIAL + 1],
@@ -128,7 +129,7 @@ def newton_euler(
             out[GRAVITY_TORQUE, at] = -(zx * here[GRAVITY] + zy * here[GRAVITY + 1] + zz * here[GRAVITY + 2])
             out[MODEL_TORQUE, at] = zx * here[INERTIAL] + zy * here[INERTIAL + 1] + zz * here[INERTIAL + 2]
             continue
-        rx, ry, rz = sx - here[P], sy - here[P + 1], sz - here[P + 2]  # from the joint to the sensor
+        rx, ry, rz = sx - here[P], sy - here[P + 1], sz - here[P + 2]  # vector from the joint to the sensor
         # z . (M + r x F) = z . M + (z x r) . F
         ax, ay, az = zy * rz - zz * ry, zz * rx - zx * rz, zx * ry - zy * rx
         v0, v1, v2 = (
@@ -149,7 +150,7 @@ def newton_euler(
 
 @kernel
 def place(links: Array, structure: NDArray, motion: Array, work: Array) -> None:
-    """Pose, velocity and acceleration of every body into ``work``, in axes of the root link."""
+    """Write pose, angular velocity and accelerations of every body to ``work``, in the root link frame."""
     root = work[0]
     for i in range(INERTIAL):
         root[i] = 0.0
@@ -174,7 +175,7 @@ def place(links: Array, structure: NDArray, motion: Array, work: Array) -> None:
             here[P + row] = (
                 up[P + row] + a * link[TRANSLATION] + b * link[TRANSLATION + 1] + c * link[TRANSLATION + 2] + slid
             )
-            # Rodrigues: columns of the turn about the axis, from the left
+            # Rodrigues' formula: row of R_parent R_joint times the rotation about the joint axis
             here[R + 3 * row] = co * x + si * (y * uz - z * uy) + ve * along * ux
             here[R + 3 * row + 1] = co * y + si * (z * ux - x * uz) + ve * along * uy
             here[R + 3 * row + 2] = co * z + si * (x * uy - y * ux) + ve * along * uz
@@ -202,7 +203,7 @@ def place(links: Array, structure: NDArray, motion: Array, work: Array) -> None:
 
 @kernel
 def load(link: Array, here: Array, given: Array, sx: float, sy: float, sz: float) -> None:
-    """Inertial and gravity wrench of one body about the sensor's origin into its row."""
+    """Write inertial and gravity wrench of one body about the sensor origin to its row ``here``."""
     cx = here[R] * link[CENTER] + here[R + 1] * link[CENTER + 1] + here[R + 2] * link[CENTER + 2]
     cy = here[R + 3] * link[CENTER] + here[R + 4] * link[CENTER + 1] + here[R + 5] * link[CENTER + 2]
     cz = here[R + 6] * link[CENTER] + here[R + 7] * link[CENTER + 1] + here[R + 8] * link[CENTER + 2]
@@ -213,7 +214,7 @@ def load(link: Array, here: Array, given: Array, sx: float, sy: float, sz: float
     fx = m * (here[A] + ey * cz - ez * cy + wy * vz - wz * vy)
     fy = m * (here[A + 1] + ez * cx - ex * cz + wz * vx - wx * vz)
     fz = m * (here[A + 2] + ex * cy - ey * cx + wx * vy - wy * vx)
-    # I alpha + w x I w with both vectors turned into the body
+    # I alpha + w x I w, with both vectors transformed to the body frame
     p0 = here[R] * ex + here[R + 3] * ey + here[R + 6] * ez
     p1 = here[R + 1] * ex + here[R + 4] * ey + here[R + 7] * ez
     p2 = here[R + 2] * ex + here[R + 5] * ey + here[R + 8] * ez

@@ -1,4 +1,4 @@
-"""PositionLoop: the torques with which a frictionless arm would follow a joint reference."""
+"""PositionLoop: computes the torques with which a frictionless arm follows a joint reference."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference
 
-LONGEST_GAP = 0.1  # [s] between two samples over which the integral goes on
+LONGEST_GAP = 0.1  # longest time between two samples over which the error is integrated [s]
 
 
 @dataclass(frozen=True, slots=True)
 class PositionLoopConfig:
-    """Gains of the loop, as accelerations: the inertia of the arm scales them.
+    """Gains of the loop, which give accelerations; the mass matrix of the arm converts them to torques.
 
     Attributes:
-        position_gain: k_p [1/s^2].
-        velocity_gain: k_d [1/s].
-        integral_gain: k_i [1/s^3]; 0: none.
-        max_integral: largest acceleration that the integral asks for [rad/s^2 | m/s^2].
+        position_gain: position gain k_p [1/s^2].
+        velocity_gain: velocity gain k_d [1/s].
+        integral_gain: integral gain k_i; 0: no integral action [1/s^3].
+        max_integral: largest acceleration due to the integral [rad/s^2 | m/s^2].
     """
 
     position_gain: float = 5000.0
@@ -30,7 +30,7 @@ class PositionLoopConfig:
     max_integral: float = 20.0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for gains that are not numbers, below zero or unstable by themselves."""
+        """Raise ConfigError for gains that are not finite, negative, or lead to an unstable loop."""
         for name in ("position_gain", "velocity_gain", "integral_gain", "max_integral"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0.0):
@@ -43,7 +43,7 @@ class PositionLoopConfig:
 
 
 class PositionLoop:
-    """``tau = H (qdd_r + k_p e + k_d e' + k_i int e dt) + c + D_m qd``: computed torque on the arm's rigid model."""
+    """Computed-torque control with the rigid arm: ``tau = H (qdd_r + k_p e + k_d e' + k_i int e dt) + c + D_m qd``."""
 
     def __init__(self, model: ArmModel, config: PositionLoopConfig) -> None:
         """Bind the loop to an arm."""
@@ -51,20 +51,20 @@ class PositionLoop:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the integral."""
+        """Set the integral to zero."""
         self._integral = np.zeros(self.model.n)
         self._stamp: int | None = None
         self._commanded = np.zeros(self.model.n)
 
     def update(self, state: ArmState, reference: JointReference) -> Array:
-        """Desired efforts (n,) at one sample [N*m | N].
+        """Return the desired efforts (n,) for one sample [N*m | N].
 
         Args:
-            state: measured.
-            reference: with a position; velocity and acceleration count as zero where they are not given.
+            state: measured state.
+            reference: reference with a position; missing velocity or acceleration is taken as zero.
 
         Raises:
-            InputError: the reference has no position, wrong shapes or numbers that are not finite.
+            InputError: the reference has no position, or an array of wrong shape or not finite.
         """
         position, velocity, acceleration = self._wanted(reference)
         config, dt = self.config, 0.0 if self._stamp is None else (state.stamp - self._stamp) * 1e-9
@@ -74,17 +74,17 @@ class PositionLoop:
             step = config.integral_gain * error * dt
             limit = self.model.effort_limit
             saturated = np.where(np.abs(self._commanded) > limit, np.sign(self._commanded), 0.0)
-            step = np.where(step * saturated > 0.0, 0.0, step)  # a motor at its limit: no winding up
+            step = np.where(step * saturated > 0.0, 0.0, step)  # anti-windup: the motor is saturated
             self._integral = np.clip(self._integral + step, -config.max_integral, config.max_integral)
         elif config.integral_gain == 0.0:
             self._integral = np.zeros(self.model.n)
         wanted = acceleration + config.position_gain * error + config.velocity_gain * (velocity - state.velocity)
         blocks = self.model.blocks(state)
-        # as on a base that stands still: to reckon with its springs would feed its swinging back to the arm
+        # as for a fixed base: including the springs would feed the base vibration back to the arm
         return blocks.H_m @ (wanted + self._integral) + blocks.c_m + self.model.D_m * state.velocity
 
     def saturated(self, effort: Array) -> Array:
-        """Say what is commanded (n,): where it lies beyond the motor's limit, the integral waits; returns it."""
+        """Store the commanded effort (n,) and return it; the integral does not grow where it exceeds the limit."""
         self._commanded = effort
         return effort
 

@@ -1,4 +1,4 @@
-"""find_static_poses: where a recorded arm was at rest, and what the sensor said there."""
+"""find_static_poses: extracts static poses and their mean sensor wrenches from a recording."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from flexarm_core.types import Array
 
 @dataclass(frozen=True, slots=True)
 class RestConfig:
-    """What counts as a pose at rest in a recording.
+    """Criteria for intervals of rest in a recording.
 
     Attributes:
         max_velocity: largest velocity of a joint at rest [rad/s | m/s].
-        max_drift: largest way of a joint during a rest [rad | m].
-        settle_time: beginning of a rest that does not count [s].
-        min_time: least time of a rest after that [s].
-        min_displacement: way by which some joint must differ from all earlier poses [rad | m].
-        max_gap: longest time between two samples of one rest [s].
+        max_drift: largest displacement of a joint during an interval of rest [rad | m].
+        settle_time: time at the start of an interval that is ignored [s].
+        min_time: shortest duration of an interval after the settling time [s].
+        min_displacement: smallest displacement of at least one joint from each earlier pose [rad | m].
+        max_gap: longest time between two samples of an interval [s].
     """
 
     max_velocity: float = 0.01
@@ -33,7 +33,7 @@ class RestConfig:
     max_gap: float = 0.1
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
+        """Raise ConfigError for values that are out of range or not finite."""
         for name in ("max_velocity", "max_drift", "min_time", "max_gap"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
                 raise ConfigError(f"{name} must be finite and > 0, got {getattr(self, name)}")
@@ -50,20 +50,21 @@ def find_static_poses(
     config: RestConfig,
     deflections: Array | None = None,
 ) -> list[StaticPose]:
-    """Poses of a recording, in its order.
+    """Return the static poses of a recording, in chronological order.
 
-    A rest in which no wrench came, or too near an earlier pose, is left out.
+    Intervals of rest without a wrench, or too close to an earlier pose, are omitted.
 
     Args:
-        stamps: (k,) rising [ns].
-        positions: (k, n) [rad | m].
-        velocities: (k, n) [rad/s | m/s].
-        wrenches: (k, 6) of the robot on the base, in the sensor's frame; NaN where there is none [N, N*m].
-        config: what counts as rest.
-        deflections: (k, m) of the elastic joints of the base [m | rad].
+        stamps: (k,) strictly increasing stamps [ns].
+        positions: (k, n) joint positions [rad | m].
+        velocities: (k, n) joint velocities [rad/s | m/s].
+        wrenches: (k, 6) wrenches of the robot on the base in the sensor frame; NaN for samples without a wrench
+            [N, N*m].
+        config: criteria for rest.
+        deflections: (k, m) positions of the elastic joints of the base [m | rad].
 
     Raises:
-        InputError: arrays that do not fit together, stamps that do not rise, joint states that are not finite.
+        InputError: the arrays do not fit together, the stamps do not increase, or a joint state is not finite.
     """
     k = len(stamps)
     if positions.ndim != 2 or len(positions) != k or velocities.shape != positions.shape or wrenches.shape != (k, 6):
@@ -94,7 +95,7 @@ def find_static_poses(
 
 
 def _rests(stamps: NDArray[np.int64], positions: Array, velocities: Array, config: RestConfig) -> list[tuple[int, int]]:
-    """First and last sample of each interval of rest."""
+    """Return the indices of the first and last sample of each interval of rest."""
     still: NDArray[np.bool_] = np.abs(velocities).max(axis=1, initial=0.0) <= config.max_velocity
     rests: list[tuple[int, int]] = []
     first = -1

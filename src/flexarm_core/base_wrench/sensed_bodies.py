@@ -1,7 +1,7 @@
-"""SensedBodies: the moving bodies of a robot as the compiled recursion walks them, and which of them a sensor carries.
+"""SensedBodies: bodies of a robot as arrays for the compiled recursion, with those that a sensor carries.
 
-A body is a movable joint with all that is fixed to its child link; the first one is the root link. Of the body that
-holds the sensor, only the links above the sensor count: what hangs on it by the sensor's own joint.
+A body consists of the child link of a movable joint and all links fixed to it; the first body contains the root link.
+In the body that holds the sensor, only the links above the sensor have mass: the sensor link and its descendants.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.robot.description import Joint, RobotDescription
 from flexarm_core.types import Array
 
-# Columns of the table of numbers.
+# First columns of the quantities in ``links``.
 ROTATION, TRANSLATION, AXIS, MASS, CENTER, INERTIA = 0, 9, 12, 15, 16, 19
 WEIGHT, FIRST_MOMENT, COLUMNS = 28, 29, 32
-# Columns of the table of indices.
+# Columns of ``structure``.
 PARENT, KIND, COORDINATE, ABOVE, SENSED = range(5)
 REVOLUTE, PRISMATIC = 0, 1
 NOT_SENSED = -1
@@ -26,22 +26,22 @@ NOT_SENSED = -1
 
 @dataclass(frozen=True, slots=True)
 class SensedBodies:
-    """Bodies of a robot, parents before children, in the axes of their own joints.
+    """Bodies of a robot, parents before children, each in the frame of its joint.
 
     Attributes:
         sensor: name of the force/torque sensor.
-        sensor_frame: link in whose frame it measures.
-        coordinates: (N) joints, actuated ones first, then the elastic ones under the base: the order of ``q``.
+        sensor_frame: link in whose frame the sensor measures.
+        coordinates: (N) joints in the order of ``q``: actuated joints, then the elastic joints under the base.
         n: number of actuated joints.
-        sensed: (n,) whether the sensor carries a joint: only of those it can say something.
-        names: (B) link of each body, the root first.
-        links: (B, 32) a row a body: rotation (9) and translation (3) of its joint's frame in the parent body, joint
-            axis (3), mass above the sensor (1), its centre (3) and inertia about that (9), and, for gravity alone, mass
-            (1) and first moment ``m c`` (3) [m, kg, kg*m, kg*m^2].
-        structure: (B, 5) parent, kind (0 revolute, 1 prismatic), coordinate, whether it is above the sensor, and
-            whether its joint is.
-        sensor_body: body that holds the sensor.
-        transform_sensor_to_body: (4, 4) where the sensor's frame is on it.
+        sensed: (n,) whether the sensor carries the joint; torques are estimated for these joints only.
+        names: (B) child link of the joint of each body; the first is the root link.
+        links: (B, 32) one row per body: rotation (9) and translation (3) of the joint frame in the parent body, joint
+            axis (3), mass above the sensor (1), its center of mass (3), inertia about the center of mass (9), and, for
+            gravity only, mass (1) and first moment ``m c`` (3) [m, kg, kg*m, kg*m^2].
+        structure: (B, 5) parent index, kind (0 revolute, 1 prismatic), coordinate index, whether the body is above the
+            sensor, and whether its joint is above the sensor.
+        sensor_body: index of the body that holds the sensor.
+        transform_sensor_to_body: (4, 4) homogeneous transform from the sensor frame to this body.
     """
 
     sensor: str
@@ -57,18 +57,18 @@ class SensedBodies:
 
     @property
     def weighing(self) -> tuple[int, ...]:
-        """Bodies above the sensor: those whose gravity it feels."""
+        """Indices of the bodies above the sensor, whose weight the sensor measures."""
         return tuple(int(k) for k in np.flatnonzero(self.structure[:, ABOVE]))
 
     def gravity_parameters(self) -> Array:
-        """Masses and first moments (w, 4) ``[m, m cx, m cy, m cz]`` of the bodies above the sensor [kg, kg*m]."""
+        """Return mass and first moment (w, 4) ``[m, m cx, m cy, m cz]`` of each body above the sensor [kg, kg*m]."""
         return self.links[list(self.weighing), WEIGHT : FIRST_MOMENT + 3].copy()
 
     def with_gravity_parameters(self, parameters: Array) -> SensedBodies:
-        """The same with other masses and first moments (w, 4) for gravity; inertial terms keep the description's.
+        """Return a copy with other masses and first moments (w, 4) for gravity; inertial terms are unchanged.
 
         Raises:
-            ConfigError: another shape, or not finite.
+            ConfigError: the parameters have a wrong shape or are not finite.
         """
         wanted = (len(self.weighing), 4)
         if np.shape(parameters) != wanted or not np.isfinite(parameters).all():
@@ -91,15 +91,15 @@ class SensedBodies:
 
 
 def build_sensed_bodies(description: RobotDescription, sensor: str = "base_ft_sensor") -> SensedBodies:
-    """Bodies of a described robot as a sensor under its base sees them.
+    """Return the bodies of a robot for a force/torque sensor under its base.
 
     Args:
-        description: of the robot; flexible links count as rigid.
+        description: robot description; flexible links are treated as rigid.
         sensor: name of a force/torque sensor of ``<ros2_control>``.
 
     Raises:
-        ConfigError: there is no such sensor, or it carries no actuated joint.
-        RobotDescriptionError: the sensor sits on the root link, through which no wrench passes.
+        ConfigError: the sensor does not exist, or carries no actuated joint.
+        RobotDescriptionError: the sensor frame is the root link, which has no parent joint to transmit a wrench.
     """
     if sensor not in description.force_torque_sensors:
         known = ", ".join(description.force_torque_sensors) or "none"
@@ -144,7 +144,7 @@ def build_sensed_bodies(description: RobotDescription, sensor: str = "base_ft_se
 
 
 class _Tree:
-    """Links gathered to bodies, and those that the sensor carries."""
+    """Links grouped into bodies, and the links that the sensor carries."""
 
     def __init__(self, description: RobotDescription, sensor_frame: str) -> None:
         self._description = description
@@ -171,7 +171,7 @@ class _Tree:
                 self.carried.add(joint.child)
 
     def row(self, body: str, joint: Joint | None) -> Array:
-        """Row of the table of numbers."""
+        """Return the row of ``links`` for a body."""
         row = np.zeros(COLUMNS)
         placed = np.eye(4) if joint is None else self._placed[body]
         row[ROTATION:TRANSLATION], row[TRANSLATION:AXIS] = placed[:3, :3].ravel(), placed[:3, 3]
