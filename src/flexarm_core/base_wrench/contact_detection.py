@@ -56,7 +56,11 @@ class ContactDetection:
         self.touching = False
 
     def update(self, residual: Array, dt: float) -> bool:
-        """Process a residual wrench (6,) [N, N*m] and return whether there is a contact; ``dt``: sampling period [s]."""
+        """Process a residual wrench (6,) [N, N*m], ``dt`` [s] after the previous one.
+
+        Returns:
+            Whether there is a contact.
+        """
         config = self.config
         level = RELEASE if self.touching else 1.0
         self.wrench = self.wrench + (1.0 - math.exp(-config.bandwidth * dt)) * (residual - self.wrench)

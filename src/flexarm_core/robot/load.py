@@ -43,6 +43,6 @@ def load_robot_description(path: str | Path, arguments: dict[str, str] | None = 
     try:
         document = xacro.process_file(str(path), mappings={k: str(v) for k, v in (arguments or {}).items()})
         expanded: str = document.toprettyxml(indent="  ")
-    except Exception as error:  # errors of xacro, expat and ament_index; they are treated alike
+    except Exception as error:  # xacro, expat and ament_index raise different types
         raise RobotDescriptionError(f"xacro cannot expand '{path}': {' '.join(str(error).split())}") from error
     return expanded
