@@ -72,7 +72,8 @@ class BaseWrenchController:
             reference: reference with the same stamp. Its effort is the desired torque at the links; if it has no
                 effort, the position loop follows its position.
             estimate: estimate with the same stamp.
-            gravity_change: (n,) calibrated gravity efforts minus those of the robot description; None: zero [N*m | N].
+            gravity_change: (n,) calibrated gravity efforts minus those of the robot description, added to the output of
+                the position loop; None: zero [N*m | N].
 
         Returns:
             The reference with the motor effort and, as ``friction``, the part of it that compensates friction.

@@ -54,7 +54,7 @@ class JointPath:
         before = np.append(grid[1:] == grid[:-1], False)
         index[before] = np.searchsorted(self.grid, grid[before], side="left") - 1
         i = np.clip(index, 0, len(self.grid) - 2)
-        i = np.where(self.grid[i + 1] > self.grid[i], i, i - 1)  # skip the zero-length interval at the end
+        i = np.where(self.grid[i + 1] > self.grid[i], i, i - 1)  # never a zero-length interval
         h = (self.grid[i + 1] - self.grid[i])[:, None]
         r = (grid - self.grid[i])[:, None] / h
         d = self.position[i + 1] - self.position[i]

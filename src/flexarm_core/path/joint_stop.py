@@ -7,7 +7,7 @@ import numpy as np
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array, JointReference
 
-SHORTEST = 0.05  # [s]
+SHORTEST = 0.05  # shortest duration of a stop [s]
 
 
 class JointStop:

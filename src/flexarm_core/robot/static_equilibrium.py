@@ -18,7 +18,7 @@ from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
-LARGEST_STEP, SMALLEST_STEP = 0.1, 1e-4  # of the fraction s of the weight
+LARGEST_STEP, SMALLEST_STEP = 0.1, 1e-4  # steps of the fraction s of the weight
 DIFFERENCE = 1e-6  # step of a coordinate for finite differences of the weight [m | rad]
 ACCURACY = 1e-11  # relative accuracy of the deflection in the energy norm of the springs
 NEWTON_STEPS = 12

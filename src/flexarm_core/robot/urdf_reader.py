@@ -29,7 +29,7 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.robot.xml_reader import read_robot_xml
 from flexarm_core.types import Array
 
-GREY = (0.6, 0.6, 0.65, 1.0)  # of shapes without a material
+GREY = (0.6, 0.6, 0.65, 1.0)  # color of shapes without a material
 MOVABLE_TYPES = ("revolute", "continuous", "prismatic")
 
 
