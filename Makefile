@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN := setup/run
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs pins clean
+.PHONY: help setup demo test long lint docs pins clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -20,6 +20,9 @@ lint: setup  ## check style and types
 
 test: lint  ## check style and types, then run every test
 	$(RUN) setup/test.sh
+
+long: setup  ## run the tests that take long and rarely break
+	$(RUN) python -m pytest -m long
 
 docs: setup  ## build the documentation; it begins at build/site/index.html
 	$(RUN) python -m sphinx -b html -q -W --keep-going -d build/doctrees docs build/site

@@ -44,6 +44,7 @@ def test_both_methods_get_the_same_plant_and_path(study):
     assert all(others[key] == value for key, value in settings.items())
 
 
+@pytest.mark.long
 def test_the_graph_goes_through_the_singularity_of_the_wrist(study, tmp_path, monkeypatch):
     scenario = replace(study.scenarios["orthogonalisation"], duration=3.6, figures=())
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "ros"))

@@ -55,6 +55,7 @@ def same(first: Recording, second: Recording, *names: str) -> None:
         assert np.array_equal(one, other, equal_nan=True), f"{name} differs"
 
 
+@pytest.mark.long
 def test_a_chain_with_the_torque_loop_behind_the_vibration_controller_is_the_same_in_one_process_as_in_four(tmp_path):
     scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "combined.yaml")
     plant = {**scenario.plant, "friction.coulomb": [1.0], "friction.stribeck_velocity": [0.01]}

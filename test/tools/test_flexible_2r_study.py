@@ -62,6 +62,7 @@ def test_compared_runs_have_the_same_plant_move_and_servo_gains(study):
     assert study.scenarios["push_pd"].pushes == study.scenarios["push_damped"].pushes
 
 
+@pytest.mark.long
 def test_the_four_nodes_move_the_arm_and_estimate_its_modes(packages, tmp_path, monkeypatch):
     text = (FOLDER / "scenarios" / "damped.yaml").read_text()
     text = "".join(line for line in text.splitlines(keepends=True) if "segments:" not in line)

@@ -74,6 +74,7 @@ def test_the_payload_weighs_three_kilograms_and_only_the_plant_knows(study):
     assert scenario.nodes == study.scenarios["torque_loop"].nodes
 
 
+@pytest.mark.long
 def test_the_graph_turns_back_without_sticking(study, tmp_path, monkeypatch):
     scenario = replace(study.scenarios["torque_loop"], duration=2.4, figures=())
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "ros"))

@@ -72,6 +72,7 @@ def test_the_scenario_of_the_page_has_twenty_lines(study, packages):
     assert [joint.name for joint in scenario.robot.description.elastic] == ["sway"]
 
 
+@pytest.mark.long
 def test_the_bought_arm_reaches_without_moving_its_box_and_brings_it_to_rest(study, packages, tmp_path, monkeypatch):
     scenario = load_scenario(study / "reach.yaml", packages)
     scenario = replace(scenario, plant={**scenario.plant, "lockstep_timeout": 60.0})  # however busy the machine is

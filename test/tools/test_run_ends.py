@@ -111,7 +111,7 @@ def frozen(tmp_path: Path, name: str) -> str:
         return str(error)
 
 
-@pytest.mark.parametrize("name", ["rns_vibration_controller", "simulated_plant"])
+@pytest.mark.parametrize("name", [pytest.param("rns_vibration_controller", marks=pytest.mark.long), "simulated_plant"])
 def test_a_run_of_which_a_node_neither_answers_nor_works_ends_with_its_name(tmp_path, monkeypatch, name):
     monkeypatch.setattr(stall_watch, "ASLEEP", 2.0)
     assert f"node '{name}' neither answers nor does anything" in frozen(tmp_path, name)

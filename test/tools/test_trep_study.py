@@ -82,6 +82,7 @@ def test_every_scenario_can_be_read_on_its_own(path, packages):
     assert load_scenario(path, packages).figures
 
 
+@pytest.mark.long
 def test_the_graph_runs_half_a_path_and_the_base_stays_where_it_is(study, tmp_path, monkeypatch):
     scenario = replace(study.scenarios["fig11_fast_split"], duration=1.4, figures=())
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "ros"))
