@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
@@ -13,8 +12,9 @@ from flexarm.msg import StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
-from flexarm_nodes.messages.conversions import JointStateSelector, stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import imu_from_message, strain_from_message, wrench_from_message
+from flexarm_nodes.messages.sample import SampleReader
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.companions import Companions
 
@@ -32,8 +32,7 @@ class ControlLoopInputs:
     def __init__(self, model: ArmModel, sensors: Iterable[tuple[str, str]]) -> None:
         """Read the joints of an arm and these sensors, given as (kind, name)."""
         self.sensors = tuple(dict.fromkeys(sensors))
-        self._model, self._select = model, JointStateSelector(model.joint_names)
-        self._named: list[str] | None = None  # names of the newest joint state
+        self._joints = SampleReader(model)
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
         self._companions = Companions(lambda: tuple(topic for topic, *_ in self.subscriptions()))
@@ -77,21 +76,7 @@ class ControlLoopInputs:
         Raises:
             InputError: an actuated joint is missing, or its position or velocity is missing or not finite.
         """
-        everywhere, rates = np.array(message.position), np.array(message.velocity)
-        position, velocity = self._select.select(message.name, everywhere, rates)
-        if message.name != self._named:
-            self._named = message.name
-            place = {name: i for i, name in enumerate(message.name)}
-            self._actuated = np.array([place[name] for name in self._model.joint_names])
-            elastic = self._model.elastic_joint_names
-            self._elastic = np.array([place.get(name, len(place)) for name in elastic])  # past the end: not reported
-            self._deflects = any(name in place for name in elastic)
-        reported = len(message.effort) == len(message.name)
-        effort = np.array(message.effort)[self._actuated] if reported else np.full(self._model.n, np.nan)
-        deflection, rate = None, None
-        if self._deflects:
-            deflection, rate = (np.append(one, np.nan)[self._elastic] for one in (everywhere, rates))
-        return FlexibleSample(stamp_to_nanoseconds(message.header.stamp), position, velocity, effort, deflection, rate)
+        return self._joints.read(message)
 
     def sample(self, joints: FlexibleSample) -> FlexibleSample:
         """Return the sample with the readings that arrived for its stamp; called once per joint state."""

@@ -15,23 +15,27 @@ from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.hardware_gate.status import STOPPED
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import Array, FlexibleSample
+from flexarm_core.types import Array, CartesianReference, FlexibleSample
 from flexarm_nodes.control_loop.behaviors import ControlLoopBehaviors
 from flexarm_nodes.control_loop.inputs import ControlLoopInputs
-from flexarm_nodes.control_loop.output import ControlLoopOutput
-from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, BuiltStage, build_gate
+from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, build_gate
 from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
-from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import (
+    quaternion_to_rotation,
+    rotation_to_quaternion,
+    stamp_to_nanoseconds,
+)
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
+from flexarm_nodes.node.stage_outputs import StageOutputs
 from flexarm_nodes.node.stage_table import StageTable
 from flexarm_nodes.node.tick_times import TickTimes
 
@@ -65,7 +69,7 @@ class ControlLoop(ArmNode):
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
         self._subscriptions_of_sensors: list[Any] = []
-        self._output: ControlLoopOutput | None = None
+        self._output: StageOutputs | None = None
         self._behaviors: ControlLoopBehaviors | None = None
         self._timer: Any = None
         self._times, self._times_said = TickTimes(), {"ticks": "0"}
@@ -90,21 +94,19 @@ class ControlLoop(ArmNode):
         for name in names[:-1]:
             self._built[name] = BUILDERS[name][1](_of(name, values), model)
         stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
-        gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
-        modes = FlexibleModel(model.description, model.tool_frame, gravity).mode_names
         for part in (self._output, self._behaviors):
             if part is not None:
                 part.close()
         self._behaviors = next(
             (
-                ControlLoopBehaviors(self, built.behaviors, _of(name, values), self._refuse, lambda: self._answered)
+                ControlLoopBehaviors(self, built.setup, _of(name, values), self._refuse, lambda: self._answered)
                 for name, built in self._built.items()
-                if built.behaviors is not None
+                if built.setup is not None
             ),
             None,
         )
-        self._output = output = ControlLoopOutput(self, model, modes, stages)
-        self._pipeline = Pipeline(stages, build_gate(gate_values, model), output.carry)
+        self._output = StageOutputs(self, list(self._built.values()))
+        self._pipeline = Pipeline(stages, build_gate(gate_values, model), carry)
         self._model = model
         self._commands.open(self._pipeline.gate.gate, gate_values)
         self._inputs = ControlLoopInputs(model, [sensor for built in self._built.values() for sensor in built.sensors])
@@ -132,8 +134,6 @@ class ControlLoop(ArmNode):
     def _forget(self) -> None:
         self._pipeline.reset()
         self._inputs.reset()
-        assert self._output is not None
-        self._output.reset()
         if self._behaviors is not None:
             self._behaviors.reset()
         self._times.reset()
@@ -165,7 +165,7 @@ class ControlLoop(ArmNode):
         self._commands.change_mode(values[f"{GATE}.command_mode"])
         for name, built in self._built.items():
             built.change(_of(name, values))
-            if built.behaviors is not None and self._behaviors is not None:
+            if built.setup is not None and self._behaviors is not None:
                 self._behaviors.change(_of(name, values))
 
     # Samples ----------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class ControlLoop(ArmNode):
             Whether this took so long that the sample is out of date: longer than the state timeout, not in lockstep.
         """
         self._rehearsed = True
-        if any(built.behaviors is not None and built.behaviors.sets.waits for built in self._built.values()):
+        if any(built.setup is not None and built.setup.sets.waits for built in self._built.values()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
         self._pipeline.tick(sample)
         self._pipeline.reset()
@@ -281,6 +281,11 @@ class ControlLoop(ArmNode):
             self._times_said = self._times.values()
         said = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         self._commands.report(self._stamp, said, "; ".join(remarks), self._times_said)
+
+
+def carry(reference: CartesianReference) -> CartesianReference:
+    """Return a tool reference as a message carries it: the quaternion changes the last digits of the rotation."""
+    return replace(reference, rotation=quaternion_to_rotation(rotation_to_quaternion(reference.rotation)))
 
 
 def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,7 @@ class SourceStage:
     """Source of references as a stage of a control loop."""
 
     name = "source"
+    needs: frozenset[str] = frozenset()
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
