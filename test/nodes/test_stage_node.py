@@ -78,6 +78,7 @@ def test_a_state_out_of_order_is_ignored(controller):
     for tick in (50, 20):
         controller.states.publish(joint_state(tick))
         controller.settle()
+    controller.wait_for_diagnostic(NODE, "joint state is 0.030 s older than the newest: ignored")
     give(controller, 20)
     expect(controller, [50])
 

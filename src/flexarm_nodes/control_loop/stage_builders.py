@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from flexarm.msg import BaseWrenchEstimate, FlexibleState, RedundancyState
+from flexarm.msg import BaseWrenchEstimate, RedundancyState
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
-from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
-from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.solver import RedundancySolver
-from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import FlexibleSample
 from flexarm_nodes.base_wrench.parameters import check_base_motion
 from flexarm_nodes.base_wrench.stage import BaseWrenchStage as ConfiguredBaseWrench
 from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchTorqueEstimator
@@ -29,15 +24,15 @@ from flexarm_nodes.behavior_impedance.setup import BehaviorSetup
 from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.flexible_dynamics.parameters import flexible_controller, flexible_controller_config
+from flexarm_nodes.flexible_dynamics.stages import built_estimator
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_nodes.ik_redundancy.parameters import motion_limits, redundancy_config
 from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_to_message
-from flexarm_nodes.messages.flexible import flexible_state_to_message
 from flexarm_nodes.messages.path import redundancy_state_to_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, tool_output, unchanged
+from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, tool_output
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.stage_table import StageTable
 from flexarm_nodes.reaction_null_space.reactionless_parameters import REACTIONLESS_PARAMETERS, built_reactionless
@@ -45,38 +40,6 @@ from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationC
 from flexarm_nodes.reaction_null_space.vibration_parameters import built_vibration
 from flexarm_nodes.references.generator import ReferenceGenerator
 from flexarm_nodes.references.parameters import built_reference
-
-
-def _flexible_model(values: Values, model: ArmModel) -> FlexibleModel:
-    gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
-    return FlexibleModel(model.description, model.tool_frame, gravity)
-
-
-def _flexible_estimator(values: Values, model: ArmModel) -> BuiltStage:
-    robot = model.description
-    config = EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
-    sensors = FlexibleSensors(
-        strain=config.correct and config.use_strain and bool(robot.strain_gauges),
-        wrenches=config.wrench_sensors(robot.force_torque_sensors),
-        imus=tuple(robot.imus) if config.correct and config.use_imu else (),
-    )
-    flexible_model, still = _flexible_model(values, model), np.zeros(model.n)
-    estimator = FlexibleEstimator(flexible_model, config)
-    wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (sensors.wrenches, sensors.imus))
-    for stamp in (0, 1_000_000):  # loads the compiled code before the first sample
-        estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
-    awaited = [
-        *(("wrench", name) for name in sensors.wrenches),
-        *(("imu", name) for name in sensors.imus),
-        *([("strain", "")] if sensors.strain else []),
-    ]
-    stage = FlexibleEstimatorStage(estimator, sensors, subtract_friction=values["subtract_friction"])
-    names, modes = tuple(joint.name for joint in robot.elastic), flexible_model.mode_names
-
-    def make(tick: Tick) -> Any:
-        return None if tick.flexible is None else flexible_state_to_message(tick.flexible, names, modes)
-
-    return BuiltStage(stage, unchanged, (Output(topics.FLEXIBLE_STATE, FlexibleState, make),), tuple(awaited))
 
 
 def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
@@ -149,7 +112,7 @@ def build_gate(values: Values, model: ArmModel) -> GateStage:
 
 
 BUILDERS: dict[str, tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], BuiltStage]]] = {
-    "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, _flexible_estimator),
+    "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, built_estimator),
     "reference_generator": (ReferenceGenerator.PARAMETERS, built_reference),
     "behavior_impedance_controller": (BEHAVIOR_PARAMETERS, _behaviors),
     "ik_redundancy_solver": (IkRedundancySolver.PARAMETERS, _redundancy),

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 from sensor_msgs.msg import JointState
 
+from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
-from flexarm_nodes.messages.conversions import JointStateSelector, stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import JointStateSelector, check_finite, stamp_to_nanoseconds
 
 
 class SampleReader:
     """Selects the joints of one arm, by name and in any order."""
 
-    def __init__(self, model: ArmModel, *, base_measured: bool = False) -> None:
-        """Read the joints of an arm; ``base_measured``: reject joint states without its elastic joints."""
+    def __init__(self, model: ArmModel, required: Container[str] = ()) -> None:
+        """Read the joints of an arm, and reject joint states without what is required of ``base`` and ``effort``."""
         self._elastic_names, self._n = tuple(model.elastic_joint_names), model.n
-        required = (*model.joint_names, *(self._elastic_names if base_measured else ()))
-        self._select = JointStateSelector(required)
+        self._select = JointStateSelector((*model.joint_names, *(self._elastic_names if "base" in required else ())))
+        self._needs_effort = "effort" in required
         self._joint_names = model.joint_names
         self._named: list[str] | None = None  # names of the newest joint state
 
@@ -25,7 +28,8 @@ class SampleReader:
         """Convert a joint state to a sample without other sensors; an effort that is not reported is NaN.
 
         Raises:
-            InputError: a required joint is missing, or its position or velocity is missing or not finite.
+            InputError: a joint is missing, or its position or velocity, or its required effort, is missing or not
+                finite.
         """
         everywhere, rates = np.array(message.position), np.array(message.velocity)
         position, velocity = self._select.select(message.name, everywhere, rates)
@@ -39,6 +43,13 @@ class SampleReader:
             self._deflects = any(name in place for name in self._elastic_names)
         reported = len(message.effort) == len(message.name)
         effort = np.array(message.effort)[self._actuated] if reported else np.full(self._n, np.nan)
+        if self._needs_effort:
+            if not reported:
+                raise InputError(
+                    f"joint state has {len(message.name)} names and {len(message.effort)} effort values; the effort"
+                    " that acted is needed: let the joint state broadcaster report effort"
+                )
+            check_finite("effort", effort, self._joint_names)
         deflection, rate = None, None
         if self._deflects:
             deflection, rate = (np.append(one, np.nan)[self._elastic] for one in (everywhere, rates))

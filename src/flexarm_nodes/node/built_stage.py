@@ -47,6 +47,8 @@ class BuiltStage:
         change: applies changed live parameters, all or none; raises FlexarmError to reject them.
         outputs: topics that the stage writes.
         sensors: sensors to wait for, as (kind, name); kind is ``wrench``, ``imu`` or ``strain``.
+        required: what joint states must contain in addition: ``base``, the elastic joints; ``effort``.
+        before: whether the stage uses the joint reference that answered the sample before.
         prepare: checks the gains at joint positions (n,) before the first sample; raises FlexarmError to reject them.
         setup: further object of the stage's concern, for its services and markers; None: there is none.
     """
@@ -55,8 +57,15 @@ class BuiltStage:
     change: Callable[[Values], None]
     outputs: tuple[Output, ...] = ()
     sensors: tuple[tuple[str, str], ...] = ()
+    required: tuple[str, ...] = ()
+    before: bool = False
     prepare: Callable[[Array], None] | None = None
     setup: Any = None
+
+
+def required_base(source: str) -> tuple[str, ...]:
+    """Return what joint states must contain for the deflection of the base, by its source."""
+    return ("base",) if source == "joint_states" else ()
 
 
 def unchanged(values: Values) -> None:

@@ -16,11 +16,12 @@ from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.conversions import cartesian_reference_from_message, joint_reference_from_message
 from flexarm_nodes.messages.flexible import flexible_state_from_message
-from flexarm_nodes.messages.sample import SampleReader
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.readings import Readings
+from flexarm_nodes.node.stage_inputs import StageInputs
 from flexarm_nodes.node.stage_outputs import StageOutputs
 
 SET_BACK = 0.1  # [s] a joint state that is older than the newest by more shows that the clock was set back
@@ -55,6 +56,7 @@ class StageNode(ArmNode):
         self._built: BuiltStage | None = None
         self._outputs: StageOutputs | None = None
         self._base_state: Any = None
+        self._inputs = StageInputs(self, self._process)
         self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         for name in self.HEARS:
@@ -84,7 +86,8 @@ class StageNode(ArmNode):
         self.stage: Any = built.stage
         self.model = model
         source = getattr(built.stage, "source", "")
-        self._reader = SampleReader(model, base_measured=source == "joint_states")
+        readings = Readings(model, built.sensors, built.required, before=built.before)
+        self._inputs.open(readings, model, values.get("sensor_wait", 1.0), before=built.before)
         if self._outputs is not None:
             self._outputs.close()
         self._outputs = StageOutputs(self, [built])
@@ -99,7 +102,7 @@ class StageNode(ArmNode):
         raw, self._idle = self._idle, None
         try:
             if raw is not None and self.built.prepare is not None:
-                self.built.prepare(self._reader.read(message_reader(JointState)(raw)).position)
+                self.built.prepare(self._inputs.readings.joints(message_reader(JointState)(raw)).position)
         except InputError:
             pass  # an unusable joint state is reported when the node is active
         except FlexarmError as error:
@@ -110,6 +113,7 @@ class StageNode(ArmNode):
     def start(self) -> None:
         """Discard earlier samples."""
         self.stage.reset()
+        self._inputs.reset()
         self._sample: FlexibleSample | None = None
         self._newest: dict[str, Any] = {}  # newest inputs of STREAMS by name
         self._tick: Tick | None = None  # newest processed tick
@@ -137,18 +141,26 @@ class StageNode(ArmNode):
             self._idle = raw
 
     def _on_joint_state(self, message: JointState) -> None:
-        sample, before = self._reader.read(message), self._sample
-        if before is not None and sample.stamp < before.stamp:
-            back = (before.stamp - sample.stamp) * 1e-9
+        joints, stamp = self._inputs.readings.joints(message), self._inputs.stamp
+        if joints.stamp == stamp:
+            return  # a repeated state that still waits for its sensors
+        newest = stamp if self._sample is None else max(stamp or 0, self._sample.stamp)
+        if newest is not None and joints.stamp < newest:
+            back = (newest - joints.stamp) * 1e-9
             if back <= SET_BACK:
-                return  # out of order
+                raise InputError(f"joint state is {back:.3f} s older than the newest: ignored")
             self.start()
-            self.diagnostics.report(WARN, f"time went back by {back:.3f} s: restarted", sample.stamp)
-        self._sample = sample
-        if self._tick is not None and sample.stamp == self._tick.stamp:
+            self.diagnostics.report(WARN, f"time went back by {back:.3f} s: restarted", joints.stamp)
+        if self._tick is not None and joints.stamp == self._tick.stamp:
             self._publish(self._tick)
-        else:
-            self._answer(sample.stamp)
+            return
+        self._inputs.flush()
+        self._inputs.put(joints)
+
+    def _process(self, sample: FlexibleSample) -> None:
+        """Take a joint state with the readings of its stamp, and answer it if the references are there."""
+        self._sample = sample
+        self._answer(sample.stamp)
 
     def _answer(self, stamp: int) -> None:
         """Process the newest joint state if everything that the stage needs has arrived with this stamp, or later."""
@@ -166,7 +178,7 @@ class StageNode(ArmNode):
         if self._tick is not None and self._tick.stamp == sample.stamp and self._same(inputs):
             self._publish(self._tick)
             return
-        tick = Tick(sample, self.model.m, **inputs)
+        tick = Tick(sample, self.model.m, before=self._inputs.readings.before(sample.stamp), **inputs)
         self.stage.update(tick)
         self._tick, self._used = tick, inputs
         self._publish(tick)

@@ -21,7 +21,15 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
-from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_message, joint_output, reaction_output
+from flexarm_nodes.node.built_stage import (
+    BuiltStage,
+    Output,
+    Values,
+    joint_message,
+    joint_output,
+    reaction_output,
+    required_base,
+)
 from flexarm_nodes.node.parameters import Parameter
 
 TASKS = ("hold", "path")
@@ -175,6 +183,7 @@ def built_reactionless(values: Values, model: ArmModel) -> BuiltStage:
             Output(topics.DESIRED_JOINT_REFERENCE, JointReference, lambda tick: joint_message(stage.wanted, model)),
             joint_output(stage.name, model),
         ),
+        required=required_base(stage.source),
     )
 
 

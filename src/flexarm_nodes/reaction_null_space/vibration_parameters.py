@@ -15,7 +15,7 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.motion_guard import joint_limits
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, reaction_output
+from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, reaction_output, required_base
 
 
 def vibration_config(values: Values) -> VibrationControllerConfig:
@@ -65,4 +65,5 @@ def built_vibration(values: Values, model: ArmModel) -> BuiltStage:
         lambda changed: stage.change(vibration_config(changed)),
         (reaction_output(model), joint_output(stage.name, model)),
         prepare=stage.prepare,
+        required=required_base(stage.source),
     )

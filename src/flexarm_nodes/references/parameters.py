@@ -16,7 +16,7 @@ from flexarm_core.pipeline.reference_stage import JointMotion, ReferenceStage, T
 from flexarm_core.reaction_null_space.planning.plan_file import load_plan
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, tool_output, unchanged
+from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, required_base, tool_output, unchanged
 
 
 def built_reference(values: Values, model: ArmModel) -> BuiltStage:
@@ -30,7 +30,7 @@ def built_reference(values: Values, model: ArmModel) -> BuiltStage:
     output = (
         joint_output(stage.name, model, topics.DESIRED_JOINT_REFERENCE) if joints else tool_output(stage.name, model)
     )
-    return BuiltStage(stage, unchanged, (output,))
+    return BuiltStage(stage, unchanged, (output,), required=required_base(stage.source))
 
 
 def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotion:
