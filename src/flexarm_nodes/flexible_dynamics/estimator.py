@@ -14,6 +14,7 @@ from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import Imu, JointState
 
 from flexarm.msg import FlexibleState, JointReference, StrainState
+from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
@@ -29,11 +30,11 @@ from flexarm_nodes.messages.flexible import (
 )
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
-from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.companions import LOST_AFTER, Companions
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.parameters import Parameter
 
 KEPT = 4  # joint references and readings kept per sensor: some may arrive before the joint state of the same stamp
-LOST_AFTER = 10  # consecutive joint states without a sensor after which it is no longer waited for
 
 
 class FlexibleDynamicsEstimator(ArmNode):
@@ -41,6 +42,7 @@ class FlexibleDynamicsEstimator(ArmNode):
 
     A joint state is processed when every sensor has delivered its reading of the same stamp, when the next joint state
     arrives, or after ``sensor_wait``, whichever is first: the order of messages on different topics is not guaranteed.
+    A rejected reading counts as delivered but is not used.
     """
 
     PARAMETERS = (
@@ -106,6 +108,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._sensor_subscriptions: list[Any] = []
         self._timer: Any = None
+        self._companions = Companions(lambda: self._expected)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Build the estimator from parameters and load its compiled dynamics, so that the first tick is not late."""
@@ -143,7 +146,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._answered: int | None = None  # stamp of the newest processed sample
         self._unreferred = LOST_AFTER  # samples in a row without a joint reference; none is awaited before the first
         self._readings: dict[str, dict[int, Any]] = {name: {} for name in self._expected}
-        self._missed = dict.fromkeys(self._expected, 0)
+        self._companions.reset()
 
     def _subscribe(self, wrenches: Any, imus: Any, gauges: bool, config: EstimatorConfig) -> None:
         """Subscribe to the sensors that are used for correction."""
@@ -152,6 +155,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         self._sensor_subscriptions = []
         self._wrenches = config.wrench_sensors(wrenches)
         self._imus = tuple(imus) if config.use_imu and config.correct else ()
+        self._frames = {name: wrenches[name].frame for name in self._wrenches}
         wanted: list[tuple[str, str, Any, Callable[[Any], Any]]] = [
             *((name, topics.wrench_topic(name), WrenchStamped, wrench_from_message) for name in self._wrenches),
             *((name, topics.imu_topic(name), Imu, imu_from_message) for name in self._imus),
@@ -177,12 +181,22 @@ class FlexibleDynamicsEstimator(ArmNode):
             self._timer.reset()
 
     def _on_reading(self, name: str, read: Callable[[Any], Any], message: Any) -> None:
-        kept = self._readings[name]
-        kept[stamp_to_nanoseconds(message.header.stamp)] = read(message)
+        stamp, kept = stamp_to_nanoseconds(message.header.stamp), self._readings[name]
+        self._companions.came(name, stamp)
+        try:
+            kept[stamp] = self._checked(name, read, message)
+        except InputError as error:
+            self.diagnostics.report(ERROR, str(error), stamp)
         while len(kept) > KEPT:
             del kept[min(kept)]
-        self._missed[name] = 0
         self._update_if_complete()
+
+    def _checked(self, name: str, read: Callable[[Any], Any], message: Any) -> Any:
+        """Return a sensor's reading; raise InputError if it is not usable, or a wrench is not in the sensor's frame."""
+        wanted, frame = self._frames.get(name), message.header.frame_id
+        if wanted is not None and frame != wanted:
+            raise InputError(f"wrench is in frame '{frame}', sensor '{name}' measures in '{wanted}'")
+        return read(message)
 
     def _on_joint_reference(self, message: JointReference) -> None:
         """Store the friction compensation of a joint reference: that part of the effort has no effect on the links."""
@@ -200,8 +214,7 @@ class FlexibleDynamicsEstimator(ArmNode):
     def _update_if_complete(self) -> None:
         if self._pending is None or not (self._is_referred or self._unreferred >= LOST_AFTER):
             return
-        present = self._present(self._pending.stamp)
-        if all(name in present or self._missed[name] >= LOST_AFTER for name in self._expected):
+        if self._companions.complete(self._pending.stamp):
             self._update()
 
     @property
@@ -228,8 +241,7 @@ class FlexibleDynamicsEstimator(ArmNode):
         if not self._is_referred:
             self._unreferred += 1
         self._answered = sample.stamp
-        for name in self._expected:
-            self._missed[name] = 0 if name in present else self._missed[name] + 1
+        self._companions.answer(sample.stamp)
         state = self._estimator.update(
             replace(
                 sample,
