@@ -65,8 +65,7 @@ class ControlLoop(ArmNode):
         """Declare the parameters of every stage; the topics depend on the selected stages."""
         super().__init__("control_loop")
         for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
-            live = name != GATE  # in a control loop the parameters of the gate are not live
-            self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
+            self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
         self._inputs = StageInputs(self, self._update)
@@ -130,6 +129,7 @@ class ControlLoop(ArmNode):
         self._came = 0.0  # when the waiting joint state arrived [s]
         self._answered: int | None = None  # stamp of the newest processed sample [ns]
         self._command: Array | None = None  # command for that sample
+        self._mode = ""  # command mode of that command
         self._stamp = 0  # stamp of the newest joint state [ns]
         self._age: float | None = None  # age of the waiting joint state when it arrived [s]
         self._ending = False
@@ -148,11 +148,13 @@ class ControlLoop(ArmNode):
 
     def change(self, values: dict[str, Any]) -> None:
         """Apply live parameters at the next sample."""
-        self._commands.change_mode(values[f"{GATE}.command_mode"])
+        mode = values[f"{GATE}.command_mode"]
+        self._commands.check_mode(mode)
         for name, built in self._built.items():
             built.change(_of(name, values))
             if built.setup is not None and self._behaviors is not None:
                 self._behaviors.change(_of(name, values))
+        self._commands.change_mode(mode)  # last: nothing that a stage rejects interrupts the gate
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
@@ -162,7 +164,7 @@ class ControlLoop(ArmNode):
         if stamp == self._answered:
             # The plant repeats a state whose command seems to be lost. Commands have no stamp: a second command that is
             # sent while the first is still on its way would be taken as the command for the next state.
-            if came - self._sent > ANSWER_ARRIVES:
+            if came - self._sent > ANSWER_ARRIVES and self._mode == self._pipeline.gate.gate.config.command_mode:
                 self._send(self._command)
                 self._sent = came
             return
@@ -195,6 +197,7 @@ class ControlLoop(ArmNode):
             return
         tick: Tick = self._pipeline.tick(sample, self._age)
         self._answered, self._command = tick.stamp, tick.command
+        self._mode = self._pipeline.gate.gate.config.command_mode
         self._send(tick.command)
         self._sent = time.perf_counter()
         self._times.add(time.perf_counter() - self._came)
