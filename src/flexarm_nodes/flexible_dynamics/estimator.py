@@ -19,7 +19,8 @@ class FlexibleDynamicsEstimator(StageNode):
 
     A joint state is processed when every sensor has delivered its reading of the same stamp, when the next joint state
     arrives, or after ``sensor_wait``, whichever is first: the order of messages on different topics is not guaranteed.
-    A rejected reading counts as delivered but is not used. With ``subtract_friction`` it also waits for the joint reference that answered the sample before.
+    A rejected reading counts as delivered but is not used. With ``subtract_friction`` it also waits for the joint
+    reference that answered the sample before.
     """
 
     NAME = "flexible_dynamics_estimator"

@@ -30,7 +30,7 @@ def run_bad_limits(setting: Setting) -> Outcome:
         what = str(rng.choice(["velocity", "effort", "lower", "upper"]))
         value = "nan" if what in ("lower", "upper") else value
         # An elastic joint of the base has no motor: an effort limit of 0 has no effect there.
-        joints = "|".join(arm.model.joint_names) if (what, value) == ("effort", "0.0") else "[^\"]*"
+        joints = "|".join(arm.model.joint_names) if (what, value) == ("effort", "0.0") else '[^"]*'
         limits = rf'<joint\b[^>]*\bname="(?:{joints})"(?:(?!</joint>).)*<limit\b[^>]*\b{what}="([^"]*)"'
         places = [found.span(1) for found in re.finditer(limits, text, re.DOTALL)]
         first, last = places[int(rng.integers(len(places)))]
