@@ -219,11 +219,7 @@ def test_bad_states_are_refused_with_their_reason():
 
 
 @pytest.mark.parametrize(
-<<<<<<< HEAD
-    ("law", "spoilt"),
-=======
     ("law", "spoiled"),
->>>>>>> 522906bfe488c2b92e47d77ff76f1ecef94cc71c
     [
         *(("vibration_damping", {name: 1e200}) for name in NEEDED),
         ("accelerations", {"velocity": 1e200}),
@@ -231,11 +227,7 @@ def test_bad_states_are_refused_with_their_reason():
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-<<<<<<< HEAD
-def test_a_sample_that_is_refused_leaves_no_trace(law, spoilt):
-=======
 def test_a_sample_that_is_refused_leaves_no_trace(law, spoiled):
->>>>>>> 522906bfe488c2b92e47d77ff76f1ecef94cc71c
     """A controller that refused a sample goes on as one that never saw it."""
     tried, spared = (FlexibleController(planar_arm(), FlexibleControllerConfig(law=law)) for _ in range(2))
 
@@ -254,11 +246,7 @@ def test_a_sample_that_is_refused_leaves_no_trace(law, spoiled):
         spared.update(*given(tick))
     before = tried.iterations, tried.discrepancy, tried.limited
     with pytest.raises(InputError):
-<<<<<<< HEAD
-        tried.update(*given(20, **spoilt))
-=======
         tried.update(*given(20, **spoiled))
->>>>>>> 522906bfe488c2b92e47d77ff76f1ecef94cc71c
     assert (tried.iterations, tried.discrepancy, tried.limited) == before
     for tick in range(21, 24):
         assert np.array_equal(tried.update(*given(tick)).effort, spared.update(*given(tick)).effort)
