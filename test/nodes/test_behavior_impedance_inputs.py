@@ -192,7 +192,7 @@ def test_settings_without_meaning_are_refused_when_the_node_is_configured(live):
     ImpedanceArm(live, start=False)
     for given, reason in (
         ({"wrench_sensor": "wrist"}, "has no force/torque sensor 'wrist'; it has: "),
-        ({"tool_center_of_mass": [0.1]}, "centre of mass must be three finite numbers"),
+        ({"tool_center_of_mass": [0.1]}, "center_of_mass of the tool must be three finite numbers"),
         ({"max_acceleration": [1.0, 2.0]}, "cannot configure: max_acceleration needs 1 or 7 numbers"),
         ({"stiffness": [1.0, 2.0]}, "cannot configure: stiffness needs 6 or 36 finite numbers"),
     ):

@@ -183,7 +183,7 @@ def test_a_bad_joint_state_is_reported_and_the_next_good_one_answered(live):
         assert len(live.received[topics.FLEXIBLE_STATE]) == count
         assert np.isfinite(ask(live, 2 * count + 1).modal_position).all()
     live.joints.publish(joints(1))
-    live.wait_for_diagnostic(NODE, "sample at 0.001000 s is not later than the last one at 0.009000 s")
+    live.wait_for_diagnostic(NODE, "joint state is 0.008 s older than the newest: ignored")
 
 
 def test_elastic_joints_wrench_and_imu_correct_the_spatial_arm(live):
@@ -197,10 +197,42 @@ def test_elastic_joints_wrench_and_imu_correct_the_spatial_arm(live):
         live.joints.publish(message)
         for publisher, reading in ((wrenches, WrenchStamped()), (imus, Imu())):
             reading.header.stamp = stamp(tick)
+            reading.header.frame_id = "base_ft" if publisher is wrenches else "tool0"
             publisher.publish(reading)
         answer = answers(live, tick)[-1]
         assert list(answer.elastic_joints) == ["mast_x", "mast_y"] and len(answer.innovation) == 4 + 6 + 6
     assert answer.deflection[1] == pytest.approx(1e-4, rel=0.2) and abs(answer.deflection[0]) < 2e-5
+
+
+def test_a_rejected_reading_is_not_used_and_no_longer_waited_for(live):
+    start(live, parameters("flexible_3r", use_strain=False, use_wrench=True, sensor_wait=60.0))
+    wrenches = live.publisher(topics.wrench_topic("base_ft_sensor"), WrenchStamped)
+    live.settle()
+    names = ("mast_y", "yaw", "shoulder", "elbow", "mast_x")
+    for tick, frame, channels in ((1, "base_ft", 4 + 6), (2, "elsewhere", 4), (3, "base_ft", 4 + 6)):
+        reading = WrenchStamped()
+        reading.header.stamp, reading.header.frame_id = stamp(tick), frame
+        wrenches.publish(reading)
+        live.joints.publish(joints(tick, 5 * [0.0], 5 * [0.0], [np.nan, 0.0, 0.0, 0.0, np.nan], names))
+        assert len(answers(live, tick)[-1].innovation) == channels
+    live.wait_for_diagnostic(NODE, "wrench is in frame 'elsewhere', sensor 'base_ft_sensor' measures in 'base_ft'")
+
+
+def test_a_joint_state_does_not_wait_for_gauges_whose_reading_was_rejected(live):
+    start(live, parameters(sensor_wait=60.0))
+    ask(live, 1)
+    torn = strain(2)
+    torn.names = GAUGES[:3]
+    for first in (True, False):  # before the joint state and after it
+        tick = 2 if first else 3
+        torn.header.stamp = stamp(tick)
+        if first:
+            live.strains.publish(torn)
+        live.joints.publish(joints(tick))
+        if not first:
+            live.strains.publish(torn)
+        assert len(answers(live, tick)[-1].innovation) == 0
+    live.wait_for_diagnostic(NODE, "strain state has 3 names and 4 strains")
 
 
 def test_open_loop_waits_for_no_sensor(live):

@@ -30,10 +30,24 @@ class IdealJoints:
         inertia, forces = self._dynamics(motion, still, still)
         return inertia[np.ix_(self._base, self._arm)] @ motion.acceleration + forces
 
-    def deflection(self, motion: Callable[[float], JointMotion], duration: float, step: float = 0.002) -> Array:
-        """(T, m) of a base that begins at rest, by the Runge-Kutta method of fourth order."""
+    def equilibrium(self, motion: JointMotion, stiffness: Array) -> Array:
+        """(m,) deflection of a base that rests under the arm's weight, by steps with its stiffness (m, m)."""
+        deflection, still = np.zeros((2, len(self._base)))
+        for _ in range(30):
+            deflection = deflection - np.linalg.solve(stiffness, self._dynamics(motion, deflection, still)[1])
+        return deflection
+
+    def deflection(
+        self,
+        motion: Callable[[float], JointMotion],
+        duration: float,
+        step: float = 0.002,
+        start: Array | None = None,
+    ) -> Array:
+        """(T, m) of a base that begins at rest, at ``start`` (m,) or 0, by Runge and Kutta's method of fourth order."""
         m = len(self._base)
-        state, rows = np.zeros(2 * m), [np.zeros(m)]
+        start = np.zeros(m) if start is None else start
+        state, rows = np.concatenate((start, np.zeros(m))), [start]
 
         def rate(joints: JointMotion, y: Array) -> Array:
             inertia, forces = self._dynamics(joints, y[:m], y[m:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 from flexarm_tools.cli import run_command
 from flexarm_tools.faults import core_case
+from flexarm_tools.faults.arms import RANDOM
 from flexarm_tools.faults.campaign import campaign, run_core_case
+from flexarm_tools.faults.fault import LOOP, Fault
 from flexarm_tools.faults.gate_under_test import GateUnderTest, Seen
 from flexarm_tools.faults.kinds import WHAT, chosen_kinds
 from flexarm_tools.faults.random_arm import random_arm
@@ -80,6 +83,32 @@ def test_a_gate_that_lets_everything_pass_is_found_out(kind, monkeypatch):
 def test_a_case_is_the_same_whenever_it_is_drawn():
     first, second = (asdict(run_core_case(11, ["loss", "states_corrupted"])) for _ in range(2))
     assert first == second
+
+
+class SlowStage(Fault):
+    """References come 20 ms late for 0.1 s."""
+
+    name = "slow_stage"
+
+    def draw(self) -> None:
+        self.end = self.start + 0.1
+
+    def reference(self, reference, now):
+        return ((0.02 if self.on(now) else 0.0, reference),)
+
+
+def test_a_late_reference_of_a_control_loop_holds_up_its_ticks():
+    """One process: the command waits for the reference, and what comes meanwhile waits for the command."""
+    fault = SlowStage(np.random.default_rng(0), 0.5)
+    case = core_case.Case(core_case.Setting(5, RANDOM, "velocity", LOOP, 250), [fault])
+    arrived = []
+    taken, case._drive.take = case._drive.take, lambda command: (arrived.append(case._now), taken(command))
+    with np.errstate(all="ignore"):
+        assert not case.run().bad_commands
+    gaps = {at: after - at for at, after in pairwise(arrived) if after - at > 1e-9}
+    before = [gap for at, gap in gaps.items() if 0.2 < at < 0.49]
+    during = [gap for at, gap in gaps.items() if 0.5 <= at < 0.58]
+    assert max(before) < 0.0041 and min(during) > 0.0199 and len(during) >= 3
 
 
 def test_without_a_fault_nothing_stops():

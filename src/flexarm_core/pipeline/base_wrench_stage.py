@@ -10,7 +10,7 @@ import numpy as np
 from flexarm_core.base_wrench.controller import BaseWrenchController
 from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
 from flexarm_core.base_wrench.motion_filter import MotionFilter
-from flexarm_core.pipeline.tick import Tick
+from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference, all_finite
 
 
@@ -22,6 +22,7 @@ class BaseWrenchStage:
         controller: torque controller; None: estimation only.
         state: position, filtered velocity and base motion of the newest estimate; None before any.
         newest: newest estimate; None before any.
+        weight: weight of the torque loop's correction when that estimate was made; 0 without control.
     """
 
     name = "base_wrench_torque_estimator"
@@ -52,6 +53,11 @@ class BaseWrenchStage:
         self._base = MotionFilter([False] * self._elastic, 0.0, base_bandwidth)
         self.reset()
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The joint reference if torques are controlled, and the motion of the base."""
+        return base_needs(self._motion) | (frozenset() if self.controller is None else {"joints"})
+
     def reset(self) -> None:
         """Forget earlier samples."""
         self.estimator.reset()
@@ -60,6 +66,7 @@ class BaseWrenchStage:
             self.controller.reset()
         self.state: ArmState | None = None
         self.newest: BaseWrenchEstimate | None = None
+        self.weight = 0.0
         none = np.zeros(self._elastic)
         self._last_base = none, none, none
         self._commanded: tuple[int, Array] | None = None  # stamp and effort of the last answer
@@ -98,6 +105,7 @@ class BaseWrenchStage:
             InputError: the sample is not usable.
         """
         estimate = self.estimator.update(sample)
+        self.weight = 0.0 if self.controller is None else self.controller.weight
         self.newest = replace(estimate, left_out=tuple(left_out)) if left_out else estimate
         self.state = ArmState(
             sample.stamp, sample.position, self.estimator.velocity, sample.deflection, sample.deflection_rate

@@ -79,6 +79,11 @@ class BehaviorStage:
         load_compiled()
         self.reset()
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """Behaviors move the arm without a reference; those that follow a stream stop without it."""
+        return frozenset()
+
     def reset(self) -> None:
         """Wait for the first sample; create every behavior again."""
         self.controller.reset()

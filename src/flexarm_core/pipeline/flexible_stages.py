@@ -44,6 +44,11 @@ class FlexibleEstimatorStage:
         """
         self.estimator, self.sensors, self._subtracts = estimator, sensors, subtract_friction
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The estimate needs the sample only."""
+        return frozenset()
+
     def reset(self) -> None:
         """Forget earlier samples."""
         self.estimator.reset()
@@ -81,6 +86,11 @@ class FlexibleControlStage:
         self.controller = controller
         self._looked, self._refused = False, ""
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The joint reference, and the flexible state unless the law is ``joint_pd``."""
+        return frozenset({"joints"} if self.controller.config.law == "joint_pd" else {"joints", "flexible"})
+
     def change(self, config: FlexibleControllerConfig) -> None:
         """Use other settings from the next sample on.
 
@@ -112,8 +122,9 @@ class FlexibleControlStage:
                 self._refused = str(error)
         if self._refused:
             raise InputError(self._refused)
-        bent = None if self.controller.config.law == "joint_pd" else tick.flexible
-        if wanted is None or (bent is None and self.controller.config.law != "joint_pd"):
+        bends = "flexible" in self.needs
+        bent = tick.flexible if bends else None
+        if wanted is None or (bends and bent is None):
             return
         none = np.zeros(len(self.controller.model.elastic))
         joints = ArmState(sample.stamp, sample.position, sample.velocity, none, none)

@@ -35,7 +35,7 @@ class Pipeline:
         Raises:
             ConfigError: two stages have the same name.
         """
-        names = [stage.name for stage in (*stages, gate)]
+        names = [*(stage.name for stage in stages), gate.name]
         if len(set(names)) < len(names):
             raise ConfigError(f"stages need names of their own, got {', '.join(names)}")
         self.stages, self.gate, self._carry = tuple(stages), gate, carry

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexarm_core.errors import FlexarmError, InputError
-from flexarm_core.pipeline.tick import Tick
+from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.reaction_null_space.coupling.commanded_reaction import commanded_reaction
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
 from flexarm_core.reaction_null_space.reactionless.path_motion import PathMotion, PathMotionConfig
@@ -90,6 +90,11 @@ class ReactionlessStage:
         self._checked: list[Array] = held if self.path is None else _spread(self.path)
 
     @property
+    def needs(self) -> frozenset[str]:
+        """The law needs no reference."""
+        return base_needs(self.source)
+
+    @property
     def finished(self) -> bool:
         """Whether the motion has reached its end."""
         return self._motion is not None and self._motion.finished(self._time)
@@ -112,20 +117,13 @@ class ReactionlessStage:
         """
         tick.take_joints()
         try:
-            joints, tick.reaction = self.answer(tick.arm_state(self.source))
+            self._answer(tick, tick.arm_state(self.source))
         except InputError:
             raise
         except FlexarmError as error:  # no path through this posture, or gains that are unstable there
             raise InputError(str(error)) from error
-        tick.give_joints(self.name, joints)
 
-    def answer(self, state: ArmState) -> tuple[JointReference, BaseReaction]:
-        """Return joint positions and velocities for a sample, and their reaction on the base.
-
-        Raises:
-            InputError: the sample is not usable, or too far from the start of the path.
-            FlexarmError: there is no path through the first posture, or the gains are unstable there.
-        """
+    def _answer(self, tick: Tick, state: ArmState) -> None:
         if self._begun is None:
             self._begin(state)
             self._begun = state.stamp
@@ -133,7 +131,8 @@ class ReactionlessStage:
         self.along = along = None if self._motion is None else self._motion.at(self._time)
         command = self.law.update(state, along)
         self.wanted = self._wanted(command, along)
-        return command, self._reaction(state, command)
+        tick.reaction = self._reaction(state, command)
+        tick.give_joints(self.name, command)
 
     def _own(self, config: VelocityLawConfig) -> VelocityLawConfig:
         """Return the settings with the base selection for which the path was traced."""

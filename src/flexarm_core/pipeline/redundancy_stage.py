@@ -44,6 +44,11 @@ class RedundancyStage:
         self._held: Array | None = None  # positions of joints that are not in the chain
 
     @property
+    def needs(self) -> frozenset[str]:
+        """The tool reference that is followed."""
+        return frozenset({"tool"})
+
+    @property
     def status(self) -> RedundancyStatus | None:
         """Solver status of the last sample; None: there was no pose to follow, or it was unusable."""
         return self.solver.status() if self._followed else None

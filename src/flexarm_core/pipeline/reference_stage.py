@@ -6,7 +6,7 @@ from flexarm_core.path.joint_move import JointMove
 from flexarm_core.path.line import LinePath
 from flexarm_core.path.trajectory_motion import TrajectoryMotion
 from flexarm_core.path.waypoint_motion import WaypointMotion
-from flexarm_core.pipeline.tick import Tick
+from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.robot.arm_model import ArmModel
 
 JointMotion = JointMove | TrajectoryMotion
@@ -26,7 +26,13 @@ class ReferenceStage:
             motion: motion of the tool or of the joints.
             source: source of the base deflection for a tool motion, one of ``BASE_STATES``.
         """
-        self.model, self.motion, self.source = model, motion, source
+        self.model, self.motion = model, motion
+        self.source = "none" if isinstance(motion, JointMotion) else source
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """A motion of the tool needs the deflection of the base."""
+        return base_needs(self.source)
 
     def reset(self) -> None:
         """Restart the motion at the next sample."""

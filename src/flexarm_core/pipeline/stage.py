@@ -16,6 +16,10 @@ class Stage(Protocol):
 
     name: str
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """Inputs of the tick that a sample has to wait for, with the present settings: tool, joints, flexible."""
+
     def reset(self) -> None:
         """Forget earlier ticks."""
 

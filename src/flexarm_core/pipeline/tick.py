@@ -22,6 +22,11 @@ from flexarm_core.types import (
 BASE_STATES = ("joint_states", "flexible_state", "none")
 
 
+def base_needs(source: str) -> frozenset[str]:
+    """Return the inputs of a tick that the deflection of the base needs, by its source: one of BASE_STATES."""
+    return frozenset({"flexible"}) if source == "flexible_state" else frozenset()
+
+
 @dataclass(slots=True)
 class Tick:
     """Data of one stamp that pass through the stages; each stage reads its inputs and adds its results.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
-from flexarm_core.pipeline.tick import Tick
+from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.stability.stability import Margin, check_gains, postures_after_hits
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
@@ -13,7 +13,7 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.load_observer import fastest
 from flexarm_core.reaction_null_space.vibration.motion_guard import WATCHED
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
-from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
+from flexarm_core.types import ArmState, Array, CartesianReference, JointReference
 
 POSTURES = ("first", "desired_joint_reference")
 NEAR = 0.1  # [rad | m] distance from a checked posture within which gains are not checked again
@@ -128,12 +128,13 @@ class VibrationStage:
             self._looked_at = None
 
     @property
-    def needs(self) -> tuple[bool, bool]:
-        """Whether the task needs a tool reference, and whether it needs a joint reference."""
-        config = self.controller.config
-        if config.task != "tool_path":
-            return False, config.task == "joint_path"
-        return True, config.posture_gain > 0.0 and self.posture == "desired_joint_reference"
+    def needs(self) -> frozenset[str]:
+        """The references that the task needs, and the deflection of the base."""
+        config, needs = self.controller.config, base_needs(self.source)
+        if config.task == "tool_path":
+            led = config.posture_gain > 0.0 and self.posture == "desired_joint_reference"
+            return needs | ({"tool", "joints"} if led else {"tool"})
+        return needs | ({"joints"} if config.task == "joint_path" else set())
 
     def reset(self) -> None:
         """Forget earlier samples."""
@@ -159,25 +160,11 @@ class VibrationStage:
         Raises:
             InputError: the input is not usable, or the gains are rejected.
         """
-        needs_tool, needs_joints = self.needs
-        joints = tick.take_joints()
-        tool, wanted = tick.tool if needs_tool else None, joints if needs_joints else None
+        needs, joints = self.needs, tick.take_joints()
+        tool, wanted = tick.tool if "tool" in needs else None, joints if "joints" in needs else None
         state = tick.arm_state(self.source)
-        if (needs_tool and tool is None) or (needs_joints and wanted is None):
+        if ("tool" in needs and tool is None) or ("joints" in needs and wanted is None):
             return
-        answer, tick.reaction = self.answer(state, tool, wanted)
-        tick.give_joints(self.name, answer)
-        if self.remark:
-            tick.remarks[self.name] = self.remark
-
-    def answer(
-        self, state: ArmState, tool: CartesianReference | None, wanted: JointReference | None
-    ) -> tuple[JointReference, BaseReaction]:
-        """Return the answer of the controller, if its gains are stable at the first measured posture.
-
-        Raises:
-            InputError: the input is not usable, or the gains are rejected.
-        """
         self._seen = state, tool
         if self._refused is None:
             self._refused = ""
@@ -192,7 +179,10 @@ class VibrationStage:
             self._refused = self._contradiction(state.stamp, self.sampling.period)
         if self._refused:
             raise InputError(self._refused)
-        return self.controller.update(state, tool, wanted)
+        answer, tick.reaction = self.controller.update(state, tool, wanted)
+        tick.give_joints(self.name, answer)
+        if self.remark:
+            tick.remarks[self.name] = self.remark
 
     def _load_code(self) -> None:
         """Process samples whose results are discarded, so that compiled code is loaded before the first real one."""

@@ -15,23 +15,28 @@ from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.hardware_gate.status import STOPPED
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import Array, FlexibleSample
+from flexarm_core.types import Array, CartesianReference, FlexibleSample
 from flexarm_nodes.control_loop.behaviors import ControlLoopBehaviors
-from flexarm_nodes.control_loop.inputs import ControlLoopInputs
-from flexarm_nodes.control_loop.output import ControlLoopOutput
-from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, BuiltStage, build_gate
+from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, build_gate
 from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
-from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import (
+    quaternion_to_rotation,
+    rotation_to_quaternion,
+    stamp_to_nanoseconds,
+)
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
+from flexarm_nodes.node.readings import Readings
+from flexarm_nodes.node.stage_inputs import StageInputs
+from flexarm_nodes.node.stage_outputs import StageOutputs
 from flexarm_nodes.node.stage_table import StageTable
 from flexarm_nodes.node.tick_times import TickTimes
 
@@ -60,14 +65,12 @@ class ControlLoop(ArmNode):
         """Declare the parameters of every stage; the topics depend on the selected stages."""
         super().__init__("control_loop")
         for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
-            live = name != GATE  # in a control loop the parameters of the gate are not live
-            self.table.declare([replace(row, name=f"{name}.{row.name}", live=row.live and live) for row in rows])
+            self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
-        self._subscriptions_of_sensors: list[Any] = []
-        self._output: ControlLoopOutput | None = None
+        self._inputs = StageInputs(self, self._update)
+        self._output: StageOutputs | None = None
         self._behaviors: ControlLoopBehaviors | None = None
-        self._timer: Any = None
         self._times, self._times_said = TickTimes(), {"ticks": "0"}
         watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
         self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
@@ -90,39 +93,25 @@ class ControlLoop(ArmNode):
         for name in names[:-1]:
             self._built[name] = BUILDERS[name][1](_of(name, values), model)
         stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
-        gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
-        modes = FlexibleModel(model.description, model.tool_frame, gravity).mode_names
         for part in (self._output, self._behaviors):
             if part is not None:
                 part.close()
         self._behaviors = next(
             (
-                ControlLoopBehaviors(self, built.behaviors, _of(name, values), self._refuse, lambda: self._answered)
+                ControlLoopBehaviors(self, built.setup, _of(name, values), self._refuse, lambda: self._answered)
                 for name, built in self._built.items()
-                if built.behaviors is not None
+                if built.setup is not None
             ),
             None,
         )
-        self._output = output = ControlLoopOutput(self, model, modes, stages)
-        self._pipeline = Pipeline(stages, build_gate(gate_values, model), output.carry)
+        self._output = StageOutputs(self, list(self._built.values()))
+        self._pipeline = Pipeline(stages, build_gate(gate_values, model), carry)
         self._model = model
         self._commands.open(self._pipeline.gate.gate, gate_values)
-        self._inputs = ControlLoopInputs(model, [sensor for built in self._built.values() for sensor in built.sensors])
+        sensors = [sensor for built in self._built.values() for sensor in built.sensors]
+        self._inputs.open(Readings(model, sensors), model, values["sensor_wait"])
         self._lockstep = gate_values["lockstep"]
-        self._listen(values["sensor_wait"])
         self._forget()
-
-    def _listen(self, wait: float) -> None:
-        for subscription in self._subscriptions_of_sensors:
-            self.destroy_subscription(subscription)
-        self._subscriptions_of_sensors = [
-            self.hear(kind, topic, self._on_reading(sensor)) for topic, kind, sensor in self._inputs.subscriptions()
-        ]
-        if self._timer is not None:
-            self.destroy_timer(self._timer)
-        waited = self.guarded(self._on_waited)
-        self._timer = self.create_timer(wait, lambda: waited(None), clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._timer.cancel()
 
     def start(self) -> None:
         """Discard earlier samples, and wait for the controller that takes the commands."""
@@ -132,41 +121,40 @@ class ControlLoop(ArmNode):
     def _forget(self) -> None:
         self._pipeline.reset()
         self._inputs.reset()
-        assert self._output is not None
-        self._output.reset()
         if self._behaviors is not None:
             self._behaviors.reset()
         self._times.reset()
         self._rehearsed = False
         self._sent = 0.0  # when the newest command was sent [s]
         self._came = 0.0  # when the waiting joint state arrived [s]
-        self._pending: FlexibleSample | None = None
         self._answered: int | None = None  # stamp of the newest processed sample [ns]
         self._command: Array | None = None  # command for that sample
+        self._mode = ""  # command mode of that command
         self._stamp = 0  # stamp of the newest joint state [ns]
         self._age: float | None = None  # age of the waiting joint state when it arrived [s]
         self._ending = False
 
     def brake(self) -> None:
         """Brake the arm to rest with the joint states that still arrive; no other stage sees them."""
-        self._update()
+        self._inputs.flush()
         self._ending = True
         self._commands.brake(lambda: self.take_waiting(topics.JOINT_STATES))
 
     def stop(self) -> None:
         """Send the command that holds the arm without control: gravity effort, or zero velocity."""
-        self._pending = None
-        self._timer.cancel()
+        self._inputs.drop()
         self._commands.stop()
         self.get_logger().info(self._times.said())
 
     def change(self, values: dict[str, Any]) -> None:
         """Apply live parameters at the next sample."""
-        self._commands.change_mode(values[f"{GATE}.command_mode"])
+        mode = values[f"{GATE}.command_mode"]
+        self._commands.check_mode(mode)
         for name, built in self._built.items():
             built.change(_of(name, values))
-            if built.behaviors is not None and self._behaviors is not None:
+            if built.setup is not None and self._behaviors is not None:
                 self._behaviors.change(_of(name, values))
+        self._commands.change_mode(mode)  # last: nothing that a stage rejects interrupts the gate
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
@@ -176,13 +164,13 @@ class ControlLoop(ArmNode):
         if stamp == self._answered:
             # The plant repeats a state whose command seems to be lost. Commands have no stamp: a second command that is
             # sent while the first is still on its way would be taken as the command for the next state.
-            if came - self._sent > ANSWER_ARRIVES:
+            if came - self._sent > ANSWER_ARRIVES and self._mode == self._pipeline.gate.gate.config.command_mode:
                 self._send(self._command)
                 self._sent = came
             return
-        if self._pending is not None and stamp == self._pending.stamp:
+        if stamp == self._inputs.stamp:
             return  # the same repeated state, but it still waits for its sensors
-        self._update()
+        self._inputs.flush()
         if self._pipeline.gate.gate.is_overtaken(stamp):
             return  # a newer state has been processed
         if self._answered is not None and stamp < self._answered:  # time went backward
@@ -191,7 +179,7 @@ class ControlLoop(ArmNode):
         self._stamp = stamp
         age = None if self._lockstep else self.age_of(stamp)
         try:
-            sample = self._inputs.joints(joints)
+            sample = self._inputs.readings.joints(joints)
             self._pipeline.gate.gate.check_age(age)
         except InputError as error:
             self._send(self._pipeline.refuse(stamp, str(error)))
@@ -200,39 +188,16 @@ class ControlLoop(ArmNode):
         if self._ending:
             self._send(self._pipeline.brake(sample, age))
             return
-        self._pending, self._came, self._age = sample, came, age
-        if self._inputs.complete(stamp):
-            self._update()
-        else:
-            self._timer.reset()
+        self._came, self._age = came, age
+        self._inputs.put(sample)
 
-    def _on_reading(self, sensor: tuple[str, str]) -> Any:
-        """Return the callback of a sensor; a rejected reading is no longer waited for."""
-
-        def on_reading(message: Any) -> None:
-            try:
-                self._inputs.take(sensor, message)
-            except InputError as error:
-                self.diagnostics.report(ERROR, str(error), self._stamp)
-            if self._pending is not None and self._inputs.complete(self._pending.stamp):
-                self._update()
-
-        return on_reading
-
-    def _on_waited(self, _: None) -> None:
-        self._update()
-
-    def _update(self) -> None:
-        """Process the waiting joint state, if there is one, with the readings that arrived for its stamp."""
-        joints, self._pending = self._pending, None
-        self._timer.cancel()
-        if joints is None:
-            return
-        sample = self._inputs.sample(joints)
+    def _update(self, sample: FlexibleSample) -> None:
+        """Process a joint state with the readings that arrived for its stamp."""
         if not self._rehearsed and self._rehearse(sample):
             return
         tick: Tick = self._pipeline.tick(sample, self._age)
         self._answered, self._command = tick.stamp, tick.command
+        self._mode = self._pipeline.gate.gate.config.command_mode
         self._send(tick.command)
         self._sent = time.perf_counter()
         self._times.add(time.perf_counter() - self._came)
@@ -255,7 +220,7 @@ class ControlLoop(ArmNode):
             Whether this took so long that the sample is out of date: longer than the state timeout, not in lockstep.
         """
         self._rehearsed = True
-        if any(built.behaviors is not None and built.behaviors.sets.waits for built in self._built.values()):
+        if any(built.setup is not None and built.setup.sets.waits for built in self._built.values()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
         self._pipeline.tick(sample)
         self._pipeline.reset()
@@ -281,6 +246,11 @@ class ControlLoop(ArmNode):
             self._times_said = self._times.values()
         said = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         self._commands.report(self._stamp, said, "; ".join(remarks), self._times_said)
+
+
+def carry(reference: CartesianReference) -> CartesianReference:
+    """Return a tool reference as a message carries it: the quaternion changes the last digits of the rotation."""
+    return replace(reference, rotation=quaternion_to_rotation(rotation_to_quaternion(reference.rotation)))
 
 
 def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from flexarm.msg import BaseWrenchEstimate, RedundancyState
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
-from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
-from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.solver import RedundancySolver
-from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
-from flexarm_core.pipeline.reference_stage import ReferenceStage
-from flexarm_core.pipeline.stage import Stage
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import FlexibleSample
 from flexarm_nodes.base_wrench.parameters import check_base_motion
 from flexarm_nodes.base_wrench.stage import BaseWrenchStage as ConfiguredBaseWrench
 from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchTorqueEstimator
@@ -29,107 +24,59 @@ from flexarm_nodes.behavior_impedance.setup import BehaviorSetup
 from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.flexible_dynamics.parameters import flexible_controller, flexible_controller_config
+from flexarm_nodes.flexible_dynamics.stages import built_estimator
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_nodes.ik_redundancy.parameters import motion_limits, redundancy_config
 from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
+from flexarm_nodes.messages.base_wrench import base_wrench_estimate_to_message
+from flexarm_nodes.messages.path import redundancy_state_to_message
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, tool_output
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.stage_table import StageTable
-from flexarm_nodes.reaction_null_space.reactionless_parameters import (
-    REACTIONLESS_PARAMETERS,
-    law_config,
-    reactionless_stage,
-)
+from flexarm_nodes.reaction_null_space.reactionless_parameters import REACTIONLESS_PARAMETERS, built_reactionless
 from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationController
-from flexarm_nodes.reaction_null_space.vibration_parameters import vibration_config, vibration_stage
+from flexarm_nodes.reaction_null_space.vibration_parameters import built_vibration
 from flexarm_nodes.references.generator import ReferenceGenerator
-from flexarm_nodes.references.parameters import reference_motion
-
-Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltStage:
-    """A stage built from parameters.
-
-    Attributes:
-        stage: stage for the pipeline.
-        change: applies changed live parameters, all or none; raises FlexarmError to reject them.
-        sensors: sensors to wait for, as (kind, name); kind is ``wrench``, ``imu`` or ``strain``.
-        behaviors: setup of the behaviors, for a stage that has behaviors.
-    """
-
-    stage: Stage
-    change: Callable[[Values], None]
-    sensors: tuple[tuple[str, str], ...] = ()
-    behaviors: BehaviorSetup | None = None
-
-
-def _stays(values: Values) -> None:
-    """Ignore the change: this stage has no live parameters."""
-
-
-def _reference(values: Values, model: ArmModel) -> BuiltStage:
-    return BuiltStage(ReferenceStage(model, reference_motion(values, model), values["base_state_source"]), _stays)
-
-
-def _vibration(values: Values, model: ArmModel) -> BuiltStage:
-    stage = vibration_stage(values, model)
-    return BuiltStage(stage, lambda changed: stage.change(vibration_config(changed)))
-
-
-def _flexible_model(values: Values, model: ArmModel) -> FlexibleModel:
-    gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
-    return FlexibleModel(model.description, model.tool_frame, gravity)
-
-
-def _flexible_estimator(values: Values, model: ArmModel) -> BuiltStage:
-    robot = model.description
-    config = EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
-    sensors = FlexibleSensors(
-        strain=config.correct and config.use_strain and bool(robot.strain_gauges),
-        wrenches=config.wrench_sensors(robot.force_torque_sensors),
-        imus=tuple(robot.imus) if config.correct and config.use_imu else (),
-    )
-    estimator, still = FlexibleEstimator(_flexible_model(values, model), config), np.zeros(model.n)
-    wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (sensors.wrenches, sensors.imus))
-    for stamp in (0, 1_000_000):  # loads the compiled code before the first sample
-        estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
-    awaited = [
-        *(("wrench", name) for name in sensors.wrenches),
-        *(("imu", name) for name in sensors.imus),
-        *([("strain", "")] if sensors.strain else []),
-    ]
-    stage = FlexibleEstimatorStage(estimator, sensors, subtract_friction=values["subtract_friction"])
-    return BuiltStage(stage, _stays, tuple(awaited))
+from flexarm_nodes.references.parameters import built_reference
 
 
 def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
     if values["reference"] != "desired_joint_reference":
         raise ConfigError("in a control_loop flexible_dynamics_controller.reference must be desired_joint_reference")
     stage = FlexibleControlStage(flexible_controller(values, model))
-    return BuiltStage(stage, lambda changed: stage.change(flexible_controller_config(changed)))
+    outputs = (joint_output(stage.name, model),)
+    return BuiltStage(stage, lambda changed: stage.change(flexible_controller_config(changed)), outputs)
 
 
 def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
     check_base_motion(values["base_motion"], model)
     setup = ConfiguredBaseWrench(dict(values), model)
+    stage, frame = setup.core, setup.core.estimator.bodies.sensor_frame
     if not values["control"]:
-        setup.core.controller = None  # references pass unchanged
-    return BuiltStage(setup.core, lambda changed: setup.change(dict(changed)), (("wrench", setup.core.sensor),))
+        stage.controller = None  # references pass unchanged
+
+    def make(tick: Tick) -> Any:
+        if tick.estimate is None:
+            return None
+        return base_wrench_estimate_to_message(tick.estimate, model.joint_names, frame, stage.weight)
+
+    outputs = [Output(topics.BASE_WRENCH_ESTIMATE, BaseWrenchEstimate, make)]
+    if stage.controller is not None:
+        outputs.append(joint_output(stage.name, model))
+    change = lambda changed: setup.change(dict(changed))  # noqa: E731
+    return BuiltStage(stage, change, tuple(outputs), (("wrench", stage.sensor),))
 
 
 def _behaviors(values: Values, model: ArmModel) -> BuiltStage:
     setup = BehaviorSetup(dict(values), model)
-    sensor = setup.wrenches.sensor
-    return BuiltStage(
-        setup.stage, lambda changed: setup.change(dict(changed)), (("wrench", sensor),) if sensor else (), setup
-    )
-
-
-def _reactionless(values: Values, model: ArmModel) -> BuiltStage:
-    stage = reactionless_stage(dict(values), model)
-    return BuiltStage(stage, lambda changed: stage.change(law_config(dict(changed))))
+    stage, sensor = setup.stage, setup.wrenches.sensor
+    outputs = [tool_output(stage.name, model)]
+    if stage.leads:
+        outputs.append(joint_output(stage.name, model))
+    sensors = (("wrench", sensor),) if sensor else ()
+    return BuiltStage(stage, lambda changed: setup.change(dict(changed)), tuple(outputs), sensors, setup=setup)
 
 
 def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
@@ -149,7 +96,14 @@ def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
         solver.set_config(config)
         solver.set_limits(limits)
 
-    return BuiltStage(RedundancyStage(model, solver, state_timeout=values["state_timeout"]), change)
+    stage = RedundancyStage(model, solver, state_timeout=values["state_timeout"])
+
+    def make(tick: Tick) -> Any:
+        activity = RedundancyState.HOLDING if stage.status is None else RedundancyState.STREAMING
+        return redundancy_state_to_message(tick.stamp, model.base_frame, activity, 0.0, stage.status)
+
+    outputs = (Output(topics.REDUNDANCY_STATE, RedundancyState, make), joint_output(stage.name, model))
+    return BuiltStage(stage, change, outputs)
 
 
 def build_gate(values: Values, model: ArmModel) -> GateStage:
@@ -158,12 +112,12 @@ def build_gate(values: Values, model: ArmModel) -> GateStage:
 
 
 BUILDERS: dict[str, tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], BuiltStage]]] = {
-    "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, _flexible_estimator),
-    "reference_generator": (ReferenceGenerator.PARAMETERS, _reference),
+    "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, built_estimator),
+    "reference_generator": (ReferenceGenerator.PARAMETERS, built_reference),
     "behavior_impedance_controller": (BEHAVIOR_PARAMETERS, _behaviors),
     "ik_redundancy_solver": (IkRedundancySolver.PARAMETERS, _redundancy),
-    "reactionless_path_controller": (REACTIONLESS_PARAMETERS, _reactionless),
-    "rns_vibration_controller": (RnsVibrationController.PARAMETERS, _vibration),
+    "reactionless_path_controller": (REACTIONLESS_PARAMETERS, built_reactionless),
+    "rns_vibration_controller": (RnsVibrationController.PARAMETERS, built_vibration),
     "flexible_dynamics_controller": (FlexibleDynamicsController.PARAMETERS, _flexible_controller),
     "base_wrench_torque_estimator": (BaseWrenchTorqueEstimator.PARAMETERS, _base_wrench),
 }

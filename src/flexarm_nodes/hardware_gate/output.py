@@ -124,15 +124,19 @@ class GateOutput:
         Raises:
             ConfigError: the node is not active, or has no controller manager.
         """
-        if mode == self._mode:
+        self.check_mode(mode)
+        if mode == self._mode or self._switch is None:
             return
-        if self._switch is None or not self._running:
-            raise ConfigError(
-                "command_mode changes only while the node is not configured, or is active and has a controller_manager"
-            )
         self._mode, self._taken = mode, False
         self._gate.interrupt(f"command mode changes to {mode}", silent=False)
         self._switch.begin(mode)
+
+    def check_mode(self, mode: str) -> None:
+        """Raise ConfigError if :meth:`change_mode` cannot change to this command mode now."""
+        if mode != self._mode and (self._switch is None or not self._running):
+            raise ConfigError(
+                "command_mode changes only while the node is not configured, or is active and has a controller_manager"
+            )
 
     def send(self, command: Array | None, stamp: int) -> None:
         """Publish the command (n,), if there is one, for the state of this stamp [ns]."""

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import Imu
 
 from flexarm.msg import FlexibleState, StrainState
 from flexarm_core.errors import InputError
-from flexarm_core.types import Array, FlexibleSample
+from flexarm_core.types import Array
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_nodes.messages.conversions import (
-    JointStateSelector,
-    check_finite,
     doubles,
     stamp_to_nanoseconds,
     write_header,
@@ -108,47 +106,6 @@ def wrench_from_message(message: WrenchStamped) -> Array:
     """Return ``[f; n]`` (6,) of a WrenchStamped."""
     f, n = message.wrench.force, message.wrench.torque
     return np.array([f.x, f.y, f.z, n.x, n.y, n.z])
-
-
-class FlexibleSampleReader:
-    """Converts a joint state to a FlexibleSample without the other sensors."""
-
-    def __init__(self, joints: Sequence[str], elastic_joints: Sequence[str]) -> None:
-        """Read these actuated joints and, if they are reported, these elastic joints."""
-        self._joints, self._elastic = tuple(joints), tuple(elastic_joints)
-        self._select = JointStateSelector(self._joints)
-        self._seen: list[str] | None = None
-
-    def __call__(self, message: JointState) -> FlexibleSample:
-        """Return the sample; unreported elastic joints are NaN, and the deflection is None if none is reported.
-
-        Raises:
-            InputError: an actuated joint is missing, or its position, velocity or effort is missing or not finite.
-        """
-        position, velocity = self._select(message)
-        if len(message.effort) != len(message.name):
-            raise InputError(
-                f"joint state has {len(message.name)} names and {len(message.effort)} effort values; the estimate needs"
-                " the effort that acted: let the joint state broadcaster report effort"
-            )
-        if message.name != self._seen:
-            self._learn(message.name)
-        effort = np.array(message.effort)[self._index]
-        check_finite("effort", effort, self._joints)
-        deflection = deflection_rate = None
-        if self._reported.any():
-            deflection = np.where(self._reported, np.array(message.position)[self._elastic_index], np.nan)
-            deflection_rate = np.where(self._reported, np.array(message.velocity)[self._elastic_index], np.nan)
-        stamp = stamp_to_nanoseconds(message.header.stamp)
-        return FlexibleSample(stamp, position, velocity, effort, deflection, deflection_rate)
-
-    def _learn(self, names: Sequence[str]) -> None:
-        """Store the indices of the joints in messages with these names; 0 for elastic joints that are not reported."""
-        place = {name: i for i, name in enumerate(names)}
-        self._index = np.array([place[name] for name in self._joints], dtype=int)
-        self._reported = np.array([name in place for name in self._elastic], dtype=bool)
-        self._elastic_index = np.array([place.get(name, 0) for name in self._elastic], dtype=int)
-        self._seen = list(names)
 
 
 def flexible_state_to_message(

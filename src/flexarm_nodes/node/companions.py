@@ -31,6 +31,10 @@ class Companions:
         if stamp == self._answered:
             self._missed[name] = 0  # late, but with a matching stamp: joint states can wait for it again
 
+    def give_up(self, name: str) -> None:
+        """Do not wait for a companion until it arrives."""
+        self._missed[name] = LOST_AFTER
+
     def complete(self, stamp: int) -> bool:
         """Return whether a joint state of this stamp [ns] has to wait for no companion."""
         return all(

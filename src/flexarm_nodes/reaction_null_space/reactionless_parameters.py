@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.pipeline.reactionless_stage import ReactionlessStage, ReactionlessTask
@@ -18,7 +19,17 @@ from flexarm_core.reaction_null_space.reactionless.trace import trace
 from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
+from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
+from flexarm_nodes.node.built_stage import (
+    BuiltStage,
+    Output,
+    Values,
+    joint_message,
+    joint_output,
+    reaction_output,
+    required_base,
+)
 from flexarm_nodes.node.parameters import Parameter
 
 TASKS = ("hold", "path")
@@ -155,6 +166,25 @@ def reactionless_stage(values: dict[str, Any], model: ArmModel) -> ReactionlessS
         drive_bandwidth=values["drive_bandwidth"],
     )
     return ReactionlessStage(model, law_config(values), task, values["base_state_source"])
+
+
+def built_reactionless(values: Values, model: ArmModel) -> BuiltStage:
+    """Return the stage of the velocity law with its outputs.
+
+    Raises:
+        FlexarmError: as for :func:`reactionless_stage`.
+    """
+    stage = reactionless_stage(dict(values), model)
+    return BuiltStage(
+        stage,
+        lambda changed: stage.change(law_config(dict(changed))),
+        (
+            reaction_output(model),
+            Output(topics.DESIRED_JOINT_REFERENCE, JointReference, lambda tick: joint_message(stage.wanted, model)),
+            joint_output(stage.name, model),
+        ),
+        required=required_base(stage.source),
+    )
 
 
 def shown_paths(values: dict[str, Any], model: ArmModel) -> list[ReactionlessPath]:

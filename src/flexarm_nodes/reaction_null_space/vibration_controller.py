@@ -9,39 +9,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
-from flexarm.msg import BaseReaction, CartesianReference, FlexibleState, JointReference
-from flexarm_core.errors import InputError
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import POSTURES
 from flexarm_core.reaction_null_space.reactionless.conditioning_map import ConditioningMapConfig, map_conditioning
 from flexarm_core.reaction_null_space.vibration.config import LAWS, REALISATIONS, TASKS
 from flexarm_core.reaction_null_space.vibration.sampling import DRIVES
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState
-from flexarm_core.types import CartesianReference as CartesianReferenceRecord
-from flexarm_core.types import JointReference as JointReferenceRecord
-from flexarm_nodes.messages.conversions import (
-    base_reaction_to_message,
-    cartesian_reference_from_message,
-    joint_reference_from_message,
-    joint_reference_to_message,
-)
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
-from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.node.gain_checking_node import GainCheckingNode
+from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE
+from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.reaction_null_space.reactionless_markers import map_markers
-from flexarm_nodes.reaction_null_space.vibration_parameters import vibration_config, vibration_stage
+from flexarm_nodes.reaction_null_space.vibration_parameters import built_vibration
 
 MAP_ROOM = 1.5  # conditioning required of the map's postures, as a multiple of the threshold at which damping begins
 
 
-class RnsVibrationController(GainCheckingNode):
+class RnsVibrationController(StageNode):
     """Reads measured states and tool references; publishes joint references (acceleration, effort), base reactions."""
+
+    NAME = "rns_vibration_controller"
+    HEARS = ("tool", "joints")
 
     PARAMETERS = (
         Parameter("law", "string", "reactionless",
@@ -122,110 +115,28 @@ class RnsVibrationController(GainCheckingNode):
     )  # fmt: skip
 
     def __init__(self) -> None:
-        """Create the node's topics."""
-        super().__init__("rns_vibration_controller")
-        self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
-        self._base_reaction = self.create_publisher(BaseReaction, topics.BASE_REACTION, topics.EVERY_SAMPLE)
+        """Create the markers."""
+        super().__init__()
         self._markers = self.create_publisher(MarkerArray, topics.MARKERS, topics.LATCHED)
-        for message_type, topic, callback in (
-            (JointState, topics.JOINT_STATES, self._on_joint_state),
-            (CartesianReference, topics.CARTESIAN_REFERENCE, self._on_cartesian_reference),
-            (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
-        ):
-            self.hear(message_type, topic, callback)
 
-    def look_at_gains(self, message: JointState) -> None:
-        """Check the gains at the measured state, once the base deflection is known too."""
-        seen = self._reader.joint_state(message)
-        if seen is not None:
-            self._stage.prepare(seen.position)
-
-    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
         """Build the controller from parameters."""
-        self._model = model
-        self._stage = vibration_stage(values, model)
-        self._reader = ArmStateReader(model, values["base_state_source"])
-        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
-        self._timeout = values["reference_timeout"]
-        self._show(values["map_postures"], values["coupling_threshold"])
-        self.start()
+        built = built_vibration(values, model)
+        self._show(built.stage, model, values["map_postures"], values["coupling_threshold"])
+        return built
 
-    def _show(self, postures: int, threshold: float) -> None:
+    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
+        """Return the status, an error once the law gave up."""
+        level, message, values = super().status(tick)
+        return ERROR if self.stage.gave_up else level, message, values
+
+    def _show(self, stage: Any, model: ArmModel, postures: int, threshold: float) -> None:
         """Publish a map of where the tool can move without reaction on the base."""
         found = None
         if postures:
             config = ConditioningMapConfig(postures, least_conditioning=MAP_ROOM * threshold)
-            found = map_conditioning(self._model, self._stage.controller.selection, config)
-        self._markers.publish(map_markers(found, self._model.base_frame))
-
-    def start(self) -> None:
-        """Discard earlier samples."""
-        self._stage.reset()
-        self._state: ArmState | None = None
-        self._tool: CartesianReferenceRecord | None = None
-        self._joints: JointReferenceRecord | None = None
-
-    def change(self, values: dict[str, Any]) -> None:
-        """Apply live parameters at the next sample; unstable gains are rejected."""
-        self._stage.change(vibration_config(values))
-        self._timeout = values["reference_timeout"]
-
-    def _on_joint_state(self, message: JointState) -> None:
-        self._take(self._reader.joint_state(message))
-
-    def _on_flexible_state(self, message: FlexibleState) -> None:
-        self._take(self._reader.flexible_state(message))
-
-    def _on_cartesian_reference(self, message: CartesianReference) -> None:
-        if self._stage.needs[0]:
-            self._tool = cartesian_reference_from_message(message, self._model.tool_frame)
-            self._take_reference(self._tool.stamp)
-
-    def _on_desired(self, message: JointReference) -> None:
-        if self._stage.needs[1]:
-            self._joints = joint_reference_from_message(message, self._model.joint_names)
-            self._take_reference(self._joints.stamp)
-
-    def _needed(self) -> list[CartesianReferenceRecord | JointReferenceRecord | None]:
-        """Return the newest references that the task needs; those of an earlier task are ignored."""
-        return [newest for needs, newest in zip(self._stage.needs, (self._tool, self._joints), strict=True) if needs]
-
-    def _take_reference(self, stamp: int) -> None:
-        state, needed = self._state, self._needed()
-        if state is None or stamp > state.stamp or any(one is None for one in needed):
-            return
-        # A reference that arrives after its state triggers the answer; if two are needed, the later arrival does.
-        if all(one is not None and one.stamp >= stamp for one in needed):
-            self._answer(state)
-
-    def _take(self, state: ArmState | None) -> None:
-        if state is None:
-            return
-        self._state = state
-        if all(one is not None and one.stamp >= state.stamp for one in self._needed()):
-            self._answer(state)
-
-    def _answer(self, state: ArmState) -> None:
-        """Process one sample: state and references -> joint reference."""
-        oldest = min((one.stamp for one in self._needed() if one is not None), default=state.stamp)
-        if (state.stamp - oldest) * 1e-9 > self._timeout:
-            age = (state.stamp - oldest) * 1e-9
-            raise InputError(f"reference is {age:.3f} s old, at most {self._timeout} s are accepted")
-        needs_tool, needs_joints = self._stage.needs
-        tool, wanted = self._tool if needs_tool else None, self._joints if needs_joints else None
-        joints, reaction = self._stage.answer(state, tool, wanted)
-        self._joint_reference.publish(joint_reference_to_message(joints, self._model.joint_names))
-        if self._base_reaction.get_subscription_count():
-            frame, elastic = self._model.base_frame, self._model.elastic_joint_names
-            self._base_reaction.publish(base_reaction_to_message(reaction, frame, elastic))
-        if self._stage.gave_up:
-            self.diagnostics.report(ERROR, self._stage.remark, state.stamp)
-        elif self._stage.remark:
-            self.diagnostics.report(WARN, self._stage.remark, state.stamp)
-        elif reaction.damping > 0.0:
-            self.diagnostics.report(WARN, "near-singular: the inverse is damped", state.stamp)
-        else:
-            self.diagnostics.report(OK, "controlling", state.stamp)
+            found = map_conditioning(model, stage.controller.selection, config)
+        self._markers.publish(map_markers(found, model.base_frame))
 
 
 def main() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +15,7 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.motion_guard import joint_limits
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
-
-Values = Mapping[str, Any]
+from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, reaction_output, required_base
 
 
 def vibration_config(values: Values) -> VibrationControllerConfig:
@@ -53,4 +50,20 @@ def vibration_stage(values: Values, model: ArmModel) -> VibrationStage:
         values["posture"],
         ToolTask(values["frame"], axes) if axes else None,
         start if start.size else None,
+    )
+
+
+def built_vibration(values: Values, model: ArmModel) -> BuiltStage:
+    """Return the stage of the vibration controller with its outputs.
+
+    Raises:
+        ConfigError: as for :func:`vibration_stage`.
+    """
+    stage = vibration_stage(values, model)
+    return BuiltStage(
+        stage,
+        lambda changed: stage.change(vibration_config(changed)),
+        (reaction_output(model), joint_output(stage.name, model)),
+        prepare=stage.prepare,
+        required=required_base(stage.source),
     )

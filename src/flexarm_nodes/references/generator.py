@@ -4,36 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from sensor_msgs.msg import JointState
-
-from flexarm.msg import CartesianReference, FlexibleState, JointReference
 from flexarm_core.path.input_shaping import SHAPERS
 from flexarm_core.path.joint_move import TIME_LAWS
-from flexarm_core.pipeline.reference_stage import JointMotion, ToolMotion
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState
-from flexarm_nodes.messages.conversions import (
-    JointStateSelector,
-    cartesian_reference_to_message,
-    joint_reference_to_message,
-    stamp_to_nanoseconds,
-)
-from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode, run
-from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, ArmStateReader
+from flexarm_nodes.node.arm_node import run
+from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
+from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import OK
 from flexarm_nodes.node.parameters import Parameter
-from flexarm_nodes.references.parameters import reference_motion
+from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.references.parameters import built_reference
 
 SPACES = ("tool", "joints", "path", "plan")
 
 
-class ReferenceGenerator(ArmNode):
+class ReferenceGenerator(StageNode):
     """Reads measured states; publishes a reference with the same stamp.
 
     The motion begins at the first measured tool pose or joint position.
     """
 
+    NAME = "reference_generator"
     PARAMETERS = (
         Parameter("space", "string", "tool",
             "motion to generate: tool along a line (tool), joint displacement (joints), tool along a waypoint file"
@@ -89,62 +81,13 @@ class ReferenceGenerator(ArmNode):
             "", 0.0, 0.99),
     )  # fmt: skip
 
-    def __init__(self) -> None:
-        """Create the node's topics."""
-        super().__init__("reference_generator")
-        self._reference = self.create_publisher(CartesianReference, topics.CARTESIAN_REFERENCE, topics.EVERY_SAMPLE)
-        self._desired = self.create_publisher(JointReference, topics.DESIRED_JOINT_REFERENCE, topics.EVERY_SAMPLE)
-        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
-
-    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
         """Build the motion from parameters: line or path of the tool, or motion or plan of the joints."""
-        self._model = model
-        self._reader = ArmStateReader(model, values["base_state_source"])
-        self.hear_base_state(values["base_state_source"], self._on_flexible_state)
-        self._select = JointStateSelector(model.joint_names)
-        self._path: ToolMotion | None = None
-        self._move: JointMotion | None = None
-        motion = reference_motion(values, model)
-        if isinstance(motion, JointMotion):
-            self._move = motion
-        else:
-            self._path = motion
+        return built_reference(values, model)
 
-    def start(self) -> None:
-        """Restart the motion from the beginning."""
-        for motion in (self._path, self._move):
-            if motion is not None:
-                motion.reset()
-
-    def _on_joint_state(self, message: JointState) -> None:
-        if self._move is not None:
-            self._answer_with_joints(self._move, message)
-        elif self._path is not None:
-            self._answer_with_tool(self._path, self._reader.joint_state(message))
-
-    def _on_flexible_state(self, message: FlexibleState) -> None:
-        if self._path is not None:
-            self._answer_with_tool(self._path, self._reader.flexible_state(message))
-
-    def _answer_with_tool(self, path: ToolMotion, state: ArmState | None) -> None:
-        """Process one sample: state -> tool reference."""
-        if state is None:
-            return
-        if not path.begun:
-            tool = self._model.tool_kinematics(state, path.config.frame)
-            path.begin(state.stamp, tool.position, tool.rotation)
-        reference = path.update(state.stamp)
-        self._reference.publish(cartesian_reference_to_message(reference, self._model.tool_frame))
-        self.diagnostics.report(OK, "generating", state.stamp)
-
-    def _answer_with_joints(self, move: JointMotion, message: JointState) -> None:
-        """Process one sample: joint state -> joint reference; the base deflection is not needed."""
-        position, _ = self._select(message)
-        stamp = stamp_to_nanoseconds(message.header.stamp)
-        if not move.begun:
-            move.begin(stamp, position)
-        self._desired.publish(joint_reference_to_message(move.update(stamp), self._model.joint_names))
-        self.diagnostics.report(OK, "generating", stamp)
+    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
+        """Return that references are generated."""
+        return OK, "generating", {}
 
 
 def main() -> None:

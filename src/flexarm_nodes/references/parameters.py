@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.path.input_shaping import InputShaper, make_shaper
@@ -15,11 +12,25 @@ from flexarm_core.path.path_timing import load_solver
 from flexarm_core.path.trajectory_motion import TrajectoryMotion, TrajectoryMotionConfig
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
-from flexarm_core.pipeline.reference_stage import JointMotion, ToolMotion
+from flexarm_core.pipeline.reference_stage import JointMotion, ReferenceStage, ToolMotion
 from flexarm_core.reaction_null_space.planning.plan_file import load_plan
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, required_base, tool_output, unchanged
 
-Values = Mapping[str, Any]
+
+def built_reference(values: Values, model: ArmModel) -> BuiltStage:
+    """Return the stage of a tool or joint motion with its output.
+
+    Raises:
+        ConfigError: as for :func:`reference_motion`.
+    """
+    stage = ReferenceStage(model, reference_motion(values, model), values["base_state_source"])
+    joints = isinstance(stage.motion, JointMotion)
+    output = (
+        joint_output(stage.name, model, topics.DESIRED_JOINT_REFERENCE) if joints else tool_output(stage.name, model)
+    )
+    return BuiltStage(stage, unchanged, (output,), required=required_base(stage.source))
 
 
 def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotion:

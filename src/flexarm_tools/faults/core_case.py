@@ -112,12 +112,17 @@ class Case:
             heapq.heappush(self._queue, (self._now + delay + travel, next(self._order), to, message))
 
     def _loop_answer(self, state: ArmState) -> JointReference | None:
-        """Compute the reference as a stage of a control loop: the last delivery counts, and delays are ignored."""
+        """Compute the reference as a stage of a control loop: the last delivery counts, and the tick waits for it."""
         reference = self._source.answer(state, self._now)
         if reference is None:
             raise InputError("joint state is not finite")
-        given = [one for _, one in self._through("reference", reference)]
-        return given[-1] if given else None
+        given = sorted(self._through("reference", reference), key=lambda delivery: delivery[0])
+        if not given:
+            return None
+        late, last = given[-1]
+        self._busy = max(self._busy, self._now) + late
+        self.gate.wait(late)
+        return last
 
     def _measure(self) -> ArmState:
         sensed = self.backend.sensed()
@@ -187,7 +192,7 @@ class Case:
                 next_state += period
                 self._sense()
             self._deliver(told_to_end)
-            if now >= next_tick - 1e-9:
+            if now >= next_tick - 1e-9 and not self._is_busy():
                 next_tick += TICK
                 if not (told_to_end and self.gate.ended):
                     self.take(self.gate.on_tick(now, self._clock()))
@@ -224,6 +229,8 @@ class Case:
                 self._left_moving = setting.mode == "effort" and not outcome.blind and not self._rested
         return self._judge(outcome, start, last, stops_before, told_to_end)
 
+    _busy = 0.0  # time until which a tick of a control loop lasts
+    _unread: Any = None  # newest state that came during this tick
     _arrived = 0.0
     _left_moving = False  # whether a gate asked to end left the arm moving
     _rested = True  # whether the arm was at rest at the last command
@@ -237,7 +244,23 @@ class Case:
             both = all(fault.both for fault in self.faults)
             self._send("source", deceived if both else [(0.0, true)])
 
+    def _is_busy(self) -> bool:
+        """Return whether a tick still lasts: one process does nothing else meanwhile."""
+        return self._busy > self._now + 1e-9 + TRAVEL
+
+    def _take_state(self, state: Any) -> None:
+        """Hand a state to the gate; a state that comes during a tick waits, and only the newest is kept."""
+        if self._is_busy():
+            self._unread = state
+            return
+        command = self.gate.on_state(state, self._now, self._clock())
+        self.take(command, max(self._busy - self._now, 0.0))
+
     def _deliver(self, told_to_end: bool) -> None:
+        if self._unread is not None and not self._is_busy():
+            unread, self._unread = self._unread, None
+            if not (told_to_end and self.gate.ended):
+                self._take_state(unread)
         while self._queue and self._queue[0][0] <= self._now + 1e-9 + TRAVEL:
             _, _, to, message = heapq.heappop(self._queue)
             if to == "drive":
@@ -251,12 +274,12 @@ class Case:
             elif told_to_end and self.gate.ended:
                 continue
             elif to == "gate":
-                self.take(self.gate.on_state(message, self._now, self._clock()))
+                self._take_state(message)
             else:
                 self.take(self.gate.on_reference(message, self._now))
 
-    def take(self, command: Array | None) -> None:
-        """Check a command of the gate and send it to the drive."""
+    def take(self, command: Array | None, late: float = 0.0) -> None:
+        """Check a command of the gate and send it to the drive, after so long a time [s]."""
         if command is None:
             return
         self._newest_command, self._rested = self._now, self._rests(self.arm.model.velocity_limit)
@@ -264,7 +287,7 @@ class Case:
         if self.setting.mode == "effort":
             bad = bad or bool(np.any(np.abs(command) > self.arm.model.effort_limit * (1.0 + 1e-9)))
         self._outcome.bad_commands += bad
-        self._send("drive", self._through("command", command))
+        self._send("drive", self._through("command", command), TRAVEL + late)
 
     # The judge --------------------------------------------------------------------------------------------------------
 

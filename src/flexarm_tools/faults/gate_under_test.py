@@ -53,6 +53,7 @@ class SourceStage:
     """Source of references as a stage of a control loop."""
 
     name = "source"
+    needs: frozenset[str] = frozenset()
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -103,9 +104,13 @@ class GateUnderTest:
         status = self.gate.status
         return Seen(NAMES[status.state], status.reason, status.stops, status.blind, status.fallback)
 
+    def wait(self, duration: float) -> None:
+        """Let time pass during a tick: a stage before the gate takes so long [s]."""
+        self._now += duration
+
     def on_state(self, state: State, now: float, clock: float) -> Array | None:
         """Handle a joint state, at these times of the monotonic clock and of the ROS clock [s]."""
-        self._now = now
+        self._now = max(self._now, now)
         try:
             if not isinstance(state, ArmState):
                 raise InputError("joint state lacks joint_1")
@@ -122,7 +127,7 @@ class GateUnderTest:
 
     def on_reference(self, reference: JointReference, now: float) -> Array | None:
         """Handle a reference that arrives at a gate node."""
-        self._now = now
+        self._now = max(self._now, now)
         try:
             return self.gate.on_reference(reference)
         except InputError as error:
@@ -130,12 +135,12 @@ class GateUnderTest:
 
     def on_tick(self, now: float, clock: float) -> Array | None:
         """Check the watchdogs; called every TICK."""
-        self._now = now
+        self._now = max(self._now, now)
         return self.gate.on_tick()
 
     def end(self, reason: str, now: float) -> Array | None:
         """End control: the gate brakes the arm first."""
-        self._now = now
+        self._now = max(self._now, now)
         self.gate.end(reason)
         return None
 
@@ -146,6 +151,6 @@ class GateUnderTest:
 
     def reset(self, now: float) -> None:
         """Request a reset as with ``~/reset``; the gate may reject it."""
-        self._now = now
+        self._now = max(self._now, now)
         with suppress(InputError):
             self.gate.acknowledge()

@@ -129,6 +129,9 @@ def test_settings_and_readings_without_meaning_are_refused():
     ):
         with pytest.raises((ConfigError, InputError), match=reason):
             ToolWrench(DESCRIPTION, CHAIN, SENSOR, **how)
+    for bad in ("0 0 0.1", ["a", "b", "c"], [0.0, None, 0.1], [[0.0], [0.1, 0.2]], 0.1, {"x": 0.1}, [0.0, 1j, 0.1]):
+        with pytest.raises(ConfigError, match="center_of_mass of the tool must be three finite numbers"):
+            ToolWrench(DESCRIPTION, CHAIN, SENSOR, center_of_mass=bad)
     tool = ToolWrench(DESCRIPTION, CHAIN, SENSOR)
     for bad in (np.full(6, np.nan), np.zeros(5), np.array([0, 0, np.inf, 0, 0, 0])):
         with pytest.raises(InputError, match="finite|shape"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.control.controller import LAWS, FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.control.force_correction import correct_forces
 from flexarm_core.flexible_dynamics.control.gain_check import LoopConditions
 from flexarm_core.flexible_dynamics.integration import runge_kutta
@@ -26,6 +26,7 @@ from flexarm_core.types import ArmState, FlexibleState, JointReference
 
 URDF = Path(__file__).resolve().parents[3] / "urdf"
 STILL = (0.0, 0.0, 0.0)
+NEEDED = ("position", "velocity", "acceleration")  # of a reference
 
 
 def planar_arm(**arguments: str) -> FlexibleModel:
@@ -210,6 +211,45 @@ def test_bad_states_are_refused_with_their_reason():
         controller.update(joints, FlexibleState(1, none, none, none, modes, modes, modes), reference)
     with pytest.raises(InputError, match="not finite"):
         controller.update(joints, FlexibleState(0, none, none, none, modes + np.nan, modes, modes), reference)
+    for position, rate, said in ((modes[:5], modes, "modal_position"), (modes, modes[:1], "modal_rate")):
+        with pytest.raises(InputError, match=f"{said} has shape"):
+            controller.update(joints, FlexibleState(0, none, none, none, position, rate, modes), reference)
+    with pytest.raises(InputError, match="joint velocity has shape"):
+        controller.update(replace(joints, velocity=zero[:1]), None, reference)
+
+
+@pytest.mark.parametrize(
+    ("law", "spoiled"),
+    [
+        *(("vibration_damping", {name: 1e200}) for name in NEEDED),
+        ("accelerations", {"velocity": 1e200}),
+        *((law, {name: np.nan}) for law in LAWS for name in ("position", "modes")),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_sample_that_is_refused_leaves_no_trace(law, spoiled):
+    """A controller that refused a sample goes on as one that never saw it."""
+    tried, spared = (FlexibleController(planar_arm(), FlexibleControllerConfig(law=law)) for _ in range(2))
+
+    def given(tick: int, modes=1.0, **factors: float):
+        time, none = 1e-3 * tick, np.zeros(0)
+        wave = {name: np.sin(3.0 * time + np.array([shift, 1.0])) for shift, name in enumerate(NEEDED)}
+        wanted = {name: value * factors.get(name, 1.0) for name, value in wave.items()}
+        joints = ArmState(1_000_000 * tick, wave["position"] + 1e-4, wave["velocity"], none, none)
+        bent = modes * 1e-4 * np.sin(20.0 * time + np.arange(6))
+        return joints, FlexibleState(joints.stamp, none, none, none, bent, bent, bent), JointReference(
+            joints.stamp, **wanted
+        )
+
+    for tick in range(20):
+        tried.update(*given(tick))
+        spared.update(*given(tick))
+    before = tried.iterations, tried.discrepancy, tried.limited
+    with pytest.raises(InputError):
+        tried.update(*given(20, **spoiled))
+    assert (tried.iterations, tried.discrepancy, tried.limited) == before
+    for tick in range(21, 24):
+        assert np.array_equal(tried.update(*given(tick)).effort, spared.update(*given(tick)).effort)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from rns_cases import case
 from rns_loop import measured
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import INTERVALS, VibrationStage
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
@@ -18,7 +19,7 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.motion_bounds import acceleration_box, bound_motion
 from flexarm_core.reaction_null_space.vibration.path_clock import PathClock
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
-from flexarm_core.types import CartesianReference
+from flexarm_core.types import CartesianReference, FlexibleSample
 from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
@@ -130,22 +131,29 @@ def reference(stamp: int, axes: tuple[bool, ...]) -> CartesianReference:
     return CartesianReference(stamp, found.model.base_frame, tool.position, tool.rotation, none, none, np.array(axes))
 
 
+def follow(stage: VibrationStage, position: np.ndarray, tool: CartesianReference) -> None:
+    """Give the stage a sample of the resting arm with a tool reference."""
+    still, base = np.zeros(position.size), np.zeros(1)
+    sample = FlexibleSample(tool.stamp, position, still, still, base, base)
+    stage.update(Tick(sample, base.size, tool=tool))
+
+
 def test_more_axes_than_free_motions_are_refused_when_configured_and_when_a_reference_has_them():
     three = (True, True, False, False, False, True)
     with pytest.raises(ConfigError, match="3 axes of the tool are tracked where 2 motions are free"):
         stage(three)
     late = stage(None)
     with pytest.raises(InputError, match="3 axes of the tool are tracked where 2 motions are free"):
-        late.answer(case("planar_3r").at(START), reference(0, three), None)
+        follow(late, START, reference(0, three))
 
 
 def test_gains_that_hold_where_the_arm_starts_are_not_looked_at_again(monkeypatch):
     ready, looks = stage(PLANE, start=START), []
     monkeypatch.setattr("flexarm_core.pipeline.vibration_stage.check_gains", lambda *_: looks.append(1))
-    ready.answer(case("planar_3r").at(START), reference(0, PLANE), None)
+    follow(ready, START, reference(0, PLANE))
     assert not looks
     ready.reset()
-    ready.answer(case("planar_3r").at(START + 0.3), reference(1_000_000, PLANE), None)
+    follow(ready, START + 0.3, reference(1_000_000, PLANE))
     assert looks
 
 
@@ -158,11 +166,10 @@ def test_gains_that_do_not_hold_where_the_arm_starts_are_refused_when_configured
 
 
 def test_samples_slower_than_the_rate_for_which_gains_were_checked_are_refused():
-    slow, at = stage(PLANE, start=START), case("planar_3r").at(START)
+    slow = stage(PLANE, start=START)
     with pytest.raises(InputError, match="samples come at 100 Hz, gains were checked for 1000 Hz: set rate"):
         for k in range(INTERVALS + 2):
-            stamp = k * 10_000_000
-            slow.answer(replace(at, stamp=stamp), reference(stamp, PLANE), None)
+            follow(slow, START, reference(k * 10_000_000, PLANE))
 
 
 def test_a_load_bandwidth_that_the_rate_does_not_bear_is_refused_with_the_largest_that_it_does():

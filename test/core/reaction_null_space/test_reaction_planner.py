@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ideal_joints import IdealJoints
-from planned_arms import boom_motions, planar_motions
+from planned_arms import URDF, boom_motions, planar_motions
+from scipy.interpolate import BSpline
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.reaction_null_space.coupling.base_response import peak_energy
-from flexarm_core.reaction_null_space.planning.plan import plan_along
+from flexarm_core.reaction_null_space.planning.plan import loads_along, plan_along
 from flexarm_core.reaction_null_space.planning.plan_file import load_plan, save_plan
 from flexarm_core.reaction_null_space.planning.planner import (
     NoQuietMotionError,
@@ -20,6 +22,8 @@ from flexarm_core.reaction_null_space.planning.planner import (
 )
 from flexarm_core.reaction_null_space.reactionless.path import JointMotion
 from flexarm_core.reaction_null_space.reactionless.resolved_line import resolved_line
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
 
 START, GOAL = np.array([0.69, -0.14, 0.60]), np.array([0.68, 0.36, 0.57])  # [m], 0.5 m apart
 DURATION = 4.0  # [s]
@@ -118,6 +122,27 @@ def test_the_predicted_energy_is_that_of_mujoco():
 
     deflections = IdealJoints(planar.model.description.text).deflection(motion, 3.0, 0.005)
     assert peak_energy(planar.model, deflections) == pytest.approx(plan.peak_energy, rel=0.1)
+
+
+@pytest.mark.parametrize("duration", [0.5, 0.7])
+def test_the_weight_that_has_moved_keeps_its_load_on_the_base_after_the_motion(duration):
+    """A base that turns: it swings about the equilibrium at the goal, not back to that at the start."""
+    gravity, start, goal = (0.0, -1.0, 0.0), np.array([0.5, 0.0, 0.3, 0.3]), np.array([0.6, 0.0, 0.3, 0.3])
+    model = ArmModel(load_robot_description(URDF / "wheel_3r.urdf.xacro"), gravity=gravity)
+    straight = BSpline(np.repeat([0.0, 1.0], 4), np.linspace(start, goal, 4), 3)
+    moved = loads_along(model, straight, duration)
+    trajectory = JointTrajectory(
+        moved.positions[0], moved.times.tolist(), moved.positions, moved.velocities, moved.accelerations
+    )
+
+    def motion(time: float) -> JointMotion:
+        wanted = trajectory.sample(0, time)
+        return JointMotion(wanted.position, wanted.velocity, wanted.acceleration)
+
+    robot = IdealJoints(model.description.text, gravity)
+    rest = robot.equilibrium(motion(0.0), model.K_b)
+    deflections = robot.deflection(motion, duration + 1.0, 0.005, rest) - rest
+    assert moved.peak_energy == pytest.approx(peak_energy(model, deflections), rel=0.1)
 
 
 def test_an_arm_without_a_joint_to_spare_is_planned_for():

@@ -159,6 +159,20 @@ def test_the_crossing_parts_growth_from_decay_and_lies_a_margin_above_what_is_ac
     assert safe.accepted <= bare.crossing / 1.5 * 1.001
 
 
+@pytest.mark.parametrize("seed", [311, 955])
+def test_what_is_accepted_bears_smaller_efforts_on_a_softer_base(seed):
+    """Under gravity both add up: these arms bear each alone up to a damping ratio at which both together diverge."""
+    case = next(random_cases(np.random.default_rng(seed)))
+    settings = case.config, case.selection, case.sampling, case.tool
+    accepted = stability_limit(case.model, case.posture, *settings, largest=1.0).accepted
+    unit = replace(case.config, damping_ratio=1.0)
+    for effort in (0.8, 1.25):
+        for stiffness in (0.8, 1.25):
+            wrong = {"authority": effort, "stiffness": stiffness}
+            loop = SampledModel(case.model, case.posture, unit, *settings[1:], **wrong)
+            assert loop.is_stable(0.999 * accepted)
+
+
 def test_longer_delays_leave_less(boom):
     model, selection = boom
     largest = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number
-from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
@@ -78,9 +78,12 @@ class ToolWrench:
                 raise ConfigError(f"the mass of the tool must be >= 0 kg and finite, got {mass}")
             self.mass = mass
         if center_of_mass is not None:
-            self.center_of_mass = np.array(center_of_mass, dtype=float)
-            if self.center_of_mass.shape != (3,) or not np.isfinite(self.center_of_mass).all():
-                raise ConfigError(f"the tool's centre of mass must be three finite numbers [m], got {center_of_mass}")
+            try:
+                self.center_of_mass = finite("center_of_mass", center_of_mass, 3).copy()
+            except InputError as error:
+                raise ConfigError(
+                    f"center_of_mass of the tool must be three finite numbers [m], got {center_of_mass!r}"
+                ) from error
         self.bias = np.zeros(6)
         self.external(np.zeros(chain.n), np.zeros(6), np.zeros(3))  # load the compiled code now
 

@@ -29,6 +29,7 @@ from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
 LAWS = ("vibration_damping", "accelerations", "joint_pd")
 FADE_IN = 0.1  # [s] over which vibration damping is faded in on top of the servos, while the estimate converges
 NEAR = 0.02  # [rad | m] distance from the posture of the last gain check below which no new check is needed
+BEYOND = "efforts are not finite: the flexible state or the reference is beyond what can be computed"
 ERROR_SHARE = 0.5  # share of the effort limits that position errors may use: the rest is reserved for braking
 
 
@@ -66,6 +67,31 @@ class FlexibleControllerConfig:
             raise ConfigError("tolerance must be > 0, iterations at least 1")
 
 
+@dataclass(slots=True)
+class _Memory:
+    """What the controller keeps from earlier samples; a rejected sample leaves it unchanged.
+
+    Attributes:
+        references: the newest at most 3 reference coordinates (h + K,).
+        stamp: stamp of the last sample [ns]; None before the first.
+        begun: stamp at which vibration damping began [ns].
+        gains: gains of the vibration damping in use; None: none designed yet.
+        designed: stamp of the sample for which the gains were designed [ns].
+        iterations: number of force corrections of the last sample.
+        discrepancy: remaining difference of desired and computed acceleration [rad/s^2 | m/s^2].
+        limited: factor by which the effort limits scaled the demand of the last sample.
+    """
+
+    references: tuple[Array, ...] = ()
+    stamp: int | None = None
+    begun: int = 0
+    gains: Array | None = None
+    designed: int = 0
+    iterations: int = 0
+    discrepancy: float = 0.0
+    limited: float = 1.0
+
+
 class FlexibleController:
     """Computes joint efforts from reference, joint state and flexible state, once per sample."""
 
@@ -86,8 +112,8 @@ class FlexibleController:
         self.model, self._estimator, self._limit = model, estimator, effort_limits(model)
         self._postures, self._start = workspace_postures(model), np.zeros((0, len(model.actuated)))
         self._asked: FlexibleControllerConfig | None = None
+        self._memory = _Memory()
         self.configure(config)
-        self.reset()
 
     def configure(self, config: FlexibleControllerConfig) -> None:
         """Change the settings from the next sample on; takes about a second if gains are derived or checked.
@@ -128,17 +154,26 @@ class FlexibleController:
             check = GainCheck(self.model, config.conditions, self._estimator, np.vstack((self._start, self._postures)))
             motion = check.settled(config.law, motion)
         self.config, self._asked = replace(config, motion=motion), config
-        self._gains: Array | None = None
+        self._memory.gains = None
 
     def reset(self) -> None:
         """Forget earlier samples."""
-        self._references: list[Array] = []
-        self._stamp: int | None = None
-        self._begun = 0
-        self._gains = None
-        self._designed = 0
-        self.iterations, self.discrepancy = 0, 0.0
-        self.limited = 1.0  # factor by which the effort limits scaled the demand of the last sample
+        self._memory = _Memory()
+
+    @property
+    def iterations(self) -> int:
+        """Number of force corrections of the last sample."""
+        return self._memory.iterations
+
+    @property
+    def discrepancy(self) -> float:
+        """Difference of desired and computed acceleration that the force correction left [rad/s^2 | m/s^2]."""
+        return self._memory.discrepancy
+
+    @property
+    def limited(self) -> float:
+        """Factor by which the effort limits scaled the demand of the last sample."""
+        return self._memory.limited
 
     def update(self, joints: ArmState, flexible: FlexibleState | None, reference: JointReference) -> JointReference:
         """Compute the joint efforts for one sample.
@@ -150,34 +185,39 @@ class FlexibleController:
             reference: position, velocity and acceleration; the law ``accelerations`` needs at least the acceleration.
 
         Raises:
-            InputError: missing or invalid input.
+            InputError: missing or invalid input; the controller then is as if the sample had not come.
         """
         x, v = self._state(joints, flexible)
         z, zd, zdd = self._wanted(reference, joints)
         law = {"vibration_damping": self._damp, "accelerations": self._accelerate, "joint_pd": self._servo}
-        if self._stamp is None:
-            self._begun = joints.stamp
-        effort = self._within_limits(joints, law[self.config.law](joints, x, v, z, zd, zdd))
-        self._stamp = joints.stamp
+        memory = replace(self._memory)  # kept only if the efforts can be computed
+        if memory.stamp is None:
+            memory.begun = joints.stamp
+        try:
+            demand = law[self.config.law](memory, joints, x, v, z, zd, zdd)
+        except np.linalg.LinAlgError as error:
+            raise InputError(BEYOND) from error
+        effort = self._within_limits(memory, joints, demand)
+        memory.stamp = joints.stamp
+        self._memory = memory
         return JointReference(joints.stamp, z, zd, zdd, effort)
 
-    def _damp(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
+    def _damp(self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
         model, config = self.model, self.config
         nominal = config.conditions.period
-        period = nominal if self._stamp is None else (joints.stamp - self._stamp) * 1e-9
-        if self._stamp is not None and not 0.0 < period <= 10.0 * nominal:
-            self._references, self._gains = [], None  # finite differences over a gap are meaningless
-            period, self._begun = nominal, joints.stamp
+        period = nominal if memory.stamp is None else (joints.stamp - memory.stamp) * 1e-9
+        if memory.stamp is not None and not 0.0 < period <= 10.0 * nominal:
+            memory.references, memory.gains = (), None  # finite differences over a gap are meaningless
+            period, memory.begun = nominal, joints.stamp
         newest = flexible_reference(model, z, zd, zdd)
-        self._references = [*(self._references or [newest, newest]), newest][-3:]
-        before, last, x_r = self._references
+        before, last, x_r = memory.references = (*(memory.references or (newest, newest)), newest)[-3:]
         v_r, a_r = (x_r - last) / period, (x_r - 2.0 * last + before) / period**2
-        if self._gains is None or (joints.stamp - self._designed) * 1e-9 >= config.motion.gain_period:
-            self._gains, self._designed = self._design(x), joints.stamp
+        if memory.gains is None or (joints.stamp - memory.designed) * 1e-9 >= config.motion.gain_period:
+            memory.gains, memory.designed = self._design(x, memory.gains), joints.stamp
         specified = model.inverse_dynamics(x_r, v_r, a_r)
         dx, dv = x - x_r, v - v_r
         dx[model.actuated] *= self._near(x, dx[model.actuated])
-        gains, force = self._gains, (joints.stamp - self._begun) * 1e-9 / FADE_IN
+        gains, force = memory.gains, (joints.stamp - memory.begun) * 1e-9 / FADE_IN
         if force < 1.0:
             servo = servo_gains(model, x, config.motion)
             gains = servo + force * (gains - servo)
@@ -189,26 +229,28 @@ class FlexibleController:
         response = model.response(np.arange(model.size))[model.actuated]
         restoring = model.stiffness_matrix() @ dx + model.damping_matrix() @ dv
         restoring[model.actuated] += feedback
-        return self._correct(specified[model.actuated], meant - response @ restoring)
+        return self._correct(memory, specified[model.actuated], meant - response @ restoring)
 
-    def _design(self, x: Array) -> Array:
+    def _design(self, x: Array, last: Array | None) -> Array:
         """Compute the gains for a posture; if that fails, return the last gains, or those of the servos alone."""
         try:
             return damping_gains(self.model, x, self.config.motion, self.config.conditions.period)
         except ValueError:  # no solution, or none that can be computed
-            return servo_gains(self.model, x, self.config.motion) if self._gains is None else self._gains
+            return servo_gains(self.model, x, self.config.motion) if last is None else last
 
     def _near(self, x: Array, error: Array) -> float:
         """Return the factor (0..1] that limits position errors (n,), so that effort for braking remains available."""
         asked = np.abs(self.config.motion.position_gain * servo_inertia(self.model, x) * error)
         return float(min(1.0, (ERROR_SHARE * self._limit / np.maximum(asked, 1e-12)).min()))
 
-    def _accelerate(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
+    def _accelerate(
+        self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array
+    ) -> Array:
         wanted = zdd + self._servo_demand(joints, x, z, zd)
         self.model.articulate(x, v, step=self.config.conditions.period)
-        return self._correct(np.zeros(len(wanted)), wanted)
+        return self._correct(memory, np.zeros(len(wanted)), wanted)
 
-    def _servo(self, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
+    def _servo(self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
         model, at = self.model, self._unbent(joints)
         total: Array = self._weight(joints) + servo_inertia(model, at) * (zdd + self._servo_demand(joints, at, z, zd))
         return total
@@ -232,7 +274,7 @@ class FlexibleController:
         weight: Array = model.inverse_dynamics(self._unbent(joints), still, still)[model.actuated]
         return weight
 
-    def _within_limits(self, joints: ArmState, effort: Array) -> Array:
+    def _within_limits(self, memory: _Memory, joints: ArmState, effort: Array) -> Array:
         """Scale the demand beyond gravity compensation, by one factor for all joints, to meet the effort limits.
 
         Clipping single efforts would change the direction of the demand, and therefore the motion of the arm.
@@ -241,19 +283,17 @@ class FlexibleController:
             InputError: an effort is not finite.
         """
         if not np.isfinite(effort).all():
-            raise InputError(
-                "efforts are not finite: the flexible state or the reference is beyond what can be computed"
-            )
-        self.limited = 1.0
+            raise InputError(BEYOND)
+        memory.limited = 1.0
         if (np.abs(effort) <= self._limit).all():
             return effort
         weight = np.clip(self._weight(joints), -self._limit, self._limit)
         demand = effort - weight
         room = np.where(demand > 0.0, self._limit - weight, self._limit + weight)
-        self.limited = float(min(1.0, (room / np.maximum(np.abs(demand), 1e-12)).min()))
-        return weight + self.limited * demand
+        memory.limited = float(min(1.0, (room / np.maximum(np.abs(demand), 1e-12)).min()))
+        return weight + memory.limited * demand
 
-    def _correct(self, specified: Array, wanted: Array) -> Array:
+    def _correct(self, memory: _Memory, specified: Array, wanted: Array) -> Array:
         config = self.config
         result = correct_forces(
             self.model,
@@ -263,23 +303,25 @@ class FlexibleController:
             tolerance=config.tolerance,
             iterations=config.iterations,
         )
-        self.iterations, self.discrepancy = result.iterations, result.discrepancy
+        memory.iterations, memory.discrepancy = result.iterations, result.discrepancy
         return result.effort
 
     def _state(self, joints: ArmState, flexible: FlexibleState | None) -> tuple[Array, Array]:
         model = self.model
         x, v = np.zeros(model.size), np.zeros(model.size)
-        x[model.actuated], v[model.actuated] = joints.position, joints.velocity
+        n, m, modes = len(model.actuated), len(model.elastic), len(model.modal)
+        x[model.actuated] = finite("joint position", joints.position, n)
+        v[model.actuated] = finite("joint velocity", joints.velocity, n)
         if flexible is None:
             if self.config.law != "joint_pd":
                 raise InputError(f"law '{self.config.law}' needs the flexible state")
         elif flexible.stamp != joints.stamp:
             raise InputError("joints and flexible state are of different stamps")
         else:
-            x[model.elastic], v[model.elastic] = flexible.deflection, flexible.deflection_rate
-            x[model.modal], v[model.modal] = flexible.modal_position, flexible.modal_rate
-        if not (np.isfinite(x).all() and np.isfinite(v).all()):
-            raise InputError("joint or flexible state is not finite")
+            x[model.elastic] = finite("deflection", flexible.deflection, m)
+            v[model.elastic] = finite("deflection_rate", flexible.deflection_rate, m)
+            x[model.modal] = finite("modal_position", flexible.modal_position, modes)
+            v[model.modal] = finite("modal_rate", flexible.modal_rate, modes)
         return x, v
 
     def _wanted(self, reference: JointReference, joints: ArmState) -> tuple[Array, Array, Array]:
@@ -291,13 +333,15 @@ class FlexibleController:
                 "velocity": joints.velocity if reference.velocity is None else reference.velocity,
                 "acceleration": reference.acceleration,
             }
+        found = []
         for name, value in given.items():
             if value is None:
                 raise InputError(f"joint reference has no {name}, which law '{self.config.law}' needs")
-            if value.shape != (n,) or not np.isfinite(value).all():
-                raise InputError(f"joint reference: {name} is {value}, expected {n} finite numbers")
-        position, velocity, acceleration = given.values()
-        assert position is not None and velocity is not None and acceleration is not None
+            try:
+                found.append(finite(name, value, n))
+            except InputError as error:
+                raise InputError(f"joint reference: {name} is {value}, expected {n} finite numbers") from error
+        position, velocity, acceleration = found
         return position, velocity, acceleration
 
 

@@ -130,7 +130,7 @@ def loads_along(model: ArmModel, path: BSpline, duration: float) -> MotionLoads:
     deflections = base_response(
         model,
         np.concatenate((inertias, np.repeat(inertias[-1:], rest, axis=0))),
-        np.concatenate((loads, np.zeros((rest, model.m)))),
+        np.concatenate((loads, np.repeat(loads[-1:], rest, axis=0))),  # at rest the weight remains
         interval,
     )
     energy = peak_energy(model, deflections)

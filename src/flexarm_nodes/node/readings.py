@@ -1,24 +1,26 @@
-"""ControlLoopInputs: combines joint states and sensor readings into samples, each with one stamp."""
+"""Readings: combines joint states and sensor readings into samples, each with one stamp."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
 from flexarm.msg import StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import FlexibleSample
-from flexarm_nodes.messages.conversions import JointStateSelector, stamp_to_nanoseconds
+from flexarm_core.types import FlexibleSample, JointReference
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import imu_from_message, strain_from_message, wrench_from_message
+from flexarm_nodes.messages.sample import SampleReader
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.companions import Companions
 
-KEPT = 8  # readings kept per sensor: some may arrive before the joint state of the same stamp
+KEPT = 8  # readings kept per sensor, and joint references: some may arrive before the joint state of the same stamp
+BEFORE = "joint reference of the sample before"
 READERS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[str], str]]] = {
     "wrench": (WrenchStamped, wrench_from_message, topics.wrench_topic),
     "imu": (Imu, imu_from_message, topics.imu_topic),
@@ -26,23 +28,37 @@ READERS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[str], str]]] = {
 }
 
 
-class ControlLoopInputs:
-    """Keeps the newest readings. A rejected reading counts as received but is not used."""
+class Readings:
+    """Keeps the newest readings. A rejected reading counts as received but is not used.
 
-    def __init__(self, model: ArmModel, sensors: Iterable[tuple[str, str]]) -> None:
-        """Read the joints of an arm and these sensors, given as (kind, name)."""
+    With ``before``, a joint state also waits for the joint reference that answered the sample before it.
+    """
+
+    def __init__(
+        self,
+        model: ArmModel,
+        sensors: Iterable[tuple[str, str]],
+        required: Container[str] = (),
+        *,
+        before: bool = False,
+    ) -> None:
+        """Read the joints of an arm and these sensors, given as (kind, name); ``required``: as of SampleReader."""
         self.sensors = tuple(dict.fromkeys(sensors))
-        self._model, self._select = model, JointStateSelector(model.joint_names)
-        self._named: list[str] | None = None  # names of the newest joint state
+        self._joints = SampleReader(model, required)
+        self._before = before
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
-        self._companions = Companions(lambda: tuple(topic for topic, *_ in self.subscriptions()))
+        awaited = (*(topic for topic, *_ in self.subscriptions()), *((BEFORE,) if before else ()))
+        self._companions = Companions(lambda: awaited)
         self.reset()
 
     def reset(self) -> None:
         """Discard all received readings."""
         self._companions.reset()
+        self._companions.give_up(BEFORE)  # none is awaited before the first
         self._readings: dict[tuple[str, str], dict[int, Any]] = {sensor: {} for sensor in self.sensors}
+        self._references: deque[JointReference] = deque(maxlen=KEPT)
+        self._answered: int | None = None  # stamp of the newest sample [ns]
 
     def subscriptions(self) -> Iterable[tuple[str, Any, tuple[str, str]]]:
         """Yield topic, message type and sensor of each reading."""
@@ -67,36 +83,30 @@ class ControlLoopInputs:
         while len(kept) > KEPT:
             del kept[min(kept)]
 
+    def take_reference(self, reference: JointReference) -> None:
+        """Take a joint reference that may have answered the newest sample."""
+        self._references.append(reference)
+
     def complete(self, stamp: int) -> bool:
-        """Return whether a joint state of this stamp [ns] has to wait for no sensor."""
+        """Return whether a joint state of this stamp [ns] has to wait for nothing."""
+        answered = self._answered
+        if answered is not None and any(reference.stamp >= answered for reference in self._references):
+            self._companions.came(BEFORE, stamp)
         return self._companions.complete(stamp)
 
-    def joints(self, message: JointState) -> FlexibleSample:
-        """Convert a joint state to a sample without the other sensors; an effort that is not reported is NaN.
+    def before(self, stamp: int) -> JointReference | None:
+        """Return the newest joint reference before a stamp [ns], which acted until then."""
+        return next((reference for reference in reversed(self._references) if reference.stamp < stamp), None)
 
-        Raises:
-            InputError: an actuated joint is missing, or its position or velocity is missing or not finite.
-        """
-        everywhere, rates = np.array(message.position), np.array(message.velocity)
-        position, velocity = self._select.select(message.name, everywhere, rates)
-        if message.name != self._named:
-            self._named = message.name
-            place = {name: i for i, name in enumerate(message.name)}
-            self._actuated = np.array([place[name] for name in self._model.joint_names])
-            elastic = self._model.elastic_joint_names
-            self._elastic = np.array([place.get(name, len(place)) for name in elastic])  # past the end: not reported
-            self._deflects = any(name in place for name in elastic)
-        reported = len(message.effort) == len(message.name)
-        effort = np.array(message.effort)[self._actuated] if reported else np.full(self._model.n, np.nan)
-        deflection, rate = None, None
-        if self._deflects:
-            deflection, rate = (np.append(one, np.nan)[self._elastic] for one in (everywhere, rates))
-        return FlexibleSample(stamp_to_nanoseconds(message.header.stamp), position, velocity, effort, deflection, rate)
+    def joints(self, message: JointState) -> FlexibleSample:
+        """Convert a joint state to a sample without the other sensors, as SampleReader does."""
+        return self._joints.read(message)
 
     def sample(self, joints: FlexibleSample) -> FlexibleSample:
         """Return the sample with the readings that arrived for its stamp; called once per joint state."""
         stamp = joints.stamp
         self._companions.answer(stamp)
+        self._answered = stamp
         there = {sensor: kept[stamp] for sensor, kept in self._readings.items() if stamp in kept}
         by_kind = {
             wanted: {name: reading for (kind, name), reading in there.items() if kind == wanted} for wanted in READERS

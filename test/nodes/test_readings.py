@@ -1,4 +1,4 @@
-"""What a control loop reads: samples of one stamp each, with what has come for them."""
+"""What a node of stages reads: samples of one stamp each, with what has come for them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import InputError
-from flexarm_nodes.control_loop.inputs import ControlLoopInputs
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
+from flexarm_nodes.node.readings import Readings
 
 SENSOR = ("wrench", "base_ft_sensor")
 NAMES = ["base_x", "joint1", "joint2", "joint3"]
@@ -33,8 +33,8 @@ def wrench(stamp, frame="base_ft", force=1.0):
 
 
 @pytest.fixture
-def inputs(planar_3r) -> ControlLoopInputs:
-    return ControlLoopInputs(planar_3r, [SENSOR, SENSOR])
+def inputs(planar_3r) -> Readings:
+    return Readings(planar_3r, [SENSOR, SENSOR])
 
 
 def test_joints_are_told_from_elastic_ones_and_what_is_not_said_is_not_a_number(inputs):

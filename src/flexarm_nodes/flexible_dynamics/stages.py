@@ -1,0 +1,64 @@
+"""Builds the stage of the estimator from its parameters, for its own node and for control_loop."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from flexarm.msg import FlexibleState
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.pipeline.flexible_stages import FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import FlexibleSample
+from flexarm_nodes.messages.flexible import flexible_state_to_message
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, unchanged
+
+
+def _flexible_model(values: Values, model: ArmModel) -> FlexibleModel:
+    gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
+    return FlexibleModel(model.description, model.tool_frame, gravity)
+
+
+def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
+    """Return the stage of the estimator with its output; its compiled code is loaded.
+
+    Raises:
+        FlexarmError: values that do not fit the arm.
+    """
+    robot = model.description
+    config = EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
+    sensors = FlexibleSensors(
+        strain=config.correct and config.use_strain and bool(robot.strain_gauges),
+        wrenches=config.wrench_sensors(robot.force_torque_sensors),
+        imus=tuple(robot.imus) if config.correct and config.use_imu else (),
+    )
+    flexible_model, still = _flexible_model(values, model), np.zeros(model.n)
+    estimator = FlexibleEstimator(flexible_model, config)
+    wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (sensors.wrenches, sensors.imus))
+    for stamp in (0, 1_000_000):  # loads the compiled code before the first sample
+        estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
+    awaited = [
+        *(("wrench", name) for name in sensors.wrenches),
+        *(("imu", name) for name in sensors.imus),
+        *([("strain", "")] if sensors.strain else []),
+    ]
+    stage = FlexibleEstimatorStage(estimator, sensors, subtract_friction=values["subtract_friction"])
+    names, modes = tuple(joint.name for joint in robot.elastic), flexible_model.mode_names
+
+    def make(tick: Tick) -> Any:
+        return None if tick.flexible is None else flexible_state_to_message(tick.flexible, names, modes)
+
+    return BuiltStage(
+        stage,
+        unchanged,
+        (Output(topics.FLEXIBLE_STATE, FlexibleState, make),),
+        tuple(awaited),
+        required=("effort",),
+        before=values["subtract_friction"],
+    )

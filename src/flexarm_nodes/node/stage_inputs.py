@@ -1,0 +1,106 @@
+"""StageInputs: holds a joint state until the other readings of its stamp have arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+
+from flexarm.msg import JointReference
+from flexarm_core.errors import InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import FlexibleSample
+from flexarm_nodes.messages.conversions import joint_reference_from_message
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.diagnostics import ERROR
+from flexarm_nodes.node.readings import Readings
+
+
+class StageInputs:
+    """Completes joint states.
+
+    A joint state is processed when every sensor has delivered its reading of the same stamp, when the next joint state
+    arrives, or after the longest wait, whichever is first: the order of messages on different topics is not guaranteed.
+
+    Attributes:
+        readings: newest readings.
+    """
+
+    def __init__(self, node: ArmNode, process: Callable[[FlexibleSample], None]) -> None:
+        """Call ``process`` with each complete sample."""
+        self._node, self._process = node, process
+        self._subscriptions: list[Any] = []
+        self._timer: Any = None
+        self._pending: FlexibleSample | None = None
+
+    def open(self, readings: Readings, model: ArmModel, wait: float, *, before: bool = False) -> None:
+        """Subscribe to the sensors of these readings; wait for them for ``wait`` [s] at most.
+
+        ``before``: also subscribe to the joint references that answer the samples.
+        """
+        node, self.readings, self._pending = self._node, readings, None
+        for subscription in self._subscriptions:
+            node.destroy_subscription(subscription)
+        self._subscriptions = [
+            node.hear(kind, topic, self._on_reading(sensor)) for topic, kind, sensor in readings.subscriptions()
+        ]
+        if before:
+
+            def on_reference(message: Any) -> None:
+                readings.take_reference(joint_reference_from_message(message, model.joint_names))
+                self._flush_if_complete()
+
+            self._subscriptions.append(node.hear(JointReference, topics.JOINT_REFERENCE, on_reference))
+        if self._timer is not None:
+            node.destroy_timer(self._timer)
+        waited = node.guarded(lambda _: self.flush())
+        self._timer = node.create_timer(wait, lambda: waited(None), clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer.cancel()
+
+    @property
+    def stamp(self) -> int | None:
+        """Stamp of the waiting joint state [ns]."""
+        return None if self._pending is None else self._pending.stamp
+
+    def reset(self) -> None:
+        """Discard what waits and every reading."""
+        self.drop()
+        self.readings.reset()
+
+    def drop(self) -> None:
+        """Discard the waiting joint state."""
+        self._pending = None
+        self._timer.cancel()
+
+    def put(self, joints: FlexibleSample) -> None:
+        """Let a joint state wait for the readings of its stamp."""
+        self._pending = joints
+        if self.readings.complete(joints.stamp):
+            self.flush()
+        else:
+            self._timer.reset()
+
+    def flush(self) -> None:
+        """Process the waiting joint state, if there is one, with the readings that arrived for its stamp."""
+        joints, self._pending = self._pending, None
+        self._timer.cancel()
+        if joints is not None:
+            self._process(self.readings.sample(joints))
+
+    def _on_reading(self, sensor: tuple[str, str]) -> Callable[[Any], None]:
+        """Return the callback of a sensor; a rejected reading is no longer waited for."""
+
+        def on_reading(message: Any) -> None:
+            try:
+                self.readings.take(sensor, message)
+            except InputError as error:
+                self._node.diagnostics.report(ERROR, str(error), self.stamp or 0)
+            self._flush_if_complete()
+
+        return on_reading
+
+    def _flush_if_complete(self) -> None:
+        if self._pending is not None and self.readings.complete(self._pending.stamp):
+            self.flush()

@@ -1,0 +1,198 @@
+"""StageNode: a node that runs one pipeline stage for every joint state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from sensor_msgs.msg import JointState
+
+from flexarm.msg import CartesianReference, FlexibleState, JointReference
+from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import FlexibleSample
+from flexarm_nodes.messages.cdr import message_reader
+from flexarm_nodes.messages.conversions import cartesian_reference_from_message, joint_reference_from_message
+from flexarm_nodes.messages.flexible import flexible_state_from_message
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.readings import Readings
+from flexarm_nodes.node.stage_inputs import StageInputs
+from flexarm_nodes.node.stage_outputs import StageOutputs
+
+SET_BACK = 0.1  # [s] a joint state that is older than the newest by more shows that the clock was set back
+STREAMS: dict[str, tuple[Any, str, Callable[[Any, ArmModel], Any]]] = {
+    "tool": (CartesianReference, topics.CARTESIAN_REFERENCE,
+        lambda message, model: cartesian_reference_from_message(message, model.tool_frame)),
+    "joints": (JointReference, topics.DESIRED_JOINT_REFERENCE,
+        lambda message, model: joint_reference_from_message(message, model.joint_names)),
+    "flexible": (FlexibleState, topics.FLEXIBLE_STATE,
+        lambda message, model: flexible_state_from_message(message, model.elastic_joint_names, ())),
+}  # fmt: skip
+
+
+class StageNode(ArmNode):
+    """Runs a stage: a joint state, and what the stage needs with it, becomes what the stage gives.
+
+    A joint state is processed when everything that the stage needs (``Stage.needs``) has arrived with its stamp. A
+    reference that arrives after a newer joint state is used for that one, if it is no older than the parameter
+    ``reference_timeout``. A flexible state must have the stamp of the joint state. A joint state that is repeated gets
+    the same answer again; one that is older than the newest is ignored, or begins a new run if the clock was set back.
+
+    A subclass sets ``NAME``, ``PARAMETERS`` and ``HEARS``, and overrides :meth:`build_stage`.
+    """
+
+    NAME = ""
+    HEARS: tuple[str, ...] = ()  # names of the references that the stage may need, out of STREAMS
+
+    def __init__(self) -> None:
+        """Subscribe to joint states and references."""
+        super().__init__(self.NAME)
+        self._idle: bytes | None = None  # newest joint state that arrived while inactive
+        self._built: BuiltStage | None = None
+        self._outputs: StageOutputs | None = None
+        self._base_state: Any = None
+        self._inputs = StageInputs(self, self._process)
+        self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
+        for name in self.HEARS:
+            self._hear_stream(name)
+
+    # Methods that a subclass overrides --------------------------------------------------------------------------------
+
+    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
+        """Build the stage from parameters; raise FlexarmError to reject them."""
+        raise TypeError(f"{type(self).__name__} does not override build_stage()")
+
+    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
+        """Return level, message and values of the diagnostics after a processed tick."""
+        remark = tick.remarks.get(self.NAME, "")
+        if not remark and tick.reaction is not None and tick.reaction.damping > 0.0:
+            remark = "near-singular: the inverse is damped"
+        return (WARN, remark, {}) if remark else (OK, "controlling", {})
+
+    def after(self) -> None:
+        """Do what may wait until the results of a tick are published."""
+
+    # Lifecycle --------------------------------------------------------------------------------------------------------
+
+    def build(self, values: dict[str, Any], model: ArmModel) -> None:
+        """Build the stage, its publishers, and the subscription of the base state."""
+        self.built = built = self.build_stage(values, model)
+        self.stage: Any = built.stage
+        self.model = model
+        source = getattr(built.stage, "source", "")
+        readings = Readings(model, built.sensors, built.required, before=built.before)
+        self._inputs.open(readings, model, values.get("sensor_wait", 1.0), before=built.before)
+        if self._outputs is not None:
+            self._outputs.close()
+        self._outputs = StageOutputs(self, [built])
+        self._timeout = values.get("reference_timeout", 0.0)
+        if self._base_state is not None:
+            self.destroy_subscription(self._base_state)
+        self._base_state = self._hear_stream("flexible") if source == topics.FLEXIBLE_STATE else None
+        self.start()
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Check the gains where the arm is, before the first sample is processed."""
+        raw, self._idle = self._idle, None
+        try:
+            if raw is not None and self.built.prepare is not None:
+                self.built.prepare(self._inputs.readings.joints(message_reader(JointState)(raw)).position)
+        except InputError:
+            pass  # an unusable joint state is reported when the node is active
+        except FlexarmError as error:
+            self.diagnostics.announce(ERROR, f"cannot activate: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return super().on_activate(state)
+
+    def start(self) -> None:
+        """Discard earlier samples."""
+        self.stage.reset()
+        self._inputs.reset()
+        self._sample: FlexibleSample | None = None
+        self._newest: dict[str, Any] = {}  # newest inputs of STREAMS by name
+        self._tick: Tick | None = None  # newest processed tick
+        self._used: dict[str, Any] = {}  # inputs of that tick
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Apply live parameters at the next sample."""
+        self.built.change(values)
+        self._timeout = values.get("reference_timeout", 0.0)
+
+    # Samples ----------------------------------------------------------------------------------------------------------
+
+    def _hear_stream(self, name: str) -> Any:
+        kind, topic, read = STREAMS[name]
+
+        def on_message(message: Any) -> None:
+            if name in self.stage.needs:
+                self._newest[name] = value = read(message, self.model)
+                self._answer(value.stamp)
+
+        return self.hear(kind, topic, on_message)
+
+    def _on_idle(self, raw: bytes) -> None:
+        if not self.active:
+            self._idle = raw
+
+    def _on_joint_state(self, message: JointState) -> None:
+        joints, stamp = self._inputs.readings.joints(message), self._inputs.stamp
+        if joints.stamp == stamp:
+            return  # a repeated state that still waits for its sensors
+        newest = stamp if self._sample is None else max(stamp or 0, self._sample.stamp)
+        if newest is not None and joints.stamp < newest:
+            back = (newest - joints.stamp) * 1e-9
+            if back <= SET_BACK:
+                raise InputError(f"joint state is {back:.3f} s older than the newest: ignored")
+            self.start()
+            self.diagnostics.report(WARN, f"time went back by {back:.3f} s: restarted", joints.stamp)
+        if self._tick is not None and joints.stamp == self._tick.stamp:
+            self._publish(self._tick)
+            return
+        self._inputs.flush()
+        self._inputs.put(joints)
+
+    def _process(self, sample: FlexibleSample) -> None:
+        """Take a joint state with the readings of its stamp, and answer it if the references are there."""
+        self._sample = sample
+        self._answer(sample.stamp)
+
+    def _answer(self, stamp: int) -> None:
+        """Process the newest joint state if everything that the stage needs has arrived with this stamp, or later."""
+        sample, needs = self._sample, self.stage.needs
+        if sample is None or stamp > sample.stamp:
+            return
+        inputs: dict[str, Any] = {name: self._newest[name] for name in needs if name in self._newest}
+        if len(inputs) < len(needs) or any(one.stamp < stamp for one in inputs.values()):
+            return
+        if "flexible" in needs and inputs["flexible"].stamp != sample.stamp:
+            return
+        age = max((sample.stamp - one.stamp for one in inputs.values()), default=0) * 1e-9
+        if age > self._timeout:
+            raise InputError(f"reference is {age:.3f} s old, at most {self._timeout} s are accepted")
+        if self._tick is not None and self._tick.stamp == sample.stamp and self._same(inputs):
+            self._publish(self._tick)
+            return
+        tick = Tick(sample, self.model.m, before=self._inputs.readings.before(sample.stamp), **inputs)
+        self.stage.update(tick)
+        self._tick, self._used = tick, inputs
+        self._publish(tick)
+        self.diagnostics.report(*self._status(tick))
+        self.after()
+
+    def _same(self, inputs: dict[str, Any]) -> bool:
+        """Return whether these inputs are those of the newest processed tick: then a reference was repeated."""
+        return all(name in self._used and self._used[name].stamp == one.stamp for name, one in inputs.items())
+
+    def _status(self, tick: Tick) -> tuple[bytes, str, int, dict[str, str]]:
+        level, message, values = self.status(tick)
+        return level, message, tick.stamp, values
+
+    def _publish(self, tick: Tick) -> None:
+        assert self._outputs is not None  # set by build()
+        self._outputs.publish(tick)

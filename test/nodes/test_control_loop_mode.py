@@ -1,0 +1,108 @@
+"""control_loop: another command mode while it runs; the real node with a switch that only keeps what it is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+import rclpy
+from live import own_domain
+from planar_messages import joint_state
+from rclpy.parameter import Parameter
+
+from flexarm_nodes.control_loop.loop import ANSWER_ARRIVES, ControlLoop
+from flexarm_nodes.hardware_gate import output
+
+MODE, GAIN = "hardware_gate.command_mode", "flexible_dynamics_controller.position_gain"
+
+
+class Switch(SimpleNamespace):
+    """Stands for the services of a controller manager, which need not be installed."""
+
+    controller, trouble = None, ""
+
+    def __init__(self, *_: object) -> None:
+        self.asked: list[str] = []
+
+    def begin(self, mode: str) -> None:
+        self.asked.append(mode)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    end = close
+
+
+@pytest.fixture
+def loop(shared, monkeypatch) -> Iterator[ControlLoop]:
+    """A control loop in lockstep that a controller manager gives the drives."""
+    monkeypatch.setattr(output, "AVAILABLE", True)
+    monkeypatch.setattr(output, "ControllerSwitch", Switch)
+    with own_domain():
+        rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
+        node = ControlLoop()
+        try:
+            given = {
+                **shared,
+                "stages": ["reference_generator", "flexible_dynamics_controller", "hardware_gate"],
+                "reference_generator.space": "joints",
+                "reference_generator.joint_displacement": [0.0, 0.0, 0.0],
+                "flexible_dynamics_controller.law": "joint_pd",
+                "hardware_gate.lockstep": True,
+                "hardware_gate.controller_manager": "/controller_manager",
+            }
+            assert not refused(node, **given)
+            node.trigger_configure()
+            node.trigger_activate()
+            assert node.active
+            yield node
+        finally:
+            node.destroy_node()
+            rclpy.try_shutdown()
+
+
+def refused(node: ControlLoop, **values: object) -> str:
+    """Set parameters together; return why they are refused."""
+    answer = node.set_parameters_atomically([Parameter(name, value=value) for name, value in values.items()])
+    return "" if answer.successful else answer.reason
+
+
+def test_the_command_mode_is_live_as_in_the_gates_own_node(loop):
+    assert not refused(loop, **{MODE: "velocity"})
+    assert loop._commands._switch.asked == ["effort", "velocity"]
+    assert "can only change while the node is not configured" in refused(loop, **{"hardware_gate.rate": 100.0})
+
+
+def test_a_change_that_a_stage_rejects_leaves_the_mode(loop):
+    assert "do not hold" in refused(loop, **{MODE: "velocity", GAIN: 1e9})
+    assert loop._commands._switch.asked == ["effort"]
+
+
+def test_without_a_controller_manager_a_mode_is_rejected_before_any_stage_changes(loop):
+    loop._commands._switch = None
+    controller = loop._built["flexible_dynamics_controller"].stage.controller
+    before = controller.config
+    assert "command_mode changes only while" in refused(loop, **{MODE: "velocity", GAIN: 1.0})
+    assert controller.config is before
+
+
+def test_a_repeated_state_is_not_answered_in_the_mode_before(loop):
+    sent = []
+    loop._send = sent.append
+
+    def repeat() -> None:
+        time.sleep(1.1 * ANSWER_ARRIVES)
+        loop.taken = time.perf_counter()
+        loop._on_joint_state(joint_state(1))
+
+    loop._pipeline.gate.gate.resume("effort")  # its controller is active
+    for tick in (0, 1):
+        loop.taken = time.perf_counter()
+        loop._on_joint_state(joint_state(tick))
+    repeat()
+    assert len(sent) == 3 and sent[2] is sent[1] is not None
+    loop._pipeline.gate.gate.resume("velocity")
+    repeat()
+    assert len(sent) == 3
