@@ -237,8 +237,10 @@ def test_a_sample_that_is_refused_leaves_no_trace(law, spoiled):
         wanted = {name: value * factors.get(name, 1.0) for name, value in wave.items()}
         joints = ArmState(1_000_000 * tick, wave["position"] + 1e-4, wave["velocity"], none, none)
         bent = modes * 1e-4 * np.sin(20.0 * time + np.arange(6))
-        return joints, FlexibleState(joints.stamp, none, none, none, bent, bent, bent), JointReference(
-            joints.stamp, **wanted
+        return (
+            joints,
+            FlexibleState(joints.stamp, none, none, none, bent, bent, bent),
+            JointReference(joints.stamp, **wanted),
         )
 
     for tick in range(20):
