@@ -101,14 +101,13 @@ def test_what_a_node_that_stood_still_has_lost_is_told_with_its_number(arm):
     arm.set(change(behavior("way", "path", **WAY)))
     arm.steps(3)
     process, sent, lost = arm.live.processes[NODE]._process.pid, 0, 0
-    while lost == 0 and sent < 1000:  # what the middleware holds for it differs from run to run and between machines
-        os.kill(process, signal.SIGSTOP)
+    while lost == 0 and sent < 400:  # what the middleware holds for it differs from run to run and between machines
+        os.kill(process, signal.SIGSTOP)  # for so short a time that the middleware does not take it for dead
         try:
-            for _ in range(200):
+            for _ in range(40):
                 message = change(behavior(f"shake_{sent}", "dither"))
                 message.header.frame_id = HEAVY
                 arm.sets.publish(message)
-                arm.live.spin(0.001)
                 sent += 1
         finally:
             os.kill(process, signal.SIGCONT)
