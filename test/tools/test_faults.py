@@ -22,6 +22,7 @@ from flexarm_tools.faults.fault import LOOP, Fault
 from flexarm_tools.faults.gate_under_test import GateUnderTest, Seen
 from flexarm_tools.faults.kinds import WHAT, chosen_kinds
 from flexarm_tools.faults.random_arm import random_arm
+from flexarm_tools.faults.source import Source
 from flexarm_tools.faults.table import BEGIN, END, write_table
 from flexarm_tools.faults.tally import BARS, failures
 from flexarm_tools.process.exit_status import EXIT_FAILED
@@ -64,6 +65,19 @@ def test_an_arm_that_is_fast_when_late_commands_begin_to_act_is_given_to_its_dri
     """Cases that once reached twice the limits: drives that braked by themselves, or a stop that waited for proof."""
     outcome = run_core_case(seed, ["delays"])
     assert not outcome.missed and outcome.speed_ratio < 1.5 and outcome.fallback_delay is not None
+
+
+@pytest.mark.parametrize(("seed", "kinds"), [(21100905, []), (601341, ["none"])])
+def test_a_light_wrist_driven_by_masses_that_the_model_does_not_know_is_held_within_its_limits(seed, kinds):
+    """Cases without a fault until then in which the model braked a wrist that the real arm accelerated."""
+    outcome = run_core_case(seed, chosen_kinds(kinds))
+    assert not outcome.missed and outcome.speed_ratio < 1.05 and not outcome.unexplained
+
+
+def test_an_arm_led_to_where_a_motor_cannot_keep_its_velocity_becomes_slower(monkeypatch):
+    """Centripetal forces beyond the motor: with constant velocities of all joints this case reached 1.29 times."""
+    monkeypatch.setattr(Source, "_needs_too_much", lambda _: False)
+    assert run_core_case(601582, ["none"]).speed_ratio < 0.8
 
 
 def test_no_fault_of_real_nodes_makes_an_arm_run_away(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.braking import Braking
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import (
+    HARDER,
     JointLimits,
     acceleration_bounds,
     believe_friction,
@@ -28,7 +29,7 @@ SPEED_SHARE = 0.93  # fraction of the velocity limit for efforts, before UNFORES
 UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may err until the next command
 PUSHED = 0.05  # a base may push a joint by this fraction of its velocity limit until the next command
 NEVER = 1e9  # [s] delay if the base motion is unknown: none of it is compensated
-LEAST = 0.2  # smallest scaling factor of a braking command
+LEAST = 0.2  # smallest scaling factor of the accelerations of all joints
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
@@ -43,6 +44,7 @@ class CommandLaw:
         rate: (n,) rate of the set point.
         limited: joints whose command was changed, each with the limit that required it.
         braking: control law of a stop.
+        unexplained: (n,) joint accelerations that the model does not explain, on a rigid base.
         cautious: whether efforts may be late, so that they accelerate with CAUTION times the limits.
     """
 
@@ -67,7 +69,7 @@ class CommandLaw:
         self._bounds = limits if exact else replace(limits, velocity=(SPEED_SHARE - unforeseen) * limits.velocity)
         self.braking = Braking(limits.acceleration, hold_frequency, period)
         self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
-        self.cautious, self._share = False, 1.0
+        self.cautious = False
         self._no_friction = np.zeros(model.n)
         self.reset()
         self._load_compiled()
@@ -83,6 +85,8 @@ class CommandLaw:
     def reset(self) -> None:
         """Forget the command in force."""
         self.command: Array | None = None
+        self.unexplained = self._no_friction
+        self._overloaded = False  # a motor could not keep the velocity of its joint at the last command
         self.friction = self._no_friction
         self.rate = np.zeros(self._model.n)
         self.limited: tuple[str, ...] = ()
@@ -171,6 +175,7 @@ class CommandLaw:
                 taken, doubted = harmless * taken, True
                 wanted = self._model.forward_dynamics(state, effort - taken)
         self.limited = ()
+        wanted = wanted + self._driven(state)
         if not is_allowed(self._limits_in_force, state.position, state.velocity, wanted, self._horizon):
             asked = self._dynamics.acceleration(state, effort - taken)
             answered, push = self._push(state, age)
@@ -181,7 +186,12 @@ class CommandLaw:
         if doubted:
             self._report_limited(taken != friction, "friction")
         self.friction = taken
-        return self._bounded_effort(self._feasible(effort, state, taken, age), self._period)
+        effort = self._feasible(effort, state, taken, age)
+        if self._overloaded:  # by gravity, or because the arm moves so fast: it must become slower
+            slower = np.clip(-state.velocity / self._horizon, -self._limits.acceleration, self._limits.acceleration)
+            self.limited = ()
+            effort = self._saturated(self._dynamics.effort(state, slower) + taken, state, taken)
+        return self._bounded_effort(effort, self._period)
 
     @property
     def _limits_in_force(self) -> JointLimits:
@@ -191,40 +201,69 @@ class CommandLaw:
         """Check the effort in force at an unanswered state; return a new command (n,) only if it must change."""
         if self.mode != "effort" or self.command is None:
             return None
-        acceleration = self._model.forward_dynamics(state, self.command - self.friction)
+        acceleration = self._model.forward_dynamics(state, self.command - self.friction) + self._driven(state)
         if is_allowed(self._limits_in_force, state.position, state.velocity, acceleration, self._horizon):
             return None
         command = self._follow_effort(self.command, self.friction, state, age)
         return None if np.array_equal(command, self.command) else command
 
     def _push(self, state: ArmState, age: float) -> tuple[Array, Array]:
-        """Return accelerations (n,) due to an elastic base: the compensated part, and the rest, limited to PUSHED."""
+        """Return accelerations (n,) not due to the effort: the compensated part, and the rest, limited to PUSHED."""
         if not self._model.m:
-            return self._no_friction, self._no_friction
+            return (self._driven(state) if age < NEVER else self._no_friction), self._no_friction
         answered, rest = self._dynamics.push(state, self._period + age)
         return answered, np.clip(rest, -self._pushed, self._pushed)
+
+    def _driven(self, state: ArmState) -> Array:
+        """Return the unexplained accelerations (n,) that make joints faster; those that brake are ignored."""
+        most = HARDER * self._limits.acceleration
+        return np.where(self.unexplained * state.velocity > 0.0, np.clip(self.unexplained, -most, most), 0.0)
 
     def _feasible(self, effort: Array, state: ArmState, friction: Array, age: float) -> Array:
         """Return an effort (n,) within all effort limits; if a motor saturates, scale the accelerations of all joints.
 
         ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` is the effort at zero acceleration,
         without the uncompensated effect of the base. Limiting only one effort would cause unwanted accelerations of the
-        other joints. If ``bias`` itself exceeds the limits, the effort is returned unchanged.
+        other joints. If that leaves less than LEAST of the accelerations, see :meth:`_saturated`.
         """
-        most, self._share = self._limits.effort, 1.0
+        most, self._overloaded = self._limits.effort, False
         if (np.abs(effort) <= most).all():
             return effort
         bias = self._dynamics.effort(state, -self._push(state, age)[0]) + friction
         if not (np.abs(bias) < most).all():  # the push of the base exceeds the effort limits: it is not compensated
             bias = self._dynamics.effort(state, self._no_friction) + friction
-        if not (np.abs(bias) < most).all():
-            return effort  # the motors cannot even keep the velocity: each effort is limited separately
+            self._overloaded = not bool((np.abs(bias) < most).all())
         change = effort - bias
         room = np.where(change > 0.0, most - bias, most + bias)
         share = float((room / np.maximum(np.abs(change), 1e-300)).min())
+        if share < LEAST:
+            return self._saturated(effort, state, friction)
         self._report_limited(np.abs(effort) > most, "effort")
-        self._share = min(share, 1.0)
-        return bias + self._share * change
+        return bias + share * change
+
+    def _saturated(self, effort: Array, state: ArmState, friction: Array) -> Array:
+        """Return an effort (n,) within its limits if a motor can hardly bear the arm: scaling would not move any joint.
+
+        The joints ``k`` that saturate give their limits, and the others ``o`` keep the accelerations of ``effort``:
+        ``H_kk qdd_k = tau_k - b_k - H_ko qdd_o``; the others get the effort that they need with this motion.
+        """
+        (inertia, bias), most = self._dynamics.terms(state), self._limits.effort
+        bias = bias + friction
+        wanted = np.linalg.solve(inertia, effort - bias)
+        held = np.zeros(most.size, dtype=bool)
+        for _ in range(most.size):
+            beyond = (np.abs(effort) > most) & ~held
+            if not beyond.any():
+                break
+            given = np.clip(effort, -most, most)
+            held |= beyond
+            free = ~held
+            acceleration = wanted.copy()
+            left = given[held] - bias[held] - inertia[np.ix_(held, free)] @ wanted[free]
+            acceleration[held] = np.linalg.solve(inertia[np.ix_(held, held)], left)
+            effort = np.where(held, given, inertia @ acceleration + bias)
+        self._report_limited(held, "effort")
+        return effort
 
     def _bounded(
         self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float, push: Array | None = None
@@ -288,32 +327,7 @@ class CommandLaw:
         wanted = self.braking.acceleration(state, hardest_braking(self._limits, state.velocity), push, age)
         effort = self._dynamics.effort(state, wanted - answered)
         effort = self._feasible(effort, state, none, NEVER if predicted else age)
-        if (np.abs(effort) > self._limits.effort).any() or self._share < LEAST:
-            effort = self._braking_effort(wanted - answered, state)
         return self._bounded_effort(effort, dt)
-
-    def _braking_effort(self, wanted: Array, state: ArmState) -> Array:
-        """Return the effort (n,) if a motor can hardly compensate gravity, so that scaling all joints would not brake.
-
-        The joints ``k`` that saturate give their limits, and the others ``o`` brake:
-        ``H_kk qdd_k = tau_k - b_k - H_ko qdd_o``; the others get the effort that their braking needs with this motion.
-        """
-        (inertia, bias), most = self._dynamics.terms(state), self._limits.effort
-        effort, held = inertia @ wanted + bias, np.zeros(most.size, dtype=bool)
-        for _ in range(most.size):
-            beyond = (np.abs(effort) > most) & ~held
-            if not beyond.any():
-                break
-            given = np.clip(effort, -most, most)
-            held |= beyond
-            free = ~held
-            acceleration = wanted.copy()
-            left = given[held] - bias[held] - inertia[np.ix_(held, free)] @ wanted[free]
-            acceleration[held] = np.linalg.solve(inertia[np.ix_(held, held)], left)
-            effort = np.where(held, given, inertia @ acceleration + bias)
-        self.limited = ()
-        self._report_limited(held, "effort")
-        return effort
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Return the effort (n,) that keeps the velocity of a predicted state."""

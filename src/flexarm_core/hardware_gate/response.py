@@ -22,6 +22,8 @@ MOVING = 0.02  # fraction of the velocity limit: friction hides the commands of 
 TOLD = 1.6  # number of intervals that a delay must last to be detected
 MOVED = 0.7  # with the delay, the misfit must be below this fraction of the misfit without any commands
 BETTER = 0.4  # with the delay, the misfit must be below this fraction of the misfit with commands in time
+CLOSEST = 1.1  # number of intervals that a delay must last to cast doubt on ``unexplained``
+CLEAR = 0.1  # fraction of EVIDENCE by which such a delay may fit better without casting doubt
 STRANGE = 2e-4  # [s] misfit of one interval, with any delay and without commands, of a motion that others cause
 
 
@@ -48,6 +50,9 @@ class Response:
     Attributes:
         age: delay of the commands, from the time of the states [s]; 0 if they act in time, or if it is unknown.
         suspected: age before the acknowledgment, until the motion shows that commands act in time [s].
+        unexplained: (n,) mean over SLOW of the measured joint accelerations minus those that the commands should cause:
+            errors of the model, payload, friction; 0 where unknown, while commands may be late, and for an arm on an
+            elastic base.
         doubted: whether the motion fits the assumption of no commands better than that of commands in time, until
             another delay than 0 fits worse, or the arm rests; always False for an arm on an elastic base.
     """
@@ -85,6 +90,7 @@ class Response:
         """Begin the evaluation of a new motion; earlier commands are kept."""
         self._forget()
         self.doubted = False
+        self.unexplained = np.zeros(self._limit.size)
         self._start: ArmState | None = None
 
     def _forget(self) -> None:
@@ -111,6 +117,7 @@ class Response:
         now, begin = ((stamp - self._origin) * 1e-9 for stamp in (state.stamp, self._start.stamp))
         if now - begin < INTERVAL:
             return
+        self.unexplained = np.zeros(self._limit.size)
         if dt <= LONGEST:
             self._judge(self._start, state, begin, now)
         self._start = state
@@ -162,6 +169,10 @@ class Response:
             if added.min() > max(STRANGE, 0.6 * added[0]):
                 self._forget()
                 self.doubted = True
+        in_time = misfit[0] - misfit[:-1][CLOSEST * dt < DELAYS].min() <= CLEAR * EVIDENCE
+        if in_time and not model.m and self.age == self.suspected == 0.0:
+            effort = np.nan_to_num(self._slow[0]) * self._limit
+            self.unexplained = np.linalg.solve(blocks.H_m, effort).astype(np.float64, copy=False)
 
 
 def _middle(one: ArmState, other: ArmState) -> ArmState:

@@ -17,6 +17,9 @@ CATCHING_UP = 0.5  # largest acceleration for correcting a position error, relat
 GENTLE = 0.25  # [rad/s] and [rad/s^2] for an arm on an elastic base
 SHARE = 0.9  # of the effort limits; all joints are scaled together, since clipping one would move the others
 GROWTH = 0.3  # [s] duration of the smooth start
+LOOK = np.linspace(0.0, 3.0, 60)  # [s] times at which the needed effort is computed
+SLOWER = 0.8  # factor on the speed of a motion that needs more, until it needs no more or the factor is below SLOWEST
+SLOWEST = 0.1
 
 
 class Source:
@@ -27,7 +30,7 @@ class Source:
     """
 
     def __init__(self, rng: np.random.Generator, model: ArmModel, rate: float) -> None:
-        """Draw a motion of at most 0.9 times the speed limits and HARD, slower if the arm has an elastic base."""
+        """Draw a motion of at most 0.9 times the speed limits and HARD; slower for an elastic base, or weak motors."""
         self._model, self._bandwidth = model, min(BANDWIDTH, SAMPLES * rate)
         self.start, reach = middle_posture(rng, model)
         speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)
@@ -39,6 +42,10 @@ class Source:
         amplitude = np.minimum(speed**2 / acceleration, reach)
         self._amplitude, self._rate = amplitude, np.minimum(speed / amplitude, np.sqrt(acceleration / amplitude))
         self._phase = rng.choice([-1.0, 1.0], model.n)
+        factor = 1.0
+        while factor > SLOWEST and self._needs_too_much():
+            factor *= SLOWER
+            self._rate = self._rate * SLOWER
 
     def desired(self, now: float) -> tuple[Array, Array, Array]:
         """Return desired position, velocity and acceleration (n,)."""
@@ -51,6 +58,17 @@ class Source:
         position = self.start + a * grow * sine
         velocity = a * (slope * sine + grow * w * cosine)
         return position, velocity, a * (bend * sine + 2.0 * slope * w * cosine - grow * w**2 * sine)
+
+    def _needs_too_much(self) -> bool:
+        """Return whether a motor could not follow the motion; centripetal forces of a random arm can be large."""
+        model, base = self._model, np.zeros(self._model.m)
+        for now in LOOK:
+            position, velocity, acceleration = self.desired(float(now))
+            state = ArmState(0, position, velocity, base, base)
+            effort = model.inverse_dynamics(model.blocks(state), state, acceleration)
+            if (np.abs(effort) > SHARE * model.effort_limit).any():
+                return True
+        return False
 
     def displacement(self, duration: float) -> Array:
         """Return the displacement (n,) of a joint move of similar speed and acceleration (1.9 d/T and 5.8 d/T^2)."""

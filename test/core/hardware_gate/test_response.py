@@ -158,3 +158,46 @@ def test_joints_that_stick_where_they_turn_are_not_taken_for_late_commands(plana
             velocity = velocity + PERIOD / 20 * np.linalg.solve(blocks.H_m, push)
             position = position + PERIOD / 20 * velocity
     assert most == 0.0
+
+
+def moved_with_other_masses(text: str, response: Response, late: int) -> tuple[list, list]:
+    """What is not explained and what is truly not caused by efforts, tick by tick; they act so many ticks late."""
+    told, base = ArmModel(text, gravity=(0.0, 0.0, 0.0)), np.zeros(0)
+    factors = iter((1.0, 0.8, 1.3))
+    other = re.sub(r'<mass value="([^"]*)"', lambda m: f'<mass value="{float(m[1]) * next(factors, 1.3)}"', text)
+    arm = ArmModel(other, gravity=(0.0, 0.0, 0.0))
+    position, velocity = np.radians([60.0, -60.0, -60.0]), np.array([0.9, -0.8, 0.9])
+    sent, said, true = deque([np.zeros(3)] * (late + 1), late + 1), [], []
+    for tick in range(100):
+        state = ArmState(tick * round(PERIOD * 1e9), position, velocity, base, base)
+        response.on_state(state, sent[-1])
+        said.append(response.unexplained)
+        blocks, other_blocks = told.blocks(state), arm.blocks(state)
+        wanted = np.array([3.0, 1.5, -3.0]) + (20.0 * np.sin(0.1 * tick) if late else 0.0)
+        sent.append(blocks.H_m @ wanted + blocks.c_m + told.D_m * velocity)
+        happens = np.linalg.solve(other_blocks.H_m, sent[0] - other_blocks.c_m - arm.D_m * velocity)
+        true.append(happens - wanted)
+        velocity = velocity + PERIOD * happens
+        position = position + PERIOD * velocity
+    return said, true
+
+
+def test_accelerations_that_the_model_does_not_explain_are_told(planar_3r_text):
+    text = on_a_rigid_base(planar_3r_text)
+    said, true = moved_with_other_masses(text, watch(text), 0)
+    mean = np.mean(true[-30:], axis=0)
+    assert np.abs(mean).max() > 0.5 and np.abs(said[-1] - mean).max() < 0.25 * np.abs(mean).max()
+
+
+def test_late_commands_are_not_taken_for_accelerations_that_the_model_does_not_explain(planar_3r_text):
+    text = on_a_rigid_base(planar_3r_text)
+    response = watch(text)
+    said, true = moved_with_other_masses(text, response, 20)
+    assert response.age > 0.0 and np.abs(true).max() > 5.0
+    assert not np.any(said[60:])
+
+
+def test_over_an_elastic_base_nothing_is_told_to_be_unexplained(planar_3r_text):
+    response = watch(planar_3r_text)
+    greatest_age(response, planar_3r_text, 0.0, 0)
+    assert not response.unexplained.any()
