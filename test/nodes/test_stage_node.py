@@ -74,6 +74,18 @@ def test_a_reference_that_comes_after_the_next_state_is_used_for_that_one_and_re
     assert list(first.effort) != list(second.effort)
 
 
+def test_a_reference_of_the_future_is_not_used_before_its_time(controller):
+    controller.states.publish(joint_state(1))
+    give(controller, 1)
+    expect(controller, [1])
+    give(controller, 3000)
+    controller.states.publish(joint_state(2))
+    controller.wait_for_diagnostic(NODE, "reference is stamped 2.998 s ahead of the joint state")
+    expect(controller, [1])
+    controller.states.publish(joint_state(3000))
+    expect(controller, [1, 3000])
+
+
 def test_a_state_out_of_order_is_ignored(controller):
     for tick in (50, 20):
         controller.states.publish(joint_state(tick))

@@ -25,6 +25,7 @@ from flexarm_nodes.node.stage_inputs import StageInputs
 from flexarm_nodes.node.stage_outputs import StageOutputs
 
 SET_BACK = 0.1  # [s] a joint state that is older than the newest by more shows that the clock was set back
+AHEAD = 0.1  # [s] a reference that is stamped further ahead of the joint state is not used for it
 STREAMS: dict[str, tuple[Any, str, Callable[[Any, ArmModel], Any]]] = {
     "tool": (CartesianReference, topics.CARTESIAN_REFERENCE,
         lambda message, model: cartesian_reference_from_message(message, model.tool_frame)),
@@ -48,16 +49,17 @@ class StageNode(ArmNode):
 
     NAME = ""
     HEARS: tuple[str, ...] = ()  # names of the references that the stage may need, out of STREAMS
+    CHECKS_GAINS = False  # whether the stage checks its gains where the arm is, before the node becomes active
 
     def __init__(self) -> None:
         """Subscribe to joint states and references."""
         super().__init__(self.NAME)
         self._idle: bytes | None = None  # newest joint state that arrived while inactive
-        self._built: BuiltStage | None = None
         self._outputs: StageOutputs | None = None
         self._base_state: Any = None
         self._inputs = StageInputs(self, self._process)
-        self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
+        if self.CHECKS_GAINS:
+            self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         for name in self.HEARS:
             self._hear_stream(name)
@@ -172,6 +174,9 @@ class StageNode(ArmNode):
             return
         if "flexible" in needs and inputs["flexible"].stamp != sample.stamp:
             return
+        ahead = max((one.stamp - sample.stamp for one in inputs.values()), default=0) * 1e-9
+        if ahead > AHEAD:
+            raise InputError(f"reference is stamped {ahead:.3f} s ahead of the joint state")
         age = max((sample.stamp - one.stamp for one in inputs.values()), default=0) * 1e-9
         if age > self._timeout:
             raise InputError(f"reference is {age:.3f} s old, at most {self._timeout} s are accepted")

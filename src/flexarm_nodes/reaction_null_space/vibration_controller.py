@@ -35,6 +35,7 @@ class RnsVibrationController(StageNode):
 
     NAME = "rns_vibration_controller"
     HEARS = ("tool", "joints")
+    CHECKS_GAINS = True
 
     PARAMETERS = (
         Parameter("law", "string", "reactionless",
