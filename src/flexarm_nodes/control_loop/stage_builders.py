@@ -11,7 +11,6 @@ from flexarm.msg import BaseWrenchEstimate, RedundancyState
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.solver import RedundancySolver
-from flexarm_core.pipeline.flexible_stages import FlexibleControlStage
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.tick import Tick
@@ -23,7 +22,7 @@ from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS, dec
 from flexarm_nodes.behavior_impedance.setup import BehaviorSetup
 from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
-from flexarm_nodes.flexible_dynamics.parameters import flexible_controller, flexible_controller_config
+from flexarm_nodes.flexible_dynamics.parameters import built_controller
 from flexarm_nodes.flexible_dynamics.stages import built_estimator
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
@@ -45,9 +44,7 @@ from flexarm_nodes.references.parameters import built_reference
 def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
     if values["reference"] != "desired_joint_reference":
         raise ConfigError("in a control_loop flexible_dynamics_controller.reference must be desired_joint_reference")
-    stage = FlexibleControlStage(flexible_controller(values, model))
-    outputs = (joint_output(stage.name, model),)
-    return BuiltStage(stage, lambda changed: stage.change(flexible_controller_config(changed)), outputs)
+    return built_controller(values, model)
 
 
 def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:

@@ -10,43 +10,35 @@ from typing import Any
 
 import numpy as np
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
-from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.control.controller import LAWS
 from flexarm_core.flexible_dynamics.control.force_correction import INFLUENCES
 from flexarm_core.path.joint_trajectory import JointTrajectory
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState
-from flexarm_core.types import FlexibleState as FlexibleStateRecord
+from flexarm_core.types import FlexibleSample
 from flexarm_core.types import JointReference as JointReferenceRecord
-from flexarm_nodes.flexible_dynamics.parameters import (
-    ESTIMATOR_PARAMETERS,
-    flexible_controller,
-    flexible_controller_config,
-)
-from flexarm_nodes.messages.conversions import (
-    JointStateSelector,
-    joint_reference_from_message,
-    joint_reference_to_message,
-    stamp_to_nanoseconds,
-)
-from flexarm_nodes.messages.flexible import flexible_state_from_message
+from flexarm_nodes.flexible_dynamics.parameters import ESTIMATOR_PARAMETERS, built_controller
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.joint_trajectory import joint_trajectory_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
+from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import OK, WARN
-from flexarm_nodes.node.gain_checking_node import GainCheckingNode
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.stage_node import StageNode
 
 REFERENCES = ("desired_joint_reference", "joint_trajectory")
 
 
-class FlexibleDynamicsController(GainCheckingNode):
+class FlexibleDynamicsController(StageNode):
     """Reads joint state, flexible state and joint reference of one stamp; publishes a joint reference with efforts."""
 
+    NAME = "flexible_dynamics_controller"
+    HEARS = ("joints", "flexible")
+    CHECKS_GAINS = True
     PARAMETERS = (
         Parameter("law", "string", "vibration_damping",
             "control law: tracking with vibration damping, exact joint accelerations (accelerations), or a PD servo"
@@ -97,114 +89,61 @@ class FlexibleDynamicsController(GainCheckingNode):
     )  # fmt: skip
 
     def __init__(self) -> None:
-        """Create the node's topics."""
-        super().__init__("flexible_dynamics_controller")
-        self._joint_reference = self.create_publisher(JointReference, topics.JOINT_REFERENCE, topics.EVERY_SAMPLE)
-        for message_type, topic, callback in (
-            (JointState, topics.JOINT_STATES, self._on_joint_state),
-            (FlexibleState, topics.FLEXIBLE_STATE, self._on_flexible_state),
-            (JointReference, topics.DESIRED_JOINT_REFERENCE, self._on_desired),
-            (JointTrajectoryMessage, topics.JOINT_TRAJECTORY, self._on_trajectory),
-        ):
-            self.hear(message_type, topic, callback)
+        """Subscribe to trajectories."""
+        super().__init__()
+        self.hear(JointTrajectoryMessage, topics.JOINT_TRAJECTORY, self._on_trajectory)
 
-    def look_at_gains(self, message: JointState) -> None:
-        """Check the gains at the measured joint positions."""
-        self._controller.prepare(self._select(message)[0])
+    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
+        """Build the controller from parameters."""
+        self._from_trajectory = values["reference"] == "joint_trajectory"
+        return built_controller(values, model)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Log the gains that are in use."""
         done = super().on_activate(state)
         if done == TransitionCallbackReturn.SUCCESS:
-            motion = self._controller.config.motion
+            motion = self.stage.controller.config.motion
             k_p, k_d = (np.round(gain, 3).tolist() for gain in (motion.position_gain, motion.velocity_gain))
             weight = motion.effort_weight
             self.get_logger().info(f"position_gain {k_p}, velocity_gain {k_d}, effort_weight {weight:.3g}")
         return done
 
-    def build(self, values: dict[str, Any], model: ArmModel) -> None:
-        """Build the controller from parameters."""
-        self._controller = flexible_controller(values, model)
-        self._model = self._controller.model
-        self._select = JointStateSelector(model.joint_names)
-        self._from_trajectory = values["reference"] == "joint_trajectory"
-        self.start()
-
     def start(self) -> None:
-        """Discard earlier samples."""
-        self._controller.reset()
-        self._joints: ArmState | None = None
-        self._flexible: FlexibleStateRecord | None = None
-        self._desired: JointReferenceRecord | None = None
+        """Discard earlier samples and the trajectory."""
+        super().start()
         self._trajectory: JointTrajectory | None = None
         self._begun = 0
-        self._answered = -1
 
-    def change(self, values: dict[str, Any]) -> None:
-        """Apply live parameters at the next sample; gains that fail the check are rejected."""
-        self._controller.configure(flexible_controller_config(values))
+    def provide(self, sample: FlexibleSample) -> dict[str, Any]:
+        """Sample the trajectory; before the first one, hold the first measured position."""
+        if not self._from_trajectory:
+            return {}
+        if self._trajectory is None:
+            still = np.zeros(len(sample.position))
+            self._trajectory, self._begun = JointTrajectory(sample.position, [0.0], sample.position[None]), 0
+            return {"joints": JointReferenceRecord(sample.stamp, sample.position, still, still)}
+        return {"joints": self._trajectory.sample(sample.stamp, (sample.stamp - self._begun) * 1e-9)}
 
-    def _on_joint_state(self, message: JointState) -> None:
-        position, velocity = self._select(message)
-        none = np.zeros(len(self._model.elastic))
-        self._joints = ArmState(stamp_to_nanoseconds(message.header.stamp), position, velocity, none, none)
-        self._answer()
-
-    def _on_flexible_state(self, message: FlexibleState) -> None:
-        names = self._model.description.elastic
-        self._flexible = flexible_state_from_message(message, [joint.name for joint in names], self._model.mode_names)
-        self._answer()
-
-    def _on_desired(self, message: JointReference) -> None:
-        self._desired = joint_reference_from_message(message, self._model.description.actuated)
-        self._answer()
+    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
+        """Return the status of the force correction."""
+        controller = self.stage.controller
+        left = controller.discrepancy
+        values = {"iterations": str(controller.iterations), "discrepancy": f"{left:.3g}"}
+        if controller.limited < 1.0:
+            values["demand"] = f"{controller.limited:.3g}"
+            return WARN, "demand beyond the effort limits: reduced", values
+        if left > 1e-3:
+            return WARN, "forces did not converge: raise iterations", values
+        return OK, "controlling", values
 
     def _on_trajectory(self, message: JointTrajectoryMessage) -> None:
         if not self._from_trajectory:
             raise InputError("a joint trajectory came, but parameter reference is 'desired_joint_reference'")
-        if self._joints is None:
+        if self.sample is None:
             raise InputError("joint trajectory refused: no joint state has come yet")
-        self._trajectory = joint_trajectory_from_message(
-            message, self._model.description.actuated, self._joints.position
-        )
+        self._trajectory = joint_trajectory_from_message(message, self.model.joint_names, self.sample.position)
         stamp = stamp_to_nanoseconds(message.header.stamp)
-        self._begun = stamp or self._joints.stamp  # no stamp: now, as in ros2_control
-
-    def _answer(self) -> None:
-        """Process one sample when joint state, flexible state and reference are available."""
-        joints, flexible = self._joints, self._flexible
-        if joints is None or joints.stamp <= self._answered:
-            return
-        if self._controller.config.law == "joint_pd":
-            flexible = None
-        elif flexible is None or flexible.stamp != joints.stamp:
-            return
-        reference = self._reference(joints)
-        if reference is None:
-            return
-        result = self._controller.update(joints, flexible, reference)
-        self._answered = joints.stamp
-        self._joint_reference.publish(joint_reference_to_message(result, self._model.description.actuated))
-        left = self._controller.discrepancy
-        values = {"iterations": str(self._controller.iterations), "discrepancy": f"{left:.3g}"}
-        if self._controller.limited < 1.0:
-            values["demand"] = f"{self._controller.limited:.3g}"
-            self.diagnostics.report(WARN, "demand beyond the effort limits: reduced", joints.stamp, values)
-        elif left > 1e-3:
-            self.diagnostics.report(WARN, "forces did not converge: raise iterations", joints.stamp, values)
-        else:
-            self.diagnostics.report(OK, "controlling", joints.stamp, values)
-
-    def _reference(self, joints: ArmState) -> JointReferenceRecord | None:
-        if self._from_trajectory:
-            if self._trajectory is None:  # no trajectory yet: hold the first measured position
-                still = np.zeros(len(joints.position))
-                self._trajectory, self._begun = JointTrajectory(joints.position, [0.0], joints.position[None]), 0
-                return JointReferenceRecord(joints.stamp, joints.position, still, still)
-            return self._trajectory.sample(joints.stamp, (joints.stamp - self._begun) * 1e-9)
-        if self._desired is None or self._desired.stamp != joints.stamp:
-            return None
-        return self._desired
+        self._begun = stamp or self.sample.stamp  # no stamp: now, as in ros2_control
 
 
 def main() -> None:

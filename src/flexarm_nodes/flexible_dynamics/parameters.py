@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,11 +12,12 @@ from flexarm_core.flexible_dynamics.control.gain_check import LoopConditions
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, FlexibleState, JointReference
 from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
+from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output
 
-Values = Mapping[str, Any]
 CHECKED = (
     "correct", "use_strain", "use_deflection", "effort_noise", "modal_noise", "base_noise", "strain_noise",
     "strain_error", "deflection_noise", "deflection_rate_noise",
@@ -52,6 +51,23 @@ def flexible_controller(values: Values, model: ArmModel) -> FlexibleController:
     controller.update(joints, bent, JointReference(0, still, still, still))
     controller.reset()
     return controller
+
+
+def built_controller(values: Values, model: ArmModel) -> BuiltStage:
+    """Return the stage of the controller of a flexible arm with its output.
+
+    Raises:
+        ConfigError: as for :func:`flexible_controller`.
+    """
+    controller = flexible_controller(values, model)
+    stage = FlexibleControlStage(controller)
+    return BuiltStage(
+        stage,
+        lambda changed: stage.change(flexible_controller_config(changed)),
+        (joint_output(stage.name, model),),
+        modes=controller.model.mode_names,
+        prepare=controller.prepare,
+    )
 
 
 def flexible_controller_config(values: Values) -> FlexibleControllerConfig:

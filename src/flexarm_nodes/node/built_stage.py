@@ -48,6 +48,7 @@ class BuiltStage:
         outputs: topics that the stage writes.
         sensors: sensors to wait for, as (kind, name); kind is ``wrench``, ``imu`` or ``strain``.
         required: what joint states must contain in addition: ``base``, the elastic joints; ``effort``.
+        modes: names of the modes that the stage needs in flexible states.
         before: whether the stage uses the joint reference that answered the sample before.
         prepare: checks the gains at joint positions (n,) before the first sample; raises FlexarmError to reject them.
         setup: further object of the stage's concern, for its services and markers; None: there is none.
@@ -58,6 +59,7 @@ class BuiltStage:
     outputs: tuple[Output, ...] = ()
     sensors: tuple[tuple[str, str], ...] = ()
     required: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
     before: bool = False
     prepare: Callable[[Array], None] | None = None
     setup: Any = None

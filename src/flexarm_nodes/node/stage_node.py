@@ -26,13 +26,13 @@ from flexarm_nodes.node.stage_outputs import StageOutputs
 
 SET_BACK = 0.1  # [s] a joint state that is older than the newest by more shows that the clock was set back
 AHEAD = 0.1  # [s] a reference that is stamped further ahead of the joint state is not used for it
-STREAMS: dict[str, tuple[Any, str, Callable[[Any, ArmModel], Any]]] = {
+STREAMS: dict[str, tuple[Any, str, Callable[[Any, ArmModel, BuiltStage], Any]]] = {
     "tool": (CartesianReference, topics.CARTESIAN_REFERENCE,
-        lambda message, model: cartesian_reference_from_message(message, model.tool_frame)),
+        lambda message, model, built: cartesian_reference_from_message(message, model.tool_frame)),
     "joints": (JointReference, topics.DESIRED_JOINT_REFERENCE,
-        lambda message, model: joint_reference_from_message(message, model.joint_names)),
+        lambda message, model, built: joint_reference_from_message(message, model.joint_names)),
     "flexible": (FlexibleState, topics.FLEXIBLE_STATE,
-        lambda message, model: flexible_state_from_message(message, model.elastic_joint_names, ())),
+        lambda message, model, built: flexible_state_from_message(message, model.elastic_joint_names, built.modes)),
 }  # fmt: skip
 
 
@@ -40,9 +40,15 @@ class StageNode(ArmNode):
     """Runs a stage: a joint state, and what the stage needs with it, becomes what the stage gives.
 
     A joint state is processed when everything that the stage needs (``Stage.needs``) has arrived with its stamp. A
-    reference that arrives after a newer joint state is used for that one, if it is no older than the parameter
-    ``reference_timeout``. A flexible state must have the stamp of the joint state. A joint state that is repeated gets
-    the same answer again; one that is older than the newest is ignored, or begins a new run if the clock was set back.
+    reference that arrives after a newer joint state is used for that one, if the node has a ``reference_timeout`` and
+    the reference is no older. A flexible state must have the stamp of the joint state. A joint state that is repeated
+    gets the same answer again; one that is older than the newest is ignored, or begins a new run if the clock was set
+    back.
+
+    Attributes:
+        sample: newest measurements, None before the first.
+        stage: the stage.
+        model: the arm.
 
     A subclass sets ``NAME``, ``PARAMETERS`` and ``HEARS``, and overrides :meth:`build_stage`.
     """
@@ -70,6 +76,10 @@ class StageNode(ArmNode):
         """Build the stage from parameters; raise FlexarmError to reject them."""
         raise TypeError(f"{type(self).__name__} does not override build_stage()")
 
+    def provide(self, sample: FlexibleSample) -> dict[str, Any]:
+        """Return references that the node itself has for a sample, by their names in STREAMS."""
+        return {}
+
     def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
         """Return level, message and values of the diagnostics after a processed tick."""
         remark = tick.remarks.get(self.NAME, "")
@@ -93,7 +103,7 @@ class StageNode(ArmNode):
         if self._outputs is not None:
             self._outputs.close()
         self._outputs = StageOutputs(self, [built])
-        self._timeout = values.get("reference_timeout", 0.0)
+        self._timeout: float | None = values.get("reference_timeout")
         if self._base_state is not None:
             self.destroy_subscription(self._base_state)
         self._base_state = self._hear_stream("flexible") if source == topics.FLEXIBLE_STATE else None
@@ -116,7 +126,7 @@ class StageNode(ArmNode):
         """Discard earlier samples."""
         self.stage.reset()
         self._inputs.reset()
-        self._sample: FlexibleSample | None = None
+        self.sample: FlexibleSample | None = None
         self._newest: dict[str, Any] = {}  # newest inputs of STREAMS by name
         self._tick: Tick | None = None  # newest processed tick
         self._used: dict[str, Any] = {}  # inputs of that tick
@@ -124,7 +134,7 @@ class StageNode(ArmNode):
     def change(self, values: dict[str, Any]) -> None:
         """Apply live parameters at the next sample."""
         self.built.change(values)
-        self._timeout = values.get("reference_timeout", 0.0)
+        self._timeout = values.get("reference_timeout")
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
@@ -133,7 +143,7 @@ class StageNode(ArmNode):
 
         def on_message(message: Any) -> None:
             if name in self.stage.needs:
-                self._newest[name] = value = read(message, self.model)
+                self._newest[name] = value = read(message, self.model, self.built)
                 self._answer(value.stamp)
 
         return self.hear(kind, topic, on_message)
@@ -146,7 +156,7 @@ class StageNode(ArmNode):
         joints, stamp = self._inputs.readings.joints(message), self._inputs.stamp
         if joints.stamp == stamp:
             return  # a repeated state that still waits for its sensors
-        newest = stamp if self._sample is None else max(stamp or 0, self._sample.stamp)
+        newest = stamp if self.sample is None else max(stamp or 0, self.sample.stamp)
         if newest is not None and joints.stamp < newest:
             back = (newest - joints.stamp) * 1e-9
             if back <= SET_BACK:
@@ -161,15 +171,16 @@ class StageNode(ArmNode):
 
     def _process(self, sample: FlexibleSample) -> None:
         """Take a joint state with the readings of its stamp, and answer it if the references are there."""
-        self._sample = sample
+        self.sample = sample
         self._answer(sample.stamp)
 
     def _answer(self, stamp: int) -> None:
         """Process the newest joint state if everything that the stage needs has arrived with this stamp, or later."""
-        sample, needs = self._sample, self.stage.needs
+        sample, needs = self.sample, self.stage.needs
         if sample is None or stamp > sample.stamp:
             return
         inputs: dict[str, Any] = {name: self._newest[name] for name in needs if name in self._newest}
+        inputs |= self.provide(sample)
         if len(inputs) < len(needs) or any(one.stamp < stamp for one in inputs.values()):
             return
         if "flexible" in needs and inputs["flexible"].stamp != sample.stamp:
@@ -178,7 +189,9 @@ class StageNode(ArmNode):
         if ahead > AHEAD:
             raise InputError(f"reference is stamped {ahead:.3f} s ahead of the joint state")
         age = max((sample.stamp - one.stamp for one in inputs.values()), default=0) * 1e-9
-        if age > self._timeout:
+        if age > 0.0 and self._timeout is None:
+            return
+        if self._timeout is not None and age > self._timeout:
             raise InputError(f"reference is {age:.3f} s old, at most {self._timeout} s are accepted")
         if self._tick is not None and self._tick.stamp == sample.stamp and self._same(inputs):
             self._publish(self._tick)
