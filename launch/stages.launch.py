@@ -36,7 +36,7 @@ from flexarm_tools.graph.graph import GraphError
 from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages, write_parameter_file
 from flexarm_tools.run.launch_request import LaunchRequest, requested_scenario
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec
-from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, STAGES
+from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, stage_packages
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 STEPS = (
@@ -52,7 +52,7 @@ REQUEST = {
     "stages": (
         "",
         "stages in order, with spaces between; with a scenario: those of its nodes that are to run, by name; else of: "
-        + ", ".join(STAGES),
+        + ", ".join(stage_packages()),
     ),
     "parameters_file": ("", "ROS 2 parameter file of the stages; counts before the scenario's parameters"),
     "rate": ("0", "control rate [Hz]; 0: the scenario's, or 500"),

@@ -21,7 +21,7 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, CartesianReference, FlexibleSample
 from flexarm_nodes.control_loop.behaviors import ControlLoopBehaviors
-from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, build_gate
+from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, build_gate, builders
 from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.messages.conversions import (
@@ -36,6 +36,7 @@ from flexarm_nodes.node.diagnostics import ERROR, OK
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.node.readings import Readings
 from flexarm_nodes.node.stage_inputs import StageInputs
+from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.node.stage_outputs import StageOutputs
 from flexarm_nodes.node.stage_table import StageTable
 from flexarm_nodes.node.tick_times import TickTimes
@@ -64,7 +65,7 @@ class ControlLoop(ArmNode):
     def __init__(self) -> None:
         """Declare the parameters of every stage; the topics depend on the selected stages."""
         super().__init__("control_loop")
-        for name, rows in {**{name: rows for name, (rows, _) in BUILDERS.items()}, GATE: GATE_PARAMETERS}.items():
+        for name, rows in {**{name: rows for name, (rows, _) in builders().items()}, GATE: GATE_PARAMETERS}.items():
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
@@ -79,11 +80,11 @@ class ControlLoop(ArmNode):
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Build each stage from its parameters, with the parameter table of its own node."""
-        names = values["stages"]
-        if not names or names[-1] != GATE or any(name not in BUILDERS for name in names[:-1]):
+        names, known = values["stages"], builders()
+        if not names or names[-1] != GATE or any(name not in known for name in names[:-1]):
             raise ConfigError(
                 f"stages are {', '.join(names) or 'none'}; expected {GATE} as the last, before it any of"
-                f" {', '.join(BUILDERS)}"
+                f" {', '.join(known)}{''.join(f'; {fault}' for fault in added_stages().faults)}"
             )
         for name in names[:-1]:
             if name in LATER_ROWS:
@@ -91,7 +92,7 @@ class ControlLoop(ArmNode):
         values = self.table.values()
         self._built: dict[str, BuiltStage] = {}
         for name in names[:-1]:
-            self._built[name] = BUILDERS[name][1](_of(name, values), model)
+            self._built[name] = known[name][1](_of(name, values), model)
         stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
         for part in (self._output, self._behaviors):
             if part is not None:

@@ -33,6 +33,7 @@ from flexarm_nodes.messages.path import redundancy_state_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, tool_output
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.node.stage_table import StageTable
 from flexarm_nodes.reaction_null_space.reactionless_parameters import REACTIONLESS_PARAMETERS, built_reactionless
 from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationController
@@ -108,7 +109,8 @@ def build_gate(values: Values, model: ArmModel) -> GateStage:
     return GateStage(hardware_gate(values, model), values["base_state_source"])
 
 
-BUILDERS: dict[str, tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], BuiltStage]]] = {
+Builder = tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], BuiltStage]]  # parameter table, and what builds it
+BUILDERS: dict[str, Builder] = {
     "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, built_estimator),
     "reference_generator": (ReferenceGenerator.PARAMETERS, built_reference),
     "behavior_impedance_controller": (BEHAVIOR_PARAMETERS, _behaviors),
@@ -123,3 +125,8 @@ GATE_PARAMETERS = HardwareGateNode.PARAMETERS
 LATER_ROWS: dict[str, Callable[[StageTable, dict[str, Any]], None]] = {
     "behavior_impedance_controller": declare_behaviors,
 }
+
+
+def builders() -> dict[str, Builder]:
+    """Return BUILDERS and the stages that other packages add."""
+    return {name: (kind.parameters, kind.build) for name, kind in added_stages().kinds.items()} | BUILDERS

@@ -1,8 +1,12 @@
-"""Writes docs/parameters.md from the nodes' parameter tables: `python -m flexarm_nodes.docs.parameters FILE`."""
+"""Writes a page from parameter tables: `python -m flexarm_nodes.docs.parameters FILE [STAGE...]`.
+
+Without stages it is docs/parameters.md with the nodes of the suite; with them, a page on stages of other packages.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from flexarm_core.behavior_impedance.registry import OWN
@@ -16,6 +20,7 @@ from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
 from flexarm_nodes.markers.state import StateMarkers
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
+from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.plant.plant import SimulatedPlant
 from flexarm_nodes.reaction_null_space.reactionless_path_controller import ReactionlessPathController
 from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationController
@@ -46,10 +51,10 @@ when the node is configured.
 """
 
 
-def markdown() -> str:
-    """Return the whole page."""
-    parts = [HEAD]
-    for name, rows in TABLES.items():
+def markdown(tables: Mapping[str, tuple[Parameter, ...]] = TABLES, head: str = HEAD) -> str:
+    """Return the page for parameter tables by node."""
+    parts = [head]
+    for name, rows in tables.items():
         parts.append(f"## {name}\n\n| parameter | type | default | unit | range | live | meaning |\n{'|---' * 7}|")
         parts += [_row(row) for row in rows]
         parts.append("")
@@ -68,4 +73,6 @@ def _row(row: Parameter) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(markdown(), encoding="utf-8")
+    added = {name: added_stages().kinds[name].parameters for name in sys.argv[2:]}
+    page = markdown(added, "# Parameters\n") if added else markdown()
+    Path(sys.argv[1]).write_text(page, encoding="utf-8")

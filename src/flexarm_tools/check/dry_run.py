@@ -14,7 +14,7 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, FlexibleSample
-from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, build_gate
+from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, build_gate, builders
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
 from flexarm_nodes.plant.parameters import (
     PLANT_PARAMETERS,
@@ -84,13 +84,13 @@ def dry_run(scenario: Scenario) -> DryRun:
 
 
 def _pipeline(nodes: Mapping[str, NodeSpec], model: ArmModel) -> Pipeline:
-    stages = []
+    stages, known = [], builders()
     for name, node in nodes.items():
         if name in (PLANT, GATE):
             continue
-        if name not in BUILDERS:
-            raise ConfigError(f"'{name}' cannot run in this process; stages that can: {', '.join(BUILDERS)}")
-        rows, build = BUILDERS[name]
+        if name not in known:
+            raise ConfigError(f"'{name}' cannot run in this process; stages that can: {', '.join(known)}")
+        rows, build = known[name]
         stages.append(build(_values(rows, node), model).stage)
     return Pipeline(stages, build_gate(_values(GATE_PARAMETERS, nodes[GATE]), model))
 

@@ -12,12 +12,11 @@ import yaml
 from flexarm_core.errors import ConfigError
 from flexarm_core.text_file import read_text
 from flexarm_core.yaml_bounds import MOST_BYTES, excess
-from flexarm_nodes.docs.parameters import TABLES
 from flexarm_nodes.flexible_dynamics.parameters import CHECKED
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.chain import chained
 from flexarm_tools.wiring.scenario import wired_nodes
-from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, STAGES, node_ports, ros2_control_ports
+from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, node_ports, ros2_control_ports, rows_of, stage_packages
 from flexarm_tools.wiring.wiring import check_wiring
 
 LOCKSTEP_WAIT = 8.0  # [s] wall time to wait for a sensor: longer than resending a lost message takes
@@ -102,7 +101,8 @@ def in_one_process(scenario: Scenario) -> Scenario:
     Raises:
         ConfigError: two stages have the same executable, or an event applies to a whole node (transition, kill).
     """
-    stages = [node for node in scenario.nodes if node.package == "flexarm" and node.executable in STAGES]
+    packages = stage_packages()
+    stages = [node for node in scenario.nodes if packages.get(node.executable) == node.package]
     by_name = {node.name: node.executable for node in stages}
     executables = list(by_name.values())
     if len(set(executables)) != len(executables):
@@ -136,12 +136,13 @@ def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:
     Raises:
         ConfigError: there is no such executable, or one is given twice.
     """
+    packages = stage_packages()
     for name in names:
-        if name not in STAGES:
-            raise ConfigError(f"there is no stage '{name}'; stages: {', '.join(STAGES)}")
+        if name not in packages:
+            raise ConfigError(f"there is no stage '{name}'; stages: {', '.join(packages)}")
     if len(set(names)) != len(names):
         raise ConfigError(f"a stage is given twice: {', '.join(names)}")
-    return tuple(NodeSpec("flexarm", name, name, {}, {}) for name in names)
+    return tuple(NodeSpec(packages[name], name, name, {}, {}) for name in names)
 
 
 def read_parameter_file(path: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -191,7 +192,7 @@ def plain_value(value: Any) -> Any:
 
 def command_mode(scenario: Scenario) -> str:
     """Return the command mode of the gate of a scenario: ``effort``, ``velocity`` or ``position``."""
-    default = next(row.default for row in TABLES[GATE] if row.name == "command_mode")
+    default = next(row.default for row in rows_of(GATE) if row.name == "command_mode")
     gates = [node for node in scenario.nodes if node.executable == GATE]
     return str(gates[0].parameters.get("command_mode", default)) if gates else str(default)
 
@@ -223,7 +224,7 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
         told |= _told_vibration(scenario)
     if node.executable == BENDING:
         told |= _told_bending(scenario)
-    waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in TABLES.get(node.executable, ()))
+    waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in rows_of(node.executable))
     if lockstep and waits:
         told["sensor_wait"] = LOCKSTEP_WAIT  # in lockstep the plant waits anyway
     if node.executable == CONTROL_LOOP:  # parameters of the gate in the loop
@@ -248,7 +249,7 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
     stages = [str(name) for name in own.get("stages", ())] if one else [node.executable]
     told: dict[str, Any] = {}
     for stage in stages:
-        has = {row.name for row in TABLES.get(stage, ())}
+        has = {row.name for row in rows_of(stage)}
         period = 1.0 / scenario.rate if stage == BENDING and not lockstep else 0.0
         for name, value in (("rate", scenario.rate), ("delay", delay + period)):
             key = f"{stage}.{name}" if one else name

@@ -15,7 +15,7 @@ from flexarm_tools.run.composition import command_mode, in_one_process, read_par
 from flexarm_tools.scenario.expected import Expected
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import PLANT, RobotSpec, Scenario
-from flexarm_tools.wiring.table import STAGES
+from flexarm_tools.wiring.table import stage_packages
 
 ENDLESS = 1.0e9  # [s]
 
@@ -141,7 +141,8 @@ def read_robot(path: Path, arguments: dict[str, str], tool_frame: str = "") -> R
 
 def _by_name(request: LaunchRequest, names: Sequence[str], packages: Packages) -> Scenario:
     if not names:
-        raise ConfigError(f"give a scenario file, or a robot and its stages in order; stages: {', '.join(STAGES)}")
+        stages = ", ".join(stage_packages())
+        raise ConfigError(f"give a scenario file, or a robot and its stages in order; stages: {stages}")
     robot = requested_robot(request, packages)
     return Scenario(
         path=robot.path,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from flexarm_core.robot.description import RobotDescription
 from flexarm_tools.scenario.scenario import NodeSpec
 from flexarm_tools.wiring.ports import Ports, Role, Use
-from flexarm_tools.wiring.table import JOINTS, TOOL, node_ports
+from flexarm_tools.wiring.table import JOINTS, TOOL, spec_ports
 from flexarm_tools.wiring.wiring import full_name
 
 
@@ -30,8 +30,7 @@ def chain(stages: Sequence[NodeSpec], description: RobotDescription, tool_frame:
     known = {
         spec.name: ports
         for spec in stages
-        if spec.package == "flexarm"
-        and (ports := node_ports(spec.executable, spec.parameters, description, tool_frame)) is not None
+        if (ports := spec_ports(spec, spec.parameters, description, tool_frame)) is not None
     }
     remappings: dict[str, dict[str, str]] = {spec.name: {} for spec in stages}
     led: dict[str, str] = {}  # kind of reference -> topic on which the nearest previous stage publishes it

@@ -12,12 +12,17 @@ from typing import Any
 from flexarm_core.behavior_impedance.wrench.tool_wrench import tool_sensors
 from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.base_wrench.inputs import BASE_MOTIONS
 from flexarm_nodes.behavior_impedance.parameters import NO_SENSOR
 from flexarm_nodes.control_loop.loop import USUAL
 from flexarm_nodes.docs.parameters import TABLES
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
+from flexarm_nodes.node.stage_kind import StageKind, added_stages
+from flexarm_nodes.node.stage_node import STREAMS
+from flexarm_tools.scenario.scenario import NodeSpec
 from flexarm_tools.wiring.ports import Input, Output, Ports, Role, Use
 
 JOINTS, TOOL = "JointReference", "CartesianReference"
@@ -45,7 +50,7 @@ STATES = Input(topics.JOINT_STATES, "JointState")
 def node_ports(
     executable: str, parameters: Values, description: RobotDescription, tool_frame: str = ""
 ) -> Ports | None:
-    """Return the ports of a node of the suite, None for an executable that the table does not contain.
+    """Return the ports of a node of the suite or of an added stage, None for an executable that is neither.
 
     Args:
         executable: executable of the package ``flexarm``.
@@ -59,9 +64,29 @@ def node_ports(
     if executable == CONTROL_LOOP:
         return _control_loop(parameters, description, tool_frame)
     if executable not in _NODES:
-        return None
+        kind = added_stages().kinds.get(executable)
+        return None if kind is None else _added(kind, parameters, description, tool_frame)
     values = {row.name: row.default for row in TABLES[executable]} | dict(parameters)
     return _NODES[executable](values, description, tool_frame)
+
+
+def spec_ports(spec: NodeSpec, parameters: Values, description: RobotDescription, tool_frame: str = "") -> Ports | None:
+    """Return :func:`node_ports` of a node with other parameters, None for executables of unknown packages."""
+    kind = added_stages().kinds.get(spec.executable)
+    if spec.package != "flexarm" and (kind is None or kind.package != spec.package):
+        return None
+    return node_ports(spec.executable, parameters, description, tool_frame)
+
+
+def stage_packages() -> dict[str, str]:
+    """Return the package of each stage by its executable: those of the suite in their order, then the added ones."""
+    return dict.fromkeys(STAGES, "flexarm") | {name: kind.package for name, kind in added_stages().kinds.items()}
+
+
+def rows_of(executable: str) -> tuple[Parameter, ...]:
+    """Return the parameter table of a node, empty for an executable that is unknown."""
+    kind = added_stages().kinds.get(executable)
+    return TABLES.get(executable, ()) if kind is None else kind.parameters
 
 
 def ros2_control_ports(description: RobotDescription, command_mode: str) -> Ports:
@@ -270,6 +295,21 @@ def _plant(values: Values, description: RobotDescription, tool: str) -> Ports:
     by_joints = Input(topics.JOINT_COMMANDS, "JointState", because="command_source 'joint_commands'")
     commands = by_joints if values["command_source"] == "joint_commands" else _commands(values["command_mode"])
     return Ports((commands,), tuple(outputs))
+
+
+def _added(kind: StageKind, parameters: Values, description: RobotDescription, tool: str) -> Ports:
+    """Return the ports of a stage of another package, as the built stage declares them."""
+    built = kind.build(row_values((*ARM_PARAMETERS, *kind.parameters), parameters), ArmModel(description, tool))
+    inputs = [Input(STREAMS[name][1], STREAMS[name][0].__name__) for name in kind.reads if name in built.stage.needs]
+    named = {"wrench": (topics.wrench_topic, "WrenchStamped"), "imu": (topics.imu_topic, "Imu")}
+    for sensor, name in built.sensors:
+        topic, message = named.get(sensor, (lambda _: topics.STRAIN, "StrainState"))
+        inputs.append(Input(topic(name), message))
+    outputs = []
+    for out in built.outputs:
+        leads = Role.LEADS if out.kind.__name__ in (JOINTS, TOOL) else Role.REPORTS
+        outputs.append(Output(out.topic, out.kind.__name__, leads, kind.gives, passes=out.kind.__name__ == JOINTS))
+    return Ports((STATES, *inputs), tuple(outputs))
 
 
 def _control_loop(parameters: Values, description: RobotDescription, tool: str) -> Ports:

@@ -20,7 +20,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_tools.scenario.scenario import NodeSpec
 from flexarm_tools.wiring.ports import Input, Output, Ports, Role, Use, merged
-from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, JOINTS, STAGES, TOOL, node_ports, writers_of
+from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, JOINTS, STAGES, TOOL, spec_ports, writers_of
 
 FAULTS = ("two_writers", "missing_input", "unread_reference", "lacking_fields", "wrong_order", "no_gate", "no_topic")
 OTHER_NAMES = (  # names that a node may have but that are not part of the wiring
@@ -140,7 +140,7 @@ def _ports(
     found, parameters = [], dict(spec.parameters)
     for change in ({}, *changes):
         parameters |= change
-        ports = node_ports(spec.executable, parameters, description, tool_frame) if spec.package == "flexarm" else None
+        ports = spec_ports(spec, parameters, description, tool_frame)
         if ports is None:
             return None
         found.append(ports)

@@ -1,0 +1,95 @@
+"""StageKind: a stage as its node, the control loop, the wiring check and the documentation know it.
+
+A package adds a stage with an entry point of the group ``flexarm.stages``. The name of the entry point is that of the
+stage and of its executable, and its object is the StageKind::
+
+    [options.entry_points]
+    flexarm.stages =
+        notch_filter = my_package.notch_filter:NOTCH_FILTER
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_nodes.node.arm_node import run
+from flexarm_nodes.node.built_stage import BuiltStage, Values
+from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.stage_node import StageNode
+
+GROUP = "flexarm.stages"
+
+
+@dataclass(frozen=True, slots=True)
+class StageKind:
+    """A kind of stage.
+
+    Attributes:
+        name: name of the stage, of its node and of its executable.
+        package: ROS package of the executable.
+        parameters: its parameters; those of every node (robot_description, gravity ...) are added.
+        build: builds the stage from parameter values for an arm; raises FlexarmError to reject them.
+        reads: references that the stage may need: ``tool``, ``joints`` or ``flexible``.
+        gives: fields that the stage adds to the joint reference that it receives, such as ``effort``.
+    """
+
+    name: str
+    package: str
+    parameters: tuple[Parameter, ...]
+    build: Callable[[Values, ArmModel], BuiltStage]
+    reads: tuple[str, ...] = ("joints",)
+    gives: frozenset[str] = frozenset()
+
+    def node(self) -> StageNode:
+        """Create the node that runs only this stage."""
+        kind = self
+
+        class KindNode(StageNode):
+            NAME, HEARS, PARAMETERS = kind.name, kind.reads, kind.parameters
+
+            def build_stage(self, values: Values, model: ArmModel) -> BuiltStage:
+                return kind.build(values, model)
+
+        return KindNode()
+
+    def main(self) -> None:
+        """Run the node: entry point of the executable."""
+        run(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedStages:
+    """Stages of other packages.
+
+    Attributes:
+        kinds: by name.
+        faults: entry points that cannot be used, with the reasons.
+    """
+
+    kinds: dict[str, StageKind]
+    faults: tuple[str, ...]
+
+
+@cache
+def added_stages() -> AddedStages:
+    """Return the stages that other packages add by entry points; one that cannot be loaded does not harm the others."""
+    kinds: dict[str, StageKind] = {}
+    faults = []
+    for point in entry_points(group=GROUP):
+        where = f"stage '{point.name}' of {point.value}"
+        try:
+            loaded = point.load()
+        except Exception as error:  # importing an external module may raise anything
+            faults.append(f"{where} cannot be loaded: {type(error).__name__}: {error}")
+            continue
+        if not isinstance(loaded, StageKind):
+            faults.append(f"{where} is no flexarm StageKind")
+        elif loaded.name != point.name:
+            faults.append(f"{where} is named '{loaded.name}'")
+        elif kinds.setdefault(point.name, loaded) is not loaded:
+            faults.append(f"{where} has the name of another one")
+    return AddedStages(kinds, tuple(faults))
