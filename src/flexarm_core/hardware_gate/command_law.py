@@ -29,7 +29,7 @@ SPEED_SHARE = 0.93  # fraction of the velocity limit for efforts, before UNFORES
 UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may err until the next command
 PUSHED = 0.05  # a base may push a joint by this fraction of its velocity limit until the next command
 NEVER = 1e9  # [s] delay if the base motion is unknown: none of it is compensated
-LEAST = 0.2  # smallest scaling factor of the accelerations of all joints
+LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
@@ -86,7 +86,6 @@ class CommandLaw:
         """Forget the command in force."""
         self.command: Array | None = None
         self.unexplained = self._no_friction
-        self._overloaded = False  # a motor could not keep the velocity of its joint at the last command
         self.friction = self._no_friction
         self.rate = np.zeros(self._model.n)
         self.limited: tuple[str, ...] = ()
@@ -182,16 +181,11 @@ class CommandLaw:
             asked = asked + answered
             allowed = self._bounded(asked, state.position, state.velocity, self._horizon, tolerance=1e-9, push=push)
             if not np.array_equal(allowed, asked):
-                effort = effort + self._dynamics.terms(state)[0] @ (allowed - asked)
+                effort = self._dynamics.effort(state, allowed - answered) + taken
         if doubted:
             self._report_limited(taken != friction, "friction")
         self.friction = taken
-        effort = self._feasible(effort, state, taken, age)
-        if self._overloaded:  # by gravity, or because the arm moves so fast: it must become slower
-            slower = np.clip(-state.velocity / self._horizon, -self._limits.acceleration, self._limits.acceleration)
-            self.limited = ()
-            effort = self._saturated(self._dynamics.effort(state, slower) + taken, state, taken)
-        return self._bounded_effort(effort, self._period)
+        return self._bounded_effort(self._feasible(effort, state, taken, age), self._period)
 
     @property
     def _limits_in_force(self) -> JointLimits:
@@ -219,30 +213,36 @@ class CommandLaw:
         most = HARDER * self._limits.acceleration
         return np.where(self.unexplained * state.velocity > 0.0, np.clip(self.unexplained, -most, most), 0.0)
 
-    def _feasible(self, effort: Array, state: ArmState, friction: Array, age: float) -> Array:
+    def _feasible(self, effort: Array, state: ArmState, friction: Array, age: float, *, braking: bool = False) -> Array:
         """Return an effort (n,) within all effort limits; if a motor saturates, scale the accelerations of all joints.
 
         ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` is the effort at zero acceleration,
         without the uncompensated effect of the base. Limiting only one effort would cause unwanted accelerations of the
-        other joints. If that leaves less than LEAST of the accelerations, see :meth:`_saturated`.
+        other joints. If a motor cannot even keep the velocity of its joint, because of gravity or because the arm moves
+        so fast, every joint brakes, as far as its motor can; so it does in a stop that scaling would leave less than
+        LEAST of its decelerations.
         """
-        most, self._overloaded = self._limits.effort, False
+        most, overloaded = self._limits.effort, False
         if (np.abs(effort) <= most).all():
             return effort
         bias = self._dynamics.effort(state, -self._push(state, age)[0]) + friction
         if not (np.abs(bias) < most).all():  # the push of the base exceeds the effort limits: it is not compensated
             bias = self._dynamics.effort(state, self._no_friction) + friction
-            self._overloaded = not bool((np.abs(bias) < most).all())
+            overloaded = not bool((np.abs(bias) < most).all())
         change = effort - bias
         room = np.where(change > 0.0, most - bias, most + bias)
         share = float((room / np.maximum(np.abs(change), 1e-300)).min())
-        if share < LEAST:
+        if overloaded and not braking:
+            hardest = hardest_braking(self._limits, state.velocity)
+            slower = np.clip(-state.velocity / self._horizon, -hardest, hardest) - self._driven(state)
+            effort = self._dynamics.effort(state, slower) + friction
+        if overloaded or (braking and share < LEAST):
             return self._saturated(effort, state, friction)
         self._report_limited(np.abs(effort) > most, "effort")
-        return bias + share * change
+        return bias + min(share, 1.0) * change
 
     def _saturated(self, effort: Array, state: ArmState, friction: Array) -> Array:
-        """Return an effort (n,) within its limits if a motor can hardly bear the arm: scaling would not move any joint.
+        """Return an effort (n,) within its limits if a motor can hardly bear the arm: scaling would brake no joint.
 
         The joints ``k`` that saturate give their limits, and the others ``o`` keep the accelerations of ``effort``:
         ``H_kk qdd_k = tau_k - b_k - H_ko qdd_o``; the others get the effort that they need with this motion.
@@ -326,7 +326,7 @@ class CommandLaw:
         answered, push = (none, none) if predicted else self._push(state, age)
         wanted = self.braking.acceleration(state, hardest_braking(self._limits, state.velocity), push, age)
         effort = self._dynamics.effort(state, wanted - answered)
-        effort = self._feasible(effort, state, none, NEVER if predicted else age)
+        effort = self._feasible(effort, state, none, NEVER if predicted else age, braking=True)
         return self._bounded_effort(effort, dt)
 
     def coast(self, state: ArmState, dt: float) -> Array:

@@ -307,6 +307,7 @@ class HardwareGate:
         if self._state is not GateState.TRIPPED:
             self._reason = reason
         self._interrupted, self._silent = True, silent
+        self._law.unexplained = np.zeros(self.model.n)  # not observed until resumed
 
     def resume(self, command_mode: str = "") -> Array | None:
         """End an interruption; the stop itself ends as usual, after enough good references.

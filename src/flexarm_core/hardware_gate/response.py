@@ -23,7 +23,7 @@ TOLD = 1.6  # number of intervals that a delay must last to be detected
 MOVED = 0.7  # with the delay, the misfit must be below this fraction of the misfit without any commands
 BETTER = 0.4  # with the delay, the misfit must be below this fraction of the misfit with commands in time
 CLOSEST = 1.1  # number of intervals that a delay must last to cast doubt on ``unexplained``
-CLEAR = 0.1  # fraction of EVIDENCE by which such a delay may fit better without casting doubt
+CLEAR = 0.5  # with commands in time, the misfit must be below this fraction of that with such a delay
 STRANGE = 2e-4  # [s] misfit of one interval, with any delay and without commands, of a motion that others cause
 
 
@@ -169,7 +169,7 @@ class Response:
             if added.min() > max(STRANGE, 0.6 * added[0]):
                 self._forget()
                 self.doubted = True
-        in_time = misfit[0] - misfit[:-1][CLOSEST * dt < DELAYS].min() <= CLEAR * EVIDENCE
+        in_time = misfit[0] <= CLEAR * misfit[:-1][CLOSEST * dt < DELAYS].min()
         if in_time and not model.m and self.age == self.suspected == 0.0:
             effort = np.nan_to_num(self._slow[0]) * self._limit
             self.unexplained = np.linalg.solve(blocks.H_m, effort).astype(np.float64, copy=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 
@@ -559,3 +560,36 @@ def test_where_one_motor_cannot_bear_its_weight_the_others_brake(planar_3r_text)
     acceleration = model.forward_dynamics(state, given)
     assert (np.abs(given) <= effort).all() and abs(given[0]) == effort[0]
     assert acceleration[1:] * np.sign(state.velocity[1:]) == pytest.approx(-ACCELERATION * one[1:], rel=0.05)
+
+
+def weak_law(text: str, rng: np.random.Generator) -> tuple[ArmModel, CommandLaw, ArmState]:
+    """A law of an arm with weak motors, in a random state, weightless or not."""
+    fixed = re.sub(r'(<joint name="base_x" type=)"[a-z]*"', r'\1"fixed"', re.sub(r"<elastic_joint[^>]*/>", "", text))
+    model = ArmModel(fixed, gravity=(0.0, -9.81 * rng.integers(2), 0.0))
+    none, wide = np.zeros(0), np.full(3, np.inf)
+    state = ArmState(0, rng.uniform(-1.5, 1.5, 3), rng.uniform(-2.0, 2.0, 3), none, none)
+    blocks = model.blocks(state)
+    strength = rng.uniform(0.05, 1.2, 3) * np.abs(np.diag(blocks.H_m)) * 10.0 + 0.1
+    one = np.ones(3)
+    limits = JointLimits(-wide, wide, 3.0 * one, 10.0 * one, strength, wide)
+    return model, CommandLaw(model, limits, "effort", PERIOD, PERIOD, 20.0), state
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_weak_motors_never_throw_another_joint(planar_3r_text, seed):
+    """Following or braking, what a motor cannot give makes all accelerations smaller, or none but its own larger."""
+    rng = np.random.default_rng(seed)
+    model, law, state = weak_law(planar_3r_text, rng)
+    most, bias = law._limits.effort, model.inverse_dynamics(model.blocks(state), state, np.zeros(3))
+    wanted = rng.uniform(-10.0, 10.0, 3)
+    followed = law.follow(model.inverse_dynamics(model.blocks(state), state, wanted), None, state)
+    assert (np.abs(followed) <= most * (1.0 + 1e-9)).all()
+    caused = model.forward_dynamics(state, followed)
+    if (np.abs(bias) < most).all():
+        share = caused @ wanted / (wanted @ wanted)
+        assert 0.0 <= share <= 1.0 + 1e-6 and caused == pytest.approx(share * wanted, abs=1e-6)
+    braked = law.brake(state, PERIOD)
+    assert (np.abs(braked) <= most * (1.0 + 1e-9)).all()
+    free = np.abs(braked) < most * (1.0 - 1e-6)
+    slowed = -model.forward_dynamics(state, braked) * np.sign(state.velocity)
+    assert (slowed[free] > -1e-6).all() and (slowed[free] < 10.0 * (1.0 + 1e-6)).all()
