@@ -27,6 +27,12 @@ from flexarm_tools.wiring.table import rows_of
 
 PACKAGE = Path(__file__).resolve().parents[2] / "docs" / "notch_filter"
 NAME = "notch_filter"
+BROKEN = """
+from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.stage_kind import StageKind
+GATE = StageKind("hardware_gate", "broken", (), None)
+BOUNDS = StageKind("bounds", "broken", (Parameter("gain", "double", -1.0, "gain", "", 0.0),), None)
+"""
 
 
 @pytest.fixture(name="prefix", scope="module")
@@ -96,24 +102,36 @@ def test_it_is_known_to_the_wiring_the_parameters_and_the_documentation():
 def test_what_it_refuses_is_said_before_anything_starts():
     scenario = load_scenario(PACKAGE / "scenario.yaml")
     first, own, gate = scenario.nodes
-    wrong = replace(own, parameters={"frequency": 400.0})
-    with pytest.raises(ConfigError, match="frequency must be below half the rate, got 400"):
+    wrong = replace(own, parameters={"frequency": 200.0})
+    with pytest.raises(ConfigError, match="frequency must be below half the rate, got 200"):  # that of the run: 250 Hz
         compose_simulation(replace(scenario, nodes=(first, wrong, gate)))
+    fast = replace(scenario, rate=1000.0, nodes=(first, replace(own, parameters={"frequency": 300.0}), gate))
+    assert compose_simulation(fast).nodes[2].parameters["rate"] == 1000.0
 
 
 def test_one_that_cannot_be_used_is_named_and_harms_nothing(tmp_path, monkeypatch):
     info = tmp_path / "broken-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
-    rows = "missing = nowhere.stage:KIND\nwrong = math:pi\n"
+    (tmp_path / "broken.py").write_text(BROKEN, encoding="utf-8")
+    rows = "missing = nowhere.stage:KIND\nwrong = math:pi\nhardware_gate = broken:GATE\nbounds = broken:BOUNDS\n"
     (info / "entry_points.txt").write_text(f"[flexarm.stages]\n{rows}", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     stage_kind.added_stages.cache_clear()
     added = stage_kind.added_stages()
     stage_kind.added_stages.cache_clear()
-    assert not added.kinds and len(added.faults) == 2
-    assert "stage 'missing' of nowhere.stage:KIND cannot be loaded: ModuleNotFoundError" in added.faults[0]
-    assert added.faults[1] == "stage 'wrong' of math:pi is no flexarm StageKind"
+    assert not added.kinds
+    for said, why in zip(
+        sorted(added.faults),
+        (
+            "stage 'bounds' of broken:BOUNDS cannot be loaded: ConfigError: parameter gain",
+            "stage 'hardware_gate' of broken:GATE has the name of a node of flexarm",
+            "stage 'missing' of nowhere.stage:KIND cannot be loaded: ModuleNotFoundError",
+            "stage 'wrong' of math:pi is no flexarm StageKind",
+        ),
+        strict=True,
+    ):
+        assert said.startswith(why)
 
 
 def test_it_is_short():

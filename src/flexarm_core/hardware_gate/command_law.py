@@ -29,6 +29,9 @@ SPEED_SHARE = 0.93  # fraction of the velocity limit for efforts, before UNFORES
 UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may err until the next command
 PUSHED = 0.05  # a base may push a joint by this fraction of its velocity limit until the next command
 NEVER = 1e9  # [s] delay if the base motion is unknown: none of it is compensated
+FASTER = (
+    1.1  # factor on the velocities at which the motors must still be able to keep them; its square is on the effort
+)
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
@@ -219,16 +222,18 @@ class CommandLaw:
         ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` is the effort at zero acceleration,
         without the uncompensated effect of the base. Limiting only one effort would cause unwanted accelerations of the
         other joints. If a motor cannot even keep the velocity of its joint, because of gravity or because the arm moves
-        so fast, every joint brakes, as far as its motor can; so it does in a stop that scaling would leave less than
-        LEAST of its decelerations.
+        so fast, or could not if it moved FASTER, every joint brakes, as far as its motor can; so it does in a stop that
+        scaling would leave less than LEAST of its decelerations.
         """
-        most, overloaded = self._limits.effort, False
+        most = self._limits.effort
         if (np.abs(effort) <= most).all():
             return effort
         bias = self._dynamics.effort(state, -self._push(state, age)[0]) + friction
         if not (np.abs(bias) < most).all():  # the push of the base exceeds the effort limits: it is not compensated
             bias = self._dynamics.effort(state, self._no_friction) + friction
-            overloaded = not bool((np.abs(bias) < most).all())
+        weight = self._model.gravity_effort(state) + friction
+        faster = bias if braking else weight + FASTER**2 * (bias - weight)
+        overloaded = not ((np.abs(bias) < most) & (np.abs(faster) < most)).all()
         change = effort - bias
         room = np.where(change > 0.0, most - bias, most + bias)
         share = float((room / np.maximum(np.abs(change), 1e-300)).min())

@@ -14,8 +14,9 @@ from flexarm_core.types import Array, CartesianReference, FlexibleSample, Flexib
 class Pipeline:
     """Runs the stages in order and the gate last, once for each sample (lockstep).
 
-    If a stage rejects its input, it gives no reference and the gate begins a controlled stop at once; in separate
-    processes the stage would fall silent and the gate would stop by its timeout. Later stages still get the sample.
+    If a stage rejects its input or fails, it gives no reference and the gate begins a controlled stop at once; in
+    separate processes the stage would fall silent and the gate would stop by its timeout. Later stages still get the
+    sample.
     """
 
     def __init__(
@@ -65,8 +66,11 @@ class Pipeline:
             tool = tick.tool
             try:
                 stage.update(tick)
-            except InputError as error:
-                tick.refused[stage.name] = str(error)
+            except Exception as error:  # a defect of one stage must not hide the joint state from the gate
+                known = isinstance(error, InputError)
+                tick.refused[stage.name] = str(error) if known else f"internal error: {type(error).__name__}: {error}"
+                if "joints" in stage.needs:
+                    tick.joints = None  # not led past the stage, just as in a process of its own
             if self._carry is not None and tick.tool is not None and tick.tool is not tool:
                 tick.tool = self._carry(tick.tool)
         self.gate.update(tick)

@@ -129,4 +129,4 @@ LATER_ROWS: dict[str, Callable[[StageTable, dict[str, Any]], None]] = {
 
 def builders() -> dict[str, Builder]:
     """Return BUILDERS and the stages that other packages add."""
-    return {name: (kind.parameters, kind.build) for name, kind in added_stages().kinds.items()} | BUILDERS
+    return {name: (kind.parameters, kind.built) for name, kind in added_stages().kinds.items()} | BUILDERS

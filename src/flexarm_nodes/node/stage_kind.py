@@ -15,13 +15,26 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 
+from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import BuiltStage, Values
-from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.parameters import Parameter, row_values
 from flexarm_nodes.node.stage_node import StageNode
 
 GROUP = "flexarm.stages"
+STAGES = (  # of the suite, in the usual order
+    "flexible_dynamics_estimator",
+    "reference_generator",
+    "behavior_impedance_controller",
+    "ik_redundancy_solver",
+    "reactionless_path_controller",
+    "rns_vibration_controller",
+    "flexible_dynamics_controller",
+    "base_wrench_torque_estimator",
+    "hardware_gate",
+)
+TAKEN = (*STAGES, "simulated_plant", "control_loop", "state_markers", "path_follower")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +57,26 @@ class StageKind:
     reads: tuple[str, ...] = ("joints",)
     gives: frozenset[str] = frozenset()
 
+    def built(self, values: Values, model: ArmModel) -> BuiltStage:
+        """Build the stage.
+
+        Raises:
+            FlexarmError: the parameters are rejected, or the stage needs a reference that the kind does not read.
+        """
+        built = self.build(values, model)
+        if missing := built.stage.needs - set(self.reads):
+            raise ConfigError(f"stage '{self.name}' needs {', '.join(sorted(missing))}, which its kind does not read")
+        return built
+
     def node(self) -> StageNode:
         """Create the node that runs only this stage."""
         kind = self
 
         class KindNode(StageNode):
-            NAME, HEARS, PARAMETERS = kind.name, kind.reads, kind.parameters
+            NAME, HEARS, PARAMETERS, CHECKS_GAINS = kind.name, kind.reads, kind.parameters, True
 
             def build_stage(self, values: Values, model: ArmModel) -> BuiltStage:
-                return kind.build(values, model)
+                return kind.built(values, model)
 
         return KindNode()
 
@@ -83,11 +107,17 @@ def added_stages() -> AddedStages:
         where = f"stage '{point.name}' of {point.value}"
         try:
             loaded = point.load()
+            if isinstance(loaded, StageKind):
+                row_values(
+                    loaded.parameters, {}
+                )  # one with invalid defaults would keep every control_loop from starting
         except Exception as error:  # importing an external module may raise anything
             faults.append(f"{where} cannot be loaded: {type(error).__name__}: {error}")
             continue
         if not isinstance(loaded, StageKind):
             faults.append(f"{where} is no flexarm StageKind")
+        elif point.name in TAKEN:
+            faults.append(f"{where} has the name of a node of flexarm")
         elif loaded.name != point.name:
             faults.append(f"{where} is named '{loaded.name}'")
         elif kinds.setdefault(point.name, loaded) is not loaded:

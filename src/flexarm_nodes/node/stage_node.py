@@ -41,9 +41,9 @@ class StageNode(ArmNode):
 
     A joint state is processed when everything that the stage needs (``Stage.needs``) has arrived with its stamp. A
     reference that arrives after a newer joint state is used for that one, if the node has a ``reference_timeout`` and
-    the reference is no older. A flexible state must have the stamp of the joint state. A joint state that is repeated
-    gets the same answer again; one that is older than the newest is ignored, or begins a new run if the clock was set
-    back.
+    the reference is no older; one that is stamped up to AHEAD later than the joint state is used. A flexible state must
+    have the stamp of the joint state. A joint state that is repeated gets the same answer again; one that is older than
+    the newest is ignored, or begins a new run if the clock was set back.
 
     Attributes:
         sample: newest measurements, None before the first.

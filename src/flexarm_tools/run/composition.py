@@ -51,8 +51,8 @@ def compose_simulation(scenario: Scenario) -> Composition:
     """
     lockstep = scenario.mode == "lockstep"
     plant = NodeSpec("flexarm", PLANT, PLANT, _plant_parameters(scenario) | scenario.plant, {})
-    nodes = (_complete(node, scenario, True, lockstep) for node in wired_nodes(scenario))
-    return Composition((plant, *nodes), command_mode(scenario))
+    nodes = tuple(_complete(node, scenario, True, lockstep) for node in scenario.nodes)
+    return Composition((plant, *wired_nodes(replace(scenario, nodes=nodes))), command_mode(scenario))
 
 
 def compose_stages(scenario: Scenario, use_sim_time: bool) -> Composition:
@@ -67,11 +67,12 @@ def compose_stages(scenario: Scenario, use_sim_time: bool) -> Composition:
     """
     robot, mode = scenario.robot, command_mode(scenario)
     around = {"ros2_control": ros2_control_ports(robot.description, mode)}
-    nodes = chained(scenario.nodes, robot.description, robot.tool_frame)
+    complete = [_complete(node, scenario, use_sim_time, False) for node in scenario.nodes]
+    nodes = chained(complete, robot.description, robot.tool_frame)
     faults = check_wiring(nodes, robot.description, robot.tool_frame, around=around)
     if faults:
         raise ConfigError("the stages cannot lead the arm:" + "".join(f"\n  {fault}" for fault in faults))
-    return Composition(tuple(_complete(node, scenario, use_sim_time, False) for node in nodes), mode)
+    return Composition(nodes, mode)
 
 
 def select_stages(scenario: Scenario, names: Sequence[str]) -> Scenario:

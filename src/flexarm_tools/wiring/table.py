@@ -20,23 +20,12 @@ from flexarm_nodes.control_loop.loop import USUAL
 from flexarm_nodes.docs.parameters import TABLES
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
-from flexarm_nodes.node.stage_kind import StageKind, added_stages
+from flexarm_nodes.node.stage_kind import STAGES, StageKind, added_stages
 from flexarm_nodes.node.stage_node import STREAMS
 from flexarm_tools.scenario.scenario import NodeSpec
 from flexarm_tools.wiring.ports import Input, Output, Ports, Role, Use
 
 JOINTS, TOOL = "JointReference", "CartesianReference"
-STAGES = (
-    "flexible_dynamics_estimator",
-    "reference_generator",
-    "behavior_impedance_controller",
-    "ik_redundancy_solver",
-    "reactionless_path_controller",
-    "rns_vibration_controller",
-    "flexible_dynamics_controller",
-    "base_wrench_torque_estimator",
-    "hardware_gate",
-)
 PLANT, GATE, CONTROL_LOOP = "simulated_plant", "hardware_gate", "control_loop"
 DRAWN = "behavior_impedance_controller"  # the stage whose markers a control loop publishes
 
@@ -299,12 +288,17 @@ def _plant(values: Values, description: RobotDescription, tool: str) -> Ports:
 
 def _added(kind: StageKind, parameters: Values, description: RobotDescription, tool: str) -> Ports:
     """Return the ports of a stage of another package, as the built stage declares them."""
-    built = kind.build(row_values((*ARM_PARAMETERS, *kind.parameters), parameters), ArmModel(description, tool))
+    values = row_values((*ARM_PARAMETERS, *kind.parameters), parameters)
+    built = kind.built(values, ArmModel(description, tool, tuple(values["gravity"])))
     inputs = [Input(STREAMS[name][1], STREAMS[name][0].__name__) for name in kind.reads if name in built.stage.needs]
     named = {"wrench": (topics.wrench_topic, "WrenchStamped"), "imu": (topics.imu_topic, "Imu")}
     for sensor, name in built.sensors:
         topic, message = named.get(sensor, (lambda _: topics.STRAIN, "StrainState"))
         inputs.append(Input(topic(name), message))
+    if getattr(built.stage, "source", "") == topics.FLEXIBLE_STATE and "flexible" not in kind.reads:
+        inputs.append(Input(topics.FLEXIBLE_STATE, "FlexibleState"))
+    if built.before:
+        inputs.append(Input(topics.JOINT_REFERENCE, JOINTS, Use.FEEDBACK))
     outputs = []
     for out in built.outputs:
         leads = Role.LEADS if out.kind.__name__ in (JOINTS, TOOL) else Role.REPORTS

@@ -219,6 +219,27 @@ def test_what_a_stage_refuses_stops_the_arm_at_once_and_is_said(planar_3r):
     assert np.array_equal(run.command[-1], run.ticks[-1].joints.effort)  # and it recovers
 
 
+class Defective:
+    """A stage of somebody else behind the vibration controller: for ten samples it fails before it takes its input."""
+
+    name, needs = "defective", frozenset({"joints"})
+
+    def reset(self) -> None:
+        pass
+
+    def update(self, tick) -> None:
+        if 50 <= tick.stamp // 1_000_000 < 60:
+            raise IndexError("list index out of range")
+
+
+def test_a_stage_that_fails_hides_no_state_from_the_gate_and_lets_nothing_past(planar_3r):
+    gate = gate_stage(planar_3r)
+    run = drive(Pipeline([line(planar_3r), vibration(planar_3r), Defective()], gate), make_plant(planar_3r), 90)
+    assert run.ticks[55].refused == {"defective": "internal error: IndexError: list index out of range"}
+    assert run.ticks[55].joints is None and gate.gate.status.stops == 1
+    assert np.isfinite(run.command).all() and not run.ticks[-1].refused
+
+
 def test_a_state_that_the_gate_cannot_use_is_answered_without_measurements(planar_3r):
     gate = gate_stage(planar_3r)
     pipeline = Pipeline([line(planar_3r), vibration(planar_3r)], gate)
