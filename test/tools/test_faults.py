@@ -75,7 +75,7 @@ def test_a_light_wrist_driven_by_masses_that_the_model_does_not_know_is_held_wit
 
 
 def test_an_arm_led_to_where_a_motor_cannot_keep_its_velocity_becomes_slower(monkeypatch):
-    """Centripetal forces beyond the motor: with constant velocities of all joints this case reached 1.29 times."""
+    """Centripetal forces beyond the motor: a law that kept all velocities reached 1.12 times the limit here."""
     monkeypatch.setattr(Source, "_needs_too_much", lambda _: False)
     assert run_core_case(601582, ["none"]).speed_ratio < 0.8
 

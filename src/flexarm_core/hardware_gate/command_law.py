@@ -29,9 +29,7 @@ SPEED_SHARE = 0.93  # fraction of the velocity limit for efforts, before UNFORES
 UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may err until the next command
 PUSHED = 0.05  # a base may push a joint by this fraction of its velocity limit until the next command
 NEVER = 1e9  # [s] delay if the base motion is unknown: none of it is compensated
-FASTER = (
-    1.1  # factor on the velocities at which the motors must still be able to keep them; its square is on the effort
-)
+FASTER = 1.1  # factor on all velocities at which the motors must still be able to keep them
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten

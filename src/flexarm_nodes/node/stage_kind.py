@@ -108,9 +108,7 @@ def added_stages() -> AddedStages:
         try:
             loaded = point.load()
             if isinstance(loaded, StageKind):
-                row_values(
-                    loaded.parameters, {}
-                )  # one with invalid defaults would keep every control_loop from starting
+                row_values(loaded.parameters, {})  # invalid defaults would keep every control_loop from starting
         except Exception as error:  # importing an external module may raise anything
             faults.append(f"{where} cannot be loaded: {type(error).__name__}: {error}")
             continue
