@@ -60,14 +60,19 @@ def test_no_fault_on_the_core_makes_an_arm_run_away():
     assert len(found["kinds"]) > 15
 
 
-@pytest.mark.parametrize("seed", (340483, 401865))
+@pytest.mark.parametrize("seed", (340483, 401865, 422118, 460220, 460435, 460517, 461212))
 def test_an_arm_that_is_fast_when_late_commands_begin_to_act_is_given_to_its_drives_in_time(seed):
-    """Cases that once reached twice the limits: drives that braked by themselves, or a stop that waited for proof."""
+    """Cases that once reached 1.5 to 3.3 times the limits.
+
+    Drives that braked by themselves; a stop that waited for proof; a light wrist whose small efforts told nothing
+    beside those of the shoulder; states of changing age, of which each was too late to be answered and none stopped
+    the arm; shoulder joints in line, whose motion nobody can predict for as long as states and commands travel.
+    """
     outcome = run_core_case(seed, ["delays"])
     assert not outcome.missed and outcome.speed_ratio < 1.5 and outcome.fallback_delay is not None
 
 
-@pytest.mark.parametrize(("seed", "kinds"), [(21100905, []), (601341, ["none"])])
+@pytest.mark.parametrize(("seed", "kinds"), [(21100905, []), (601341, ["none"]), (731068, []), (731049, [])])
 def test_a_light_wrist_driven_by_masses_that_the_model_does_not_know_is_held_within_its_limits(seed, kinds):
     """Cases without a fault until then in which the model braked a wrist that the real arm accelerated."""
     outcome = run_core_case(seed, chosen_kinds(kinds))

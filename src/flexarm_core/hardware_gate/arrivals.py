@@ -7,7 +7,7 @@ from collections import deque
 
 OVERTAKEN = 3  # consecutive older states, each newer than the one before, after which the clock was set back
 BORNE = 2.5  # allowed gap in periods: efforts are computed for two periods, so one state may be lost
-LATE = 3  # consecutive states of which the smallest age is the delay of the states
+LATE = 3  # consecutive states of which the median age is the delay of the states
 GAPS = 3.0  # number of long gaps that are allowed, forgotten with a time constant of 1 s
 
 
@@ -15,7 +15,7 @@ class Arrivals:
     """Count states that are late, lost, or out of order.
 
     Attributes:
-        age: smallest age on arrival of the newest LATE states, 0 if unknown [s].
+        age: median age on arrival of the newest LATE states, 0 if unknown [s].
     """
 
     def __init__(self, patience: float, period: float) -> None:
@@ -25,7 +25,7 @@ class Arrivals:
             patience: time between two states that is always allowed [s].
             period: nominal time between two states [s].
         """
-        self._longest = max(patience, BORNE * period)
+        self.longest = max(patience, BORNE * period)
         self.reset()
 
     def reset(self) -> None:
@@ -45,17 +45,17 @@ class Arrivals:
             return True
         if back > 0.0 and stamp > self._newest_overtaken:
             self._overtaken, self._newest_overtaken = self._overtaken + 1, stamp
-        return self._overtaken >= OVERTAKEN and since > self._longest
+        return self._overtaken >= OVERTAKEN and since > self.longest
 
     def came(self, age: float | None) -> None:
         """Record the age [s] of a state on arrival; None: unknown."""
         self._ages.append(0.0 if age is None else max(age, 0.0))
-        self.age = min(self._ages) if len(self._ages) == LATE else 0.0
+        self.age = sorted(self._ages)[LATE // 2] if len(self._ages) == LATE else 0.0
 
     def lost(self, gap: float) -> str:
         """Record a state ``gap`` [s] after the previous one; return why too many were lost, empty string if not."""
         self._overtaken, self._newest_overtaken = 0, -math.inf
-        self._gaps += (1.0 if gap > self._longest else 0.0) - min(gap, 1.0) * self._gaps
+        self._gaps += (1.0 if gap > self.longest else 0.0) - min(gap, 1.0) * self._gaps
         if self._gaps > GAPS:
-            return f"joint states are lost, the last for {gap:.3f} s; effort mode bears {self._longest:.3f} s"
+            return f"joint states are lost, the last for {gap:.3f} s; effort mode bears {self.longest:.3f} s"
         return ""

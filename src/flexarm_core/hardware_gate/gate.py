@@ -81,7 +81,9 @@ class HardwareGate:
         self._bearable = config.bearable_age(elastic_base=model.m > 0)
         self._arrivals = Arrivals(self._patience, config.period)
         self._prediction = Prediction(model, limits.velocity)
-        self._response = Response(model, limits.effort, limits.velocity, base_measured=config.base_measured)
+        self._response = Response(
+            model, limits.effort, limits.velocity, self._bearable, base_measured=config.base_measured
+        )
         self._speed = SpeedWatch(limits, model.joint_names)
         self._make_law(config.command_mode)
         self._measured: ArmState | None = None
@@ -393,7 +395,7 @@ class HardwareGate:
             self._stop(unborne)
         if self._law.mode == "effort" and self._age >= self._bearable:
             self._late_for += gap
-            self._stop_late()
+            self._stop_late(state)
         else:
             self._late_for = 0.0
             self._late = self._late and self._age > RELIEVED * self._bearable
@@ -413,16 +415,26 @@ class HardwareGate:
         if self._state in STOPPED and self._law.mode == "effort":
             self._watch_stop(state)
 
-    def _stop_late(self) -> None:
+    def _stop_late(self, state: ArmState) -> None:
         """Stop because of late states or commands; request the fallback if they are much too late, or for too long."""
         states = self._arrivals.age >= self._response.age
         what = "joint states are {:.3f} s old when they arrive" if states else "commands act {:.3f} s late"
         late = f"{what.format(self._age)}, effort mode bears {self._bearable:.3f} s"
         self._stop(late)
-        self._late = True
-        if self._age >= HOPELESS * self._bearable or self._late_for > self.config.blind_time:
+        hopeless = self._age >= HOPELESS * self._bearable or self._late_for > self.config.blind_time
+        if hopeless or not (self._late or self._is_predictable(state)):
             self._trip(late)
             self._fallback = True
+        self._late = True
+
+    def _is_predictable(self, state: ArmState) -> bool:
+        """Return whether the motion can be predicted until commands act that are as late as the states."""
+        if self._law.command is None:
+            return True
+        self._prediction.advance(state, self._law.command - self._law.friction, 2.0 * self._age)
+        believable = self._prediction.is_believable
+        self._prediction.reset()
+        return believable
 
     def _watch_stop(self, state: ArmState) -> None:
         """If a stop does not slow the arm, halve the servo gain and request the fallback."""
@@ -556,7 +568,7 @@ class HardwareGate:
         if law.mode != "effort":
             return self._remember(law.brake(self._measured, dt), dt)
         silence = now - self._arrived_at
-        doubted = silence > self.config.state_timeout and not self._prediction.is_believable
+        doubted = silence > self._arrivals.longest and not self._prediction.is_believable
         if doubted or silence > self.config.blind_time:
             self._trip(f"no usable joint state for {silence:.3f} s: {self._reason}")
             self._fallback = brakes = True

@@ -11,64 +11,83 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
 INTERVAL = 0.005  # [s] length of the motion intervals that are evaluated
-DELAYS = np.array([0.0, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09])  # [s] candidate delays
+DELAYS = np.array([0.0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09])  # [s] candidate delays
 LONGEST = 0.04  # [s] longest time between two states, and longest moment of rest
 KEPT = 1024  # states in the history: half of them cover more than the longest delay, at up to 4 kHz
 MEMORY = 0.1  # [s] time constant with which old evidence is forgotten
 SLOW = 0.05  # [s] time constant of the slow part, which is subtracted
-EVIDENCE = 2e-5  # [s] required difference of misfits: 3 % of the effort limits for 0.02 s
-CONFIRMED = 4  # consecutive intervals that must show a delay before it is accepted
+EVIDENCE = 12.0  # required difference of misfits: a log-likelihood ratio
+HINT = 4.0  # difference of misfits that casts doubt on commands in time
+FLOOR = 0.003  # fraction of the effort limits: scale of small errors of a joint
+NOISE = 0.0005  # fraction of the velocity limits: assumed noise of measured velocities, added to that scale
 MOVING = 0.02  # fraction of the velocity limit: friction hides the commands of slow or reversing joints
-TOLD = 1.6  # number of intervals that a delay must last to be detected
-MOVED = 0.7  # with the delay, the misfit must be below this fraction of the misfit without any commands
-BETTER = 0.4  # with the delay, the misfit must be below this fraction of the misfit with commands in time
-CLOSEST = 1.1  # number of intervals that a delay must last to cast doubt on ``unexplained``
-CLEAR = 0.5  # with commands in time, the misfit must be below this fraction of that with such a delay
-STRANGE = 2e-4  # [s] misfit of one interval, with any delay and without commands, of a motion that others cause
+TOLD = 1.6  # number of intervals that a delay must last to be told from commands in time
+STRANGE = 2e-4  # [s] square error of one interval, with any delay and without commands, of a motion that others cause
+ALIKE = 0.6  # such a motion leaves at least this fraction of the square error of commands in time, with any delay
 
 
 class Response:
     """Compares the effort that a motion needed with the commands sent now and some time before.
 
     For each interval the model gives the effort that moved the joints, ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd``,
-    from measured accelerations. For every delay ``d`` the misfit ``J_d = sum |tau - u(t - d)|^2 dt`` is summed,
-    with efforts as fractions of their limits, minus their means over SLOW: friction and model errors change slowly and
-    are in every ``J_d`` equally. A joint that is at rest or reverses is ignored: there static friction balances
-    the command, and the effort it held back appears later as motion. The smallest misfit shows the delay as soon as the
-    commands change quickly, if it is also smaller than the misfit without any commands: contact and friction can
-    balance commands, late or not, and nothing moves.
+    from measured accelerations. For every delay ``d`` and joint ``i`` the error ``e = tau - u(t - d)`` minus its mean
+    over SLOW is ``r_i``: friction and model errors change slowly and are in every ``e`` equally. The misfit of ``d``
+    is ``J_d = sum log(1 + (r_i / s_i)^2)`` with a small scale ``s_i``: the negative log-likelihood of errors with a
+    Cauchy distribution (Huber 1981, Robust Statistics). So light joints with small efforts count as much as strong
+    ones, and what no delay explains, like a moment in which a drive brakes by itself, counts for none. A joint that is
+    at rest or reverses is ignored: there static friction balances the command, and the effort it held back appears
+    later as motion. Delays that are too short to matter (``bearable``) or to be told count as commands in time. A
+    longer one is detected if its misfit is less than all of theirs by EVIDENCE, and less than the misfit without any
+    commands: contact and friction can balance commands, late or not, and nothing moves.
 
     The term of an elastic base, ``H_bm^T xdd_b``, also depends on the commands, if a controller damps the base. If the
     base is not measured, only the joint directions that the base motion does not affect are evaluated: the errors
     without their component in the range of ``H_bm^T``. If the base has as many elastic joints as the arm has joints, no
     direction is left.
 
-    A drive that gets no command in time may brake by itself. No delay explains that motion, and its misfit would hide
-    for a long time when the late commands act again. So for an arm on a rigid base, the evaluation begins anew after
-    such an interval, and the motion stays ``doubted``. Elastic bases and their friction move joints like that as well.
+    A drive that gets no command in time may brake by itself. No delay explains that motion. So for an arm on a rigid
+    base, the evaluation begins anew when such a motion begins and when it ends, and the motion stays ``doubted``.
+    Elastic bases and their friction move joints like that as well.
 
     Attributes:
         age: delay of the commands, from the time of the states [s]; 0 if they act in time, or if it is unknown.
         suspected: age before the acknowledgment, until the motion shows that commands act in time [s].
         unexplained: (n,) mean over SLOW of the measured joint accelerations minus those that the commands should cause:
-            errors of the model, payload, friction; 0 where unknown, while commands may be late, and for an arm on an
-            elastic base.
+            errors of the model, payload, friction. Of all delays that fit as well as commands in time, the one that
+            leaves least unexplained counts; 0 where unknown, while commands may be late, and for an arm on an elastic
+            base.
         doubted: whether the motion fits the assumption of no commands better than that of commands in time, until
-            another delay than 0 fits worse, or the arm rests; always False for an arm on an elastic base.
+            commands in time fit best, or the arm rests; always False for an arm on an elastic base.
     """
 
     def __init__(
-        self, model: ArmModel, effort_limit: Array, velocity_limit: Array, *, base_measured: bool = True
+        self,
+        model: ArmModel,
+        effort_limit: Array,
+        velocity_limit: Array,
+        bearable: float,
+        *,
+        base_measured: bool = True,
     ) -> None:
-        """Evaluate an arm with these limits (n,); ``base_measured``: whether states contain the motion of the base."""
+        """Evaluate an arm.
+
+        Args:
+            model: arm model.
+            effort_limit: (n,) effort limits [N*m | N].
+            velocity_limit: (n,) velocity limits [rad/s | m/s].
+            bearable: shorter delays need not be detected [s].
+            base_measured: whether states contain the motion of the base.
+        """
         self._model, self._limit = model, numbers("effort_limit", effort_limit, model.n)
-        self._base_measured = base_measured
+        self._base_measured, self._bearable = base_measured, min(bearable, float(DELAYS[-1]))
         self.age = self.suspected = 0.0
         self._moving = MOVING * numbers("velocity_limit", velocity_limit, model.n)
         self.reset()
         nothing = np.zeros(model.n)  # call the compiled functions once, so that no tick waits for their compilation
-        _add_misfit(np.array([0.0, 1.0]), np.zeros((2, nothing.size)), 0.0, 1.0, nothing, self._limit,
-                    np.zeros((model.n, 0)), np.zeros(model.n, dtype=bool), self._slow, self._misfit)  # fmt: skip
+        _add_misfit(
+            np.array([0.0, 1.0]), np.zeros((2, model.n)), 0.0, 1.0, nothing, self._limit, self._limit,
+            np.zeros((model.n, 0)), np.zeros(model.n, dtype=bool), self._slow, self._misfit, self._square,
+        )  # fmt: skip
         self.reset()
 
     def acknowledge(self) -> None:
@@ -95,13 +114,14 @@ class Response:
 
     def _forget(self) -> None:
         self._misfit = np.zeros(DELAYS.size + 1)  # last entry: misfit without any commands
+        self._square = np.zeros(DELAYS.size + 1)  # square error of the last interval
+        self._in_time = 0.0  # smallest misfit of commands in time
         self._slow = np.full((DELAYS.size + 1, self._limit.size), np.nan)  # slow mean of the residual
-        self._in_a_row = 0
 
     @property
     def hinted(self) -> bool:
         """Whether the motion is doubted, or fits a delay, or no commands, better than commands in time."""
-        return bool(self.doubted or self._misfit[0] - self._misfit[1:].min() > EVIDENCE)
+        return bool(self.doubted or self._in_time - self._misfit.min() > HINT)
 
     def on_state(self, state: ArmState, command: Array) -> None:
         """Process a believed state, and the effort (n,) that was in force until then."""
@@ -150,29 +170,32 @@ class Response:
         elif model.m:
             unknown = np.linalg.qr(np.column_stack((unknown, blocks.H_bm.T / self._limit[:, None])))[0]
         times, misfit, unknown = self._times[: self._count], self._misfit, np.ascontiguousarray(unknown)
-        earlier = np.exp(-dt / MEMORY) * misfit
-        _add_misfit(times, self._impulses, begin, now, moved, self._limit, unknown, silent, self._slow, misfit)
-        best = int(misfit[:-1].argmin())
-        late = misfit[0] - misfit[best] > EVIDENCE and misfit[best] < BETTER * misfit[0]
-        late = late and (self.suspected > 0.0 or misfit[best] < MOVED * misfit[-1])
-        late = late and DELAYS[best] >= TOLD * dt and begin - DELAYS[-1] >= times[0]
-        self._in_a_row = self._in_a_row + 1 if late else 0
-        if self._in_a_row >= CONFIRMED:
+        noise = np.sqrt(np.square(blocks.H_m * (NOISE / MOVING / dt * self._moving)).sum(axis=1))
+        scale, square = np.hypot(FLOOR, noise / self._limit), self._square
+        idle = self.doubted and misfit[-1] < misfit[:-1].min()
+        _add_misfit(
+            times, self._impulses, begin, now, moved, self._limit, scale, unknown, silent, self._slow, misfit, square
+        )
+        short = int(np.searchsorted(DELAYS, max(TOLD * dt, self._bearable)))
+        self._in_time = in_time = float(misfit[:short].min())
+        best = short + int(misfit[short:-1].argmin())
+        late = in_time - misfit[best] > EVIDENCE and begin - DELAYS[-1] >= times[0]
+        if late and (self.suspected > 0.0 or misfit[best] < misfit[-1]):
             self.age = float(DELAYS[best])
-        elif misfit[np.searchsorted(DELAYS, self.age)] - misfit[0] > EVIDENCE:
+        elif misfit[np.searchsorted(DELAYS, self.age)] - in_time > EVIDENCE:
             self.age = 0.0
-        if misfit[1:].min() - misfit[0] > EVIDENCE:
+        if misfit[short:].min() - in_time > EVIDENCE:
             self.suspected, self.doubted = 0.0, False
-        if not model.m:
-            self.doubted = self.doubted or bool(misfit[0] - misfit[-1] > EVIDENCE)
-            added = misfit - earlier
-            if added.min() > max(STRANGE, 0.6 * added[0]):
-                self._forget()
-                self.doubted = True
-        in_time = misfit[0] <= CLEAR * misfit[:-1][CLOSEST * dt < DELAYS].min()
-        if in_time and not model.m and self.age == self.suspected == 0.0:
-            effort = np.nan_to_num(self._slow[0]) * self._limit
-            self.unexplained = np.linalg.solve(blocks.H_m, effort).astype(np.float64, copy=False)
+        if model.m:
+            return
+        self.doubted = self.doubted or in_time - misfit[-1] > EVIDENCE
+        if square.min() > max(STRANGE, ALIKE * square[0]) or (idle and square[-1] > max(STRANGE, square[0])):
+            self._forget()
+            self.doubted = True
+        if self.age == self.suspected == 0.0 and not self.doubted:
+            effort = np.nan_to_num(self._slow[:-1][misfit[:-1] <= in_time]) * self._limit
+            left = np.linalg.solve(blocks.H_m, effort.T)
+            self.unexplained = np.clip(0.0, left.min(axis=1), left.max(axis=1)).astype(np.float64, copy=False)
 
 
 def _middle(one: ArmState, other: ArmState) -> ArmState:
@@ -194,14 +217,17 @@ def _add_misfit(
     now: float,
     moved: Array,
     limit: Array,
+    scale: Array,
     unknown: Array,
     silent: NDArray[np.bool_],
     slow: Array,
     misfit: Array,
+    square: Array,
 ) -> None:
     """Add the errors of an interval to the misfits (d,) of all delays, and update the slow means (d, n).
 
-    ``unknown`` (n, k): orthonormal directions, of efforts as fractions of the limits, that are ignored; ``silent``
+    ``scale`` (n,): of the errors, as fractions of the limits; ``square`` (d,): gets the square errors of the interval
+    [s]; ``unknown`` (n, k): orthonormal directions, of efforts as fractions of the limits, that are ignored; ``silent``
     (n,): joints that are ignored and whose means restart.
     """
     dt, error = now - begin, np.empty(moved.size)
@@ -210,7 +236,7 @@ def _add_misfit(
         sent = d < DELAYS.size
         first, first_share = _between(times, begin - DELAYS[d] if sent else begin)
         second, second_share = _between(times, now - DELAYS[d] if sent else begin)
-        total = 0.0
+        total, squares = 0.0, 0.0
         for i in range(moved.size):
             until = impulses[second, i] + second_share * (impulses[second + 1, i] - impulses[second, i])
             since = impulses[first, i] + first_share * (impulses[first + 1, i] - impulses[first, i])
@@ -226,8 +252,11 @@ def _add_misfit(
                 slow[d, i] = np.nan
                 continue
             slow[d, i] = error[i] if np.isnan(slow[d, i]) else error[i] + forgotten * (slow[d, i] - error[i])
-            total += (error[i] - slow[d, i]) ** 2
-        misfit[d] = kept * misfit[d] + dt * total
+            left = (error[i] - slow[d, i]) ** 2
+            squares += left
+            total += np.log(1.0 + left / scale[i] ** 2)
+        misfit[d] = kept * misfit[d] + total
+        square[d] = dt * squares
 
 
 @kernel

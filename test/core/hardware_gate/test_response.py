@@ -19,7 +19,7 @@ PERIOD = 0.002
 def watch(text: str, base_measured: bool = True) -> Response:
     """A response of an arm without gravity."""
     arm = ArmModel(text, gravity=(0.0, 0.0, 0.0))
-    return Response(arm, np.array([100.0, 60.0, 20.0]), np.full(3, 2.0), base_measured=base_measured)
+    return Response(arm, np.array([100.0, 60.0, 20.0]), np.full(3, 2.0), 0.01, base_measured=base_measured)
 
 
 def greatest_age(response: Response, text: str, delay: float, seed: int, base_measured: bool = True) -> float:
@@ -141,7 +141,7 @@ def test_joints_that_stick_where_they_turn_are_not_taken_for_late_commands(plana
     rng = np.random.default_rng(seed)
     arm = ArmModel(planar_3r_text, gravity=(0.0, 0.0, 0.0))
     limit, most = np.array([100.0, 60.0, 20.0]), 0.0
-    rubbing, response = 0.05 * limit, Response(arm, limit, np.full(3, 2.0))
+    rubbing, response = 0.05 * limit, Response(arm, limit, np.full(3, 2.0), 0.01)
     start, base = np.radians([60.0, -60.0, -60.0]), np.zeros(1)
     position, velocity, phase = start.copy(), np.zeros(3), rng.uniform(0.0, 6.0, 3)
     w, servo, command = 2.0 * np.pi * rng.uniform(0.5, 1.0, 3), 25.0, np.zeros(3)
@@ -201,3 +201,16 @@ def test_over_an_elastic_base_nothing_is_told_to_be_unexplained(planar_3r_text):
     response = watch(planar_3r_text)
     greatest_age(response, planar_3r_text, 0.0, 0)
     assert not response.unexplained.any()
+
+
+def test_a_constant_command_leaves_the_same_unexplained_with_every_delay(planar_3r_text):
+    text = on_a_rigid_base(planar_3r_text)
+    arm, base, response = ArmModel(text, gravity=(0.0, 0.0, 0.0)), np.zeros(0), watch(text)
+    pushed, position, velocity = np.array([0.0, 3.0, 0.0]), np.radians([60.0, -60.0, -60.0]), np.full(3, 0.3)
+    for tick in range(60):
+        state = ArmState(tick * round(PERIOD * 1e9), position, velocity, base, base)
+        response.on_state(state, np.zeros(3))
+        blocks = arm.blocks(state)
+        velocity = velocity + PERIOD * (pushed - np.linalg.solve(blocks.H_m, blocks.c_m + arm.D_m * velocity))
+        position = position + PERIOD * velocity
+    assert np.abs(response.unexplained - pushed).max() < 0.25 * pushed.max()
