@@ -60,7 +60,7 @@ def test_no_fault_on_the_core_makes_an_arm_run_away():
     assert len(found["kinds"]) > 15
 
 
-@pytest.mark.parametrize("seed", (340483, 401865, 422118, 460220, 460435, 460517, 461212))
+@pytest.mark.parametrize("seed", (340483, 401865, 422118, 460220, 460435, 460517, 461212, 481403))
 def test_an_arm_that_is_fast_when_late_commands_begin_to_act_is_given_to_its_drives_in_time(seed):
     """Cases that once reached 1.5 to 3.3 times the limits.
 
@@ -77,6 +77,11 @@ def test_a_light_wrist_driven_by_masses_that_the_model_does_not_know_is_held_wit
     """Cases without a fault until then in which the model braked a wrist that the real arm accelerated."""
     outcome = run_core_case(seed, chosen_kinds(kinds))
     assert not outcome.missed and outcome.speed_ratio < 1.05 and not outcome.unexplained
+
+
+def test_a_vibration_of_one_period_per_delay_is_not_taken_for_late_commands():
+    """A base that vibrates at 48 Hz: commands of 20 ms ago are nearly those of 1 ms ago."""
+    assert not run_core_case(650130, chosen_kinds(["states_lost", "loss", "jitter"])).missed
 
 
 def test_an_arm_led_to_where_a_motor_cannot_keep_its_velocity_becomes_slower(monkeypatch):

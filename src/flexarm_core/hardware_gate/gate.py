@@ -118,6 +118,7 @@ class HardwareGate:
         self._measured = None
         self._arrived_at = self._now()  # arrival time of the newest believed state
         self._blind = self._rebase = False
+        self._looked_ahead = False  # whether it was checked that the motion can be predicted while states are missing
         self._stale = False  # the newest state was too old on arrival
         self._late_for = 0.0  # [s] for which states or commands have been too late
         self._late = False  # they were too late, and their age has not dropped below RELIEVED yet
@@ -380,6 +381,7 @@ class HardwareGate:
             self._blind = False
             self._law.braking.see(state.position)
         self._prediction.reset()
+        self._looked_ahead = False
 
     def _look(self, state: ArmState, gap: float, elapsed: float, unborne: str) -> None:
         """Stop or trip if a state gives a reason to."""
@@ -422,19 +424,19 @@ class HardwareGate:
         late = f"{what.format(self._age)}, effort mode bears {self._bearable:.3f} s"
         self._stop(late)
         hopeless = self._age >= HOPELESS * self._bearable or self._late_for > self.config.blind_time
-        if hopeless or not (self._late or self._is_predictable(state)):
+        if hopeless or not (self._late or self._is_predictable(state, 2.0 * self._age)):
             self._trip(late)
             self._fallback = True
         self._late = True
 
-    def _is_predictable(self, state: ArmState) -> bool:
-        """Return whether the motion can be predicted until commands act that are as late as the states."""
+    def _is_predictable(self, state: ArmState, ahead: float) -> bool:
+        """Return whether the motion after a state can be predicted so far ahead [s] with the effort in force.
+
+        Commands are likely to be as late as states, so the effort in force acts for twice the age of the newest state.
+        """
         if self._law.command is None:
             return True
-        self._prediction.advance(state, self._law.command - self._law.friction, 2.0 * self._age)
-        believable = self._prediction.is_believable
-        self._prediction.reset()
-        return believable
+        return self._prediction.holds(state, self._law.command - self._law.friction, ahead)
 
     def _watch_stop(self, state: ArmState) -> None:
         """If a stop does not slow the arm, halve the servo gain and request the fallback."""
@@ -568,9 +570,15 @@ class HardwareGate:
         if law.mode != "effort":
             return self._remember(law.brake(self._measured, dt), dt)
         silence = now - self._arrived_at
-        doubted = silence > self._arrivals.longest and not self._prediction.is_believable
+        doubted = False
+        if silence > self._arrivals.longest:
+            doubted = not self._prediction.is_believable
+            if not self._looked_ahead and silence < self.config.state_timeout:
+                ahead = min(2.0 * silence, self.config.state_timeout)
+                self._looked_ahead, doubted = True, doubted or not self._is_predictable(self._measured, ahead)
         if doubted or silence > self.config.blind_time:
-            self._trip(f"no usable joint state for {silence:.3f} s: {self._reason}")
+            why = "its motion cannot be predicted" if doubted else self._reason
+            self._trip(f"no usable joint state for {silence:.3f} s: {why}")
             self._fallback = brakes = True
         if silence > self.config.blind_time:
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)

@@ -50,6 +50,15 @@ class Prediction:
         most, expected = DOUBTFUL * self._limit, self._state.velocity
         return not self._ended and all((np.abs(other.velocity - expected) <= most).all() for other in self._others)
 
+    def holds(self, measured: ArmState, effort: Array, dt: float) -> bool:
+        """Return whether all copies still agree ``dt`` [s] after a measurement, with a constant effort (n,)."""
+        kept = self._state, self._others
+        self._state = None
+        self.advance(measured, effort, dt)
+        believable = self.is_believable
+        self._state, self._others = kept
+        return believable
+
     def advance(self, measured: ArmState, effort: Array, dt: float) -> ArmState:
         """Return the state after ``dt`` [s] with an effort (n,) on the links; the first call starts at ``measured``."""
         start = replace(measured, deflection_rate=np.zeros_like(measured.deflection_rate))

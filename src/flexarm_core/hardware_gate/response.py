@@ -11,7 +11,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
 INTERVAL = 0.005  # [s] length of the motion intervals that are evaluated
-DELAYS = np.array([0.0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09])  # [s] candidate delays
+DELAYS = np.array([0.0, 0.00125, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09])  # [s] candidate delays
 LONGEST = 0.04  # [s] longest time between two states, and longest moment of rest
 KEPT = 1024  # states in the history: half of them cover more than the longest delay, at up to 4 kHz
 MEMORY = 0.1  # [s] time constant with which old evidence is forgotten
