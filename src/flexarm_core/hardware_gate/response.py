@@ -15,11 +15,12 @@ DELAYS = np.array([0.0, 0.00125, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 
 LONGEST = 0.04  # [s] longest time between two states, and longest moment of rest
 KEPT = 1024  # states in the history: half of them cover more than the longest delay, at up to 4 kHz
 MEMORY = 0.1  # [s] time constant with which old evidence is forgotten
+USUAL = 0.3  # [s] time constant of the mean square errors that are usual for a joint
 SLOW = 0.05  # [s] time constant of the slow part, which is subtracted
-EVIDENCE = 12.0  # required difference of misfits: a log-likelihood ratio
-HINT = 4.0  # difference of misfits that casts doubt on commands in time
-FLOOR = 0.003  # fraction of the effort limits: scale of small errors of a joint
-NOISE = 0.0005  # fraction of the velocity limits: assumed noise of measured velocities, added to that scale
+EVIDENCE = 9.0  # required difference of misfits: a log-likelihood ratio
+HINT = 3.0  # difference of misfits that casts doubt on commands in time
+FLOOR = 0.003  # fraction of the effort limits: error that is usual for every joint
+NOISE = 0.0005  # fraction of the velocity limits: noise that is usual for every measured velocity
 MOVING = 0.02  # fraction of the velocity limit: friction hides the commands of slow or reversing joints
 TOLD = 1.6  # number of intervals that a delay must last to be told from commands in time
 STRANGE = 2e-4  # [s] square error of one interval, with any delay and without commands, of a motion that others cause
@@ -32,10 +33,11 @@ class Response:
     For each interval the model gives the effort that moved the joints, ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd``,
     from measured accelerations. For every delay ``d`` and joint ``i`` the error ``e = tau - u(t - d)`` minus its mean
     over SLOW is ``r_i``: friction and model errors change slowly and are in every ``e`` equally. The misfit of ``d``
-    is ``J_d = sum log(1 + (r_i / s_i)^2)`` with a small scale ``s_i``: the negative log-likelihood of errors with a
-    Cauchy distribution (Huber 1981, Robust Statistics). So light joints with small efforts count as much as strong
-    ones, and what no delay explains, like a moment in which a drive brakes by itself, counts for none. A joint that is
-    at rest or reverses is ignored: there static friction balances the command, and the effort it held back appears
+    is ``J_d = sum log(1 + (r_i / s_i)^2)``: the negative log-likelihood of errors with a Cauchy distribution (Huber
+    1981, Robust Statistics), whose scale ``s_i`` is what is usual for this joint: the mean square error over USUAL with
+    the delay that fits best. So light joints with small efforts count as much as strong ones, noisy sensors count for
+    little, and what no delay explains, like a moment in which a drive brakes by itself, counts for none. A joint that
+    is at rest or reverses is ignored: there static friction balances the command, and the effort it held back appears
     later as motion. Delays that are too short to matter (``bearable``) or to be told count as commands in time. A
     longer one is detected if its misfit is less than all of theirs by EVIDENCE, and less than the misfit without any
     commands: contact and friction can balance commands, late or not, and nothing moves.
@@ -86,7 +88,7 @@ class Response:
         nothing = np.zeros(model.n)  # call the compiled functions once, so that no tick waits for their compilation
         _add_misfit(
             np.array([0.0, 1.0]), np.zeros((2, model.n)), 0.0, 1.0, nothing, self._limit, self._limit,
-            np.zeros((model.n, 0)), np.zeros(model.n, dtype=bool), self._slow, self._misfit, self._square,
+            np.zeros((model.n, 0)), np.zeros(model.n, dtype=bool), self._slow, self._misfit, self._square, self._usual,
         )  # fmt: skip
         self.reset()
 
@@ -101,6 +103,8 @@ class Response:
         self.age = self.suspected = 0.0
         self._moved = 0  # stamp of the last moving state
         self._count, self._origin = 0, 0
+        self._usual = np.zeros((DELAYS.size + 1, self._limit.size))  # sums of the square errors over USUAL
+        self._weight = np.zeros(self._limit.size)  # number of errors in them
         self._times = np.zeros(KEPT)  # [s] times of the states
         self._impulses = np.zeros((KEPT, self._limit.size))  # time integrals of the commands up to these times
         self._begin()
@@ -171,11 +175,14 @@ class Response:
             unknown = np.linalg.qr(np.column_stack((unknown, blocks.H_bm.T / self._limit[:, None])))[0]
         times, misfit, unknown = self._times[: self._count], self._misfit, np.ascontiguousarray(unknown)
         noise = np.sqrt(np.square(blocks.H_m * (NOISE / MOVING / dt * self._moving)).sum(axis=1))
-        scale, square = np.hypot(FLOOR, noise / self._limit), self._square
+        usual = self._usual.min(axis=0) / np.maximum(self._weight, 1.0)
+        scale, square = np.sqrt(FLOOR**2 + (noise / self._limit) ** 2 + usual), self._square
+        self._weight = np.where(silent, self._weight, 1.0 + np.exp(-dt / USUAL) * self._weight)
         idle = self.doubted and misfit[-1] < misfit[:-1].min()
         _add_misfit(
-            times, self._impulses, begin, now, moved, self._limit, scale, unknown, silent, self._slow, misfit, square
-        )
+            times, self._impulses, begin, now, moved, self._limit, scale, unknown, silent, self._slow, misfit, square,
+            self._usual,
+        )  # fmt: skip
         short = int(np.searchsorted(DELAYS, max(TOLD * dt, self._bearable)))
         self._in_time = in_time = float(misfit[:short].min())
         best = short + int(misfit[short:-1].argmin())
@@ -192,7 +199,7 @@ class Response:
         if square.min() > max(STRANGE, ALIKE * square[0]) or (idle and square[-1] > max(STRANGE, square[0])):
             self._forget()
             self.doubted = True
-        if self.age == self.suspected == 0.0 and not self.doubted:
+        if self.age == self.suspected == 0.0:
             effort = np.nan_to_num(self._slow[:-1][misfit[:-1] <= in_time]) * self._limit
             left = np.linalg.solve(blocks.H_m, effort.T)
             self.unexplained = np.clip(0.0, left.min(axis=1), left.max(axis=1)).astype(np.float64, copy=False)
@@ -223,15 +230,16 @@ def _add_misfit(
     slow: Array,
     misfit: Array,
     square: Array,
+    usual: Array,
 ) -> None:
     """Add the errors of an interval to the misfits (d,) of all delays, and update the slow means (d, n).
 
     ``scale`` (n,): of the errors, as fractions of the limits; ``square`` (d,): gets the square errors of the interval
-    [s]; ``unknown`` (n, k): orthonormal directions, of efforts as fractions of the limits, that are ignored; ``silent``
-    (n,): joints that are ignored and whose means restart.
+    [s]; ``usual`` (d, n): sums of square errors over USUAL; ``unknown`` (n, k): orthonormal directions, of efforts as
+    fractions of the limits, that are ignored; ``silent`` (n,): joints that are ignored and whose means restart.
     """
     dt, error = now - begin, np.empty(moved.size)
-    forgotten, kept = np.exp(-dt / SLOW), np.exp(-dt / MEMORY)
+    forgotten, kept, remembered = np.exp(-dt / SLOW), np.exp(-dt / MEMORY), np.exp(-dt / USUAL)
     for d in range(misfit.size):
         sent = d < DELAYS.size
         first, first_share = _between(times, begin - DELAYS[d] if sent else begin)
@@ -253,6 +261,7 @@ def _add_misfit(
                 continue
             slow[d, i] = error[i] if np.isnan(slow[d, i]) else error[i] + forgotten * (slow[d, i] - error[i])
             left = (error[i] - slow[d, i]) ** 2
+            usual[d, i] = remembered * usual[d, i] + left
             squares += left
             total += np.log(1.0 + left / scale[i] ** 2)
         misfit[d] = kept * misfit[d] + total
