@@ -45,6 +45,16 @@ def test_every_page_is_built_without_a_warning(site):
     assert {page.stem for page in DOCS.glob("*.md")} <= {page.stem for page in site.glob("*.html")}
 
 
+def test_prose_is_wrapped_at_100_columns():
+    """Tables, code, pictures and parameters.md, which is written by a command, are as wide as they need to be."""
+    wide = []
+    for page in sorted({*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")} - {DOCS / "parameters.md"}):
+        prose = re.sub(r"^( *)```.*?^\1```$|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        code = re.compile(r" *[|<!]| {4}")
+        wide += [f"{page.name}: {line}" for line in prose.split("\n") if len(line) > 100 and not code.match(line)]
+    assert wide == []
+
+
 def test_no_page_loads_anything_from_another_server(site):
     for page in site.glob("*.html"):
         loaded = Loaded()
