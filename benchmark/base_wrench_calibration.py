@@ -20,12 +20,12 @@ from flexarm_tools.metrics.figures import Figure, parse_goal
 ROBOT = "arm_7r"
 BIAS = np.array([20.0, -14.0, 9.0, 3.0, -2.0, 1.5])  # [N, N*m]
 SAMPLES, ROBOTS, UNSEEN = 200, 5, 200  # at a pose; robots with errors of their own; poses of the judge
-SHARE = 0.1  # error of each link's mass and centre
+SHARE = 0.1  # error of each link's mass and center
 LEAST_HEIGHT = 0.05  # [m]
 
 
 def calibration() -> Iterator[Figure]:
-    """Worst of several robots whose masses and centres are off, each in its own way, the total mass right."""
+    """Worst of several robots whose masses and centers are off, each in its own way, the total mass right."""
     weighed, low, high = bodies(ROBOT), *limits(ROBOT)
     safe = LinkHeights(description(ROBOT), weighed, LEAST_HEIGHT)
     poses = choose_calibration_poses(weighed, BEGIN, low, high, safe, CalibrationPosesConfig())

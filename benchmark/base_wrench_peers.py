@@ -46,7 +46,7 @@ class PositionOnly:
 
 
 class FrictionModel(PositionOnly):
-    """Feed-forward of modelled friction in the direction of the reference.
+    """Feed-forward of modeled friction in the direction of the reference.
 
     Known are the constants of the plant's own law, by a common factor: Coulomb and viscous friction, with ``whole``
     also Stribeck's drop and the part that depends on the position.
@@ -57,7 +57,7 @@ class FrictionModel(PositionOnly):
         self._factor, self._whole = factor, whole
 
     def correction(self, state: ArmState, effort: Array, wanted: JointReference) -> Array:
-        """Modelled friction (n,) at the reference."""
+        """Modeled friction (n,) at the reference."""
         limit, v = self.model.effort_limit, wanted.velocity
         level = limit * STICTION * (1.0 - STRIBECK_DROP)
         if self._whole:
@@ -67,7 +67,7 @@ class FrictionModel(PositionOnly):
 
 
 class MomentumObserver(PositionOnly):
-    r"""Friction from generalised momentum (De Luca and Mattone 2003), without a sensor under the base.
+    r"""Friction from generalized momentum (De Luca and Mattone 2003), without a sensor under the base.
 
     ::
 

@@ -85,7 +85,7 @@ def sensitivity() -> Iterator[Figure]:
     found = absurd is None or not absurd.stable
     yield Figure(
         "instability_found", float(found), "1", parse_goal(">= 1"),
-        "whether that judgement fails a loop that is unstable",
+        "whether that judgment fails a loop that is unstable",
         details={"position gain 1e6": str(absurd or "NOT stable: the simulation diverged")},
     )  # fmt: skip
 

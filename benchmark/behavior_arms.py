@@ -1,4 +1,4 @@
-"""Arms and controllers of the measurements of the behaviour impedance controller."""
+"""Arms and controllers of the measurements of the behavior impedance controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behaviours added, removed and retuned, and matrices changed, at random samples of a running motion."""
+"""Behaviors added, removed and retuned, and matrices changed, at random samples of a running motion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Steps:
     Attributes:
         largest: (3,) of the tool [m/s^2], of its turning [rad/s^2], of a redundant joint [rad/s^2].
         held: samples at which the law was held.
-        failed: behaviours that were left out.
+        failed: behaviors that were left out.
         done: changes by kind.
     """
 
@@ -58,7 +58,7 @@ def changes() -> Iterator[Figure]:
         details=details | {f"changes_{kind}": float(count) for kind, count in wiping.done.items()},
     )  # fmt: skip
     stops = free.held + wiping.held + free.failed + wiping.failed
-    yield Figure("transition_stops", float(stops), "1", parse_goal("== 0"), "samples held and behaviours that failed")
+    yield Figure("transition_stops", float(stops), "1", parse_goal("== 0"), "samples held and behaviors that failed")
 
 
 def _in_free_motion() -> Steps:

@@ -1,4 +1,4 @@
-"""The behaviour impedance controller: ``setup/run python benchmark/behavior_impedance.py``.
+"""The behavior impedance controller: ``setup/run python benchmark/behavior_impedance.py``.
 
 Law, contact, changes now and then and at every sample, worlds, a peer, times. Names of measures run those alone:
 ``setup/run python benchmark/behavior_impedance.py reprogramming``.

@@ -201,9 +201,9 @@ def _spring_growth(seed: int) -> float:
     controller = _controller(M, B, K)
     V = random.normal(size=6) * np.repeat((0.1, 0.0), 3)
     controller.begin(POSE, np.linalg.pinv(FREE.chain.kinematics(POSE)[2]) @ V)
-    centre = FREE.chain.pose(POSE)[0] + random.normal(size=3) * 0.03
+    center = FREE.chain.pose(POSE)[0] + random.normal(size=3) * 0.03
     spring = {
-        "position": centre.tolist(), "stiffness": [own, own, own, 0.0, 0.0, 0.0], "max_force": 1e9,
+        "position": center.tolist(), "stiffness": [own, own, own, 0.0, 0.0, 0.0], "max_force": 1e9,
         "damping": [random.uniform(0.0, 50.0)] * 3 + [0.0] * 3,
     }  # fmt: skip
     controller.set_behaviors([BehaviorSpec("spring", "spring", spring)])
@@ -213,14 +213,14 @@ def _spring_growth(seed: int) -> float:
         if not _follows(controller):
             break
         if sample > 0:
-            away = output.position - centre
+            away = output.position - center
             tool = 0.5 * output.twist @ M @ output.twist + 0.5 * output.error @ K @ output.error
             energies.append(float(tool + 0.5 * own * away @ away))
     return _rise(energies)
 
 
 def _avoidance_growth(seed: int) -> float:
-    """Of the redundant joints while the tool rests: ``rho M rho / 2`` and the potentials of four behaviours."""
+    """Of the redundant joints while the tool rests: ``rho M rho / 2`` and the potentials of four behaviors."""
     random = np.random.default_rng(20_000 + seed)
     mass, q = random.uniform(0.2, 3.0), _good_pose(random)
     controller = _controller(
@@ -257,7 +257,7 @@ def _arm_growth(
     controller: BehaviorImpedanceController, random: np.random.Generator, q: Array, velocity: Array, mass: float,
     M: Array, K: Array, redundant: bool,
 ) -> float:  # fmt: skip
-    """Rise of the energy of tool, redundant joints and avoidance behaviours from joints (n,) and velocities (n,) on."""
+    """Rise of the energy of tool, redundant joints and avoidance behaviors from joints (n,) and velocities (n,) on."""
     controller.begin(q, velocity)
     potential, specs = _potentials(random, controller, q, redundant)
     controller.set_behaviors(specs)
@@ -278,7 +278,7 @@ def _arm_growth(
 def _potentials(
     random: np.random.Generator, controller: BehaviorImpedanceController, q: Array, redundant: bool
 ) -> tuple[Callable[[Array], float], list[BehaviorSpec]]:
-    """Potential energy over joint positions (n,) [J] and the behaviours it belongs to, near enough to act.
+    """Potential energy over joint positions (n,) [J] and the behaviors it belongs to, near enough to act.
 
     Args:
         random: source.

@@ -1,4 +1,4 @@
-"""Time of one update over the number of behaviours."""
+"""Time of one update over the number of behaviors."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def update_times() -> Iterator[Figure]:
             median[count],
             "us",
             goal,
-            f"median of an update, {count} behaviours",
+            f"median of an update, {count} behaviors",
             details=details,
         )
     first, second = (median[8] - median[1]) / 7.0, (median[16] - median[8]) / 8.0
     yield Figure(
         "update_growth", second / first, "1", parse_goal("<= 1.3"),
-        "time of a further behaviour from 8 to 16 by that from 1 to 8", details={"further_behavior_us": first},
+        "time of a further behavior from 8 to 16 by that from 1 to 8", details={"further_behavior_us": first},
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Wiping a wall with eight behaviours at once."""
+"""Wiping a wall with eight behaviors at once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def wipe() -> Iterator[Figure]:
     within &= bool((np.abs(np.diff(velocity, axis=0)) / DT <= ARM.limits.acceleration * (1.0 + 1e-9)).all())
     yield Figure(
         "force_error", float(np.abs(late - FORCE).mean() / FORCE), "1", parse_goal("<= 0.01"),
-        f"mean |force - {FORCE:g} N| by {FORCE:g} N, wiping a wall of 5e4 N/m with friction 0.3, eight behaviours",
+        f"mean |force - {FORCE:g} N| by {FORCE:g} N, wiping a wall of 5e4 N/m with friction 0.3, eight behaviors",
         details={"largest_N": float(np.abs(late - FORCE).max()), "peak_of_touch_N": float(F.max())},
     )  # fmt: skip
     losses = int(np.sum((late[:-1] > 0.0) & (late[1:] <= 0.0)) + (late[0] <= 0.0))

@@ -219,7 +219,7 @@ class _FloatingFrames(_Arm):
             damping.SetWithDenseMatrix(data.damping, useDenseMatrix=False)
             self.mbs.SetObjectParameter(number, "dampingMatrixReduced", damping)
         if any(self.gravity):
-            # At the centre of mass, a last point that moves as the body bends: the engine's own gravity load leaves out
+            # At the center of mass, a last point that moves as the body bends: the engine's own gravity load leaves out
             # the moment of the deformation about the link's origin, and energy is not conserved.
             center = self.mbs.AddMarker(_point(number, len(SECTION) * len(nodes)))
             force = [body.totalMass * component for component in self.gravity]
@@ -325,7 +325,7 @@ class _Cables(_Arm):
 
 
 def solver_settings(duration: float, step: float, tolerance: float) -> Any:
-    """The quickest that were found: generalised alpha, modified Newton, sparse solver, one thread, no file."""
+    """The quickest that were found: generalized alpha, modified Newton, sparse solver, one thread, no file."""
     settings = exu.SimulationSettings()
     integration = settings.timeIntegration
     integration.endTime = duration

@@ -139,24 +139,24 @@ def follow(crossing: Crossing, config: RedundancyConfig) -> Course:
 def _path(arm: Chain, crossing: Crossing) -> tuple[Array, Callable[[float], tuple[Array, float]], float]:
     """Joints at the begin, tool position and speed over time, and how long it takes."""
     q, way = np.array(crossing.singular), np.array(crossing.way)
-    centre, rotation = arm.pose(q)
+    center, rotation = arm.pose(q)
     length, duration = float(np.linalg.norm(way)), crossing.duration
     if crossing.kind == "wrist":
         bent = q.copy()
         bent[4] += 0.3
-        found = InverseKinematics(arm, arm.lower, arm.upper).solve(centre - way, rotation, bent)
+        found = InverseKinematics(arm, arm.lower, arm.upper).solve(center - way, rotation, bent)
         assert found.success, found.reason
 
         def cross(time: float) -> tuple[Array, float]:
             s, rate, _ = fifth_order(time, duration)
-            return centre + (2.0 * s - 1.0) * way, 2.0 * length * rate
+            return center + (2.0 * s - 1.0) * way, 2.0 * length * rate
 
         return found.position, cross, duration
-    out = np.array([centre[0], centre[1], 0.0]) / np.hypot(centre[0], centre[1]) * length
+    out = np.array([center[0], center[1], 0.0]) / np.hypot(center[0], center[1]) * length
 
     def out_and_back(time: float) -> tuple[Array, float]:
         s, rate, _ = fifth_order(time, duration) if time < duration else fifth_order(2.0 * duration - time, duration)
-        return centre + s * out, length * rate
+        return center + s * out, length * rate
 
     return q, out_and_back, 2.0 * duration
 

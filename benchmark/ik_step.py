@@ -93,7 +93,7 @@ def cyclic_drift_growth() -> Iterator[Figure]:
     start = np.array([0.4, 0.6, 0.5, 0.3])
     limits = MotionLimits(np.full(4, -np.inf), np.full(4, np.inf), np.full(4, np.inf), np.full(4, np.inf))
     axes = np.array([True, True, False, False, False, False])
-    centre, rotation = arm.pose(start)
+    center, rotation = arm.pose(start)
     drifts = {}
     for corrections in (0, 2):
         config = RedundancyConfig(objective_time_constant=0.0, corrections=corrections)
@@ -101,14 +101,14 @@ def cyclic_drift_growth() -> Iterator[Figure]:
         solver.begin(start)
         drift = []
         for tick in range(TURNS * POINTS):
-            solver.update(_on_circle(centre, tick + 1), rotation, axes, 1e-3)
+            solver.update(_on_circle(center, tick + 1), rotation, axes, 1e-3)
             if (tick + 1) % POINTS == 0:
                 drift.append(float(np.abs(solver.position - start).max()))
         drifts[corrections] = drift
     q, plain = start.copy(), []
     for tick in range(TURNS * POINTS):
         p, _, J = arm.kinematics(q)
-        q = q + np.linalg.pinv(J[:2]) @ (_on_circle(centre, tick + 1) - p)[:2]
+        q = q + np.linalg.pinv(J[:2]) @ (_on_circle(center, tick + 1) - p)[:2]
         if (tick + 1) % POINTS == 0:
             plain.append(float(np.abs(q - start).max()))
     yield Figure(

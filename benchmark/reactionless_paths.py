@@ -89,7 +89,7 @@ def identities() -> Iterator[Figure]:
 
 
 def paths() -> Iterator[Figure]:
-    """TREP against the curves on which its centre of mass stays in line; a base under joints that move ideally."""
+    """TREP against the curves on which its center of mass stays in line; a base under joints that move ideally."""
     rng, error = np.random.default_rng(1), 0.0
     for _ in range(10):
         q = rng.uniform(-2.5, 2.5, 2)

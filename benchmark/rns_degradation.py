@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "support")
 import table
 from degradation import FAST, Case, Outcome, plain, random_case, run
 
-from flexarm_core.reaction_null_space.vibration.config import REALISATIONS
+from flexarm_core.reaction_null_space.vibration.config import REALIZATIONS
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
 CASES = 300
@@ -132,8 +132,8 @@ def constant_loads(cases: int = LOADS) -> Iterator[Figure]:
         if case.arm.name == "random" or case.arm.gravity[2] == 0.0 or not 2.0 <= case.arm.payload <= 3.0:
             continue
         hold = replace(case.path, displacement=(0.0, 0.0, 1e-9), start=0.0, duration=3.0)
-        for realisation in REALISATIONS:
-            config = replace(case.config, load_bandwidth=BANDWIDTH, realisation=realisation)
+        for realization in REALIZATIONS:
+            config = replace(case.config, load_bandwidth=BANDWIDTH, realization=realization)
             sags.append(run(replace(case, path=hold, config=config), after=0.5).reached)
     yield Figure("largest_sag", max(sags), "m", parse_goal("<= 2e-3"),
                  f"of tools that hold 2 to 3 kg for 3 s, with a load_bandwidth of {BANDWIDTH:g} rad/s",

@@ -1,4 +1,4 @@
-"""Planned motions of half a metre on boom_7r: how many random pairs of tool positions are solved, and how well.
+"""Planned motions of half a meter on boom_7r: how many random pairs of tool positions are solved, and how well.
 
 Pairs lie in a box in front of the arm. What is found is followed in MuJoCo by joint servos, with exact inertias, with
 all wrong by a tenth, and with each link wrong by a tenth one way or the other; each against the straight line of the
@@ -34,7 +34,7 @@ DISTANCE, DURATIONS, PAIRS, FOLLOWED = 0.5, (3.0, 4.0, 5.0), 7, 2  # [m], [s], p
 
 
 def random_pair(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Two places in the box, half a metre apart."""
+    """Two places in the box, half a meter apart."""
     while True:
         start, way = rng.uniform(LOWEST, HIGHEST), rng.standard_normal(3)
         goal = start + DISTANCE * way / np.linalg.norm(way)

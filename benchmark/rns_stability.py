@@ -1,7 +1,7 @@
 """Stability of the vibration controller on random arms: what the analysis accepts, simulated with the real controller.
 
 Every accepted case is simulated on MuJoCo after a hit, half of them with +-10 % of error in the inertia of every link.
-Of the refused ones those that the analysis calls unstable as modelled, and those that it refuses for want of a margin,
+Of the refused ones those that the analysis calls unstable as modeled, and those that it refuses for want of a margin,
 are counted apart: a simulation with the exact model can show the former only. The former are tapped so lightly that
 they do not leave the posture at which they are unstable for another one at which they are not.
 """
@@ -41,13 +41,13 @@ def stability(accepted: int = ACCEPTED, refused: int = REFUSED, seed: int = 0) -
             if looked_at < refused:
                 looked_at += 1
                 growth = case.loop().growth()
-                as_modelled = growth > DRIFT
-                count["refused_unstable"] += as_modelled
-                shown = leaves(case, growth) if as_modelled else is_unstable(case)
-                count["shown"] += shown and as_modelled
-                count["margin_shown"] += shown and not as_modelled
+                as_modeled = growth > DRIFT
+                count["refused_unstable"] += as_modeled
+                shown = leaves(case, growth) if as_modeled else is_unstable(case)
+                count["shown"] += shown and as_modeled
+                count["margin_shown"] += shown and not as_modeled
             continue
-        count["joint_servo"] += case.config.realisation == "joint_servo"
+        count["joint_servo"] += case.config.realization == "joint_servo"
         is_wrong = count["accepted"] % 2 == 1
         wrong, exact = wrong + is_wrong, exact + (not is_wrong)
         unstable += is_unstable(case, with_wrong_inertia(case.text, rng) if is_wrong else None)
@@ -61,7 +61,7 @@ def stability(accepted: int = ACCEPTED, refused: int = REFUSED, seed: int = 0) -
     )  # fmt: skip
     yield Figure(
         "refused_and_unstable", count["shown"] / max(count["refused_unstable"], 1), "1", parse_goal(">= 0.9"),
-        f"share of {count['refused_unstable']} refused cases, unstable as modelled, that the simulation shows to be so",
+        f"share of {count['refused_unstable']} refused cases, unstable as modeled, that the simulation shows to be so",
         details={"looked_at": looked_at, "share_of_refused": count["refused_unstable"] / max(looked_at, 1)},
     )  # fmt: skip
 

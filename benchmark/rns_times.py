@@ -38,8 +38,8 @@ def update_times() -> Iterator[Figure]:
     model = ArmModel(load_robot_description(URDF), gravity=(0.0, 0.0, 0.0))
     medians: dict[str, list[float]] = {name: [] for name, *_ in LAWS} | {"pinocchio": []}
     for _ in range(ROUNDS):
-        for name, law, realisation, chosen in LAWS:
-            medians[name].append(_update_time(model, law, realisation, chosen))
+        for name, law, realization, chosen in LAWS:
+            medians[name].append(_update_time(model, law, realization, chosen))
         medians["pinocchio"].append(_pinocchio_time())
     for name, *_ in LAWS:
         goal = parse_goal("<= 60e-6")
@@ -49,10 +49,10 @@ def update_times() -> Iterator[Figure]:
     )
 
 
-def _update_time(model: ArmModel, law: str, realisation: str, chosen: str) -> float:
+def _update_time(model: ArmModel, law: str, realization: str, chosen: str) -> float:
     none, rng, costs = np.zeros(6), np.random.default_rng(0), []
     selection = BaseSelection(model, ("auto",) if chosen == "auto" else ("boom_y", "boom_z", "boom_rx"))
-    config = VibrationControllerConfig(law=law, realisation=realisation, position_gain=100.0, velocity_gain=20.0)
+    config = VibrationControllerConfig(law=law, realization=realization, position_gain=100.0, velocity_gain=20.0)
     controller = VibrationController(model, config, selection)
     for k in range(CALLS):
         state = ArmState(2_000_000 * k, POSTURE, 1e-3 * rng.standard_normal(7), none, 1e-4 * rng.standard_normal(6))

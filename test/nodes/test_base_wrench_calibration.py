@@ -210,17 +210,17 @@ def test_goals_of_no_meaning_are_refused_before_anything_moves(moved):
     moved.live.wait_for_diagnostic(NODE, "goal rejected: the node is not active")
 
 
-def test_a_cancelled_calibration_comes_to_rest_without_a_jerk_and_changes_nothing(moved):
+def test_a_canceled_calibration_comes_to_rest_without_a_jerk_and_changes_nothing(moved):
     moved.begin()
     moved.hold(80)
     far = BENT + np.outer(np.linspace(-1.0, 1.0, 4), np.full(7, 0.5))
     handle = moved.ask(poses=far.ravel().tolist(), model="bias", apply=True)
     moved.result_of(handle, until=lambda moved: np.abs(moved.motion[-1]).max() > 1.0)
-    cancelled = handle.cancel_goal_async()
-    moved.live.until(cancelled.done, "the answer to the cancellation")
+    canceled = handle.cancel_goal_async()
+    moved.live.until(canceled.done, "the answer to the cancellation")
     begun = len(moved.arm.references)
     answer = moved.result_of(handle)
-    assert answer.status == GoalStatus.STATUS_CANCELED and answer.result.error_code == Result.CANCELLED
+    assert answer.status == GoalStatus.STATUS_CANCELED and answer.result.error_code == Result.CANCELED
     asked = [np.array(r.velocity) for r in moved.arm.references[begun:]]
     assert len(asked) > 20 and np.abs(asked[0]).max() > 0.9 and not asked[-1].any()
     steps = np.abs(np.diff(asked, axis=0)).max() / (PERIOD * 1e-9)

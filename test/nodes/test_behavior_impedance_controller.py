@@ -1,4 +1,4 @@
-"""behavior_impedance_controller as a real node: behaviours, joint states and wrenches in, references out."""
+"""behavior_impedance_controller as a real node: behaviors, joint states and wrenches in, references out."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def twist(y=0.0, frame="", tick=0) -> TwistStamped:
 def test_twists_of_another_frame_not_finite_or_for_nobody_are_refused_and_one_of_a_late_clock_ends_all_the_same(arm):
     arm.step()
     arm.twists.publish(twist(y=0.1))
-    arm.live.wait_for_diagnostic(NODE, "no behaviour of kind teleoperation takes part")
+    arm.live.wait_for_diagnostic(NODE, "no behavior of kind teleoperation takes part")
     arm.set(change(behavior("hand", "teleoperation", frame="tool", timeout=0.05)))
     for message, reason in (
         (twist(y=0.1, frame="base_link"), "twist command is in frame 'base_link'; followed is 'tool0'"),
@@ -160,7 +160,7 @@ def test_twists_of_another_frame_not_finite_or_for_nobody_are_refused_and_one_of
     assert arm.of("hand").note == "no twists" and np.abs(arm.answers[-1].velocity).max() < 1e-4
 
 
-def test_behaviours_that_contradict_each_other_stay_within_all_limits_and_the_arm_goes_on(arm):
+def test_behaviors_that_contradict_each_other_stay_within_all_limits_and_the_arm_goes_on(arm):
     arm.step()
     begin = arm.tool
     far = {"relative": True, "max_linear_velocity": 1.0, "max_linear_acceleration": 20.0}

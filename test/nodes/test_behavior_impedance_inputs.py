@@ -25,7 +25,7 @@ from flexarm_nodes.node import topics
 LIFT = behavior("lift", "force", wrench=[0.0, 0.0, 10.0, 0.0, 0.0, 0.0], damping=[200.0, 50.0])
 
 
-def test_a_wrench_in_another_frame_or_not_finite_holds_the_arm_where_a_behaviour_needs_it_until_a_good_one_comes(arm):
+def test_a_wrench_in_another_frame_or_not_finite_holds_the_arm_where_a_behavior_needs_it_until_a_good_one_comes(arm):
     arm.step()
     arm.set(change(LIFT))
     arm.steps(100)
@@ -168,7 +168,7 @@ def test_a_gap_of_joint_states_makes_it_set_out_anew_from_where_the_arm_is(live)
     assert np.allclose(arm.tool, begin + [0.0, 0.1, 0.0], atol=1e-5)
 
 
-def test_an_inactive_node_is_silent_and_begins_anew_where_the_arm_is_with_the_behaviours_it_had(arm):
+def test_an_inactive_node_is_silent_and_begins_anew_where_the_arm_is_with_the_behaviors_it_had(arm):
     arm.step()
     arm.set(change(behavior("way", "path", positions=[0.0, 0.1, 0.0], relative=True)))
     arm.set(change(behavior("never", "dither"), tick=1000))

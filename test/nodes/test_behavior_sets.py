@@ -1,4 +1,4 @@
-"""Behaviours that are added, removed and retuned between two samples: by sets, by the service, by parameters."""
+"""Behaviors that are added, removed and retuned between two samples: by sets, by the service, by parameters."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_set_of_the_future_takes_effect_with_the_sample_of_its_stamp_and_the_l
     assert arm.active == ["later"]
     arm.set(change(removed=["first"], tick=arm.tick + 2))  # refused when its time comes
     arm.steps(3)
-    arm.live.wait_for_diagnostic(NODE, "behaviour set refused: behaviour 'first' cannot be removed; there is: later")
+    arm.live.wait_for_diagnostic(NODE, "behavior set refused: behavior 'first' cannot be removed; there is: later")
     assert arm.active == ["later"]
 
 
@@ -106,10 +106,10 @@ def test_a_set_of_the_future_takes_effect_with_the_sample_of_its_stamp_and_the_l
             "stiffness must be finite",
         ),
         (change(pull("good", 1.0), behavior("bad", "spring", max_force="much")), "max_force must be double"),
-        (change(pull("good", 1.0), behavior("bad", "path", source="file", file="/no/such")), "behaviour 'bad': "),
+        (change(pull("good", 1.0), behavior("bad", "path", source="file", file="/no/such")), "behavior 'bad': "),
         (
             change(*(behavior(name, "path", positions=[0.0] * 3, relative=True) for name in ("one", "two"))),
-            "one behaviour at most can lead the tool, got one, two",
+            "one behavior at most can lead the tool, got one, two",
         ),
         (change(pull("kept", 1.0), removed=["kept"]), "each name must be there once"),
         (change(pull("", 1.0)), "each name must be there once and not empty"),
@@ -129,7 +129,7 @@ def test_a_set_with_anything_wrong_is_refused_as_a_whole_with_its_reason(arm, me
     assert arm.active == ["kept"] and force.z != 0.0 and not arm.statuses[-1].held
 
 
-def test_behaviours_of_the_parameters_begin_with_the_node_and_are_retuned_by_them(live):
+def test_behaviors_of_the_parameters_begin_with_the_node_and_are_retuned_by_them(live):
     given = {
         "pull.kind": "spring",
         "pull.stiffness": [10.0, 10.0, 10.0, 0.0, 0.0, 0.0],
@@ -143,7 +143,7 @@ def test_behaviours_of_the_parameters_begin_with_the_node_and_are_retuned_by_the
     arm.step()
     assert arm.of("pull").force.force.z == pytest.approx(2.0 * first, rel=1e-3)
     for bad, reason in (
-        ({"pull.stiffness": [1.0]}, "behaviour 'pull': stiffness needs 6 values, got 1"),
+        ({"pull.stiffness": [1.0]}, "behavior 'pull': stiffness needs 6 values, got 1"),
         ({"pull.stiffness": [-1.0] * 6}, "pull.stiffness must lie in"),
         ({"pull.frame": "world"}, "pull.frame must be one of base, tool"),
         ({"pull.kind": "path"}, "pull.kind can only change while the node is not configured"),
@@ -187,12 +187,12 @@ def test_a_node_whose_parameters_cannot_be_had_does_not_configure_and_says_why(l
     arm = ImpedanceArm(live, start=False, behaviors=["way"], **{"way.kind": "walk"})
     with pytest.raises(GraphError):
         live.graph.transition(NODE, "configure")
-    live.wait_for_diagnostic(NODE, "behaviour 'way': way.kind is 'walk'; valid: path, teleoperation")
+    live.wait_for_diagnostic(NODE, "behavior 'way': way.kind is 'walk'; valid: path, teleoperation")
     live.graph.set_parameters(NODE, {"way.kind": "path"})
     live.spin(0.6)  # the diagnostics say no more than so often
     with pytest.raises(GraphError):
         live.graph.transition(NODE, "configure")
-    live.wait_for_diagnostic(NODE, "behaviour 'way': positions needs three numbers a waypoint")
+    live.wait_for_diagnostic(NODE, "behavior 'way': positions needs three numbers a waypoint")
     live.graph.set_parameters(NODE, {"way.positions": [0.0, 0.0, 0.01], "way.relative": True})
     for transition in ("configure", "activate"):
         live.graph.transition(NODE, transition)
@@ -247,7 +247,7 @@ class Wind(Behavior):
 '''
 
 
-def test_a_behaviour_of_another_package_is_found_by_its_entry_point_and_its_defects_do_no_harm(
+def test_a_behavior_of_another_package_is_found_by_its_entry_point_and_its_defects_do_no_harm(
     live, tmp_path, monkeypatch
 ):
     package = tmp_path / "site"
@@ -269,7 +269,7 @@ def test_a_behaviour_of_another_package_is_found_by_its_entry_point_and_its_defe
         arm.set(change(behavior("bad", "wind", trouble=trouble)))
         arm.step()
         assert failure in arm.of("bad").failure and not arm.of("bad").active and arm.of("breeze").active
-        live.wait_for_diagnostic(NODE, "behaviour 'bad' has failed: ")
+        live.wait_for_diagnostic(NODE, "behavior 'bad' has failed: ")
         live.spin(0.6)  # the diagnostics say no more than so often
     arm.set(change(behavior("bad", "wind", trouble="note")))
     arm.step()

@@ -90,19 +90,19 @@ def test_a_waypoint_file_is_followed_and_one_that_is_not_there_is_said_to_be(arm
     assert "none.yaml" in answer.result.message
 
 
-def test_cancelling_slows_to_rest_on_the_path_within_limits(arm):
+def test_canceling_slows_to_rest_on_the_path_within_limits(arm):
     arm.hold(2)
     position, rotation = arm.chain.pose(BENT)
     handle = arm.ask(line(position + [0.0, 0.3, 0.0], rotation))
     future = arm.result_of(handle, until=lambda arm: bool(arm.feedback) and arm.feedback[-1].fraction > 0.4)
-    cancelled = handle.cancel_goal_async()
-    arm.live.until(cancelled.done, "the answer to the cancellation")
+    canceled = handle.cancel_goal_async()
+    arm.live.until(canceled.done, "the answer to the cancellation")
     first = len(arm.answers)
     while not future.done():
         arm.hold()
         arm.live.spin(0.0005)
     answer = future.result()
-    assert answer.status == GoalStatus.STATUS_CANCELED and answer.result.error_code == Result.CANCELLED
+    assert answer.status == GoalStatus.STATUS_CANCELED and answer.result.error_code == Result.CANCELED
     assert 0.4 < answer.result.fraction < 0.9
     joints, velocity, acceleration = arm.motion(first - 1)
     assert np.abs(velocity[0]).max() > 0.1
@@ -207,7 +207,7 @@ def test_a_goal_waits_until_an_arm_that_moves_has_come_to_rest(arm):
     assert not velocity[planning[-1]].any()
 
 
-def test_a_trajectory_controller_gets_the_path_once_and_its_stop_on_cancelling(live):
+def test_a_trajectory_controller_gets_the_path_once_and_its_stop_on_canceling(live):
     arm = Arm(live, "arm_6r", BENT, output="trajectory")
     arm.listen(topics.CONTROLLER_TRAJECTORY, JointTrajectory)
     live.settle()
@@ -255,7 +255,7 @@ def test_a_trajectory_controller_gets_the_path_once_and_its_stop_on_cancelling(l
     live.until(handle.cancel_goal_async().done, "the answer to the cancellation")
     while not future.done():
         play(sent_to[-1])
-    assert future.result().result.error_code == Result.CANCELLED and len(sent_to) == 3
+    assert future.result().result.error_code == Result.CANCELED and len(sent_to) == 3
     stop = np.array([p.positions for p in sent_to[2].points])
     assert 0.02 < arm.chain.pose(stop[-1])[0][1] - position[1] < 0.19
     assert np.abs(sent_to[2].points[-1].velocities).max() < 1e-9

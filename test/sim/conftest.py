@@ -24,7 +24,7 @@ PLANAR_START = (1.0, -1.0, -1.0)
 
 
 def slider_urdf(mass: float = 2.0, stiffness: float = 50.0, damping: float = 0.3, axis: str = "1 0 0") -> str:
-    """A cart on a spring with a centred turntable of 1 kg on it, for closed forms of one oscillator of mass + 1 kg."""
+    """A cart on a spring with a centered turntable of 1 kg on it, for closed forms of one oscillator of mass + 1 kg."""
     return f"""
 <robot name="slider">
   <link name="ground"/>
@@ -229,7 +229,7 @@ class NewtonEuler:
         """Velocity indices of joints."""
         return [self.model.joints[self.model.getJointId(name)].idx_v for name in names]
 
-    def generalised_acceleration(self, state: PlantState) -> Array:
+    def generalized_acceleration(self, state: PlantState) -> Array:
         """The state's accelerations in Pinocchio's order."""
         a = np.zeros(self.model.nv)
         a[self.indices(self.description.actuated)] = state.acceleration
@@ -270,7 +270,7 @@ class NewtonEuler:
     def sensor_wrench(self, state: PlantState, frame: str, wrenches_in_world: Mapping[str, Array]) -> Array:
         """Wrench of the links outboard of a frame on what carries it, from their momentum balance; in that frame."""
         q, v = self.coordinates(state)
-        pinocchio.forwardKinematics(self.model, self.data, q, v, self.generalised_acceleration(state))
+        pinocchio.forwardKinematics(self.model, self.data, q, v, self.generalized_acceleration(state))
         pinocchio.updateFramePlacements(self.model, self.data)
         placement = self.data.oMf[self.model.getFrameId(frame)]
         outboard = [frame]

@@ -38,7 +38,7 @@ def plane(stiffness: float, position: Any = NOTHING, rpy: Any = NOTHING, **rest:
 
 @pytest.fixture(scope="module")
 def gantry() -> RobotDescription:
-    """A point mass that slides freely along x, y and z; its origin is the tip's centre."""
+    """A point mass that slides freely along x, y and z; its origin is the tip's center."""
     links, parent = '<link name="ground"/>', "ground"
     for axis, direction in zip("xyz", ("1 0 0", "0 1 0", "0 0 1"), strict=True):
         mass, inertia = (MASS, 1.0) if axis == "z" else (1e-6, 1e-6)

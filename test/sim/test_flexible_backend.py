@@ -1,4 +1,4 @@
-"""The backend on modes against MuJoCo: rigid arms exactly, flexible ones as nearly as both discretise."""
+"""The backend on modes against MuJoCo: rigid arms exactly, flexible ones as nearly as both discretize."""
 
 from __future__ import annotations
 

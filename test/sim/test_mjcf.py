@@ -56,7 +56,7 @@ def test_masses_inertias_and_frames_are_those_of_the_description(spatial_tree: A
         assert np.allclose(axes @ np.diag(body.inertia) @ axes.T, link.inertia, rtol=0.0, atol=1e-14)
 
 
-def test_wrenches_act_where_the_centre_of_mass_is_the_link_origin(spatial_tree: Any) -> None:
+def test_wrenches_act_where_the_center_of_mass_is_the_link_origin(spatial_tree: Any) -> None:
     description = spatial_tree(7)
     model = compiled(description)
     data = mujoco.MjData(model)

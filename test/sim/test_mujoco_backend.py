@@ -80,7 +80,7 @@ def test_sensor_on_a_moving_joint_reads_minus_the_joint_force_of_rnea(spatial_tr
         random_state(backend, draw)
         state = backend.state()
         q, v = reference.coordinates(state)
-        pinocchio.rnea(reference.model, reference.data, q, v, reference.generalised_acceleration(state))
+        pinocchio.rnea(reference.model, reference.data, q, v, reference.generalized_acceleration(state))
         for sensor, joint in (("elbow", "a2"), ("root", "soft_slide")):
             force = reference.data.f[reference.model.getJointId(joint)]
             expected = -np.concatenate([force.linear, force.angular])
@@ -90,7 +90,7 @@ def test_sensor_on_a_moving_joint_reads_minus_the_joint_force_of_rnea(spatial_tr
 def test_an_arm_at_rest_presses_on_its_sensor_with_its_weight(repository_robot: Any) -> None:
     state = MujocoBackend(repository_robot("planar_3r")).state()
     weight = 30.0 * 9.81
-    # centre of mass 1.5 m along x: the weight turns about +y
+    # center of mass 1.5 m along x: the weight turns about +y
     assert np.allclose(state.wrenches["base_ft_sensor"], [0, 0, -weight, 0, 1.5 * weight, 0], atol=1e-9)
 
 

@@ -47,7 +47,7 @@ def test_a_reading_is_a_copy() -> None:
         assert np.array_equal(values([sensor.sample(TICK, truth)])[0], np.zeros(2))
 
 
-def test_noise_has_its_standard_deviation_per_channel_and_no_colour() -> None:
+def test_noise_has_its_standard_deviation_per_channel_and_no_color() -> None:
     count = 20_000
     noise = values(readings(SensorConfig(noise=(0.1, 2.0, 0.0)), np.zeros((count, 3))))
     assert np.allclose(noise.mean(axis=0), 0.0, atol=4 * 2.0 / np.sqrt(count))

@@ -1,4 +1,4 @@
-"""Arms, samples and controllers for the tests of behaviours."""
+"""Arms, samples and controllers for the tests of behaviors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ GANTRY = """<robot name="gantry"><link name="base"/>
 
 @cache
 def arm_of(name: str, acceleration: float = 20.0) -> Arm:
-    """What behaviours know of a robot; joints as fast as their description says [rad/s^2 | m/s^2]."""
+    """What behaviors know of a robot; joints as fast as their description says [rad/s^2 | m/s^2]."""
     if name == "gantry":
         text, tool = GANTRY, "tool0"
     else:
@@ -105,12 +105,12 @@ def contribution(arm: Arm) -> Contribution:
 
 
 def made(arm: Arm, kind: str, **settings: Any) -> Behavior:
-    """A behaviour that has not begun."""
+    """A behavior that has not begun."""
     return make_behavior(BehaviorSpec("it", kind, settings), arm)
 
 
 def begun(arm: Arm, kind: str, sample: MotionSample, **settings: Any) -> Behavior:
-    """A behaviour that began with a sample."""
+    """A behavior that began with a sample."""
     behavior = made(arm, kind, **settings)
     behavior.begin(sample)
     return behavior
@@ -157,7 +157,7 @@ class Driven:
         return self.controller.solver.position
 
     def ask(self, *specs: BehaviorSpec) -> None:
-        """These behaviours from now on."""
+        """These behaviors from now on."""
         self.controller.set_behaviors(specs)
 
     def behavior(self, name: str) -> Any:

@@ -111,7 +111,7 @@ def check(
 ) -> None:
     """Raise ConfigError for gains that are refused at a posture."""
     task = ToolTask(path.frame, POSITION)
-    margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
+    margin = Margin() if config.realization == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
     check_gains(model, posture, config, selection, Sampling(PERIOD), task, margin)
 
 

@@ -161,7 +161,7 @@ def _made_files(trep: str, planar: str) -> dict[str, list[bytes]]:
         "parameter file": [PARAMETERS],
         "calibration": [CALIBRATION],
         "offered QoS": [QOS],
-        "plan": [(ROOT / "config" / "boom_7r" / "planned_half_metre.npz").read_bytes()],
+        "plan": [(ROOT / "config" / "boom_7r" / "planned_half_meter.npz").read_bytes()],
     }
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "file.npz"

@@ -37,14 +37,14 @@ def stamp_of(tick: int) -> Time:
 
 
 def behavior(name: str, kind: str, **settings: Any) -> Behavior:
-    """A behaviour as it is asked for in a set."""
+    """A behavior as it is asked for in a set."""
     return Behavior(
         name=name, kind=kind, settings=[Parameter(k, value=v).to_parameter_msg() for k, v in settings.items()]
     )
 
 
 def change(*behaviors: Behavior, removed=(), mode=BehaviorSet.UPDATE, tick: int = 0) -> BehaviorSet:
-    """A behaviour set; of the sample of a tick, or of the next one."""
+    """A behavior set; of the sample of a tick, or of the next one."""
     message = BehaviorSet(mode=mode, behaviors=list(behaviors), removed=list(removed))
     message.header.stamp = stamp_of(tick)
     return message
@@ -157,7 +157,7 @@ class ImpedanceArm:
             self.step(external)
         return self.answers[-1]
 
-    # Behaviours
+    # Behaviors
 
     def ask(self, message: BehaviorSet) -> SetBehaviors.Response:
         """By the service."""
@@ -176,7 +176,7 @@ class ImpedanceArm:
         return future.result()
 
     def of(self, name: str):
-        """What a behaviour contributed to the last sample."""
+        """What a behavior contributed to the last sample."""
         return next(one for one in self.statuses[-1].behaviors if one.name == name)
 
     @property
@@ -212,7 +212,7 @@ def impedance_arm_of_a_module(tmp_path_factory) -> Iterator[ImpedanceArm]:
 
 @pytest.fixture(name="arm")
 def impedance_arm_made_active(shared_arm) -> ImpedanceArm:
-    """The same arm, its node activated anew and without behaviours."""
+    """The same arm, its node activated anew and without behaviors."""
     arm = shared_arm
     for transition in ("deactivate", "activate"):
         arm.live.graph.transition(NODE, transition)

@@ -29,7 +29,7 @@ UNLIMITED = 1e6  # [rad/s, rad/s^2] so that the law itself is seen, not the limi
 
 @cache
 def arm(name: str, acceleration: float = UNLIMITED, velocity: float | None = UNLIMITED) -> Arm:
-    """What behaviours know of a robot; limits of its joints as given, velocities of its description with None."""
+    """What behaviors know of a robot; limits of its joints as given, velocities of its description with None."""
     text, _ = find(name)
     links = chain(name)
     fastest = links.velocity_limit if velocity is None else np.full(links.n, velocity)
@@ -59,7 +59,7 @@ def coupled(rng: np.random.Generator, inertia: Array, damping: Array, stiffness:
 
 
 def displace(made: BehaviorImpedanceController, way: Array, turn: Array) -> None:
-    """Put the set-point of a controller without behaviours ``-way`` (3,), ``-turn`` (3,) from the tool [m, rad]."""
+    """Put the set-point of a controller without behaviors ``-way`` (3,), ``-turn`` (3,) from the tool [m, rad]."""
     state, pose = made._state, made._pose
     back = Rotation.from_rotvec(-turn).as_matrix() @ pose[:9].reshape(3, 3)
     for position, rotation in (

@@ -1,4 +1,4 @@
-"""Behaviours that do wrong when they are told to, and what asks for them."""
+"""Behaviors that do wrong when they are told to, and what asks for them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def odd(what="nothing", after=0, size=np.nan, kind="odd", name="odd"):
 
 
 def spiked(driven, name, value):
-    """Makes a behaviour that takes part contribute a number that no setting can be."""
+    """Makes a behavior that takes part contribute a number that no setting can be."""
     driven.behavior(name).size = value
 
 

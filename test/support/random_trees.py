@@ -106,7 +106,7 @@ def random_modal_data(rng: np.random.Generator) -> ModalData:
 
 
 def add_nodes(mass: float, center: Array, inertia: Array, data: ModalData) -> tuple[float, Array, Array]:
-    """Mass, centre and inertia of the whole link: a hub and the undeformed nodes."""
+    """Mass, center and inertia of the whole link: a hub and the undeformed nodes."""
     total = mass + data.mass.sum()
     middle = (mass * center + data.mass @ data.position) / total
     whole = inertia + _steiner(mass, center - middle) + data.inertia.sum(axis=0)

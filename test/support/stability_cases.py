@@ -128,7 +128,7 @@ def random_cases(rng: np.random.Generator) -> Iterator[StabilityCase]:
         bandwidth = rng.uniform(8.0, 30.0)
         config = VibrationControllerConfig(
             task=str(rng.choice(TASKS)),
-            realisation="joint_servo" if rng.random() < 0.9 else "computed_torque",
+            realization="joint_servo" if rng.random() < 0.9 else "computed_torque",
             position_gain=100.0,
             velocity_gain=20.0,
             servo_position_gain=bandwidth**2,

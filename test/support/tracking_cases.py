@@ -104,7 +104,7 @@ class TrackingCase:
             check_gains(model, after, *settings)
         except ConfigError as error:
             raise ConfigError(f"a hit moves the arm to where {error}") from error
-        law = VibrationController(model, replace(case.config, realisation="joint_servo"), case.selection)
+        law = VibrationController(model, replace(case.config, realization="joint_servo"), case.selection)
         reference = self.path(rest)(round(self.hit_at * 1e9))
         for there in after:
             law.reset()
@@ -119,7 +119,7 @@ class TrackingCase:
         case, model = self.case, self.case.model
         rest = linear_plant(model, case.posture, case.sampling).rest
         reference = self.path(rest)
-        led = VibrationController(model, replace(case.config, realisation="joint_servo"), case.selection)
+        led = VibrationController(model, replace(case.config, realization="joint_servo"), case.selection)
         postures = []
         for k in range(round((self.duration + RUN_OUT) / PREVIEW) + 1):
             stamp = round(k * PREVIEW * 1e9)
@@ -138,7 +138,7 @@ class TrackingCase:
     def _check_sag(self, posture: Array, rest: Array) -> None:
         """Raise ConfigError where joint servos do not hold the tool: they know the weight over an undeflected base."""
         case, model = self.case, self.case.model
-        if case.config.realisation != "joint_servo" or not any(case.gravity):
+        if case.config.realization != "joint_servo" or not any(case.gravity):
             return
         state = ArmState(0, posture, np.zeros(model.n), rest, np.zeros(model.m))
         blocks = model.blocks(replace(state, deflection=np.zeros(model.m)))
@@ -178,7 +178,7 @@ def random_tracking_cases(name: str, rng: np.random.Generator) -> Iterator[Track
             model = ArmModel(text, tool, gravity)
         bandwidth, duration = rng.uniform(8.0, 30.0), rng.uniform(1.0, 2.0)
         config = VibrationControllerConfig(
-            realisation="joint_servo" if rng.random() < 0.9 else "computed_torque",
+            realization="joint_servo" if rng.random() < 0.9 else "computed_torque",
             position_gain=100.0, velocity_gain=20.0, posture_gain=4.0,
             servo_position_gain=bandwidth**2, servo_velocity_gain=2.0 * bandwidth,
             damping_ratio=10.0 ** rng.uniform(-0.7, 0.0),

@@ -1,4 +1,4 @@
-"""Robots on a force/torque sensor, and what the sensor truly says at rest: by Pinocchio's centre of mass."""
+"""Robots on a force/torque sensor, and what the sensor truly says at rest: by Pinocchio's center of mass."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def limits(name: str) -> tuple[Array, Array]:
 
 
 def altered(name: str, seed: int, share: float = 0.1) -> str:
-    """URDF whose moving links have other masses and centres, each within a share, and the same mass in all.
+    """URDF whose moving links have other masses and centers, each within a share, and the same mass in all.
 
-    Centres are shifted in the plane in which a planar arm moves: across it a shift is a constant moment, a bias.
+    Centers are shifted in the plane in which a planar arm moves: across it a shift is a constant moment, a bias.
     """
     rng, robot = np.random.default_rng(seed), ElementTree.fromstring(urdf(name))
     moving = _moving(name)
@@ -153,7 +153,7 @@ def _moving(name: str) -> set[str]:
 
 
 class Weighed:
-    """What the sensor of a robot says at rest, by Pinocchio: weight at the centre of mass of what it carries."""
+    """What the sensor of a robot says at rest, by Pinocchio: weight at the center of mass of what it carries."""
 
     def __init__(self, text: str, name: str) -> None:
         self.model = pinocchio.buildModelFromXML(text)

@@ -127,4 +127,4 @@ def test_a_base_that_shifts_and_turns_is_measured_in_each_unit_by_itself():
     data = motion_data(recording)
     assert data["units"] == ["m", "m", "m", "rad", "rad", "rad"]
     assert (data["timeline_of"], data["timeline_unit"]) == ("Base deflection", "m")
-    assert max(data["timeline"][1]) == pytest.approx(0.005 * np.sin(time[-1]), rel=1e-4)  # no radians among metres
+    assert max(data["timeline"][1]) == pytest.approx(0.005 * np.sin(time[-1]), rel=1e-4)  # no radians among meters

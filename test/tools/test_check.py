@@ -50,7 +50,7 @@ def test_a_modal_data_file_is_described_with_its_frequencies(tmp_path, free):
     assert np.allclose(found, FREE, rtol=2e-3)
 
 
-def test_modes_that_are_not_normalised_have_the_same_frequencies(tmp_path, free):
+def test_modes_that_are_not_normalized_have_the_same_frequencies(tmp_path, free):
     turn = np.array([[3.0, 1.0], [-0.5, 2.0]])  # any other basis of the same shapes
     other = replace(
         free,
@@ -62,7 +62,7 @@ def test_modes_that_are_not_normalised_have_the_same_frequencies(tmp_path, free)
     found, paired = modal_frequencies(other)
     assert not paired and np.allclose(found, modal_frequencies(free)[0], rtol=1e-9)
     text, usable = check_modal_data(saved(tmp_path, other))
-    assert usable and "not mass-normalised" in text and f"{found[0]:.4g}, {found[1]:.4g} Hz" in text
+    assert usable and "not mass-normalized" in text and f"{found[0]:.4g}, {found[1]:.4g} Hz" in text
 
 
 def test_a_file_of_a_beam_with_a_load_gives_the_frequencies_of_the_beam_alone():

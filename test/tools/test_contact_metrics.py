@@ -89,7 +89,7 @@ def test_the_free_path_error_leaves_out_the_direction(record, frame):
 
 
 def test_a_path_of_its_own_is_what_counts(record):
-    """Behaviours move the tool reference away from the path."""
+    """Behaviors move the tool reference away from the path."""
     reference = steady(x=0.3)
     path = steady(x=0.1)
     path[:100] = np.nan

@@ -66,7 +66,7 @@ def test_a_chain_with_the_torque_loop_behind_the_vibration_controller_is_the_sam
     assert np.abs(first.effort).max() > 0.1
 
 
-def test_behaviours_and_every_stage_behind_them_are_the_same_too_and_retuned_on_the_way(tmp_path):
+def test_behaviors_and_every_stage_behind_them_are_the_same_too_and_retuned_on_the_way(tmp_path):
     scenario = load_scenario(CONFIG / "boom_7r" / "scenarios" / "inspect_and_wipe.yaml")
     servo = NodeSpec(
         "flexarm", "flexible_dynamics_controller", "flexible_dynamics_controller", {"rate": scenario.rate}, {}

@@ -43,7 +43,7 @@ def pushed(rate):
 
 
 def test_the_vibration_after_a_slew_is_its_amplitude_wherever_the_slew_ended(tool):
-    def slewed(time):  # half a metre in 4 s, then a swing of 3 mm for whole periods
+    def slewed(time):  # half a meter in 4 s, then a swing of 3 mm for whole periods
         return np.where(time < 4.0, 0.5 * time / 4.0, 0.5 + 3e-3 * np.sin(ANGULAR * (time - 4.0)))
 
     assert measure("tool_vibration", tool(slewed), after=4.0).value == pytest.approx(3e-3, rel=1e-3)

@@ -35,7 +35,7 @@ def test_a_single_spike_among_forty_thousand_samples_stays():
     assert decimate(np.arange(40000.0), y)[1].max() == 1.0
 
 
-def test_holes_are_left_out_but_do_not_hide_their_neighbours():
+def test_holes_are_left_out_but_do_not_hide_their_neighbors():
     y = np.where(np.arange(40000) % 3 == 0, np.nan, 1.0)
     y[100] = 5.0
     assert np.nanmax(decimate(np.arange(40000.0), y)[1]) == 5.0
@@ -51,7 +51,7 @@ def plotted(description: str = "a & <b>") -> str:
     return plot.svg(description)
 
 
-def test_a_plot_is_well_formed_small_and_takes_colours_and_font_from_the_page():
+def test_a_plot_is_well_formed_small_and_takes_colors_and_font_from_the_page():
     text = plotted()
     root = ElementTree.fromstring(text)
     assert root.get("aria-label") == "a & <b>"

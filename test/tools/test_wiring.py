@@ -123,7 +123,7 @@ def test_a_reference_without_what_its_reader_commands_by_is_named(faults):
     assert faults(GENERATOR, RNS, by_position, mode="position") == [
         ("lacking_fields", ("rns_vibration_controller", "hardware_gate"), "joint_reference")
     ]
-    led = node("rns_vibration_controller", realisation="joint_servo")
+    led = node("rns_vibration_controller", realization="joint_servo")
     assert faults(GENERATOR, led, by_position, mode="position") == []
     assert faults(GENERATOR, IK, GATE) == [
         ("lacking_fields", ("ik_redundancy_solver", "hardware_gate"), "joint_reference")
@@ -131,7 +131,7 @@ def test_a_reference_without_what_its_reader_commands_by_is_named(faults):
 
 
 def test_what_a_stage_passes_on_counts_as_given(faults, arm):
-    nodes = chained([GENERATOR, node("rns_vibration_controller", realisation="joint_servo"), WRENCH, GATE], arm)
+    nodes = chained([GENERATOR, node("rns_vibration_controller", realization="joint_servo"), WRENCH, GATE], arm)
     by_velocity = [*nodes[:-1], replace(nodes[-1], parameters={"command_mode": "velocity"})]
     assert faults(*by_velocity, mode="velocity") == []
     bare = chained([GENERATOR, RNS, WRENCH, by_velocity[-1]], arm)
@@ -170,7 +170,7 @@ def test_stages_in_order_lead_from_one_to_the_next_and_the_last_keeps_its_name(a
     stages = [
         node("reference_generator"),
         node("behavior_impedance_controller", behaviors=["follow"], follow__kind="path", follow__source="stream"),
-        node("rns_vibration_controller", task="joint_path", realisation="joint_servo"),
+        node("rns_vibration_controller", task="joint_path", realization="joint_servo"),
         FLEXIBLE,
         WRENCH,
         GATE,
@@ -201,7 +201,7 @@ def test_any_subset_of_stages_in_order_is_a_working_chain(arm, faults, left_out)
         GENERATOR,
         IK,
         node(
-            "rns_vibration_controller", task="tool_path" if 1 in left_out else "joint_path", realisation="joint_servo"
+            "rns_vibration_controller", task="tool_path" if 1 in left_out else "joint_path", realization="joint_servo"
         ),
         WRENCH,
         GATE,

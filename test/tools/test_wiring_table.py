@@ -113,7 +113,7 @@ def test_a_node_has_the_topics_that_the_table_gives_it(context, modules, executa
     node = node_class()
     try:
         given = {"robot_description": text, **parameters}
-        # as a parameter file would: settings of behaviours are declared when the node is configured
+        # as a parameter file would: settings of behaviors are declared when the node is configured
         node._parameter_overrides |= {name: Parameter(name, value=value) for name, value in given.items()}
         node.set_parameters([Parameter(name, value=value) for name, value in given.items() if node.has_parameter(name)])
         assert node.trigger_configure() is TransitionCallbackReturn.SUCCESS

@@ -105,8 +105,8 @@ def calibrate(
     directions = identifiable.directions if solves else np.zeros((phi.size, 0))
     rows = identifiable.rows(positions) if solves else np.zeros((len(poses), 6, 0))
     count, rank = len(poses), directions.shape[1]
-    centred = (rows - rows.mean(axis=0)).reshape(6 * count, rank)
-    U, singular, V = np.linalg.svd(centred, full_matrices=False)
+    centered = (rows - rows.mean(axis=0)).reshape(6 * count, rank)
+    U, singular, V = np.linalg.svd(centered, full_matrices=False)
     solve = (V.T / singular) @ U.T  # (r, 6 k)
     y = solve @ (left - left.mean(axis=0)).ravel()
     scaled_bias = left.mean(axis=0) - rows.mean(axis=0) @ y

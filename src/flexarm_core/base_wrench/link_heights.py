@@ -36,7 +36,7 @@ class LinkHeights:
             ConfigError: the height is NaN.
         """
         if np.isnan(min_height):
-            raise ConfigError("min_height must be a number of metres, or -inf")
+            raise ConfigError("min_height must be a number of meters, or -inf")
         self.min_height = min_height
         self._structure, self._links, self._n = bodies.structure, bodies.links, bodies.n
         holder, points = [], []

@@ -76,9 +76,9 @@ class BehaviorImpedanceController:
         self.arm = arm
         mapping = redundancy or RedundancyConfig(objective_time_constant=0.0)
         if mapping.objective != "quadratic":
-            raise ConfigError("the redundant joints are led by behaviours: objective must be 'quadratic'")
+            raise ConfigError("the redundant joints are led by behaviors: objective must be 'quadratic'")
         if mapping.objective_time_constant != 0.0:
-            raise ConfigError("the redundant joints are led by behaviours: objective_time_constant must be 0")
+            raise ConfigError("the redundant joints are led by behaviors: objective_time_constant must be 0")
         n = arm.chain.n
         self.solver = RedundancySolver(arm.chain, arm.limits, mapping)
         self._ensemble = Ensemble(arm)
@@ -251,7 +251,7 @@ class BehaviorImpedanceController:
         )  # fmt: skip
         self._last_settings = self._settings
         if not out.dot(out) < TOO_LARGE**2:
-            self._rest(dt, "the forces of the behaviours are too large for the law")
+            self._rest(dt, "the forces of the behaviors are too large for the law")
             return
         pose_error(self._wanted_position, self._wanted_rotation, self._position, self._rotation, motion)
         before = (solver.position, solver.velocity, solver.acceleration)

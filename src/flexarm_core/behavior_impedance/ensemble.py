@@ -53,11 +53,11 @@ class Ensemble:
         names = [spec.name for spec in specs]
         for name in names:
             if not name or names.count(name) > 1:
-                raise ConfigError(f"each behaviour needs a name of its own, got {', '.join(names)}")
+                raise ConfigError(f"each behavior needs a name of its own, got {', '.join(names)}")
         made = [self._made(spec) for spec in specs]
         leading = [spec.name for spec, (behavior, *_) in zip(specs, made, strict=True) if behavior.LEADS]
         if len(leading) > 1:
-            raise ConfigError(f"one behaviour at most can lead the tool, got {', '.join(leading)}")
+            raise ConfigError(f"one behavior at most can lead the tool, got {', '.join(leading)}")
         if [active.spec for active in self.active] == specs and all(same for *_, same in made):
             return None
         for spec, (behavior, old, same) in zip(specs, made, strict=True):
@@ -65,7 +65,7 @@ class Ensemble:
                 try:
                     behavior.take_over(old.behavior)
                 except Exception as error:  # a user-defined behavior may raise anything
-                    raise ConfigError(f"behaviour '{spec.name}' cannot take over: {error}") from error
+                    raise ConfigError(f"behavior '{spec.name}' cannot take over: {error}") from error
         n = self._arm.chain.n
         self._table = np.zeros((len(made), contribution_size(n)))
         self.active = [

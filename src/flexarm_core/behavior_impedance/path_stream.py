@@ -49,7 +49,7 @@ def give_reference(
     """
     followers = list(stream_followers(controller))
     if not followers:
-        raise InputError("path reference: no behaviour of kind path with source 'stream' takes part")
+        raise InputError("path reference: no behavior of kind path with source 'stream' takes part")
     position, rotation, _ = base.reference(replace(reference, axes=ALL_AXES), deflection)
     turn = rotation @ reference.rotation.T
     twist, acceleration = (

@@ -44,11 +44,11 @@ def known_behaviors() -> dict[str, type[Behavior]]:
         try:
             loaded = point.load()
         except Exception as error:  # importing an external module may raise anything
-            raise ConfigError(f"behaviour '{point.name}' of {point.value} cannot be loaded: {error}") from error
+            raise ConfigError(f"behavior '{point.name}' of {point.value} cannot be loaded: {error}") from error
         if not (isinstance(loaded, type) and issubclass(loaded, Behavior)):
-            raise ConfigError(f"behaviour '{point.name}' of {point.value} is no flexarm Behavior class")
+            raise ConfigError(f"behavior '{point.name}' of {point.value} is no flexarm Behavior class")
         if found.setdefault(point.name, loaded) is not loaded:
-            raise ConfigError(f"behaviour '{point.name}' of {point.value} has the name of another one")
+            raise ConfigError(f"behavior '{point.name}' of {point.value} has the name of another one")
     return found
 
 
@@ -60,11 +60,11 @@ def make_behavior(spec: BehaviorSpec, arm: Arm) -> Behavior:
     """
     kinds = known_behaviors()
     if spec.kind not in kinds:
-        raise ConfigError(f"behaviour '{spec.name}': kind '{spec.kind}' is unknown; valid: {', '.join(kinds)}")
+        raise ConfigError(f"behavior '{spec.name}': kind '{spec.kind}' is unknown; valid: {', '.join(kinds)}")
     kind = kinds[spec.kind]
     try:
         return kind(arm, checked_settings(kind.SETTINGS, spec.settings))
     except FlexarmError as error:
-        raise ConfigError(f"behaviour '{spec.name}': {error}") from error
+        raise ConfigError(f"behavior '{spec.name}': {error}") from error
     except Exception as error:  # an external constructor may raise anything
-        raise ConfigError(f"behaviour '{spec.name}': {type(error).__name__}: {error}") from error
+        raise ConfigError(f"behavior '{spec.name}': {type(error).__name__}: {error}") from error

@@ -3,8 +3,8 @@ r"""Quadratic program with box constraints: ``min |u + y|^2 / 2  s.t.  G u = goa
 For multipliers ``lambda`` the minimizer over the box is ``u = clip(G^T lambda - y)``, and the dual is concave with the
 gradient ``goal - G u``. A semismooth Newton step solves for the joints that are not at a bound, and releases joints
 from bounds where possible; a line search on the piecewise linear slope makes the method converge globally. A small
-proximal term ``mu (lambda - centre)^2 / 2`` keeps the step defined if too few joints are free, and vanishes because
-``centre`` follows ``lambda``. For soft rows ``centre`` stays 0, which makes them ``min |goal - G u|^2 / (2 mu)``.
+proximal term ``mu (lambda - center)^2 / 2`` keeps the step defined if too few joints are free, and vanishes because
+``center`` follows ``lambda``. For soft rows ``center`` stays 0, which makes them ``min |goal - G u|^2 / (2 mu)``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PASSES, LOOKS = 40, 50  # maximum number of Newton steps, and of evaluations per
 
 @kernel
 def _gradient(
-    G: Array, goal: Array, rows: int, y: Array, low: Array, high: Array, lam: Array, centre: Array, mu: Array,
+    G: Array, goal: Array, rows: int, y: Array, low: Array, high: Array, lam: Array, center: Array, mu: Array,
     u: Array, out: Array,
 ) -> float:  # fmt: skip
     """Write the minimizer over the box to ``u`` and the dual gradient to ``out``; return its largest element."""
@@ -32,7 +32,7 @@ def _gradient(
         u[i] = min(max(value, low[i]), high[i])
     largest = 0.0
     for k in range(rows):
-        value = goal[k] - mu[k] * (lam[k] - centre[k])
+        value = goal[k] - mu[k] * (lam[k] - center[k])
         for i in range(n):
             value -= G[k, i] * u[i]
         out[k] = value
@@ -67,14 +67,14 @@ def _newton(G: Array, rows: int, low: Array, high: Array, u: Array, mu: Array, g
 
 @kernel
 def _line_search(
-    G: Array, goal: Array, rows: int, y: Array, low: Array, high: Array, lam: Array, centre: Array, mu: Array, p: Array,
+    G: Array, goal: Array, rows: int, y: Array, low: Array, high: Array, lam: Array, center: Array, mu: Array, p: Array,
     slope: float, way: Array, value: Array,
 ) -> float:  # fmt: skip
     """Find the zero of the slope of the dual along ``p``, which is piecewise linear and falls from ``slope`` at 0."""
     n = way.shape[0]
     fixed, rate = 0.0, 0.0
     for k in range(rows):
-        fixed += p[k] * (goal[k] - mu[k] * (lam[k] - centre[k]))
+        fixed += p[k] * (goal[k] - mu[k] * (lam[k] - center[k]))
         rate += p[k] * p[k] * mu[k]
     for i in range(n):
         way[i], value[i] = 0.0, -y[i]
@@ -121,24 +121,24 @@ def nearest_in_box(
     Returns:
         Whether the hard rows are satisfied.
     """
-    lam, centre = view(memory, 0, (6,)), view(memory, 6, (6,))
+    lam, center = view(memory, 0, (6,)), view(memory, 6, (6,))
     n = u.shape[0]
     g, p = view(memory, 12, (6,)), view(memory, 18, (6,))
     way, value = view(memory, 72, (n,)), view(memory, 72 + n, (n,))
     B, mu = view(memory, 30, (6, 6)), view(memory, 66, (6,))
     for k in range(6):
-        lam[k], centre[k], mu[k] = 0.0, 0.0, HARD if k < rows - soft else SOFT
+        lam[k], center[k], mu[k] = 0.0, 0.0, HARD if k < rows - soft else SOFT
     error = 0.0
     for _ in range(PASSES):
-        largest = _gradient(G, goal, rows, y, low, high, lam, centre, mu, u, g)
+        largest = _gradient(G, goal, rows, y, low, high, lam, center, mu, u, g)
         if largest <= 0.1 * tolerance:
             error = 0.0
             for k in range(rows - soft):
-                error = max(error, abs(g[k] + mu[k] * (lam[k] - centre[k])))
-                centre[k] = lam[k]
+                error = max(error, abs(g[k] + mu[k] * (lam[k] - center[k])))
+                center[k] = lam[k]
             if error <= tolerance:
                 break
-            largest = _gradient(G, goal, rows, y, low, high, lam, centre, mu, u, g)
+            largest = _gradient(G, goal, rows, y, low, high, lam, center, mu, u, g)
         if soft == 0 and _out_of_reach(G, goal, rows, low, high, lam):
             break
         _newton(G, rows, low, high, u, mu, g, B, p)
@@ -147,7 +147,7 @@ def nearest_in_box(
             slope += p[k] * g[k]
         if not slope > 0.0:
             break
-        a = _line_search(G, goal, rows, y, low, high, lam, centre, mu, p, slope, way, value)
+        a = _line_search(G, goal, rows, y, low, high, lam, center, mu, p, slope, way, value)
         for k in range(rows):
             lam[k] += a * p[k]
     return _hard_error(G, goal, rows - soft, u) <= tolerance

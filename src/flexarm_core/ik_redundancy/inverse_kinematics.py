@@ -141,7 +141,7 @@ class InverseKinematics:
         position, start = _checked("position", position, (3,)), _checked("start", start, (self.chain.n,))
         rotation = _checked("rotation", rotation, (3, 3))
         if abs(rotation @ rotation.T - IDENTITY).max() > ROTATION_TOLERANCE:
-            raise InputError("rotation must be a rotation matrix: its rows are not orthonormal; normalise it first")
+            raise InputError("rotation must be a rotation matrix: its rows are not orthonormal; normalize it first")
         if np.linalg.det(rotation) < 0.0:
             raise InputError("rotation must be a rotation matrix: its determinant is -1, it mirrors")
         wanted = np.ones(6, dtype=bool) if axes is None else flags("axes", axes, 6)

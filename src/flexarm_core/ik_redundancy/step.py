@@ -1,4 +1,4 @@
-r"""The step: ``minimise sum k_i (theta_i + dtheta_i - theta_i0)^2  subject to  J dtheta = dX`` at a fixed cost.
+r"""The step: ``minimize sum k_i (theta_i + dtheta_i - theta_i0)^2  subject to  J dtheta = dX`` at a fixed cost.
 
 With ``K = diag(k)``, ``A = J K^-1/2`` and ``e = K^1/2 (theta + dtheta - theta_0)`` this is ``min |e|^2 s.t. A e = b``,
 ``b = dX + J (theta - theta_0)`` (US patent of seed 001, claims 8 to 10). The rows of ``[A | b]`` are made orthonormal

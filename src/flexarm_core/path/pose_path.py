@@ -150,7 +150,7 @@ class PosePath:
         here, orientation = self.end
         axis = checked_vector(normal, "circle: normal")
         vector = angle * axis / max(float(np.linalg.norm(axis)), 1e-300) if follow else np.zeros(3)
-        middle = checked_vector(center, "circle: centre")
+        middle = checked_vector(center, "circle: center")
         return self._with(arc_segment(here, middle, axis, angle, Turn(orientation, vector), self.characteristic_length))
 
     def spline(

@@ -212,7 +212,7 @@ def arc_through(start: Array, via: Array, end: Array) -> tuple[Array, Array, flo
     if shortest < COINCIDENT:
         raise InputError(
             "arc: two of start, via and end are the same position, so there is no one circle through them;"
-            " use a circle (centre, normal, angle) for a whole turn, a line for a turn on the spot"
+            " use a circle (center, normal, angle) for a whole turn, a line for a turn on the spot"
         )
     n = np.cross(a, b)
     if np.linalg.norm(n) < COLLINEAR * np.linalg.norm(a) * np.linalg.norm(b):

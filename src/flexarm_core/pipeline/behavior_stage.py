@@ -162,7 +162,7 @@ class BehaviorStage:
         fresh = gap is None or gap > self._gap
         if fresh:
             self._begin(state, gap)
-        self.remarks += [f"behaviour set refused: {reason}" for reason in self._behaviors.due(stamp)]
+        self.remarks += [f"behavior set refused: {reason}" for reason in self._behaviors.due(stamp)]
         self.external = self.wrenches.external(stamp, measured, state.deflection)
         if not fresh:
             self.trouble = self.deviation.check(measured, self.controller.solver.position)

@@ -230,7 +230,7 @@ class VibrationStage:
         if before is not None and before[:2] == (config, task) and np.abs(state.position - before[2]).max() <= NEAR:
             return
         # computed torque relies on the model: it is checked without margins for errors of effort and stiffness
-        margin = Margin() if config.realisation == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
+        margin = Margin() if config.realization == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
         model, selection, sampling = self.controller.model, self.controller.selection, self.sampling
         postures = postures_after_hits(model, state.position, config, selection, sampling, task)
         check_gains(model, postures, config, selection, sampling, task, margin)

@@ -38,7 +38,7 @@ from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
 from flexarm_core.pipeline import whole_reference
 from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
-from flexarm_core.reaction_null_space.vibration.config import LAWS, REALISATIONS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.reaction_null_space.vibration.gain import vibration_gain
 from flexarm_core.robot.arm_model import ArmModel
@@ -178,8 +178,8 @@ def compile_reaction_null_space() -> None:
     for chosen in (("all",), ("auto",)):
         selection = BaseSelection(model, chosen)
         for law in LAWS:
-            for realisation in REALISATIONS:
-                config = VibrationControllerConfig(law, realisation=realisation)
+            for realization in REALIZATIONS:
+                config = VibrationControllerConfig(law, realization=realization)
                 VibrationController(model, config, selection).update(state, reference)
     vibration_gain(np.eye(1), np.eye(1), 0.5)
     damped_inverse(np.eye(2)[:1], 1e-3, 1e-3)

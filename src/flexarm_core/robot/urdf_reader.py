@@ -29,7 +29,7 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.robot.xml_reader import read_robot_xml
 from flexarm_core.types import Array
 
-GREY = (0.6, 0.6, 0.65, 1.0)  # color of shapes without a material
+GRAY = (0.6, 0.6, 0.65, 1.0)  # color of shapes without a material
 MOVABLE_TYPES = ("revolute", "continuous", "prismatic")
 
 
@@ -46,8 +46,8 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
     """
     element = read_robot_xml(text)
     robot = _read_urdf(element)
-    colours = {material.name: tuple(material.color.rgba) for material in robot.materials if material.color is not None}
-    links = {link.name: _convert_link(link, colours) for link in robot.links}
+    colors = {material.name: tuple(material.color.rgba) for material in robot.materials if material.color is not None}
+    links = {link.name: _convert_link(link, colors) for link in robot.links}
     joints = _sort_joints(robot)
     root = robot.get_root()
     elastic = read_elastic_joints(element, joints)
@@ -111,7 +111,7 @@ def _transform(pose: urdf.Pose | None) -> Array:
     return transform
 
 
-def _convert_link(link: urdf.Link, colours: dict[str, tuple[float, ...]]) -> Link:
+def _convert_link(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> Link:
     mass, center, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
     if link.inertial is not None:
         transform = _transform(link.inertial.origin)
@@ -123,15 +123,15 @@ def _convert_link(link: urdf.Link, colours: dict[str, tuple[float, ...]]) -> Lin
             raise RobotDescriptionError(f"link '{link.name}': <inertial> holds a number that is not finite")
         if mass < 0.0 or np.linalg.eigvalsh(inertia)[0] < -1e-12 * max(1.0, float(np.abs(inertia).max())):
             raise RobotDescriptionError(f"link '{link.name}': negative mass or inertia not positive semidefinite")
-    return Link(link.name, mass, center, inertia, tuple(_shapes(link, colours)))
+    return Link(link.name, mass, center, inertia, tuple(_shapes(link, colors)))
 
 
-def _shapes(link: urdf.Link, colours: dict[str, tuple[float, ...]]) -> list[Shape]:
+def _shapes(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> list[Shape]:
     shapes = []
     for visual in link.visuals:
         material = visual.material
         own = material.color if material is not None else None
-        named = colours.get(material.name, GREY) if material is not None else GREY
+        named = colors.get(material.name, GRAY) if material is not None else GRAY
         red, green, blue, alpha = own.rgba if own is not None else named
         geometry = visual.geometry
         if isinstance(geometry, urdf.Box):

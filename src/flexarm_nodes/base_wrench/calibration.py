@@ -157,7 +157,7 @@ class BaseWrenchCalibration:
             return None
         self._stamp = stamp
         if self._phase in (PREPARING, SOLVING) and self._handle.is_cancel_requested:
-            self._finish(Result.CANCELLED, "cancelled")
+            self._finish(Result.CANCELED, "canceled")
             return None
         if self._wrench_came is None or wrench is not None:
             self._wrench_came = stamp
@@ -199,7 +199,7 @@ class BaseWrenchCalibration:
         """Brake if the goal is canceled or no usable wrench arrives."""
         assert self._handle is not None and self._wrench_came is not None
         if self._handle.is_cancel_requested:
-            self._brake(Result.CANCELLED, "cancelled")
+            self._brake(Result.CANCELED, "canceled")
         elif (stamp - self._wrench_came) * 1e-9 > self.timeout:
             self._brake(Result.STALE_STATE, f"no usable wrench for {(stamp - self._wrench_came) * 1e-9:.3f} s")
 

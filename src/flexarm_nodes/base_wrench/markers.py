@@ -12,7 +12,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, BaseWrenchEstimate
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 
-Colour = tuple[float, float, float, float]
+Color = tuple[float, float, float, float]
 CONTACT, TORQUE, FRICTION = (0.9, 0.2, 0.1, 1.0), (0.1, 0.5, 0.9, 1.0), (0.9, 0.6, 0.1, 0.5)
 SHAFT = {CONTACT: 0.01, TORQUE: 0.01, FRICTION: 0.02}  # [m] arrow diameters; the friction arrow encloses the torque
 FAINT = 1e-3  # [N, N*m] smaller values have no arrow
@@ -48,14 +48,14 @@ class BaseWrenchMarkers:
             self._arrow(f"friction/{name}", link, np.zeros(3), friction * axis, FRICTION)
         return MarkerArray(markers=self._markers)
 
-    def _arrow(self, name: str, frame: str, at: Array, way: Array, colour: Colour) -> None:
+    def _arrow(self, name: str, frame: str, at: Array, way: Array, color: Color) -> None:
         if not np.isfinite(at).all() or not np.linalg.norm(way) > FAINT:  # zero, or not a number
             return
-        r, g, b, a = colour
+        r, g, b, a = color
         marker = Marker(ns=name, id=len(self._markers), type=Marker.ARROW, action=Marker.ADD)
         marker.header = Header(stamp=self._stamp, frame_id=frame)
         marker.color = ColorRGBA(r=r, g=g, b=b, a=a)
-        marker.scale = Vector3(x=SHAFT[colour], y=2.0 * SHAFT[colour], z=0.0)
+        marker.scale = Vector3(x=SHAFT[color], y=2.0 * SHAFT[color], z=0.0)
         marker.pose.orientation.w = 1.0
         marker.points = [_point(at), _point(at + self.scale * way)]
         self._markers.append(marker)

@@ -163,7 +163,7 @@ def build_plan(
     if not goal.max_displacement >= 0.0:
         raise InputError(f"max_displacement must be >= 0 rad or m, got {goal.max_displacement}")
     if np.isnan(goal.min_height):
-        raise InputError("min_height must be a number of metres, or -inf")
+        raise InputError("min_height must be a number of meters, or -inf")
     if len(goal.poses):
         given_poses(goal, model)
     config = calibration_config(values, goal.model or "bias_and_gravity")

@@ -57,26 +57,26 @@ class BehaviorMarkers:
             self._arm()
         return MarkerArray(markers=self._markers)
 
-    def _add(self, name: str, kind: int, size: tuple[float, float, float], colour: tuple[float, ...]) -> Marker:
-        r, g, b, a = colour
+    def _add(self, name: str, kind: int, size: tuple[float, float, float], color: tuple[float, ...]) -> Marker:
+        r, g, b, a = color
         marker = Marker(header=self._header, ns=name, id=len(self._markers), type=kind, action=Marker.ADD)
         marker.scale, marker.color = Vector3(x=size[0], y=size[1], z=size[2]), ColorRGBA(r=r, g=g, b=b, a=a)
         marker.pose.orientation.w = 1.0
         self._markers.append(marker)
         return marker
 
-    def _arrow(self, name: str, begin: Array, way: Array, colour: tuple[float, ...]) -> None:
-        marker = self._add(name, Marker.ARROW, (SHAFT, HEAD, 0.0), colour)
+    def _arrow(self, name: str, begin: Array, way: Array, color: tuple[float, ...]) -> None:
+        marker = self._add(name, Marker.ARROW, (SHAFT, HEAD, 0.0), color)
         marker.points = [_point(begin), _point(begin + way)]
 
-    def _force(self, name: str, at: Array, force: Array, colour: tuple[float, ...]) -> None:
+    def _force(self, name: str, at: Array, force: Array, color: tuple[float, ...]) -> None:
         if float(np.linalg.norm(force)) > FAINT:
-            self._arrow(f"forces/{name}", at, self.scale * force, colour)
+            self._arrow(f"forces/{name}", at, self.scale * force, color)
 
     def _set_point(self) -> None:
         at, R, *_ = self._controller.set_point()
-        for axis, colour in enumerate(AXES):
-            self._arrow("set_point", at, AXIS * R[:, axis], colour)
+        for axis, color in enumerate(AXES):
+            self._arrow("set_point", at, AXIS * R[:, axis], color)
 
     def _obstacle(self, name: str, obstacle: Obstacle) -> None:
         position = obstacle.position
@@ -98,9 +98,9 @@ class BehaviorMarkers:
         for link, capsule, ends in zip(arm.shape.links, arm.shape.capsules, self._placed, strict=True):
             radius, begin, end = float(capsule[7]), ends[:3], ends[3:]
             length, name = float(np.linalg.norm(end - begin)), f"shape/{link}"
-            for centre in (begin, end):
+            for center in (begin, end):
                 ball = self._add(name, Marker.SPHERE, (2.0 * radius,) * 3, SHAPE)
-                ball.pose.position = _point(centre)
+                ball.pose.position = _point(center)
             if length > 1e-9:
                 tube = self._add(name, Marker.CYLINDER, (2.0 * radius, 2.0 * radius, length), SHAPE)
                 tube.pose = _pose(0.5 * (begin + end), _along((end - begin) / length))

@@ -208,7 +208,7 @@ def declare_behaviors(table: ParameterTable | StageTable, values: dict[str, Any]
     for name in names:
         kind, valid = table.values()[f"{name}.kind"], ", ".join(kinds)
         if kind not in kinds:
-            raise ConfigError(f"behaviour '{name}': {name}.kind is '{kind}'; valid: {valid}")
+            raise ConfigError(f"behavior '{name}': {name}.kind is '{kind}'; valid: {valid}")
         rows = setting_rows(name, kinds[kind])
         earlier = [row for row in table.rows if row.name.startswith(f"{name}.") and row.name != f"{name}.kind"]
         table.remove([row.name for row in earlier if row not in rows])  # settings of the kind that the name had earlier
@@ -216,7 +216,7 @@ def declare_behaviors(table: ParameterTable | StageTable, values: dict[str, Any]
 
 
 def kind_row(name: str) -> Parameter:
-    """Parameter that says what a behaviour is."""
+    """Parameter that says what a behavior is."""
     return Parameter(
         f"{name}.kind",
         "string",

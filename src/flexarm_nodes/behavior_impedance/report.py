@@ -76,7 +76,7 @@ class BehaviorReport:
         """
         stage = self._stage
         output, active = stage.controller.output, stage.controller.behaviors
-        failures = [f"behaviour '{one.spec.name}' has failed: {one.failure}" for one in active if one.failure]
+        failures = [f"behavior '{one.spec.name}' has failed: {one.failure}" for one in active if one.failure]
         if stage.trouble or failures:
             return ERROR, "; ".join([stage.trouble] if stage.trouble else failures)
         if refusal:
@@ -89,4 +89,4 @@ class BehaviorReport:
         if stage.external is None and stage.wrenches.sensor:
             return WARN, f"no valid wrench of '{stage.wrenches.sensor}': the law works without"
         names = ", ".join(one.spec.name for one in active) or "none: the tool is held"
-        return OK, f"behaviours: {names}"
+        return OK, f"behaviors: {names}"

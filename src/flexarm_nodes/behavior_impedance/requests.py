@@ -62,7 +62,7 @@ class BehaviorRequests:
         try:
             self._take(message)
         except FlexarmError as error:
-            self._refuse(self._newest() or 0, f"behaviour set refused: {error}")
+            self._refuse(self._newest() or 0, f"behavior set refused: {error}")
 
     def _on_lost(self, count: int) -> None:
         self._refuse(self._newest() or 0, f"{count} behavior sets were lost so far: they come too fast")

@@ -64,7 +64,7 @@ class BehaviorSets:
         for spec in change.specs:  # report at once what can be checked now
             _made(spec, self._controller)
         if len(self._waiting) >= MOST_WAITING:
-            raise ConfigError(f"{MOST_WAITING} behaviour sets wait for their stamps already")
+            raise ConfigError(f"{MOST_WAITING} behavior sets wait for their stamps already")
         self._waiting.append(change)
         self._waiting.sort(key=lambda waiting: waiting.stamp)  # stable: changes of one stamp stay in order
         ahead = "" if answered < 0 else f", {(change.stamp - answered) * 1e-9:.3f} s after the newest sample"
@@ -84,7 +84,7 @@ class BehaviorSets:
         present = {} if change.replaces else {spec.name: spec for spec in self._specs}
         for name in change.removed:
             if name not in present:
-                raise ConfigError(f"behaviour '{name}' cannot be removed; there is: {', '.join(present) or 'none'}")
+                raise ConfigError(f"behavior '{name}' cannot be removed; there is: {', '.join(present) or 'none'}")
             del present[name]
         self._set(list((present | {spec.name: spec for spec in change.specs}).values()))
 
@@ -94,7 +94,7 @@ class BehaviorSets:
         except FlexarmError:
             raise
         except Exception as error:  # a defect in a behavior of another package rejects the change
-            raise ConfigError(f"behaviours cannot be set: {type(error).__name__}: {error}") from error
+            raise ConfigError(f"behaviors cannot be set: {type(error).__name__}: {error}") from error
 
     def change(self, values: dict[str, Any]) -> None:
         """Apply changed parameters to the active behaviors; ``behaviors`` adds and removes behaviors.
@@ -115,7 +115,7 @@ class BehaviorSets:
             if spec is None:
                 continue  # takes effect when the behavior becomes active
             if spec.kind != values[f"{name}.kind"]:
-                raise ConfigError(f"behaviour '{name}' is now of kind '{spec.kind}', by a set: retune it by a set")
+                raise ConfigError(f"behavior '{name}' is now of kind '{spec.kind}', by a set: retune it by a set")
             specs[name] = BehaviorSpec(name, spec.kind, {**spec.settings, setting: value})
         self._set(list(specs.values()))
         self._values = values
@@ -128,4 +128,4 @@ def _made(spec: BehaviorSpec, controller: BehaviorImpedanceController) -> None:
     except FlexarmError:
         raise
     except Exception as error:  # a defect in a behavior of another package
-        raise ConfigError(f"behaviour '{spec.name}': {type(error).__name__}: {error}") from error
+        raise ConfigError(f"behavior '{spec.name}': {type(error).__name__}: {error}") from error

@@ -33,7 +33,7 @@ def give_twist(message: TwistStamped, controller: BehaviorImpedanceController, n
         if isinstance(active.behavior, Teleoperation)
     ]
     if not found:
-        raise InputError("twist command: no behaviour of kind teleoperation takes part")
+        raise InputError("twist command: no behavior of kind teleoperation takes part")
     followers = [behavior for behavior, frame in found if sent in ("", frame)]
     if not followers:
         wanted = "', '".join(dict.fromkeys(frame for _, frame in found))

@@ -15,7 +15,7 @@ from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.types import Array
 from flexarm_nodes.markers.robot import point_of
 
-Colour = tuple[float, float, float, float]
+Color = tuple[float, float, float, float]
 FORCE, TORQUE = (0.85, 0.15, 0.2, 1.0), (0.6, 0.3, 0.75, 1.0)
 ACTUAL, REFERENCE = (0.12, 0.47, 0.71, 1.0), (0.9, 0.51, 0.08, 1.0)
 SHAFT = 0.015  # [m] diameter of arrows
@@ -71,27 +71,27 @@ class MotionMarkers:
         return [marker for marker in found if marker is not None]
 
 
-def _arrow(header: Header, name: str, frame: Array, way: Array, colour: Colour) -> Marker | None:
+def _arrow(header: Header, name: str, frame: Array, way: Array, color: Color) -> Marker | None:
     """Return an arrow from a frame's origin along ``way`` (3,) in its axes; None if it is too short or unknown."""
     if not np.linalg.norm(way) > FAINT or not np.isfinite(way).all():
         return None
-    marker = _marker(header, name, Marker.ARROW, (SHAFT, 2.0 * SHAFT, 0.0), colour)
+    marker = _marker(header, name, Marker.ARROW, (SHAFT, 2.0 * SHAFT, 0.0), color)
     marker.points = [point_of(frame[:3, 3]), point_of(frame[:3, 3] + frame[:3, :3] @ way)]
     return marker
 
 
-def _line(header: Header, name: str, points: list[Point | None], width: float, colour: Colour) -> Marker | None:
+def _line(header: Header, name: str, points: list[Point | None], width: float, color: Color) -> Marker | None:
     """Return a line through points, with gaps at unknown points; None if there is nothing to draw."""
     ends = [end for pair in pairwise(points) if None not in pair for end in pair]
     if not ends:
         return None
-    marker = _marker(header, name, Marker.LINE_LIST, (width, 0.0, 0.0), colour)
+    marker = _marker(header, name, Marker.LINE_LIST, (width, 0.0, 0.0), color)
     marker.points = ends
     return marker
 
 
-def _marker(header: Header, name: str, kind: int, scale: tuple[float, float, float], colour: Colour) -> Marker:
-    r, g, b, a = colour
+def _marker(header: Header, name: str, kind: int, scale: tuple[float, float, float], color: Color) -> Marker:
+    r, g, b, a = color
     marker = Marker(header=header, ns=name, type=kind, action=Marker.ADD, color=ColorRGBA(r=r, g=g, b=b, a=a))
     marker.scale, marker.pose.orientation.w = Vector3(x=scale[0], y=scale[1], z=scale[2]), 1.0
     return marker

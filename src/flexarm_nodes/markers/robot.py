@@ -19,7 +19,7 @@ from flexarm_nodes.messages.conversions import rotation_to_quaternion
 
 PIECES = 12  # number of rigid pieces of a shape that lies along a flexible link
 OVERLAP = 1.05  # length factor of pieces, so that no gap is visible where two pieces meet at an angle
-SKELETON, GREY = 0.01, (0.6, 0.6, 0.65, 1.0)  # [m] width of the line for links without geometry
+SKELETON, GRAY = 0.01, (0.6, 0.6, 0.65, 1.0)  # [m] width of the line for links without geometry
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class RobotMarkers:
                 if mesh is None:
                     continue
                 color = visual.find("material/color")
-                rgba = _numbers(color.get("rgba") if color is not None else None, GREY)
+                rgba = _numbers(color.get("rgba") if color is not None else None, GRAY)
                 scale = _numbers(mesh.get("scale"), (1.0, 1.0, 1.0))
                 marker = self._add(link.get("name", ""), _origin(visual), Marker.MESH_RESOURCE, scale, rgba)
                 marker.mesh_resource = mesh.get("filename", "")
@@ -110,7 +110,7 @@ class RobotMarkers:
     def _skeleton(self, header: Header, placed: dict[str, Array]) -> Marker:
         marker = Marker(header=header, ns="skeleton", type=Marker.LINE_LIST, action=Marker.ADD)
         marker.scale.x, marker.pose.orientation.w = SKELETON, 1.0
-        r, g, b, a = GREY
+        r, g, b, a = GRAY
         marker.color = ColorRGBA(r=r, g=g, b=b, a=a * self.opacity)
         marker.points = [point_of(placed[link][:3, 3]) for bone in self._bones for link in bone]
         return marker

@@ -42,14 +42,14 @@ def change_from_message(message: BehaviorSet) -> BehaviorChange:
         ConfigError: the mode is unknown, a name is empty or given twice, or ``removed`` is used with REPLACE.
     """
     if message.mode not in (BehaviorSet.REPLACE, BehaviorSet.UPDATE):
-        raise ConfigError(f"behaviour set: mode {message.mode} is unknown; valid: 0 (REPLACE), 1 (UPDATE)")
+        raise ConfigError(f"behavior set: mode {message.mode} is unknown; valid: 0 (REPLACE), 1 (UPDATE)")
     replaces, removed = message.mode == BehaviorSet.REPLACE, tuple(message.removed)
     if replaces and removed:
-        raise ConfigError(f"behaviour set: 'removed' is for UPDATE; REPLACE keeps nothing of {', '.join(removed)}")
+        raise ConfigError(f"behavior set: 'removed' is for UPDATE; REPLACE keeps nothing of {', '.join(removed)}")
     names = [*(behavior.name for behavior in message.behaviors), *removed]
     for name in names:
         if not name or names.count(name) > 1:
-            raise ConfigError(f"behaviour set: each name must be there once and not empty, got '{', '.join(names)}'")
+            raise ConfigError(f"behavior set: each name must be there once and not empty, got '{', '.join(names)}'")
     specs = tuple(spec_from_message(behavior) for behavior in message.behaviors)
     return BehaviorChange(stamp_to_nanoseconds(message.header.stamp), replaces, specs, removed)
 
@@ -63,7 +63,7 @@ def spec_from_message(message: BehaviorMessage) -> BehaviorSpec:
     names = [setting.name for setting in message.settings]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ConfigError(f"behaviour '{message.name}': given twice: {', '.join(twice)}")
+        raise ConfigError(f"behavior '{message.name}': given twice: {', '.join(twice)}")
     return BehaviorSpec(message.name, message.kind, {setting.name: _value(setting) for setting in message.settings})
 
 

@@ -58,7 +58,7 @@ class GoalServer(ActionServer):
         """Set the result of a goal; its error code decides whether the goal succeeded, was canceled or aborted."""
         if result.error_code == result.SUCCESSFUL:
             handle.succeed()
-        elif result.error_code == result.CANCELLED:
+        elif result.error_code == result.CANCELED:
             handle.canceled()
         else:
             handle.abort()

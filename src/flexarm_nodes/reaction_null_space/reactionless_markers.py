@@ -40,7 +40,7 @@ def path_markers(followed: ReactionlessPath | None, others: Iterable[Reactionles
         marker.scale = Vector3(x=width, y=0.0, z=0.0)
         marker.pose.orientation.w = 1.0
         marker.points = [Point(x=x, y=y, z=z) for x, y, z in picture.tool_position.tolist()]
-        marker.colors = [_colour(float(each) / best) for each in picture.conditioning]
+        marker.colors = [_color(float(each) / best) for each in picture.conditioning]
         markers.append(marker)
     return MarkerArray(markers=markers)
 
@@ -63,13 +63,13 @@ def map_markers(found: ConditioningMap | None, frame: str) -> MarkerArray:
     parts = found.least_speed[shown] / found.least_speed[shown].max()
     cubes = _map_marker(header, "slowest_speed", Marker.CUBE_LIST, Vector3(x=size, y=size, z=size))
     cubes.points = [Point(x=x, y=y, z=z) for x, y, z in (found.voxel * found.index[shown]).tolist()]
-    cubes.colors = [_colour(part, CLEAR) for part in parts.tolist()]
+    cubes.colors = [_color(part, CLEAR) for part in parts.tolist()]
     lines = _map_marker(header, "fastest_way", Marker.LINE_LIST, Vector3(x=NEEDLE * found.voxel, y=0.0, z=0.0))
     length = 0.5 * found.voxel * found.largest_speed[shown] / found.largest_speed[shown].max()
     middle, half = found.tool_position[shown], length[:, None] * found.best_direction[shown]
     ends = np.stack((middle - half, middle + half), axis=1).reshape(-1, 3)
     lines.points = [Point(x=x, y=y, z=z) for x, y, z in ends.tolist()]
-    lines.colors = [_colour(part) for part in np.repeat(parts, 2).tolist()]
+    lines.colors = [_color(part) for part in np.repeat(parts, 2).tolist()]
     return MarkerArray(markers=[*markers, cubes, lines])
 
 
@@ -79,6 +79,6 @@ def _map_marker(header: Header, name: str, kind: int, scale: Vector3) -> Marker:
     return marker
 
 
-def _colour(part: float, alpha: float = 1.0) -> ColorRGBA:
+def _color(part: float, alpha: float = 1.0) -> ColorRGBA:
     r, g, b = ((1.0 - part) * np.array(POOR) + part * np.array(GOOD)).tolist()
     return ColorRGBA(r=r, g=g, b=b, a=alpha)

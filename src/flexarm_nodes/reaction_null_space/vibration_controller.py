@@ -14,7 +14,7 @@ from visualization_msgs.msg import MarkerArray
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import POSTURES
 from flexarm_core.reaction_null_space.reactionless.conditioning_map import ConditioningMapConfig, map_conditioning
-from flexarm_core.reaction_null_space.vibration.config import LAWS, REALISATIONS, TASKS
+from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, TASKS
 from flexarm_core.reaction_null_space.vibration.sampling import DRIVES
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.node import topics
@@ -44,9 +44,9 @@ class RnsVibrationController(StageNode):
         Parameter("task", "string", "tool_path",
             "task of the arm beside base control: follow tool references, follow joint references, hold the first"
             " posture, or none", choices=TASKS, live=True),
-        Parameter("realisation", "string", "computed_torque",
+        Parameter("realization", "string", "computed_torque",
             "how joint accelerations are realized: inverse dynamics (computed_torque), or a servo for each joint"
-            " (joint_servo)", choices=REALISATIONS),
+            " (joint_servo)", choices=REALIZATIONS),
         Parameter("selection", "string[]", ["all"],
             "base motions that are kept quiet: all, auto (soft vibration modes), or names of elastic joints"),
         Parameter("position_gain", "double", 400.0,
@@ -62,9 +62,9 @@ class RnsVibrationController(StageNode):
             "posture that posture_gain refers to: the first one measured, or that of the desired_joint_reference topic",
             choices=POSTURES),
         Parameter("servo_position_gain", "double", 900.0,
-            "position gain of the servo of each joint (realisation joint_servo)", "1/s^2", 0.0, live=True),
+            "position gain of the servo of each joint (realization joint_servo)", "1/s^2", 0.0, live=True),
         Parameter("servo_velocity_gain", "double", 60.0,
-            "velocity gain of the servo of each joint (realisation joint_servo)", "1/s", 0.0, live=True),
+            "velocity gain of the servo of each joint (realization joint_servo)", "1/s", 0.0, live=True),
         Parameter("vibration_damping", "bool", True,
             "damp vibrations of the base by feedback with gain G_b; false: no base feedback", live=True),
         Parameter("damping_ratio", "double", 0.7,

@@ -136,7 +136,7 @@ class PathFollower:
         assert self._handle is not None
         self._stamp, self._chain = stamp, chain
         if self._handle.is_cancel_requested:
-            self._finish(Result.CANCELLED, "cancelled before the path began")
+            self._finish(Result.CANCELED, "canceled before the path began")
             return
         self._job = job = self._worker.submit(make, self._handle.request)
         job.add_done_callback(self._hand_over)
@@ -180,7 +180,7 @@ class PathFollower:
             return None
         if self._path is None:
             if self.planning and self._handle.is_cancel_requested:
-                self._finish(Result.CANCELLED, "cancelled before the path began")
+                self._finish(Result.CANCELED, "canceled before the path began")
             return None
         deviation = self._deviation(measured)
         if self.activity == FOLLOWING:
@@ -229,7 +229,7 @@ class PathFollower:
         assert self._handle is not None
         worst = int(np.argmax(deviation))
         if self._handle.is_cancel_requested:
-            self._slow_down(Result.CANCELLED, "cancelled")
+            self._slow_down(Result.CANCELED, "canceled")
         elif deviation[worst] > self.path_tolerance:
             joint, most = self._chain.joint_names[worst], self.path_tolerance
             reason = f"joint '{joint}' is {deviation[worst]:.3g} from its reference, path_tolerance is {most:g}"

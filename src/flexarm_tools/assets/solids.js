@@ -129,7 +129,7 @@ const along = (point, axis, length) => point.map((component, i) => component + l
 const mix = (a, b, share) => a.map((component, i) => component + share * (b[i] - component));
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 
-function normalise(v) {
+function normalize(v) {
   const length = Math.hypot(...v);
   return length > 1e-9 ? v.map((component) => component / length) : [0, 0, 0];
 }

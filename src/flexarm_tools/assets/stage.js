@@ -94,7 +94,7 @@ class Stage {
       const [middle, half] = this.extent(joint.child, joint.axis);
       const near = along(transformPoint(poses[joint.child], middle), axis, -half);
       const anchor = along(transformPoint(rest[joint.child], middle), axis, -half - 0.16 * this.view.size[0]);
-      const side = normalise(cross(axis, this.camera.axes[2]));
+      const side = normalize(cross(axis, this.camera.axes[2]));
       const coil = 0.018 * this.view.size[0];
       const points = [anchor];
       for (let i = 0; i <= 12; i++) {
@@ -220,13 +220,13 @@ class Stage {
   drawPushes(context, theme, time, poses) {
     for (const { link, begin, end, force } of this.pushes) {
       const strength = time < begin ? 0 : Math.min(1, 1 - (time - end) / PUSH_FADES_SECONDS);
-      const direction = normalise(force);
+      const direction = normalize(force);
       if (strength <= 0 || !direction.some(Boolean)) continue;
       const [middle, half] = this.extent(link, direction);
       const above = along(transformPoint(poses[link], middle), this.camera.axes[1], 0.05 * this.view.size[0]);
       const tip = along(above, direction, -half); // above the spring, which may lie in the same line
       const length = 0.17 * this.view.size[0];
-      const side = normalise(cross(direction, this.camera.axes[2]));
+      const side = normalize(cross(direction, this.camera.axes[2]));
       const barb = (sign) => along(along(tip, direction, -0.25 * length), side, 0.14 * sign * length);
       context.globalAlpha = strength;
       context.strokeStyle = theme.mark;

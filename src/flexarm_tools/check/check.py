@@ -109,6 +109,6 @@ def _mode_lines(data: ModalData) -> list[str]:
     if paired:
         return ["  modes", *(f"    {mode:<16} {f:.4g} Hz" for mode, f in zip(data.modes, frequencies, strict=True))]
     return [
-        f"  modes        {', '.join(data.modes)} (not mass-normalised on the link alone)",
+        f"  modes        {', '.join(data.modes)} (not mass-normalized on the link alone)",
         f"  frequencies  {', '.join(f'{f:.4g}' for f in frequencies)} Hz, clamped, without what hangs outboard",
     ]

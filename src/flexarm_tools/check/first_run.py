@@ -55,7 +55,7 @@ class FirstRun:
         time: duration of the motion [s].
         rest: time at rest after the motion [s].
         auto: whether only the soft modes of the base are selected.
-        realisation: realization of the accelerations, with stages ``null_space``.
+        realization: realization of the accelerations, with stages ``null_space``.
         damping_ratio: damping ratio of the base; 0 without vibration damping.
     """
 
@@ -69,7 +69,7 @@ class FirstRun:
     time: float
     rest: float
     auto: bool = False
-    realisation: str = "computed_torque"
+    realization: str = "computed_torque"
     damping_ratio: float = 0.0
 
     @property
@@ -291,12 +291,12 @@ def _with_damping(model: ArmModel, run: FirstRun, selection: BaseSelection) -> F
     """Select the realization and the damping ratio: half the largest stable value, at most DAMPING_RATIO."""
     sampling = Sampling(period=1.0 / run.rate, delay=1.0 / run.rate)
     ways = ("computed_torque", "joint_servo") if selection.count == model.m else ("joint_servo",)
-    for realisation in ways:
+    for realization in ways:
         config = VibrationControllerConfig(
-            task="hold", realisation=realisation, position_gain=100.0, velocity_gain=20.0, damping_ratio=DAMPING_RATIO
+            task="hold", realization=realization, position_gain=100.0, velocity_gain=20.0, damping_ratio=DAMPING_RATIO
         )
         largest = largest_stable_damping_ratio(model, run.posture, config, selection, sampling)
         if largest > 0.0:
             ratio = rounded_down(min(DAMPING_RATIO, 0.5 * largest))
-            return replace(run, realisation=realisation, damping_ratio=ratio)
-    return replace(run, realisation=ways[-1])
+            return replace(run, realization=realization, damping_ratio=ratio)
+    return replace(run, realization=ways[-1])

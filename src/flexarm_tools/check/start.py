@@ -99,7 +99,7 @@ def start_steps(proposal: Proposal, path: Path, arguments: dict[str, str], write
     ]
     if run.damping_ratio:
         lines.append(
-            f"damping_ratio: {run.damping_ratio:g}, with realisation: {run.realisation}; stable with 1 sample of delay"
+            f"damping_ratio: {run.damping_ratio:g}, with realization: {run.realization}; stable with 1 sample of delay"
         )
         lines.append(
             "on a real arm: the node looks at its gains with your rate, delay and drive, and refuses unstable ones"
@@ -228,7 +228,7 @@ def _node_lines(run: FirstRun) -> list[str]:
     return [
         *lines,
         "  - executable: rns_vibration_controller",
-        f"    parameters: {{law: reactionless, {chosen}realisation: {run.realisation}, position_gain: 100.0,",
+        f"    parameters: {{law: reactionless, {chosen}realization: {run.realization}, position_gain: 100.0,",
         f"      velocity_gain: 20.0, {damping}, rate: {run.rate}}}",
     ]
 

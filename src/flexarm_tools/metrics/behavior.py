@@ -10,14 +10,14 @@ from flexarm_tools.recording.recording import Recording
 
 @metric("m", *WINDOW)
 def min_obstacle_distance(recording: Recording, options: MetricOptions) -> Measurement:
-    """Least distance of the commanded arm from an obstacle, as behaviours of kind `obstacles` reported it."""
+    """Least distance of the commanded arm from an obstacle, as behaviors of kind `obstacles` reported it."""
     values = recording.obstacle_distance[window(recording, options)]
     return Measurement(float(np.nanmin(values)) if np.isfinite(values).any() else np.nan)
 
 
 @metric("1", *WINDOW)
 def behavior_holds(recording: Recording, options: MetricOptions) -> Measurement:
-    """Ticks at which the arm was brought to rest instead of following its behaviours."""
+    """Ticks at which the arm was brought to rest instead of following its behaviors."""
     held = recording.behaviors_held[window(recording, options)]
     known = np.isfinite(held)
     return Measurement(float(np.sum(held[known])) if known.any() else np.nan)

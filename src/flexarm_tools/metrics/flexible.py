@@ -111,7 +111,7 @@ def base_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
 
 @metric("m*sqrt(kg)", *WINDOW)
 def peak_modal_position(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest size of any mode's true position, mass-normalised."""
+    """Largest size of any mode's true position, mass-normalized."""
     return peak(np.abs(recording.modal_position[window(recording, options)]))
 
 

@@ -74,7 +74,7 @@ def map_svg(found: ConditioningMap, place: Array, title: str, paths: Sequence[Pa
         bar.set_label(LEGEND, color=MUTED)
         bar.outline.set_visible(False)  # type: ignore[operator]
         figure.text(0.01, 1.0 - 0.2 / HEIGHT, title, fontsize=11.5, fontweight="bold", color=INK)
-        notes = f"ring: best place, cross: base link, grey: conditioning below {100.0 * found.least_conditioning:.3g} %"
+        notes = f"ring: best place, cross: base link, gray: conditioning below {100.0 * found.least_conditioning:.3g} %"
         figure.text(0.01, 1.0 - 0.4 / HEIGHT, notes, fontsize=9.0, color=MUTED)
     return _file(panels.svg(title), figure.get_size_inches())
 

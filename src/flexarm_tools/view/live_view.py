@@ -65,7 +65,7 @@ class LiveView:
                 self._force_entry = gui.add_vector3("Force [N]", (0.0, 50.0, 0.0), step=1.0)
                 self._duration = gui.add_number("Duration [s]", 0.1, min=0.001, step=0.01)
                 self._push = gui.add_button("Push", disabled=True)
-            hint = "what nodes draw for RViz: forces and obstacles of behaviours, reactionless paths, joint torques"
+            hint = "what nodes draw for RViz: forces and obstacles of behaviors, reactionless paths, joint torques"
             self._wants_markers = gui.add_checkbox("Markers of nodes", True, hint=hint)
         with page.parameters:
             gui.add_button("Read again").on_click(lambda _: self.graph.read_again())

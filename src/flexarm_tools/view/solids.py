@@ -17,7 +17,7 @@ from flexarm_core.types import Array
 
 ROD_RADIUS = 0.02  # radius of the rods for links without geometry, relative to the longest rod
 PIECES = 24  # number of pieces of a flexible link along its length
-GREY = (0.6, 0.6, 0.65)
+GRAY = (0.6, 0.6, 0.65)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _meshes(link: ElementTree.Element, kind: str, complain: Callable[[str], None
         loaded.apply_scale(_numbers(mesh.get("scale"), (1.0, 1.0, 1.0)))
         loaded.apply_transform(_origin(element))
         color = element.find("material/color")
-        rgba = _numbers(color.get("rgba") if color is not None else None, (*GREY, 1.0))
+        rgba = _numbers(color.get("rgba") if color is not None else None, (*GRAY, 1.0))
         found.append(Solid(np.array(loaded.vertices), np.array(loaded.faces), (rgba[0], rgba[1], rgba[2])))
     return found
 
@@ -103,7 +103,7 @@ def _collision_primitives(link: ElementTree.Element) -> list[Solid]:
             shape = element.find(f"geometry/{kind}")
             if shape is not None:
                 size = tuple(value for name in names for value in _numbers(shape.get(name), ()))
-                found.append(shape_solid(Shape(kind, size, _origin(element), (*GREY, 1.0))))
+                found.append(shape_solid(Shape(kind, size, _origin(element), (*GRAY, 1.0))))
     return found
 
 
@@ -119,7 +119,7 @@ def _rods(description: RobotDescription, seen: set[str]) -> dict[str, list[Solid
     rods: dict[str, list[Solid]] = {}
     for name, end in ends:
         rod = trimesh.creation.cylinder(radius=ROD_RADIUS * longest, segment=(np.zeros(3), end), sections=16)
-        rods.setdefault(name, []).append(Solid(np.array(rod.vertices), np.array(rod.faces), GREY))
+        rods.setdefault(name, []).append(Solid(np.array(rod.vertices), np.array(rod.faces), GRAY))
     return rods
 
 

@@ -55,7 +55,7 @@ def planar_poses():
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("name", weighed_robots.NAMES)
-def test_bias_and_gravity_are_found_of_an_arm_whose_masses_and_centres_are_off_by_10_percent(name, seed):
+def test_bias_and_gravity_are_found_of_an_arm_whose_masses_and_centers_are_off_by_10_percent(name, seed):
     bodies = bodies_of(name)
     truth = weighed_robots.Weighed(weighed_robots.altered(name, seed), name)
     result = run(name, weigh(truth, positions_of(name, POSES, seed), seed))
@@ -108,7 +108,7 @@ def test_what_poses_do_not_tell_keeps_its_described_value():
 
 
 def test_an_arm_that_slides_is_weighed_together_with_its_bias():
-    """The centre of what only slides is a constant moment: gravity and bias are right together."""
+    """The center of what only slides is a constant moment: gravity and bias are right together."""
     name = "slider"
     truth = weighed_robots.Weighed(weighed_robots.altered(name, 6), name)
     result = run(name, weigh(truth, positions_of(name, 20, 6)))

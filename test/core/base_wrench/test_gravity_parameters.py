@@ -1,4 +1,4 @@
-"""What static poses tell of masses and centres: the wrench is linear in them, the rest is left to the bias."""
+"""What static poses tell of masses and centers: the wrench is linear in them, the rest is left to the bias."""
 
 from __future__ import annotations
 

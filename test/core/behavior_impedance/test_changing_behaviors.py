@@ -1,4 +1,4 @@
-"""Sets of behaviours: taken whole or not at all; what does not change goes on, and a new begin begins anew."""
+"""Sets of behaviors: taken whole or not at all; what does not change goes on, and a new begin begins anew."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ pytestmark = pytest.mark.usefixtures("odd_kinds")
     ("wrong", "why"),
     (
         ([BehaviorSpec("x", "nothing")], "kind 'nothing' is unknown"),
-        ([BehaviorSpec("x", "dither", {"frequency": "fast"})], "behaviour 'x': frequency"),
-        ([LINE, dataclasses.replace(LINE, name="other")], "one behaviour at most can lead the tool, got path, other"),
+        ([BehaviorSpec("x", "dither", {"frequency": "fast"})], "behavior 'x': frequency"),
+        ([LINE, dataclasses.replace(LINE, name="other")], "one behavior at most can lead the tool, got path, other"),
         ([PULL, PULL], "needs a name of its own"),
         ([BehaviorSpec("", "dither")], "needs a name of its own"),
-        ([odd("take_over")], "behaviour 'odd' cannot take over: no heir"),
+        ([odd("take_over")], "behavior 'odd' cannot take over: no heir"),
         ([BehaviorSpec("path", "path", {"positions": [0.4, 0.0, 0.6], "rpys": [0.0, 0.0, 0.0]})], "half a turn"),
     ),
 )
@@ -96,7 +96,7 @@ def test_settings_that_the_caller_changes_afterwards_count_when_they_are_sent_ag
     assert driven.controller.behaviors[0].spec.settings == {"amplitude": [2e-3] + [0.0] * 5, "frequency": 3.0}
 
 
-def test_the_order_of_behaviours_makes_no_difference():
+def test_the_order_of_behaviors_makes_no_difference():
     driven, twin = Driven("panda"), Driven("panda")
     specs = [LINE, PULL, BehaviorSpec("po", "posture", {"position": [0.1] * 7})]
     driven.ask(*specs)
@@ -104,7 +104,7 @@ def test_the_order_of_behaviours_makes_no_difference():
     assert driven.run(300).joints == pytest.approx(twin.run(300).joints, abs=1e-9)
 
 
-def test_behaviours_may_be_asked_for_before_the_motion_begins():
+def test_behaviors_may_be_asked_for_before_the_motion_begins():
     controller = BehaviorImpedanceController(
         arm_of("panda"), ImpedanceConfig(), RedundancyConfig(objective_time_constant=0.0)
     )
@@ -116,7 +116,7 @@ def test_behaviours_may_be_asked_for_before_the_motion_begins():
     assert controller.output.position == pytest.approx(start + [0.1, 0.0, 0.0], abs=1e-6)
 
 
-def test_begun_anew_elsewhere_every_behaviour_begins_anew_there():
+def test_begun_anew_elsewhere_every_behavior_begins_anew_there():
     driven, fresh = Driven("panda"), Driven("panda")
     specs = (
         BehaviorSpec("p", "path", {"positions": [0.1, 0.0, 0.0], "relative": True}), PULL,

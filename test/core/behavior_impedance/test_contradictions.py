@@ -1,4 +1,4 @@
-"""Behaviours against each other and against the joints: nothing leaves its limits."""
+"""Behaviors against each other and against the joints: nothing leaves its limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("panda", "arm_6r", "planar_4r")
 
 
 def random_specs(rng, chain):
-    """A set of behaviours that may contradict each other in every way."""
+    """A set of behaviors that may contradict each other in every way."""
     turn = rng.uniform(-0.4, 0.4, 3)
     pool = [
         BehaviorSpec("p", "path", {"positions": rng.uniform(-0.4, 0.4, 6).tolist(), "relative": True, "repeats": True,
@@ -42,7 +42,7 @@ def random_specs(rng, chain):
 
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**31), name=st.sampled_from(NAMES), variant=st.sampled_from(("acceleration", "velocity")))
-def test_whatever_the_behaviours_want_the_joints_stay_within_every_limit(seed, name, variant):
+def test_whatever_the_behaviors_want_the_joints_stay_within_every_limit(seed, name, variant):
     rng = np.random.default_rng(seed)
     arm = arm_of(name, 6.0)
     start = np.clip(random_position(arm, rng), arm.limits.lower + 0.05, arm.limits.upper - 0.05)

@@ -21,7 +21,7 @@ PULL = BehaviorSpec("pull", "spring", {"stiffness": [500.0] * 3 + [10.0] * 3})
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("variant", ("acceleration", "velocity"))
-def test_without_behaviours_and_wrench_it_holds_the_arm_where_it_began(name, variant):
+def test_without_behaviors_and_wrench_it_holds_the_arm_where_it_began(name, variant):
     driven = Driven(name, variant=variant)
     run = driven.run(500)
     assert run.joints == pytest.approx(np.tile(READY[name], (500, 1)), abs=1e-12)
@@ -114,7 +114,7 @@ def test_nothing_is_commanded_before_it_has_begun():
 
 def test_settings_that_do_not_fit_the_arm_are_refused_and_those_in_force_stay():
     for wrong in ({"objective": "manipulability", "objective_time_constant": 0.0}, {"objective_time_constant": 0.3}):
-        with pytest.raises(ConfigError, match="led by behaviours"):
+        with pytest.raises(ConfigError, match="led by behaviors"):
             BehaviorImpedanceController(arm_of("panda"), ImpedanceConfig(), RedundancyConfig(**wrong))
     driven = Driven("panda")
     before = driven.controller.config

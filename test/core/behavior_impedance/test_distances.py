@@ -113,7 +113,7 @@ def test_known_distances_to_a_box_at_a_face_an_edge_and_a_corner():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("direction", ([0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, -1, 0], [1e-9, 0, 0], [1, 2, 3]))
-def test_where_the_centre_is_hit_the_answer_is_finite_and_leads_out(kind, direction):
+def test_where_the_center_is_hit_the_answer_is_finite_and_leads_out(kind, direction):
     size = {"sphere": (0.3,), "box": (0.3, 0.2, 0.4), "half_space": ()}[kind]
     obstacle, half = Obstacle("it", kind, [0.1, 0.2, 0.3], np.eye(3), size), 0.5 * np.array(direction, dtype=float)
     for steadiness in (0.0, 0.01):

@@ -1,4 +1,4 @@
-"""Behaviours that fail are left out and said so; the rest goes on, and the arm neither jumps nor falls."""
+"""Behaviors that fail are left out and said so; the rest goes on, and the arm neither jumps nor falls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("odd_kinds")
 
 @pytest.mark.parametrize("name", ("panda", "planar_4r"))
 @pytest.mark.parametrize("what", ("begin", "raise", "input", "force", "stiffness", "effort", "offset", "measure"))
-def test_a_behaviour_that_fails_is_left_out_and_said_so_while_the_rest_goes_on_without_a_jump(name, what):
+def test_a_behavior_that_fails_is_left_out_and_said_so_while_the_rest_goes_on_without_a_jump(name, what):
     driven, twin = Driven(name), Driven(name)
     driven.ask(LINE, odd(what, 300))
     twin.ask(LINE)
@@ -75,7 +75,7 @@ def test_however_large_a_contribution_is_the_joints_stay_numbers_within_their_li
     assert np.isfinite(run.joints).all() and np.isfinite(run.of("position")).all()
 
 
-def test_a_behaviour_that_writes_a_lead_without_leading_is_left_out():
+def test_a_behavior_that_writes_a_lead_without_leading_is_left_out():
     driven = Driven("panda")
     driven.ask(LINE, odd("lead", 10))
     driven.run(2000)
@@ -97,7 +97,7 @@ def test_a_guard_that_fails_lets_nothing_pass_any_more_and_says_why(what):
     assert driven.controller.output.error == pytest.approx(np.zeros(6), abs=1e-5)
 
 
-def test_a_behaviour_that_failed_takes_part_again_when_it_is_asked_for_again():
+def test_a_behavior_that_failed_takes_part_again_when_it_is_asked_for_again():
     driven = Driven("panda")
     spec = odd("raise", 5)
     driven.ask(spec)

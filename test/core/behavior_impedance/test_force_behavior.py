@@ -134,7 +134,7 @@ def test_without_a_wrench_the_arm_comes_to_rest_and_says_who_needs_it_then_goes_
     assert again.outputs[-1].twist[2] == pytest.approx(-0.1, abs=1e-3)
 
 
-def test_a_behaviour_that_needs_no_wrench_goes_on_without_one():
+def test_a_behavior_that_needs_no_wrench_goes_on_without_one():
     driven = Driven("panda")
     driven.ask(BehaviorSpec("p", "path", {"positions": [0.05, 0.0, 0.0], "relative": True}))
     start = driven.controller.output.position

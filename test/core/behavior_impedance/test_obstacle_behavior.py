@@ -1,4 +1,4 @@
-"""Obstacles as a behaviour: links give way, the tool too where it must, and no path leads nearer than the margin."""
+"""Obstacles as a behavior: links give way, the tool too where it must, and no path leads nearer than the margin."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def test_links_that_may_touch_do_not_count():
 @pytest.mark.parametrize(
     ("settings", "why"),
     (
-        ({"names": ["a"]}, "behaviour 'it'"),
-        (spheres((0.5, 0.0, 0.5, -0.1)), "behaviour 'it'.*"),
+        ({"names": ["a"]}, "behavior 'it'"),
+        (spheres((0.5, 0.0, 0.5, -0.1)), "behavior 'it'.*"),
         ({**spheres((0.5, 0.0, 0.5, 0.1)), "kinds": ["cone"]}, "cone"),
         (spheres((0.5, 0.0, 0.5, 0.1), margin=0.2), "margin 0.2 m must lie below range and tool_range"),
         (spheres((0.5, 0.0, 0.5, 0.1), margin=0.1, tool_range=0.08), "margin 0.1 m must lie below"),
-        ({**spheres((0.5, 0.0, 0.5, 0.1), (0.5, 0.0, 0.9, 0.1)), "names": ["a", "a"]}, "behaviour 'it'.*a"),
+        ({**spheres((0.5, 0.0, 0.5, 0.1), (0.5, 0.0, 0.9, 0.1)), "names": ["a", "a"]}, "behavior 'it'.*a"),
     ),
 )
 def test_obstacles_that_are_none_are_refused_by_name(settings, why):

@@ -105,7 +105,7 @@ def test_a_waypoint_file_is_followed_and_a_missing_one_refused(tmp_path):
         pytest.fail(str(wrong))
     p, *_ = followed(behavior, 5.0)
     assert np.linalg.norm(p[-1] - p[0]) == pytest.approx(0.05, abs=1e-6)
-    with pytest.raises(ConfigError, match="behaviour 'it': .*nowhere"):
+    with pytest.raises(ConfigError, match="behavior 'it': .*nowhere"):
         made(arm_of(ARM), "path", source="file", file=str(tmp_path / "nowhere.yaml"))
     with pytest.raises(ConfigError, match="needs a file"):
         made(arm_of(ARM), "path", source="file")

@@ -1,4 +1,4 @@
-"""Kinds of behaviours: those of the suite, and those of packages that are installed beside it."""
+"""Kinds of behaviors: those of the suite, and those of packages that are installed beside it."""
 
 from __future__ import annotations
 
@@ -75,20 +75,20 @@ def test_every_default_is_legal_and_every_setting_says_what_it_does(kind):
     assert len({row.name for row in kind.SETTINGS}) == len(kind.SETTINGS)
 
 
-def test_a_behaviour_of_another_package_is_found_by_its_entry_point(package):
+def test_a_behavior_of_another_package_is_found_by_its_entry_point(package):
     package("lifting", {"lift": "lifting:Lift"})
     arm = arm_of("panda")
     behavior = make_behavior(BehaviorSpec("up", "lift", {"force": 7.0}), arm)
     out = contribution(arm)
     behavior.update(sample_at(arm, [0.1] * 7), out)
     assert isinstance(behavior, Behavior) and out.force.tolist() == [0.0, 0.0, 7.0, 0.0, 0.0, 0.0]
-    with pytest.raises(ConfigError, match=r"behaviour 'up': force must lie in"):
+    with pytest.raises(ConfigError, match=r"behavior 'up': force must lie in"):
         make_behavior(BehaviorSpec("up", "lift", {"force": -1.0}), arm)
 
 
-def test_whatever_the_constructor_of_a_foreign_behaviour_does_is_a_config_error_that_names_it(package):
+def test_whatever_the_constructor_of_a_foreign_behavior_does_is_a_config_error_that_names_it(package):
     package("lifting", {"lift": "lifting:Lift"})
-    with pytest.raises(ConfigError, match="behaviour 'up': RuntimeError: not so much"):
+    with pytest.raises(ConfigError, match="behavior 'up': RuntimeError: not so much"):
         make_behavior(BehaviorSpec("up", "lift", {"force": 101.0}), arm_of("panda"))
 
 
@@ -96,7 +96,7 @@ def test_whatever_the_constructor_of_a_foreign_behaviour_does_is_a_config_error_
     ("target", "code", "why"),
     (
         ("broken:Missing", CODE, "cannot be loaded"),
-        ("broken:Lift", "raise OSError('no licence')", "no licence"),
+        ("broken:Lift", "raise OSError('no license')", "no license"),
         ("broken:Lift", "def oops(", "cannot be loaded"),
         ("broken:Nothing", CODE, "is no flexarm Behavior class"),
         ("broken:KIND", "KIND = 'word'", "is no flexarm Behavior class"),
@@ -105,13 +105,13 @@ def test_whatever_the_constructor_of_a_foreign_behaviour_does_is_a_config_error_
 def test_a_broken_entry_point_is_named_with_what_is_wrong(package, target, code, why):
     package("broken", {"lift": target}, code)
     for _ in range(2):  # and again, not only the first time
-        with pytest.raises(ConfigError, match=f"(?s)behaviour 'lift' of {target}.*{why}"):
+        with pytest.raises(ConfigError, match=f"(?s)behavior 'lift' of {target}.*{why}"):
             known_behaviors()
 
 
 def test_a_package_cannot_take_the_name_of_a_kind_of_the_suite(package):
     package("lifting", {"path": "lifting:Lift"})
-    with pytest.raises(ConfigError, match="behaviour 'path' of lifting:Lift has the name of another one"):
+    with pytest.raises(ConfigError, match="behavior 'path' of lifting:Lift has the name of another one"):
         known_behaviors()
 
 
@@ -124,17 +124,17 @@ def test_two_packages_cannot_have_the_same_name_for_different_classes(package):
 
 def test_an_unknown_kind_is_refused_with_those_that_are_known():
     known_behaviors.cache_clear()
-    with pytest.raises(ConfigError, match="behaviour 'a': kind 'pth' is unknown; valid: .*path.*dither"):
+    with pytest.raises(ConfigError, match="behavior 'a': kind 'pth' is unknown; valid: .*path.*dither"):
         make_behavior(BehaviorSpec("a", "pth"), arm_of("panda"))
 
 
-def test_settings_that_are_not_legal_are_refused_with_the_name_of_the_behaviour():
+def test_settings_that_are_not_legal_are_refused_with_the_name_of_the_behavior():
     for settings, why in (({"pace": 1.0}, "'pace' is unknown"), ({"frequency": -1.0}, "frequency must lie in")):
-        with pytest.raises(ConfigError, match=f"behaviour 'shake': {why}"):
+        with pytest.raises(ConfigError, match=f"behavior 'shake': {why}"):
             make_behavior(BehaviorSpec("shake", "dither", settings), arm_of("panda"))
 
 
 def test_a_setting_of_a_kind_that_there_is_not_is_a_config_error_too(monkeypatch):
     monkeypatch.setattr(OWN[-1], "SETTINGS", (Setting("pace", "float", 1.0, ""),))
-    with pytest.raises(ConfigError, match="behaviour 'shake'"):
+    with pytest.raises(ConfigError, match="behavior 'shake'"):
         make_behavior(BehaviorSpec("shake", "dither"), arm_of("panda"))

@@ -1,4 +1,4 @@
-"""The set-point that several behaviours make up: its twist and acceleration are those of its poses."""
+"""The set-point that several behaviors make up: its twist and acceleration are those of its poses."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_a_lagging_tool_can_be_led_sideways():
     assert v[-1, :3] == pytest.approx([0.0, 0.1, 0.0], abs=1e-9)
 
 
-def test_the_tool_follows_and_stays_where_it_was_led_when_the_behaviour_goes():
+def test_the_tool_follows_and_stays_where_it_was_led_when_the_behavior_goes():
     driven = Driven(ARM)
     start = driven.controller.output.position
     driven.ask(BehaviorSpec("t", "teleoperation"))

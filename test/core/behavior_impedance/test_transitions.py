@@ -1,4 +1,4 @@
-"""Behaviours and matrices change at any sample; the commanded acceleration does not jump."""
+"""Behaviors and matrices change at any sample; the commanded acceleration does not jump."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_leaves_while_the_tool_is_moving_brings_it_to_rest_without_a_step()
 
 
 def random_specs(rng, n):
-    """Some behaviours with random settings; most keep their names, so that they are retuned."""
+    """Some behaviors with random settings; most keep their names, so that they are retuned."""
     rolls = {
         "spring": lambda: {
             "position": list(np.array([0.55, 0.0, 0.4]) + 0.1 * rng.normal(size=3)),

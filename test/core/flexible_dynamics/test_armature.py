@@ -146,7 +146,7 @@ def test_sensors_and_modes_feel_rotors_through_the_motion_alone(flexible_3r_text
 
 
 def test_one_joint_accelerates_as_link_and_rotor_together():
-    """``qdd = tau / (I + J)``; the link's 3 kg at 0.5 m and 0.02 kg*m^2 about its centre."""
+    """``qdd = tau / (I + J)``; the link's 3 kg at 0.5 m and 0.02 kg*m^2 about its center."""
     text = """<robot name="one"><link name="ground"/>
       <joint name="joint" type="continuous"><parent link="ground"/><child link="link"/><axis xyz="0 1 0"/></joint>
       <link name="link"><inertial><origin xyz="0.5 0 0"/><mass value="3"/>

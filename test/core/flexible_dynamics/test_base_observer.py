@@ -15,7 +15,7 @@ from flexarm_core.flexible_dynamics.estimation.covariance import deviate, join, 
 from flexarm_core.flexible_dynamics.estimation.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.estimation.measurements import MotionSensors
-from flexarm_core.flexible_dynamics.estimation.motion_readings import linearise_motion
+from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
@@ -220,7 +220,7 @@ def test_a_contact_sensor_that_does_not_read_is_said_and_one_that_does_not_exist
 def test_nothing_is_compiled_anew_where_readings_are_missing_or_refused() -> None:
     samples, *_ = pushed_boom("tool0")
     estimator = FlexibleEstimator(FlexibleModel(robot()), EstimatorConfig(use_wrench=True, use_imu=True, gate=1e-3))
-    kernels = (propagate, join, deviate, shrink, linearise_motion)
+    kernels = (propagate, join, deviate, shrink, linearize_motion)
     estimator.update(samples[0])
     estimator.update(samples[1])
     known = [len(kernel.signatures) for kernel in kernels]

@@ -78,7 +78,7 @@ def test_a_heavy_tip_inertia_bends_by_its_rotation():
     )
 
 
-def test_modes_are_mass_normalised_and_damped_as_said():
+def test_modes_are_mass_normalized_and_damped_as_said():
     data = beam_modes(BEAM, TipLoad())
     assert data.modal_mass == pytest.approx(np.eye(11), abs=1e-9)
     assert find_problems(data) == []

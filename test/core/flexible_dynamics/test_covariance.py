@@ -10,7 +10,7 @@ import pytest
 from flexarm_core.flexible_dynamics.estimation.correction import Correction
 from flexarm_core.flexible_dynamics.estimation.covariance import join, propagate, show_disturbances
 from flexarm_core.flexible_dynamics.estimation.measurements import Channel
-from flexarm_core.flexible_dynamics.estimation.motion_readings import linearise_motion, read_motion
+from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion, read_motion
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.load import load_robot_description
 
@@ -129,7 +129,7 @@ def test_readings_change_with_state_and_forces_as_differences_of_the_forward_dyn
     effort[hinges:] = 0.0
     readings, by_forces, jacobian = np.empty((2, 6)), np.empty((2, 6, size)), np.empty((2, 6, 2 * len(free)))
     model.set_wrenches(x, v, None)
-    linearise_motion(*model.arrays, x, v, effort[:hinges], free, *table, readings, by_forces, jacobian)
+    linearize_motion(*model.arrays, x, v, effort[:hinges], free, *table, readings, by_forces, jacobian)
     assert np.allclose(readings, read(x, v, effort), rtol=1e-9, atol=1e-9)
     h, unit = 1e-5, np.eye(size)
     state = [(read(x + h * unit[j], v, effort) - read(x - h * unit[j], v, effort)) / (2 * h) for j in free]

@@ -26,7 +26,7 @@ def random_problem(rng, rows=None):
     return G, rng.normal(size=n), -rng.uniform(0.0, 1.0, n), rng.uniform(0.0, 1.0, n)
 
 
-def test_the_nearest_point_is_the_solution_of_the_quadratic_programme():
+def test_the_nearest_point_is_the_solution_of_the_quadratic_program():
     quadprog = pytest.importorskip("quadprog")
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(2000):
@@ -125,9 +125,9 @@ def test_degenerate_boxes_that_hold_a_solution_give_one(seed, widths):
     rng = np.random.default_rng(seed)
     G, y, _, _ = random_problem(rng)
     n = len(y)
-    centre, width = rng.normal(size=n), np.array(widths[:n])
-    got, holds = nearest(G, G @ centre, y, centre - width, centre + width, tolerance=1e-9)
-    assert holds and abs(G @ got - G @ centre).max() < 1e-9
+    center, width = rng.normal(size=n), np.array(widths[:n])
+    got, holds = nearest(G, G @ center, y, center - width, center + width, tolerance=1e-9)
+    assert holds and abs(G @ got - G @ center).max() < 1e-9
 
 
 def test_repeated_and_zero_rows_do_no_harm():

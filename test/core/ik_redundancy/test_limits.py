@@ -161,7 +161,7 @@ def test_the_interval_is_never_empty_and_within_the_acceleration_limit(q, v, dt,
 # --- the step within intervals that leave a solution ---
 
 
-def test_within_intervals_the_step_is_the_solution_of_the_quadratic_programme():
+def test_within_intervals_the_step_is_the_solution_of_the_quadratic_program():
     quadprog = pytest.importorskip("quadprog")
     rng, worst, active = np.random.default_rng(2), 0.0, 0
     for trial in range(2000):

@@ -153,8 +153,8 @@ def test_derivatives_of_the_jacobian_are_its_differences(kinds):
 def test_a_quadratic_becomes_itself():
     weights, origin = np.array([1.0, 0.5, 3.0]), np.array([0.1, -2.0, 0.7])
     for q in np.random.default_rng(4).normal(size=(10, 3)):
-        k, centre = quadratic_form(Quadratic(weights, origin), q)
-        assert np.array_equal(k, weights) and np.allclose(centre, origin, atol=1e-15)
+        k, center = quadratic_form(Quadratic(weights, origin), q)
+        assert np.array_equal(k, weights) and np.allclose(center, origin, atol=1e-15)
 
 
 def test_a_function_that_is_a_quadratic_gives_what_the_quadratic_gives():

@@ -90,11 +90,11 @@ def rotation_about(axis, angle):
 def test_ten_turns_of_a_circle_end_at_the_joints_where_one_ended_while_a_pseudo_inverse_drifts():
     solver = begun("planar_4r", acceleration=100.0, velocity=10.0, objective_time_constant=0.0)
     chain, start = solver.chain, solver.position
-    centre, rotation = chain.pose(start)
+    center, rotation = chain.pose(start)
     plain, drift, plain_drift = start.copy(), [], []
     for k in range(1, 2001):
         angle = 2.0 * np.pi * k / 200
-        wanted = centre + 0.15 * np.array([np.cos(angle) - 1.0, np.sin(angle), 0.0])
+        wanted = center + 0.15 * np.array([np.cos(angle) - 1.0, np.sin(angle), 0.0])
         solver.update(wanted, rotation, X_Y, 0.01)
         p, _, J = chain.kinematics(plain)
         plain = plain + np.linalg.pinv(J[:2]) @ (wanted - p)[:2]
@@ -112,7 +112,7 @@ def test_an_arm_stretched_beyond_its_reach_comes_back_to_the_same_joints(beyond,
     position, rotation = solver.chain.pose(start)
     arm = (
         position - 0.12 * rotation[:, 2] - np.array([0.0, 0.0, 0.36])
-    )  # shoulder to wrist centre; 0.87 m when stretched
+    )  # shoulder to wrist center; 0.87 m when stretched
     out = (0.87 + beyond - np.linalg.norm(arm)) / np.linalg.norm(arm)
     way = np.sin(np.pi * smooth(np.arange(1, 6001) / 6000)) ** 2
     positions, reports = follow(solver, [(position + out * share * arm, rotation) for share in way], dt)

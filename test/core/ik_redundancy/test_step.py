@@ -173,7 +173,7 @@ def test_priority_decides_which_of_two_contradictory_rows_is_kept():
 
 def test_the_length_scale_decides_which_of_two_equals_is_given_up():
     J = np.zeros((4, 2))
-    J[0, 0], J[3, 0] = 1.0, 2.0  # metres and radians of the same joint
+    J[0, 0], J[3, 0] = 1.0, 2.0  # meters and radians of the same joint
     for length_scale, kept in ((0.1, 0), (1.0, 3)):
         tool = RedundancyStep((1.0, 1.0), [[0, 3]], length_scale=length_scale)
         got = tool.solve(J, [0.5, 0.0, 0.0, 0.25], np.zeros(2))

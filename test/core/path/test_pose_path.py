@@ -113,7 +113,7 @@ def test_a_circle_of_many_turns_comes_back():
     assert np.allclose(back.pose(0.5 * np.pi)[0], [0.0, -1.0, 0.2])
 
 
-def test_a_tool_that_follows_the_circle_keeps_its_view_of_the_centre():
+def test_a_tool_that_follows_the_circle_keeps_its_view_of_the_center():
     center = START + [0.2, 0.1, -0.1]
     path = PosePath(START, R0).circle(center, [0.3, -0.5, 1.0], 5.0, follow=True)
     positions, rotations = path.poses(np.linspace(0.0, path.length, 20))

@@ -1,4 +1,4 @@
-"""Behaviours in a pipeline: what leads them, what stops them, and what is said of it."""
+"""Behaviors in a pipeline: what leads them, what stops them, and what is said of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STREAM = BehaviorSpec("follow", "path", {"source": "stream"})
 
 
 class Given:
-    """Behaviours that a test gives."""
+    """Behaviors that a test gives."""
 
     def __init__(self, controller: BehaviorImpedanceController, *specs: BehaviorSpec) -> None:
         self._controller, self.specs, self.refusals = controller, list(specs), []
@@ -84,7 +84,7 @@ def sample_at(stamp, position=START, **fields):
     return FlexibleSample(stamp, position, np.zeros(3), np.zeros(3), np.zeros(1), np.zeros(1), **fields)
 
 
-def test_behaviours_lead_the_tool_and_the_vibration_controller_takes_it_there_quietly(planar_3r):
+def test_behaviors_lead_the_tool_and_the_vibration_controller_takes_it_there_quietly(planar_3r):
     stage, _ = behaviors(planar_3r, REACH)
     run = drive(Pipeline([stage, quiet(planar_3r)], gate_stage(planar_3r)), plant_of(planar_3r), 600)
     last = run.ticks[-1]
@@ -106,7 +106,7 @@ def test_a_stage_that_leads_by_the_tool_alone_gives_no_joint_reference(planar_3r
     assert tick.tool is not None
 
 
-def test_a_behaviour_follows_the_tool_references_of_the_stage_before(planar_3r):
+def test_a_behavior_follows_the_tool_references_of_the_stage_before(planar_3r):
     stage, _ = behaviors(planar_3r, STREAM)
     line = ReferenceStage(planar_3r, LinePath(LinePathConfig(planar_3r.base_frame, AWAY, duration=0.3, axes=AXES)))
     run = drive(Pipeline([line, stage, quiet(planar_3r)], gate_stage(planar_3r)), plant_of(planar_3r), 500)
@@ -137,7 +137,7 @@ def test_what_a_change_was_refused_for_is_said_and_the_arm_goes_on(planar_3r):
         stage.update(tick)
     assert [tick.refused.get(stage.name) for tick in ticks] == [
         *(None, None),
-        "behaviour set refused: there is no such thing",
+        "behavior set refused: there is no such thing",
         *(None, None),
     ]
     assert all(tick.joints is not None for tick in ticks)

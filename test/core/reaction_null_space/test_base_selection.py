@@ -63,7 +63,7 @@ def test_the_soft_modes_of_the_boom_are_three_at_every_posture(boom):
 
 
 def test_motion_inside_the_null_space_of_the_soft_modes_loads_none_of_them(boom):
-    """The generalised force on a mode is ``-v . (H_bm qdd + dH_bm qd)``; the base's own equation says the same."""
+    """The generalized force on a mode is ``-v . (H_bm qdd + dH_bm qd)``; the base's own equation says the same."""
     rng, selection = np.random.default_rng(2), BaseSelection(boom, ("auto",))
     for _ in range(100):
         state = random_state(boom, rng)

@@ -15,7 +15,7 @@ from flexarm_core.reaction_null_space.reactionless.conditioning_map import (
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 
 FIRST, SECOND = 0.310 * 0.096 + 0.120 * 0.1, 0.120 * 0.090  # [kg*m] of TREP, tables I and II
-MASS, LENGTH = 10.0, 1.0  # [kg], [m] of each link of the planar arm, its centre of mass in the middle
+MASS, LENGTH = 10.0, 1.0  # [kg], [m] of each link of the planar arm, its center of mass in the middle
 
 
 def mapped(model, postures: int, **options) -> ConditioningMap:
@@ -27,8 +27,8 @@ def planar_forms(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coupling (3,) to a base that gives way along x, and Jacobian (2, 3) of the tool, of the planar 3R arm."""
     angles = np.cumsum(q)
     joints = np.concatenate(([[0.0, 0.0]], np.cumsum(LENGTH * np.column_stack((np.cos(angles), np.sin(angles))), 0)))
-    centres = 0.5 * (joints[:-1] + joints[1:])
-    coupling = [sum(-MASS * (centres[i] - joints[j])[1] for i in range(j, 3)) for j in range(3)]
+    centers = 0.5 * (joints[:-1] + joints[1:])
+    coupling = [sum(-MASS * (centers[i] - joints[j])[1] for i in range(j, 3)) for j in range(3)]
     return np.array(coupling), np.array([[-(joints[3] - o)[1], (joints[3] - o)[0]] for o in joints[:3]]).T
 
 

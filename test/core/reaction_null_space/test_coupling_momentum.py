@@ -59,7 +59,7 @@ def test_without_gravity_nothing_weighs():
     assert CouplingMomentum(boom_motions((0.0, 0.0, -9.81)).model).weighs
 
 
-def test_pairs_of_postures_are_ranked_by_the_way_of_the_centre_of_mass():
+def test_pairs_of_postures_are_ranked_by_the_way_of_the_center_of_mass():
     """The planar arm's base is pushed along x only: what the momentum integrates to is mass times that way."""
     model = planar_motions().model
     starts, goals = np.random.default_rng(5).uniform(-1.0, 1.0, (2, 6, 3))

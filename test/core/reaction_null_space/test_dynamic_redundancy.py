@@ -119,9 +119,9 @@ def test_with_its_helper_any_tool_acceleration_is_reactionless_and_without_it_no
             assert missed < 1e-9 if helped else missed > 1e-3
 
 
-@pytest.mark.parametrize("realisation", ["computed_torque", "joint_servo"])
+@pytest.mark.parametrize("realization", ["computed_torque", "joint_servo"])
 @pytest.mark.parametrize("name", MOTIONS)
-def test_on_the_plant_the_tool_arrives_and_the_base_keeps_still_only_with_the_helper(name, realisation):
+def test_on_the_plant_the_tool_arrives_and_the_base_keeps_still_only_with_the_helper(name, realization):
     posture, way, helpers = MOTIONS[name]
 
     def move(robot, **changes):
@@ -141,11 +141,11 @@ def test_on_the_plant_the_tool_arrives_and_the_base_keeps_still_only_with_the_he
         return run, np.linalg.norm(missed) / np.linalg.norm(way)
 
     robot = case(name)
-    run, missed = move(robot, realisation=realisation)
+    run, missed = move(robot, realization=realization)
     assert missed < 2e-3
     assert (np.abs(run.velocity) < robot.model.velocity_limit).all()
     assert (np.abs(run.efforts) < robot.model.effort_limit).all()
     plain, _ = move(robot, law="resolved_acceleration")
     assert (np.abs(run.deflection).max(axis=0) < 1e-3 * np.abs(plain.deflection).max(axis=0)).all()
-    _, missed_alone = move(without(name, *helpers), realisation=realisation)
+    _, missed_alone = move(without(name, *helpers), realization=realization)
     assert missed_alone > 0.1, "what is left of the arm cannot move its tool and keep the base still"

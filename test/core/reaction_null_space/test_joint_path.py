@@ -1,4 +1,4 @@
-"""Task joint_path: a joint reference is followed as far as the base lets it, by every law and realisation."""
+"""Task joint_path: a joint reference is followed as far as the base lets it, by every law and realization."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def move(robot, motion, duration=1.0):
 
 
 @pytest.mark.parametrize(
-    ("law", "realisation"),
+    ("law", "realization"),
     [("reactionless", "computed_torque"), ("reactionless", "joint_servo"), ("torque", "computed_torque")],
 )
-def test_two_arms_that_mirror_each_other_follow_their_reference_and_leave_the_base_alone(law, realisation):
+def test_two_arms_that_mirror_each_other_follow_their_reference_and_leave_the_base_alone(law, realization):
     robot = case("dual_arm_trep")
     start, way, goal = move(robot, MIRRORED)
-    config = replace(CONFIG, law=law, realisation=realisation)
+    config = replace(CONFIG, law=law, realization=realization)
     run = close_loop(robot, config, start, 1.5, goal=goal)
     assert np.abs(run.truth[-1].position - start - way).max() < 1e-3
     alone = {name: (begin, 0.0 if name.startswith("right") else by) for name, (begin, by) in MIRRORED.items()}
@@ -82,14 +82,14 @@ def test_two_arms_that_mirror_each_other_follow_their_reference_and_leave_the_ba
     assert np.abs(run.deflection).max() < 1e-3 * np.abs(plain.deflection).max()
 
 
-@pytest.mark.parametrize("realisation", ["computed_torque", "joint_servo"])
-def test_a_reference_that_would_shake_the_base_is_followed_only_as_far_as_it_does_not(realisation):
+@pytest.mark.parametrize("realization", ["computed_torque", "joint_servo"])
+def test_a_reference_that_would_shake_the_base_is_followed_only_as_far_as_it_does_not(realization):
     robot = case("dual_arm_trep")
     alone = {name: (begin, 0.0 if name.startswith("right") else by) for name, (begin, by) in MIRRORED.items()}
     start, way, goal = move(robot, alone)
     plain = close_loop(robot, replace(CONFIG, law="resolved_acceleration"), start, 1.5, goal=goal)
     assert np.abs(plain.truth[-1].position - start - way).max() < 1e-3
-    run = close_loop(robot, replace(CONFIG, realisation=realisation), start, 1.5, goal=goal)
+    run = close_loop(robot, replace(CONFIG, realization=realization), start, 1.5, goal=goal)
     assert np.abs(run.deflection).max() < 0.02 * np.abs(plain.deflection).max()
     assert np.abs(run.truth[-1].position - start).max() > 0.1
 

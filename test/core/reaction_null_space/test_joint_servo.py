@@ -23,7 +23,7 @@ START = np.array([0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 0.716])
 POSITION = np.array([True, True, True, False, False, False])
 PERIOD = 2_000_000  # [ns]
 QUIET = VibrationControllerConfig(
-    realisation="joint_servo", position_gain=100.0, velocity_gain=20.0, damping_ratio=0.3, joint_damping=1.0
+    realization="joint_servo", position_gain=100.0, velocity_gain=20.0, damping_ratio=0.3, joint_damping=1.0
 )
 PLAIN = replace(QUIET, law="resolved_acceleration")
 
@@ -92,7 +92,7 @@ def test_a_held_posture_is_gone_back_to_as_far_as_the_base_lets_it(boom):
     controller = VibrationController(boom, replace(QUIET, task="hold"), BaseSelection(boom, ("auto",)))
     none = np.zeros(6)
     controller.update(ArmState(0, START, np.zeros(7), none, none))
-    config = replace(QUIET, task="hold", realisation="computed_torque", joint_damping=0.0)
+    config = replace(QUIET, task="hold", realization="computed_torque", joint_damping=0.0)
     controller.config = config
     moved = ArmState(PERIOD, START + 0.01, np.zeros(7), none, none)
     answer, _ = controller.update(moved)
@@ -113,8 +113,8 @@ def test_after_a_gap_the_reference_begins_where_the_arm_is(boom):
 
 
 def test_what_cannot_be_is_refused(boom):
-    with pytest.raises(ConfigError, match="realisation 'magic' is unknown"):
-        VibrationControllerConfig(realisation="magic")
+    with pytest.raises(ConfigError, match="realization 'magic' is unknown"):
+        VibrationControllerConfig(realization="magic")
     with pytest.raises(ConfigError, match="servo_position_gain"):
         VibrationControllerConfig(servo_position_gain=-1.0)
     controller = VibrationController(boom, QUIET, BaseSelection(boom, ("auto",)))

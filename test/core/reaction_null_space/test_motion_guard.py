@@ -190,8 +190,8 @@ def test_an_arm_does_not_drop_a_load_that_nobody_told_it_of():
     assert found.speed < 0.3 and found.energy < 0.01 * other.energy
 
 
-@pytest.mark.parametrize("realisation", ["computed_torque", "joint_servo"])
-def test_an_unknown_load_is_carried_without_sag(realisation):
+@pytest.mark.parametrize("realization", ["computed_torque", "joint_servo"])
+def test_an_unknown_load_is_carried_without_sag(realization):
     rng, heavy = np.random.default_rng(5), 0
     while heavy < 1:
         drawn = random_case(rng)
@@ -199,6 +199,6 @@ def test_an_unknown_load_is_carried_without_sag(realisation):
             continue
         heavy += 1
         hold = replace(drawn.path, displacement=(0.0, 0.0, 1e-9), start=0.0, duration=3.0)
-        config = replace(drawn.config, load_bandwidth=40.0, realisation=realisation)
+        config = replace(drawn.config, load_bandwidth=40.0, realization=realization)
         found = run(replace(drawn, path=hold, config=config), after=0.5)
         assert not found.reason and found.reached < 2e-3, (drawn, found)

@@ -19,7 +19,7 @@ from flexarm_core.types import ArmState, JointReference
 # A servo's gain counts times H_m over what inertia a light base leaves: 50 and more on wheel_3r.
 CONFIG = VibrationControllerConfig(
     task="joint_path",
-    realisation="joint_servo",
+    realization="joint_servo",
     position_gain=100.0,
     velocity_gain=20.0,
     damping_ratio=0.3,
@@ -64,8 +64,8 @@ def test_a_singular_posture_is_damped_and_reported(name):
     assert conditioning(robot, q) < 1e-4
     rng, model = np.random.default_rng(1), robot.model
     ways = (("reactionless", "computed_torque"), ("reactionless", "joint_servo"), ("torque", "computed_torque"))
-    for law, realisation in ways:
-        config = replace(CONFIG, law=law, realisation=realisation)
+    for law, realization in ways:
+        config = replace(CONFIG, law=law, realization=realization)
         controller = VibrationController(model, config, robot.selection)
         for shift in (0.0, 1e-8, 1e-6, 1e-4):
             controller.reset()
@@ -85,7 +85,7 @@ def test_a_singular_posture_is_damped_and_reported(name):
 def test_arms_stretched_along_the_rail_have_lost_a_rank(name, rank):
     robot = case(name)
     stretched = robot.at(np.zeros(robot.model.n))
-    controller = VibrationController(robot.model, replace(CONFIG, realisation="computed_torque"), robot.selection)
+    controller = VibrationController(robot.model, replace(CONFIG, realization="computed_torque"), robot.selection)
     assert controller.update(stretched, joints=JointReference(0, stretched.position))[1].rank == rank
 
 
@@ -93,7 +93,7 @@ def test_arms_stretched_along_the_rail_have_lost_a_rank(name, rank):
 def test_from_a_singular_posture_the_closed_loop_moves_on_without_blowing_up(name):
     """A base that swings, an arm that stands where it cannot damp it, a joint reference that goes away and back.
 
-    Where one direction counts, no reactionless motion leads to such a posture: it is an extremum of the arm's centre of
+    Where one direction counts, no reactionless motion leads to such a posture: it is an extremum of the arm's center of
     mass along the rail. So the motion begins there.
     """
     robot, start = case(name), singular_posture(name)

@@ -47,7 +47,7 @@ def judged(plan):
     return lambda robot: np.array([at(robot, time) for time in np.linspace(0.0, plan.duration, 41)])
 
 
-def test_a_plan_of_half_a_metre_goes_from_start_to_goal_from_rest_to_rest(boom):
+def test_a_plan_of_half_a_meter_goes_from_start_to_goal_from_rest_to_rest(boom):
     motions, plan = boom
     assert (
         np.linalg.norm(plan.tool_positions[0] - START) < 1e-4 and np.linalg.norm(plan.tool_positions[-1] - GOAL) < 1e-4

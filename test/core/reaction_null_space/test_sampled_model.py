@@ -16,7 +16,7 @@ from flexarm_core.reaction_null_space.stability.linear_law import ToolTask, line
 from flexarm_core.reaction_null_space.stability.linear_plant import linear_plant
 from flexarm_core.reaction_null_space.stability.sampled_model import DRIFT, SampledModel
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.vibration.config import LAWS, REALISATIONS, TASKS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, TASKS, VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
@@ -50,12 +50,12 @@ def references(model, rest, frame):
 
 @pytest.mark.parametrize(("task", "posture_gain"), [*((task, 0.0) for task in TASKS), ("tool_path", 9.0)])
 @pytest.mark.parametrize(
-    ("law", "realisation"),
-    [(law, realisation) for law in LAWS for realisation in REALISATIONS],
+    ("law", "realization"),
+    [(law, realization) for law in LAWS for realization in REALIZATIONS],
 )
-def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law, realisation, task, posture_gain):
-    n, m, led = arm.n, arm.m, realisation == "joint_servo"
-    config = VibrationControllerConfig(law, task, realisation, 100.0, 20.0, posture_gain, damping_ratio=0.3)
+def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law, realization, task, posture_gain):
+    n, m, led = arm.n, arm.m, realization == "joint_servo"
+    config = VibrationControllerConfig(law, task, realization, 100.0, 20.0, posture_gain, damping_ratio=0.3)
     selection = BaseSelection(arm, SOFT)
     for frame in (arm.base_frame, arm.world_frame) if task == "tool_path" else ("",):
         plant = linear_plant(arm, POSTURE, Sampling(0.002))
@@ -92,7 +92,7 @@ def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law
 
 
 @pytest.mark.parametrize(
-    ("law", "realisation", "task", "sampling"),
+    ("law", "realization", "task", "sampling"),
     [
         ("reactionless", "joint_servo", "hold", Sampling(0.002, 0.004)),
         ("reactionless", "joint_servo", "tool_path", Sampling(0.004, 0.004, 0.008)),
@@ -104,10 +104,10 @@ def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law
         ("torque", "joint_servo", "none", Sampling(0.002, 0.0, drive="velocity", drive_bandwidth=200.0)),
     ],
 )
-def test_a_small_hit_runs_as_the_linear_loop_says(arm, law, realisation, task, sampling):
+def test_a_small_hit_runs_as_the_linear_loop_says(arm, law, realization, task, sampling):
     """MuJoCo's plant under the real controller, sample by sample, against powers of the matrix."""
     config = VibrationControllerConfig(
-        law, task, realisation, position_gain=100.0, velocity_gain=20.0, damping_ratio=0.2,
+        law, task, realization, position_gain=100.0, velocity_gain=20.0, damping_ratio=0.2,
         servo_position_gain=400.0, servo_velocity_gain=40.0,
     )  # fmt: skip
     selection, tool_task = BaseSelection(arm, SOFT), ToolTask(arm.base_frame, POSITION_AXES)
@@ -154,7 +154,7 @@ def test_a_small_hit_runs_as_the_linear_loop_says(arm, law, realisation, task, s
     state[:p] = np.linalg.lstsq(rows, wanted, rcond=None)[0]
     phi, late = loop.matrix + loop.feedback, min(sampling.joint_samples, sampling.base_samples)
     late = late if sampling.drive == "effort" else sampling.base_samples
-    if realisation == "joint_servo":  # the reference is at rest at first, however the base moves
+    if realization == "joint_servo":  # the reference is at rest at first, however the base moves
         gives = linear_law(arm, loop.plant, config, selection, tool_task).gives
         state[p + arm.n : p + 2 * arm.n] = -gives @ hit
     # at first the sensors repeat their first reading: lines of late signals hold it before the reference moves
@@ -175,12 +175,12 @@ def test_a_small_hit_runs_as_the_linear_loop_says(arm, law, realisation, task, s
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("realisation", ["computed_torque", "joint_servo"])
+@pytest.mark.parametrize("realization", ["computed_torque", "joint_servo"])
 @pytest.mark.parametrize("joint_damping", [0.0, 1.0])
 @pytest.mark.parametrize("late", [(0.0, 0.0), (0.004, 0.004), (0.002, 0.006), (0.006, 0.002)])
-def test_states_of_rest_rest_and_are_all_that_is_divided_out(arm, task, realisation, joint_damping, late):
+def test_states_of_rest_rest_and_are_all_that_is_divided_out(arm, task, realization, joint_damping, late):
     config = VibrationControllerConfig(
-        task=task, realisation=realisation, joint_damping=joint_damping, position_gain=100.0, velocity_gain=20.0
+        task=task, realization=realization, joint_damping=joint_damping, position_gain=100.0, velocity_gain=20.0
     )
     sampling = Sampling(0.002, *late, rate_from_differences=True)
     loop = SampledModel(arm, POSTURE, config, BaseSelection(arm, SOFT), sampling, ToolTask("", POSITION_AXES))
@@ -188,7 +188,7 @@ def test_states_of_rest_rest_and_are_all_that_is_divided_out(arm, task, realisat
     np.testing.assert_allclose(loop.feedback @ loop.rest, 0.0, atol=1e-9)
     # of the 7 joints the task holds: what 3 selected motions leave, 3 axes of the tool, or nothing
     assert loop.rest.shape[1] == {"none": 7, "hold": 3, "joint_path": 3, "tool_path": 4}[task] or (
-        task == "joint_path" and realisation == "computed_torque"
+        task == "joint_path" and realization == "computed_torque"
     )
     everything = np.linalg.eigvals(loop.matrix + loop.feedback)
     assert len(loop.poles()) == len(everything) - loop.rest.shape[1]
@@ -199,7 +199,7 @@ def test_without_damped_joints_gravity_makes_a_drift_a_slow_instability_and_weig
     growths = []
     for gravity in (WEIGHTLESS, EARTH):
         model = ArmModel(on_elastic_base(find("arm_7r")[0], STIFFNESS, DAMPING), gravity=gravity)
-        config = VibrationControllerConfig(task="none", realisation="joint_servo", joint_damping=0.0, damping_ratio=0.1)
+        config = VibrationControllerConfig(task="none", realization="joint_servo", joint_damping=0.0, damping_ratio=0.1)
         loop = SampledModel(model, POSTURE, config, BaseSelection(model, SOFT), Sampling(0.002))
         damped = SampledModel(
             model, POSTURE, replace(config, joint_damping=1.0), BaseSelection(model, SOFT), Sampling(0.002)
@@ -226,7 +226,7 @@ def test_one_direction_and_two_joints_have_the_poles_of_the_acceleration_law():
 
 
 def test_where_a_common_delay_lies_does_not_matter_but_its_length_does(arm):
-    config = VibrationControllerConfig(task="hold", realisation="joint_servo", position_gain=100.0, velocity_gain=20.0)
+    config = VibrationControllerConfig(task="hold", realization="joint_servo", position_gain=100.0, velocity_gain=20.0)
     selection = BaseSelection(arm, SOFT)
     growth = [
         SampledModel(arm, POSTURE, config, selection, sampling).growth()

@@ -17,7 +17,7 @@ from flexarm_core.reaction_null_space.coupling.small_matrices import (
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 6, 9])
-def test_a_positive_definite_matrix_is_factorised_and_solved(size):
+def test_a_positive_definite_matrix_is_factorized_and_solved(size):
     rng = np.random.default_rng(size)
     for _ in range(50):
         root = rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-3.0, 3.0, size)

@@ -20,7 +20,7 @@ from flexarm_core.reaction_null_space.stability.stability import (
     Margin,
     check_gains,
     largest_stable_damping_ratio,
-    neighbouring_postures,
+    neighboring_postures,
     postures_after_hits,
     stability_limit,
 )
@@ -32,7 +32,7 @@ from flexarm_core.robot.load import load_robot_description
 
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 BOOM_POSTURE = np.array([-0.638, 1.929, 1.177, -1.514, -0.918, -1.682, 0.131])
-SERVO = VibrationControllerConfig(realisation="joint_servo", position_gain=100.0, velocity_gain=20.0)
+SERVO = VibrationControllerConfig(realization="joint_servo", position_gain=100.0, velocity_gain=20.0)
 TOOL = ToolTask("", POSITION_AXES)
 
 
@@ -42,7 +42,7 @@ def boom():
     return model, BaseSelection(model, ("auto",))
 
 
-def panda(realisation, damping_ratio, sampling, base_damping=0.01):
+def panda(realization, damping_ratio, sampling, base_damping=0.01):
     """A Panda over a base that is soft along y, z and about x (3 Hz) and stiff otherwise (200 Hz)."""
     try:
         find("panda")
@@ -51,7 +51,7 @@ def panda(realisation, damping_ratio, sampling, base_damping=0.01):
     text, tool = elastic_case("panda", READY, np.array([200.0, 3.0, 3.0, 3.0, 200.0, 200.0]), base_damping)
     model = ArmModel(text, tool, WEIGHTLESS)
     selection = BaseSelection(model, ("elastic_y", "elastic_z", "elastic_rx"))
-    config = replace(SERVO, realisation=realisation, damping_ratio=damping_ratio)
+    config = replace(SERVO, realization=realization, damping_ratio=damping_ratio)
     return StabilityCase(text, model, WEIGHTLESS, selection, READY, config, sampling, TOOL)
 
 
@@ -123,15 +123,15 @@ def test_a_hit_moves_an_arm_with_late_sensors_as_far_as_the_linear_loop_says_and
 
 def test_computed_torque_that_leaves_stiff_directions_out_is_unstable_at_every_gain_and_joint_servos_are_not():
     """Spillover: with a few samples of delay it is so even without any base feedback."""
-    for realisation, stable in (("computed_torque", False), ("joint_servo", True)):
-        case = panda(realisation, 1.0, Sampling(0.001, 0.004))
+    for realization, stable in (("computed_torque", False), ("joint_servo", True)):
+        case = panda(realization, 1.0, Sampling(0.001, 0.004))
         loop = case.loop()
         assert [loop.is_stable(gain) for gain in (0.0, 0.01, 0.1, 0.3, 0.7)] == [stable] * 5
         if not stable:
             assert loop.growth(0.01) > 100.0
     case = panda("computed_torque", 0.01, Sampling(0.001, 0.004))
     assert is_unstable(case, duration=1.0)
-    with pytest.raises(ConfigError, match="or realisation joint_servo"):
+    with pytest.raises(ConfigError, match="or realization joint_servo"):
         case.check()
 
 
@@ -205,21 +205,21 @@ def test_servos_that_are_unstable_by_themselves_are_refused_whatever_the_damping
 def test_the_worst_of_several_postures_counts_and_is_named(boom):
     model, selection = boom
     sampling = Sampling(0.004)
-    postures = neighbouring_postures(model, BOOM_POSTURE, 0.3, 3)
+    postures = neighboring_postures(model, BOOM_POSTURE, 0.3, 3)
     each = [stability_limit(model, q, SERVO, selection, sampling, TOOL).accepted for q in postures]
     together = stability_limit(model, postures, SERVO, selection, sampling, TOOL)
     assert together.accepted == pytest.approx(min(each), rel=1e-2)
     np.testing.assert_array_equal(together.posture, postures[int(np.argmin(each))])
 
 
-def test_neighbouring_postures_keep_to_the_limits_and_are_the_same_every_time():
+def test_neighboring_postures_keep_to_the_limits_and_are_the_same_every_time():
     model = ArmModel(on_elastic_base(find("arm_7r")[0]), gravity=WEIGHTLESS)
     near_a_stop = model.upper - 0.1
-    postures = neighbouring_postures(model, near_a_stop, 0.5, 20)
+    postures = neighboring_postures(model, near_a_stop, 0.5, 20)
     assert (postures <= model.upper).all()
     assert (np.abs(postures - near_a_stop) <= 0.5).all()
     np.testing.assert_array_equal(postures[0], near_a_stop)
-    np.testing.assert_array_equal(postures, neighbouring_postures(model, near_a_stop, 0.5, 20))
+    np.testing.assert_array_equal(postures, neighboring_postures(model, near_a_stop, 0.5, 20))
 
 
 def test_margins_below_one_and_empty_searches_are_refused(boom):

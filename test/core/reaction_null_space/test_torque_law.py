@@ -22,7 +22,7 @@ FREE = VibrationControllerConfig(law="torque", task="none", joint_damping=0.0, v
 EARTH = (0.0, 0.0, -9.81)
 
 
-def test_twenty_newton_seconds_a_metre_take_a_centimetre_to_a_tenth_of_a_micrometre_in_six_seconds():
+def test_twenty_newton_seconds_a_meter_take_a_centimetre_to_a_tenth_of_a_micrometre_in_six_seconds():
     robot = case("planar_3r")
     blocks = robot.model.blocks(robot.at(START))
     assert 4.0 < effective_inertia(blocks)[0, 0] < 5.0 and np.allclose(blocks.H_b, 31.0)
@@ -158,8 +158,8 @@ def test_the_tool_follows_its_path_and_the_base_stays_where_it_is():
 def test_joint_servos_lead_the_arm_as_the_bare_efforts_do():
     robot = case("planar_3r")
     runs = [
-        close_loop(robot, replace(FREE, realisation=realisation), START, 1.5, deflection=np.array([0.01]))
-        for realisation in ("computed_torque", "joint_servo")
+        close_loop(robot, replace(FREE, realization=realization), START, 1.5, deflection=np.array([0.01]))
+        for realization in ("computed_torque", "joint_servo")
     ]
     bare, served = runs
     assert np.abs(bare.deflection).max() == 0.01 and np.abs(bare.deflection[-200:]).max() < 1e-3
@@ -170,7 +170,7 @@ def test_joint_servos_lead_the_arm_as_the_bare_efforts_do():
 
 def test_joint_servos_brake_a_boom_by_the_torque_law_and_stiff_directions_stay_still():
     boom = case("boom_7r", ("auto",))
-    config = replace(FREE, task="hold", realisation="joint_servo", vibration_gain=0.0, damping_ratio=0.5)
+    config = replace(FREE, task="hold", realization="joint_servo", vibration_gain=0.0, damping_ratio=0.5)
     config = replace(config, joint_damping=0.4, position_gain=100.0, velocity_gain=20.0)
     posture = np.array([0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 0.716])
     swung = np.array([0.0, 5e-3, 5e-3, 0.0, 0.0, 0.0])

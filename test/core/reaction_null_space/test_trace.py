@@ -23,7 +23,7 @@ def along(path, count=400):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_paths_of_trep_are_the_curves_on_which_its_centre_of_mass_stays_in_line(trep, seed):
+def test_paths_of_trep_are_the_curves_on_which_its_center_of_mass_stays_in_line(trep, seed):
     q = np.random.default_rng(seed).uniform(-2.5, 2.5, 2)
     path = trace(trep, q)
     points = along(path)

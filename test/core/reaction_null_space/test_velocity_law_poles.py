@@ -80,7 +80,7 @@ def test_soft_directions_that_are_not_selected_are_found_to_be_excited():
         assert (growth(gain, selection, 1) < 1.0) == stable
 
 
-def test_the_feedback_that_is_analysed_is_that_of_the_law():
+def test_the_feedback_that_is_analyzed_is_that_of_the_law():
     model, rng = elastic_base_model(("x", "y", "rz"), 4), np.random.default_rng(0)
     law = VelocityLaw(model, VelocityLawConfig(9.0, 3.0, 20.0))
     law.hold(POSTURE)

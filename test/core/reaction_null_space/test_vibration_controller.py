@@ -1,4 +1,4 @@
-"""The acceleration law: no reaction, tool error dynamics, damping, and behaviour at singularities."""
+"""The acceleration law: no reaction, tool error dynamics, damping, and behavior at singularities."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_the_base_feels_rotors_through_the_motion_alone(models):
 
 
 def test_one_joint_accelerates_as_link_and_rotor_together():
-    """``qdd = (tau - D qd) / (I + J)``; the link's 3 kg at 0.5 m and 0.02 kg*m^2 about its centre."""
+    """``qdd = (tau - D qd) / (I + J)``; the link's 3 kg at 0.5 m and 0.02 kg*m^2 about its center."""
     text = """<robot name="one"><link name="ground"/>
       <joint name="joint" type="continuous"><parent link="ground"/><child link="link"/><axis xyz="0 1 0"/>
         <dynamics damping="0.5"/></joint>

@@ -69,7 +69,7 @@ def test_shoulder_and_wrist_of_the_seven_joint_arm_are_spherical_and_its_elbow_b
     assert np.linalg.norm(chain.pose(chain.upper * [0, 0, 0, 1, 0, 0, 0])[0]) == pytest.approx(1.39, abs=0.005)
 
 
-def test_the_planar_arm_reaches_one_and_a_half_metres_in_the_plane():
+def test_the_planar_arm_reaches_one_and_a_half_meters_in_the_plane():
     chain = build_chain(model_of("planar_4r").description)
     assert np.allclose(chain.pose(np.zeros(4))[0], [1.5, 0.0, 0.0])
     _, _, J = chain.kinematics(np.array([0.3, 0.5, -0.8, 0.4]))

@@ -19,7 +19,7 @@ from flexarm_core.entrance import ANY, finite, numbers
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.bodies import make_bodies
 from flexarm_core.flexible_dynamics.estimation.disturbances import Disturbances
-from flexarm_core.flexible_dynamics.estimation.motion_readings import linearise_motion
+from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion
 from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
 from flexarm_core.types import Array
 
@@ -201,7 +201,7 @@ class MotionSensors:
         predicted, jacobian = np.empty((len(used), 6)), np.empty((len(used), 6, 2 * len(model.unmeasured)))
         shown, felt = np.empty((len(used), 6, model.size)), None
         model.set_wrenches(x, v, contact)
-        linearise_motion(*model.arrays, x, v, effort, model.unmeasured, *table, predicted, shown, jacobian)
+        linearize_motion(*model.arrays, x, v, effort, model.unmeasured, *table, predicted, shown, jacobian)
         if mobility is not None:
             felt = disturbances.shown(shown.reshape(-1, model.size), mobility).reshape(*predicted.shape, -1)
         return [

@@ -86,7 +86,7 @@ def read_swept(
 
 
 @kernel
-def linearise_motion(
+def linearize_motion(
     integers: Index,
     constants: Array,
     memory: Array,

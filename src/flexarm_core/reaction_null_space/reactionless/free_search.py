@@ -113,7 +113,7 @@ class FreeSearch:
                 coefficients = minimum.improve(coefficients, typical, STAGES[-1], emphasis)
             return judged(coefficients)
 
-        def minimised(begun: Sequence[Array]) -> list[FoundPath]:
+        def minimized(begun: Sequence[Array]) -> list[FoundPath]:
             found = [judged(each) for each in begun]
             for stage, share in zip(STAGES, SURVIVORS, strict=True):
                 found = found[: max(1, round(share * len(begun)))]
@@ -123,12 +123,12 @@ class FreeSearch:
 
         pairs = pair_postures(momentum, *postures, bounds.velocity * duration / FASTEST_RATE, self.pairs)
         begun = [minimum.begin(np.linspace(pair.start, pair.goal, 9)) for pair in _different(pairs, self.starts)]
-        best = minimised(begun) if begun else []
+        best = minimized(begun) if begun else []
         for _ in range(self.rounds if begun else 0):
             if best[0].score <= self.good_score:
                 break
             bent = [_bent(best[i % min(BENT, len(best))].coefficients, generator, fixed) for i in range(self.bends)]
-            best = sorted([*best, *minimised(bent)], key=lambda each: each.score)
+            best = sorted([*best, *minimized(bent)], key=lambda each: each.score)
         return [*(finished(each) for each in best[:FINISHED]), *best[:FINISHED]]
 
 

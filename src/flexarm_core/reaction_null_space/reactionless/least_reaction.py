@@ -196,8 +196,8 @@ class LeastReaction:
         count, n = coefficients.shape
         reactions, by_coefficients = self._reaction_slopes(coefficients)
         rows = [(self._share * reactions @ self._emphasis).ravel(), (self._bending @ coefficients).ravel()]
-        emphasised = self._emphasis @ by_coefficients.reshape(len(reactions), -1, count * n)
-        slopes = [self._share * emphasised.reshape(-1, count * n), self._bending_slopes]
+        emphasized = self._emphasis @ by_coefficients.reshape(len(reactions), -1, count * n)
+        slopes = [self._share * emphasized.reshape(-1, count * n), self._bending_slopes]
         for row, position, wanted in self._places(coefficients):
             tool, jacobian = self._motions.tool(position)
             rows.append((tool - wanted) / (MISS * self._unit))

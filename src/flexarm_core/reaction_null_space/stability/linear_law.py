@@ -84,7 +84,7 @@ def linear_law(
         ConfigError: the task does not have six axes, or the frame is unknown.
     """
     n, m = model.n, model.m
-    led = config.realisation == "joint_servo"
+    led = config.realization == "joint_servo"
     rest = np.zeros(m) if led else plant.rest  # the joint reference assumes an undeflected base
     blocks = model.blocks(ArmState(0, plant.posture, np.zeros(n), rest, np.zeros(m)))
     gravity = gravity_stiffness(model, plant.posture, rest)

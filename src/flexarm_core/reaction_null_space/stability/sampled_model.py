@@ -78,12 +78,12 @@ class SampledModel:
             ConfigError: ``computed_torque`` with velocity or position drives.
             InputError: the posture has a wrong shape, is not finite, or the base cannot carry the arm under gravity.
         """
-        if config.realisation == "computed_torque" and sampling.drive != "effort":
+        if config.realization == "computed_torque" and sampling.drive != "effort":
             raise ConfigError(f"computed_torque gives efforts, which {sampling.drive} drives do not take: joint_servo")
         self.sampling = sampling
         self.plant = linear_plant(model, np.asarray(posture, dtype=float), sampling, stiffness)
         law = linear_law(controller_model or model, self.plant, config, selection, tool)
-        self._compose(law, config.realisation == "joint_servo", number("authority", authority))
+        self._compose(law, config.realization == "joint_servo", number("authority", authority))
         complement = qr(self.rest)[0][:, self.rest.shape[1] :] if self.rest.size else np.eye(len(self.matrix))
         self._moving = complement.T @ self.matrix @ complement
         self._moving_feedback = complement.T @ self.feedback @ complement

@@ -193,7 +193,7 @@ def check_gains(
     at = f"at joint positions {np.round(found.posture, 2).tolist()}"
     if found.accepted == 0.0:
         state = "unstable" if found.crossing == 0.0 else f"stable with {sampling}, but not {found.limited_by}"
-        gains = "servo gains" if config.realisation == "joint_servo" else "gains, or realisation joint_servo"
+        gains = "servo gains" if config.realization == "joint_servo" else "gains, or realization joint_servo"
         with_delay = f" with {sampling}" if found.crossing == 0.0 else ""
         raise ConfigError(
             f"even without vibration damping the loop is {state}{with_delay} ({at}): choose lower {gains}, a shorter"
@@ -249,7 +249,7 @@ def postures_after_hits(
     return np.clip(posture + np.outer((0.0, 0.5, -0.5, 1.0, -1.0), way), model.lower, model.upper)
 
 
-def neighbouring_postures(model: ArmModel, posture: Array, reach: float = FARTHEST, count: int = 8) -> Array:
+def neighboring_postures(model: ArmModel, posture: Array, reach: float = FARTHEST, count: int = 8) -> Array:
     """Return a posture and some random postures around it, within the joint limits; the same at every call.
 
     Args:

@@ -11,7 +11,7 @@ from flexarm_core.types import Array
 
 LAWS = ("reactionless", "torque", "resolved_acceleration")
 TASKS = ("tool_path", "joint_path", "hold", "none")
-REALISATIONS = ("computed_torque", "joint_servo")
+REALIZATIONS = ("computed_torque", "joint_servo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class VibrationControllerConfig:
             for comparison).
         task: ``tool_path`` follows a CartesianReference, ``joint_path`` follows a JointReference within the null space,
             ``hold`` returns to the posture of the first sample, ``none`` leaves u = 0.
-        realisation: how the accelerations are realized: ``computed_torque`` or ``joint_servo``.
+        realization: how the accelerations are realized: ``computed_torque`` or ``joint_servo``.
         position_gain: G_p for the tool, the joint reference or the held posture [1/s^2].
         velocity_gain: G_d [1/s].
         posture_gain: for ``tool_path``: gain in the directions that base and tool leave free, towards the
@@ -46,7 +46,7 @@ class VibrationControllerConfig:
 
     law: str = "reactionless"
     task: str = "tool_path"
-    realisation: str = "computed_torque"
+    realization: str = "computed_torque"
     position_gain: float = 400.0
     velocity_gain: float = 200.0
     posture_gain: float = 0.0
@@ -68,8 +68,8 @@ class VibrationControllerConfig:
             raise ConfigError(f"law '{self.law}' is unknown; valid: {', '.join(LAWS)}")
         if self.task not in TASKS:
             raise ConfigError(f"task '{self.task}' is unknown; valid: {', '.join(TASKS)}")
-        if self.realisation not in REALISATIONS:
-            raise ConfigError(f"realisation '{self.realisation}' is unknown; valid: {', '.join(REALISATIONS)}")
+        if self.realization not in REALIZATIONS:
+            raise ConfigError(f"realization '{self.realization}' is unknown; valid: {', '.join(REALIZATIONS)}")
         gains = ("position_gain", "velocity_gain", "posture_gain", "servo_position_gain", "servo_velocity_gain")
         for name in (*gains, "damping_ratio", "vibration_gain", "joint_damping", "load_bandwidth", "longest_wait"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):

@@ -149,7 +149,7 @@ class VibrationController:
         if rests and not self._rests:  # from now on servos bring the arm to rest, starting at the measured motion
             self._joints.let_go()
         self._rests = rests
-        led = rests or config.realisation == "joint_servo"
+        led = rests or config.realization == "joint_servo"
         at = self._joints.at(state, rests, config.law == "torque") if led else state
         blocks = model.blocks(at)
         n, m = model.n, model.m
