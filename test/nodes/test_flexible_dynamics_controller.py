@@ -165,7 +165,7 @@ def test_gains_that_do_not_hold_where_the_arm_is_are_refused_at_activation(live)
     live.settle()
     with pytest.raises(GraphError, match="refused to activate"):
         live.graph.transition(NODE, "activate")
-    live.wait_for_diagnostic(NODE, "cannot activate: effort_weight 0.003 does not hold with the arm as it is told")
+    live.wait_for_diagnostic(NODE, "cannot activate: effort_weight 0.003 does not hold with the arm as modeled")
     states.publish(joint_state(1))
     live.settle()
     live.graph.transition(NODE, "activate")

@@ -68,7 +68,7 @@ def _follow(recorder: McapRecorder, end: EndRequest, duration: float) -> None:
 
 def _account(recorder: McapRecorder, path: Path, said: str) -> str:
     if not recorder.count:
-        return f"nothing was said on the chosen topics of {said}: no file is left"
+        return f"no message came on the chosen topics of {said}: no file is left"
     span = (recorder.ended - recorder.began) * 1e-9
     spoken = [topic for topic in recorder.topics.values() if topic.count]
     width = max(len(topic.name) for topic in spoken)

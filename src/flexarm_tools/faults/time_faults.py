@@ -153,7 +153,7 @@ class Delays(Fault):
 class WrongRate(Fault):
     """The rate parameter of the gate differs from the actual rate of the states."""
 
-    name, what = "wrong_rate", "states come 1/4 to 4 times as often as the gate was told"
+    name, what = "wrong_rate", "states come at 1/4 to 4 times the configured rate"
     cause = r"rate|often"
 
     def draw(self) -> None:

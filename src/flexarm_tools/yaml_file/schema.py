@@ -100,7 +100,7 @@ SCENARIO = Table(
         Key(
             "plant_robot",
             Kind.SECTION,
-            "what the plant is where the nodes are told something else, see [plant_robot](#plant_robot)",
+            "robot of the plant where it differs from that of the nodes, see [plant_robot](#plant_robot)",
             default="the robot",
         ),
         Key(

@@ -46,7 +46,7 @@ class Error:
         """Describe the deviation for messages, e.g. ``with stiffness times 0.8 and masses times 1.1``."""
         parts = (("stiffness", self.stiffness), ("masses", self.mass), ("gains", self.feedback))
         wrong = [f"{name} times {value:.3g}" for name, value in parts if value != 1.0]
-        return f"with {' and '.join(wrong)}" if wrong else "with the arm as it is told"
+        return f"with {' and '.join(wrong)}" if wrong else "with the arm as modeled"
 
 
 def richer_model(model: FlexibleModel) -> FlexibleModel:

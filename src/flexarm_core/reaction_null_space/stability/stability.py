@@ -285,7 +285,7 @@ def _first_crossing(loop: SampledModel, top: float) -> float:
 def _name(effort: float, stiffness: float) -> str:
     wrong = []
     if effort != 1.0:
-        wrong.append(f"with efforts {effort:.3g} times as large as told")
+        wrong.append(f"with efforts {effort:.3g} times as large as in the model")
     if stiffness != 1.0:
         wrong.append(f"on a base {stiffness:.3g} times as stiff")
     return " ".join(wrong)
