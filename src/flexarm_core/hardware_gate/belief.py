@@ -76,7 +76,10 @@ class StateBelief:
             self._suspect = None
             return f"joint state is not believable: {self._names[joint]} at {state.position[joint]:.3g}"
         if code != PLAUSIBLE:
-            return self._suspected(state, code, joint)
+            reason = self._suspected(state, code, joint)
+            if reason and before is not None and _identical(state, before):
+                self._stuck = reason  # with time an arm could have moved and returned, but not to the last bit
+            return reason
         self._suspect, self._stuck = None, ""
         return "" if before is None else self._frozen(state, before, dt, caused)
 

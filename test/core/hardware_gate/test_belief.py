@@ -57,6 +57,19 @@ def first_doubt(belief: StateBelief, velocity: float, commanded: float) -> int:
     return 300
 
 
+def test_a_fast_state_that_is_repeated_is_not_believed_however_long_it_is():
+    """In 0.14 s the arm could have moved and returned: such a state was believed again and braked from."""
+    belief, before = of_one_joint(-1.0, 1.0), still(0, 1.9)
+    belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
+    first = first_doubt(belief, 1.9, 0.0)
+    assert first < 5
+    stuck = still(first, 1.9)
+    doubts = [belief.doubt(still(k, 1.9), stuck, 0.004 * k, lambda _: (ONE, ONE)) for k in range(300)]
+    assert all(doubts)
+    moved = replace(still(300, 0.0), position=np.array([0.21]))
+    assert belief.doubt(moved, stuck, 1.2, lambda _: (ONE, ONE)) == ""
+
+
 def test_a_state_that_stands_still_and_says_that_it_moves_is_frozen_as_soon_as_that_would_show():
     assert first_doubt(of_one_joint(-1.0, 1.0), 0.1, 0.0) * 0.004 == pytest.approx(0.052, abs=0.005)  # 5 mrad
     assert first_doubt(of_one_joint(-1.0, 1.0), 0.0, 0.4) * 0.004 == pytest.approx(0.058, abs=0.005)  # 20 mrad asked
