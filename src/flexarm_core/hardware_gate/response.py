@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
-from flexarm_core.entrance import numbers
+from flexarm_core.entrance import number, numbers
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -81,7 +81,7 @@ class Response:
             base_measured: whether states contain the motion of the base.
         """
         self._model, self._limit = model, numbers("effort_limit", effort_limit, model.n)
-        self._base_measured, self._bearable = base_measured, min(bearable, float(DELAYS[-1]))
+        self._base_measured, self._bearable = base_measured, min(number("bearable", bearable, 0.0), float(DELAYS[-1]))
         self.age = self.suspected = 0.0
         self._moving = MOVING * numbers("velocity_limit", velocity_limit, model.n)
         self.reset()
