@@ -30,6 +30,7 @@ from lifecycle_msgs.msg import Transition
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.transport import avoid_shared_memory
 from flexarm_tools.graph.graph import GraphError
 from flexarm_tools.run.composition import command_mode, compose_simulation, write_parameter_file
 from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario, xacro_arguments
@@ -91,6 +92,7 @@ def generate_launch_description() -> LaunchDescription:
 
 def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Robot description, controller manager, and the spawners one after the other; then the stages."""
+    avoid_shared_memory()
     said = context.launch_configurations
     asked = ("scenario", "robot", "robot_arguments", "stages", "parameters_file", "rate")
     scenario = requested_scenario(LaunchRequest(**{name: said.get(name, "") for name in asked}))

@@ -22,6 +22,7 @@ from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
 from flexarm_nodes.node.topics import imu_topic, wrench_topic
+from flexarm_nodes.node.transport import avoid_shared_memory
 from flexarm_tools.run.launch_request import LaunchRequest, requested_robot
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
@@ -45,6 +46,7 @@ def generate_launch_description() -> LaunchDescription:
 
 def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The controller manager lives in Gazebo and begins with the robot: spawners wait for it."""
+    avoid_shared_memory()
     said = context.launch_configurations
     said.update({"hardware": "gazebo", "start_controller_manager": "false", "use_sim_time": "true"})
     request = LaunchRequest(**{name: said.get(name, "") for name in ("scenario", "robot", "robot_arguments")})

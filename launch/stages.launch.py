@@ -32,6 +32,7 @@ from lifecycle_msgs.msg import Transition
 
 from flexarm.srv import AdvanceSimulation
 from flexarm_nodes.node.topics import command_controller
+from flexarm_nodes.node.transport import avoid_shared_memory
 from flexarm_tools.graph.graph import GraphError
 from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages, write_parameter_file
 from flexarm_tools.run.launch_request import LaunchRequest, requested_scenario
@@ -84,6 +85,7 @@ def generate_launch_description() -> LaunchDescription:
 
 def start_stages(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Compose what was asked for, and start it."""
+    avoid_shared_memory()
     said = {name: _said(context, name) for name in REQUEST}
     scenario = requested_scenario(LaunchRequest(**said, mode=_fixed(context, "mode")))
     simulated = _fixed(context, "plant") == "true"

@@ -30,6 +30,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
 from flexarm_nodes.node.real_time import ask_for_priority
+from flexarm_nodes.node.transport import avoid_shared_memory
 
 PILE = 0.1  # [s] queueing delay of the executor above which joint states are dropped
 SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
@@ -279,6 +280,7 @@ def run(node_class: Callable[[], ArmNode]) -> int:
         nonlocal ending
         ending = True
 
+    avoid_shared_memory()
     rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
     signal.signal(signal.SIGINT, end)
     signal.signal(signal.SIGTERM, end)

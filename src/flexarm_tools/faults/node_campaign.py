@@ -18,6 +18,7 @@ from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
 
 from flexarm_core.types import Array, JointReference
+from flexarm_nodes.node.transport import avoid_shared_memory, stay_on_this_machine
 from flexarm_tools.faults.arms import FLOATING, RANDOM
 from flexarm_tools.faults.core_case import Case, Setting
 from flexarm_tools.faults.fault import Fault, State
@@ -137,7 +138,8 @@ class NodeCase(Case):
 
 def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
     """Run cases on real nodes, one after the other."""
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    stay_on_this_machine()
+    avoid_shared_memory()
     context = Context()
     rclpy.init(context=context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
     node = rclpy.create_node("faults", context=context)

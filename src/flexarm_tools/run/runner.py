@@ -21,6 +21,7 @@ from rclpy.node import Node
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
+from flexarm_nodes.node.transport import avoid_shared_memory, stay_on_this_machine
 from flexarm_tools.graph.graph import Graph, GraphError, running_nodes
 from flexarm_tools.process.end_request import EndRequest
 from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
@@ -84,7 +85,8 @@ class Runner:
         """
         nodes = compose_simulation(self._scenario).nodes
         self._folder.mkdir(parents=True, exist_ok=True)
-        _keep_dds_local()
+        stay_on_this_machine()
+        avoid_shared_memory()
         os.environ["ROS_LOG_DIR"] = str(self._folder / "ros")
         context = Context()
         with EndRequest() as self._end, _alone_in_domain():
@@ -333,12 +335,6 @@ def run_scenario(
         if keep_logs is not None:
             shutil.copytree(folder, keep_logs, dirs_exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _keep_dds_local() -> None:
-    """Restrict DDS discovery to this machine unless the user has configured it otherwise."""
-    if not any(name in os.environ for name in ("ROS_LOCALHOST_ONLY", "ROS_AUTOMATIC_DISCOVERY_RANGE")):
-        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 
 def _other_domain() -> str:

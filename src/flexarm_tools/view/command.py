@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 import threading
@@ -70,8 +69,10 @@ def run_view(options: argparse.Namespace, ended: threading.Event | None = None) 
         def make(page: ViewPage) -> View:
             return RunView(page, runs, robot, dict(options.arguments))
     else:
-        if not any(name in os.environ for name in ("ROS_LOCALHOST_ONLY", "ROS_AUTOMATIC_DISCOVERY_RANGE")):
-            os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"  # as `flexarm run` does
+        from flexarm_nodes.node.transport import avoid_shared_memory, stay_on_this_machine
+
+        stay_on_this_machine()
+        avoid_shared_memory()
         from flexarm_tools.view.live_view import LiveView
 
         make = LiveView
