@@ -61,3 +61,30 @@ def test_once_taken_to_rest_a_prediction_says_nothing_until_measurements_are_the
     assert not prediction.is_believable
     prediction.reset()
     assert prediction.is_believable
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_looking_ahead_answers_as_predicting_step_by_step_and_changes_nothing(planar_3r_text, seed):
+    """``holds`` is what the same prediction says after the same time, and a prediction under way goes on as it was."""
+    rng = np.random.default_rng(seed)
+    arm, ahead = ArmModel(planar_3r_text, gravity=(9.81, 0.0, 0.0)), float(rng.uniform(0.01, 0.4))
+    base = np.zeros(arm.m)
+    state = ArmState(0, rng.uniform(-2.0, 2.0, arm.n), rng.uniform(-1.0, 1.0, arm.n) * arm.velocity_limit, base, base)
+    effort = arm.gravity_effort(state) + rng.uniform(-0.2, 0.2, arm.n) * arm.effort_limit
+    fresh, looking, plain = (Prediction(arm, arm.velocity_limit) for _ in range(3))
+    fresh.advance(state, effort, ahead)
+    for prediction in (looking, plain):
+        prediction.advance(state, effort, 0.01)
+    assert looking.holds(state, effort, ahead) == fresh.is_believable
+    after, unlooked = looking.advance(state, effort, 0.01), plain.advance(state, effort, 0.01)
+    np.testing.assert_array_equal(after.position, unlooked.position)
+    assert looking.is_believable == plain.is_believable
+
+
+def test_a_motion_is_predictable_for_a_while_and_not_for_ever(planar_3r_text):
+    arm = ArmModel(planar_3r_text, gravity=(9.81, 0.0, 0.0))
+    base = np.zeros(arm.m)
+    state = ArmState(0, np.array([np.pi, 0.0, 0.0]), 0.5 * arm.velocity_limit, base, base)
+    prediction = Prediction(arm, arm.velocity_limit)
+    assert prediction.holds(state, arm.gravity_effort(state), 0.02)
+    assert not prediction.holds(state, arm.gravity_effort(state), 1.0)
