@@ -20,8 +20,9 @@ from support.robots import chain, pinocchio_chain
 from flexarm_core.ik_redundancy import step
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.ik_redundancy.plan import make_plan
 from flexarm_core.ik_redundancy.solver import RedundancySolver
-from flexarm_core.ik_redundancy.step import RedundancyStep, make_plan, redundancy_step
+from flexarm_core.ik_redundancy.step import RedundancyStep, redundancy_step
 from flexarm_core.types import Array
 from flexarm_tools.metrics.figures import Figure, parse_goal
 

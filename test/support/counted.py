@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import sys
 import textwrap
 from collections import Counter
 from types import ModuleType, SimpleNamespace
@@ -98,7 +99,7 @@ class _CountConstants(ast.NodeTransformer):
 
 
 def _python_source(module: ModuleType) -> dict[str, Any]:
-    """The compiled functions of a module as plain functions of counted numbers, by name."""
+    """The compiled functions of a module, and those it uses, as plain functions of counted numbers, by name."""
     names: dict[str, Any] = dict(vars(module))
     names.update(Counted=Counted, view=_view, math=SimpleNamespace(sqrt=_square_root))
     names["np"] = SimpleNamespace(inf=Counted(math.inf))
@@ -106,7 +107,11 @@ def _python_source(module: ModuleType) -> dict[str, Any]:
         if isinstance(value, float):
             names[name] = Counted(value)
         function = getattr(value, "py_func", None)
-        if function is not None and function.__module__ == module.__name__:
+        if function is None or name == "view":
+            continue
+        if function.__module__ != module.__name__:
+            names[name] = _python_source(sys.modules[function.__module__])[name]
+        else:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
             definition = tree.body[0]
             assert isinstance(definition, ast.FunctionDef)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.objectives import JointRange, Manipulability, Objective, Quadratic, Sum
-from flexarm_core.ik_redundancy.step import make_plan
+from flexarm_core.ik_redundancy.plan import make_plan
 from flexarm_core.types import Array
 
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")

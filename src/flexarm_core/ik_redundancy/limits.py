@@ -16,19 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.box import nearest_in_box
-from flexarm_core.ik_redundancy.step import (
-    FREE,
-    LEVEL,
-    ROW,
-    ROWS,
-    SCALE,
-    WEIGHTS,
-    memory_size,
-    resolve,
-)
+from flexarm_core.ik_redundancy.plan import FREE, LEVEL, ROW, ROWS, SCALE, view_memory, view_weights
+from flexarm_core.ik_redundancy.step import resolve
 from flexarm_core.types import Array
 
 TOLERANCE = 1e-11  # [m] largest error of a feasible row
@@ -126,20 +118,19 @@ def limited_step(
         The smallest norm of a row after orthogonalization, before limits [m].
     """
     n, rows = out.shape[0], int(plan[ROWS])
-    w, memory = view(plan, WEIGHTS, (n,)), view(plan, WEIGHTS + n, (memory_size(n),))
-    active = view(memory, 80 + 27 * n, (n,))
+    w, memory = view_weights(plan, n), view_memory(plan, n)
     for row in range(6):
-        memory[row] = 1.0
-    least = resolve(J, t, offset, gain, plan, w, memory, out)
+        memory.share[row] = 1.0
+    least = resolve(J, t, offset, gain, plan, w, out)
     inside = True
     for i in range(n):
         inside = inside and lo[i] <= out[i] <= hi[i]
     for row in range(6):
-        share[0, row], share[1, row] = memory[row], 1.0
+        share[0, row], share[1, row] = memory.share[row], 1.0
     if inside:
         return least
     # The demand is the motion of the step without limits.
-    wanted = view(memory, 74 + 27 * n, (6,))
+    wanted, active = memory.wanted, memory.active
     for k in range(rows):
         row = int(plan[ROW + k])
         wanted[row] = 0.0
@@ -148,17 +139,15 @@ def limited_step(
     for i in range(n):
         active[i] = w[i] if w[i] > 0.0 else COSTLESS
     if plan[FREE] > 0.0:
-        resolve(J, wanted, offset, gain, plan, active, memory, out)
+        resolve(J, wanted, offset, gain, plan, active, out)
     # Use the orthogonalized rows: a row is short in a singular direction of the arm, so that it is the first row of its
     # level to be reduced.
-    F, remaining = view(memory, 8 + 2 * n, (6, n)), view(memory, 44 + 27 * n, (6,))
-    low, high, u = view(memory, 80 + 28 * n, (n,)), view(memory, 80 + 29 * n, (n,)), view(memory, 80 + 30 * n, (n,))
-    G, goal, y = view(memory, 80 + 31 * n, (6, n)), view(memory, 56 + 27 * n, (6,)), view(memory, 128 + 37 * n, (n,))
+    F, remaining, takes, label = memory.A, memory.remaining, memory.takes, memory.label
+    low, high, u, G, goal = memory.low, memory.high, memory.u, memory.G, memory.goal
+    y, near, work = memory.pull, memory.near, memory.box
     for i in range(n):
         low[i], high[i], u[i] = lo[i] / active[i], hi[i] / active[i], out[i] / active[i]
         y[i] = gain * offset[i] / active[i] if w[i] > 0.0 else 0.0
-    takes, label = view(memory, 50 + 27 * n, (6,)), view(memory, 14 + 9 * n, (6,))
-    near, work = view(memory, 128 + 38 * n, (n,)), view(memory, 128 + 39 * n, (72 + 2 * n,))
     for k in range(rows):
         goal[k] = 0.0
         for i in range(n):
@@ -197,6 +186,6 @@ def limited_step(
         got = 0.0
         for i in range(n):
             got += J[row, i] * out[i]
-        missing = abs(wanted[row] - got) if memory[row] > 0.0 else 0.0
+        missing = abs(wanted[row] - got) if memory.share[row] > 0.0 else 0.0
         share[1, row] = 1.0 if missing <= 1e-9 else max(0.0, 1.0 - missing / max(abs(wanted[row]), 1e-300))
     return least

@@ -20,10 +20,10 @@ from flexarm_core.ik_redundancy.chain import Chain, rotation_error
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import JointRange, Objective, Quadratic, Sum, quadratic_form
+from flexarm_core.ik_redundancy.plan import WEIGHTS, weight_roots
 from flexarm_core.ik_redundancy.planned_path import JointsAlongPath, PlannedPath, smooth_joint_path
 from flexarm_core.ik_redundancy.solver import ALL_AXES
-from flexarm_core.ik_redundancy.step import WEIGHTS, weight_roots
-from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
+from flexarm_core.ik_redundancy.tracking import ERROR, pose_errors, reach, track_size
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.path_timing import PathTiming, time_path, timing_grid
@@ -200,7 +200,7 @@ class PathPlanner:
                     plan[WEIGHTS : WEIGHTS + self.chain.n] = weight_roots(weights)
                 there, share = np.clip(q + rate * (s - at), limits[0], limits[1]), np.empty((2, 6))
                 least = reach(self.chain.links, limits, plan, p, R, origin, gain, 1.0, share, memory, there)
-                error = np.where(axes, memory[:6], 0.0)
+                error = np.where(axes, memory[ERROR], 0.0)
                 missed, far = bool((np.abs(error) > tolerance).any()), bool(np.abs(there - q).max() > LONGEST_STEP)
                 if not missed and not far:
                     break

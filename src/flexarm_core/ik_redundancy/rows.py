@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from flexarm_core.compiled import kernel, view
-from flexarm_core.ik_redundancy.step import LEVEL, ROW, ROWS, SCALE, THRESHOLD, WEIGHTS
+from flexarm_core.ik_redundancy.plan import LEVEL, ROW, ROWS, SCALE, THRESHOLD, view_weights
 from flexarm_core.types import Array
 
 SWEEPS = 5
@@ -37,7 +37,7 @@ def turn_rows(J: Array, plan: Array, memory: Array, Q: Array) -> None:
         Q: (6, 6) output; rows of free axes are those of the identity.
     """
     n, rows = J.shape[1], int(plan[ROWS])
-    w, A, length = view(plan, WEIGHTS, (n,)), view(memory, 0, (6, n)), view(memory, 6 * n, (6,))
+    w, A, length = view_weights(plan, n), view(memory, 0, (6, n)), view(memory, 6 * n, (6,))
     for i in range(6):
         for j in range(6):
             Q[i, j] = 1.0 if i == j else 0.0

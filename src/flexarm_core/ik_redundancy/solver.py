@@ -15,8 +15,8 @@ from flexarm_core.ik_redundancy.chain import Chain, is_rotation, pose_error
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
-from flexarm_core.ik_redundancy.step import FREE, WEIGHTS, weight_roots
-from flexarm_core.ik_redundancy.tracking import damped_least_squares, track, track_size
+from flexarm_core.ik_redundancy.plan import FREE, WEIGHTS, weight_roots
+from flexarm_core.ik_redundancy.tracking import BEGUN, ERROR, damped_least_squares, track, track_size
 from flexarm_core.types import Array, all_finite
 
 ALL_AXES = np.ones(6, dtype=bool)
@@ -196,7 +196,7 @@ class RedundancySolver:
     @property
     def error(self) -> Array:
         """Pose error (6,) after the last sample, desired minus reached, including free axes [m, rad]."""
-        return self._memory[:6]
+        return self._memory[ERROR]
 
     def lead(self, origin: Array) -> None:
         """Change the origin (n,) of a quadratic objective between two samples [rad | m]; no effect on others."""
@@ -246,7 +246,7 @@ class RedundancySolver:
             raise InputError(f"the sample time must be > 0 s, got {dt}")
         slower = np.minimum(self._limits[3] * (1.0 - LIMITED) * dt, np.abs(self.velocity))
         self._wanted = None
-        self._memory[7] = 0.0
+        self._memory[BEGUN] = 0.0
         self._move((self.velocity - np.sign(self.velocity) * slower) * dt, dt)
 
     def _move(self, displacement: Array, dt: float) -> None:
@@ -270,7 +270,7 @@ class RedundancySolver:
         return plan, origin
 
     def _status(self, axes: NDArray[np.bool_], before: Array, dt: float, least: float) -> RedundancyStatus:
-        error, held = np.where(axes, self._memory[:6], 0.0), np.empty(self.chain.n, dtype=bool)
+        error, held = np.where(axes, self._memory[ERROR], 0.0), np.empty(self.chain.n, dtype=bool)
         _find_held(self._limits, self.position, self.velocity, before, dt, held)
         rows = [row for row in zip(ROW_NAMES, axes.tolist(), *self._share.tolist(), strict=True) if row[1]]
         return RedundancyStatus(

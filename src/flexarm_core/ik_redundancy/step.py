@@ -31,79 +31,27 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flexarm_core.compiled import kernel, view
-from flexarm_core.entrance import ANY, finite, integers
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.compiled import kernel
+from flexarm_core.entrance import ANY, finite
+from flexarm_core.errors import InputError
+from flexarm_core.ik_redundancy.plan import (
+    BAND,
+    FREE,
+    HOLD,
+    LEVEL,
+    ROW,
+    ROWS,
+    SCALE,
+    THRESHOLD,
+    WEIGHTS,
+    StepMemory,
+    make_plan,
+    view_memory,
+    view_weights,
+)
 from flexarm_core.types import Array
 
-# Layout of a plan: settings, rows, (n,) K^-1/2, then the work array of the step.
-ROWS, THRESHOLD, BAND, HOLD, FREE = 0, 1, 2, 3, 4
-ROW, LEVEL, SCALE = 8, 14, 20
-WEIGHTS = 26
 NOTHING = 1e-12  # norm below which the remainder of a dependent row is rounding noise
-
-
-def make_plan(
-    weights: Sequence[float] | Array,
-    levels: Sequence[Sequence[int]],
-    length_scale: float = 1.0,
-    threshold: float = 1e-3,
-    band: float = 0.0,
-    hold: bool = False,
-) -> Array:
-    """Make the settings of the step as one flat array, the cheapest argument for a compiled function.
-
-    Args:
-        weights: (n,) k_i >= 0; only their ratios matter.
-        levels: rows of the Jacobian by priority, highest first; rows of one level have equal priority; rows that are
-            not listed are free.
-        length_scale: factor on rows 3 to 5, to make them comparable to rows 0 to 2 [m/rad].
-        threshold: norm of a row of A after orthogonalization below which the row is dropped, for a largest k of 1 [m].
-        band: width of the band above the threshold in which a row is damped; 0 = none [m].
-        hold: whether joints hold still in the direction of a dropped row; otherwise they are free for the objective.
-
-    Raises:
-        ConfigError: weights are negative or all zero, rows are out of range or repeated, or threshold, band or length
-            scale are invalid.
-    """
-    try:
-        k = finite("weights", weights, ANY)
-        levels = [integers("levels", level, 6, ANY).tolist() for level in levels]
-    except (InputError, TypeError) as error:
-        raise ConfigError(str(error)) from error
-    if k.ndim != 1 or not np.isfinite(k).all() or (k < 0.0).any() or not (k > 0.0).any():
-        raise ConfigError(f"weights must be finite, >= 0 and not all zero, got {weights}")
-    rows = [int(row) for level in levels for row in level]
-    if len(set(rows)) != len(rows) or not set(rows) <= set(range(6)):
-        raise ConfigError(f"levels must name rows 0 to 5, each once at most, got {levels}")
-    for name, value in (("threshold", threshold), ("band", band)):
-        if not (math.isfinite(value) and value >= 0.0):
-            raise ConfigError(f"{name} must be >= 0 m, got {value}")
-    if not (math.isfinite(length_scale) and length_scale > 0.0):
-        raise ConfigError(f"length_scale must be > 0 m/rad, got {length_scale}")
-    plan = np.zeros(WEIGHTS + len(k) + memory_size(len(k)))
-    plan[[ROWS, THRESHOLD, BAND, HOLD, FREE]] = len(rows), threshold, band, hold, (k == 0.0).any()
-    ranks = [rank for rank, level in enumerate(levels) for _ in level]
-    for place, (row, rank) in enumerate(zip(rows, ranks, strict=True)):
-        plan[[ROW + place, LEVEL + place]] = row, rank
-        plan[SCALE + place] = length_scale if row >= 3 else 1.0
-    plan[WEIGHTS : WEIGHTS + len(k)] = weight_roots(k)
-    return plan
-
-
-def weight_roots(weights: Array) -> Array:
-    """Compute ``K^-1/2`` (n,) of weights (n,) scaled to a largest weight of 1; negative for a joint without cost."""
-    weights = finite("weights", weights, ANY)
-    if not weights.size:
-        raise InputError("weights are empty: one a joint is needed")
-    k = weights / weights.max()
-    return np.where(k > 0.0, 1.0 / np.sqrt(np.where(k > 0.0, k, 1.0)), -1.0)
-
-
-@kernel
-def memory_size(n: int) -> int:
-    """Return the size of the work array of the step, with or without limits, for ``n`` joints."""
-    return 200 + 41 * n
 
 
 class RedundancyStep:
@@ -145,14 +93,14 @@ class RedundancyStep:
 def redundancy_step(J: Array, t: Array, offset: Array, plan: Array, out: Array) -> None:
     """Compute the step ``out`` (n,) = dtheta without checks, in the work array at the end of the plan."""
     n = out.shape[0]
-    w, memory = view(plan, WEIGHTS, (n,)), view(plan, WEIGHTS + n, (memory_size(n),))
+    memory = view_memory(plan, n)
     for row in range(6):
-        memory[row] = 1.0
-    resolve(J, t, offset, 1.0, plan, w, memory, out)
+        memory.share[row] = 1.0
+    resolve(J, t, offset, 1.0, plan, view_weights(plan, n), out)
 
 
 @kernel
-def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Array, memory: Array, out: Array) -> float:
+def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Array, out: Array) -> float:
     """Solve for the rows of the plan; return the smallest norm of a row after orthogonalization [m].
 
     Args:
@@ -160,17 +108,14 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
         t: (m,) dX.
         offset: (n,) theta - theta_0.
         gain: share of the distance to the minimizer of the objective that is covered in this step.
-        plan: settings of the step.
+        plan: settings of the step; its work array gets the share of each row of J.
         w: (n,) K^-1/2; negative for a joint without cost.
-        memory: work array; ``memory[:6]`` gets the share of each row of J.
         out: (n,) output: dtheta.
     """
     n, rows = out.shape[0], int(plan[ROWS])
     threshold, band, hold = plan[THRESHOLD], plan[BAND], plan[HOLD]
-    A, b = view(memory, 8 + 2 * n, (6, n)), view(memory, 8 + 8 * n, (6,))
-    y, label = view(memory, 14 + 8 * n, (n,)), view(memory, 14 + 9 * n, (6,))
-    square, remaining = view(memory, 38 + 27 * n, (6,)), view(memory, 44 + 27 * n, (6,))
-    takes = view(memory, 50 + 27 * n, (6,))
+    memory = view_memory(plan, n)
+    A, b, label, square, y = memory.A, memory.b, memory.label, memory.square, memory.y
     for i in range(n):
         y[i] = offset[i] / w[i] if w[i] > 0.0 else 0.0
     for k in range(rows):
@@ -181,9 +126,9 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
             A[k, i] = part
             norm += part * part
         b[k], label[k], square[k] = scale * t[row], k, norm
-        memory[row] = 1.0
+        memory.share[row] = 1.0
     if plan[FREE] > 0.0:
-        _eliminate_free(J, plan, w, memory, square)
+        _eliminate_free(J, plan, w, memory)
     least = np.inf
     for k in range(rows):
         # the row of this level with the largest remaining norm
@@ -198,7 +143,7 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
             label[k], label[best] = label[best], label[k]
             square[k], square[best] = square[best], square[k]
         r = math.sqrt(square[k])
-        remaining[k] = r
+        memory.remaining[k] = r
         x = min(max((r - threshold) / band, 0.0), 1.0) if band > 0.0 else (1.0 if r > threshold else 0.0)
         there = 1.0 if r > NOTHING else 0.0
         share = there * (x * x * (3.0 - 2.0 * x))
@@ -209,7 +154,7 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
             A[k, i] *= inverse
             along += A[k, i] * y[i]
         gets = share * (b[k] * inverse)
-        b[k], takes[k] = gets, taken
+        b[k], memory.takes[k] = gets, taken
         for i in range(n):
             y[i] -= taken * along * A[k, i]
         for j in range(k + 1, rows):
@@ -224,8 +169,8 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
             square[j] = norm
             b[j] -= part * gets
         place = int(label[k])
-        if plan[FREE] == 0.0 or memory[8 + 15 * n + 12 + place] == 0.0:
-            memory[int(plan[ROW + place])] = share
+        if plan[FREE] == 0.0 or memory.theirs[place] == 0.0:
+            memory.share[int(plan[ROW + place])] = share
             least = min(least, r)
     for i in range(n):
         out[i] = -gain * y[i]
@@ -233,7 +178,7 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
         along = 0.0
         for i in range(n):
             along += A[k, i] * out[i]
-        along = b[k] - takes[k] * along
+        along = b[k] - memory.takes[k] * along
         for i in range(n):
             out[i] += along * A[k, i]
     if plan[FREE] > 0.0:
@@ -244,12 +189,11 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
 
 
 @kernel
-def _eliminate_free(J: Array, plan: Array, w: Array, memory: Array, square: Array) -> None:
+def _eliminate_free(J: Array, plan: Array, w: Array, memory: StepMemory) -> None:
     """Remove from ``[A | b]`` the demand that joints without cost can satisfy; rows assigned to them become zero."""
     n, rows, threshold = w.shape[0], int(plan[ROWS]), plan[THRESHOLD]
-    A, b = view(memory, 8 + 2 * n, (6, n)), view(memory, 8 + 8 * n, (6,))
-    theirs, value = view(memory, 20 + 15 * n, (6,)), view(memory, 26 + 15 * n, (6,))
-    F, others = view(memory, 32 + 15 * n, (6, n)), view(memory, 32 + 21 * n, (6, n))
+    A, b = memory.A, memory.b
+    theirs, value, F, others = memory.theirs, memory.value, memory.F, memory.others
     for k in range(rows):
         row, scale = int(plan[ROW + k]), plan[SCALE + k]
         for i in range(n):
@@ -286,16 +230,15 @@ def _eliminate_free(J: Array, plan: Array, w: Array, memory: Array, square: Arra
         for i in range(n):
             A[k, i] *= 1.0 - theirs[k]
             norm += A[k, i] * A[k, i]
-        square[k] = norm
+        memory.square[k] = norm
         b[k] *= 1.0 - theirs[k]
 
 
 @kernel
-def _finish_free(rows: int, w: Array, memory: Array, out: Array) -> None:
+def _finish_free(rows: int, w: Array, memory: StepMemory, out: Array) -> None:
     """Move the joints without cost, with the least motion, to satisfy the remainder of the rows assigned to them."""
     n = w.shape[0]
-    theirs, value = view(memory, 20 + 15 * n, (6,)), view(memory, 26 + 15 * n, (6,))
-    F, others = view(memory, 32 + 15 * n, (6, n)), view(memory, 32 + 21 * n, (6, n))
+    theirs, value, F, others = memory.theirs, memory.value, memory.F, memory.others
     for k in range(rows):
         rest = value[k]
         for i in range(n):

@@ -15,45 +15,104 @@ linearization error only. Motion that singularities or limits removed is not res
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from flexarm_core.compiled import kernel, view
 from flexarm_core.ik_redundancy.chain import rotation_error, tool_kinematics
 from flexarm_core.ik_redundancy.limits import displacement_bounds, limited_step
+from flexarm_core.ik_redundancy.plan import ROW, ROWS, view_weights
 from flexarm_core.ik_redundancy.rows import rows_size, turn_rows, turned, turned_vector
-from flexarm_core.ik_redundancy.step import ROW, ROWS, WEIGHTS, memory_size, resolve
+from flexarm_core.ik_redundancy.step import resolve
 from flexarm_core.types import Array
 
 CATCH_UP, CATCH_UP_SPEED = 0.5, 0.9  # share of the acceleration and velocity limits for correcting the remaining error
 OBJECTIVE_PASSES = 3  # steps that include the objective: near a singularity the iteration would not converge with it
 REACH_PASSES, REACHED = 12, 1e-11  # maximum number of steps to a nearby pose, and its convergence error [m | rad]
+ERROR, BEGUN = slice(0, 6), 6  # the parts of the work array that are used outside of the kernels
 ON_THE_PATH = 1e-9  # [m | rad] error below which no error remains to be corrected
+
+
+class TrackMemory(NamedTuple):
+    """Work array of :func:`track`."""
+
+    error: Array  # (6,) pose error after the sample `[m; rad]`
+    begun: Array  # (1,) time in which the fastest joint would reach its speed from rest [s]; kept between samples
+    p: Array  # (3,) tool position [m]
+    R: Array  # (3, 3) tool rotation
+    J: Array  # (6, n) Jacobian
+    p0: Array  # (3,) tool position at the start of the sample [m]
+    R0: Array  # (3, 3) tool rotation at the start of the sample
+    t: Array  # (6,) displacement of the tool, along rotated rows
+    turn: Array  # (3,) rotation error [rad]
+    lo: Array  # (n,) smallest displacements of the sample
+    hi: Array  # (n,) largest displacements of the sample
+    low: Array  # (n,) smallest displacements that remain
+    high: Array  # (n,) largest displacements that remain
+    offset: Array  # (n,) distance to the minimizer of the objective
+    x: Array  # (n,) joint positions after the sample
+    d: Array  # (n,) joint displacement of one step
+    goal: Array  # (6,) displacement that the rotated rows shall get
+    later: Array  # (2, 6) shares of a correction
+    Q: Array  # (6, 6) rotation of the rows
+    pose: Array  # (6,) pose error
+    H: Array  # (6, n) rotated rows of the Jacobian
+    rows: Array  # (6 n + 6,) work array of turn_rows
 
 
 @kernel
 def track_size(n: int) -> int:
     """Return the size of the work array of :func:`track` for ``n`` joints."""
-    return 120 + 26 * n
+    return 100 + 19 * n + rows_size(n)
 
 
 @kernel
-def _catch_up(limits: Array, way: Array, dt: float, memory: Array) -> float:
+def view_track(memory: Array, n: int) -> TrackMemory:
+    """View a flat array as the work array of :func:`track`."""
+    error, begun, i = view(memory, 0, (6,)), view(memory, BEGUN, (1,)), BEGUN + 1
+    p, i = view(memory, i, (3,)), i + 3
+    R, i = view(memory, i, (3, 3)), i + 9
+    J, i = view(memory, i, (6, n)), i + 6 * n
+    p0, i = view(memory, i, (3,)), i + 3
+    R0, i = view(memory, i, (3, 3)), i + 9
+    t, i = view(memory, i, (6,)), i + 6
+    turn, i = view(memory, i, (3,)), i + 3
+    lo, i = view(memory, i, (n,)), i + n
+    hi, i = view(memory, i, (n,)), i + n
+    low, i = view(memory, i, (n,)), i + n
+    high, i = view(memory, i, (n,)), i + n
+    offset, i = view(memory, i, (n,)), i + n
+    x, i = view(memory, i, (n,)), i + n
+    d, i = view(memory, i, (n,)), i + n
+    goal, i = view(memory, i, (6,)), i + 6
+    later, i = view(memory, i, (2, 6)), i + 12
+    Q, i = view(memory, i, (6, 6)), i + 36
+    pose, i = view(memory, i, (6,)), i + 6
+    H, i = view(memory, i, (6, n)), i + 6 * n
+    rows = view(memory, i, (rows_size(n),))
+    return TrackMemory(
+        error, begun, p, R, J, p0, R0, t, turn, lo, hi, low, high, offset, x, d, goal, later, Q, pose, H, rows,
+    )  # fmt: skip
+
+
+@kernel
+def _catch_up(limits: Array, way: Array, dt: float, begun: Array) -> float:
     """Return the share of a joint displacement ``way`` (n,) for one sample, so that it starts and ends without a jump.
 
-    ``memory[7]`` keeps the time in which the fastest joint would reach its speed from rest [s].
+    ``begun`` (1,) keeps the time in which the fastest joint would reach its speed from rest [s].
     """
-    share, begun = 1.0, memory[7] + CATCH_UP * dt
+    share, reached = 1.0, begun[0] + CATCH_UP * dt
     for i in range(way.shape[0]):
         a, distance = CATCH_UP * limits[3, i], abs(way[i])
         if a < math.inf and distance > 0.0:
             speed = 2.0 * a * distance / (math.sqrt(a * dt * (a * dt) + 2.0 * a * distance) + a * dt)
-            speed = min(speed, begun * limits[3, i])
+            speed = min(speed, reached * limits[3, i])
             share = min(share, min(speed, CATCH_UP_SPEED * limits[2, i]) * dt / distance)
-    memory[7] = 0.0
+    begun[0] = 0.0
     for i in range(way.shape[0]):
         if limits[3, i] < math.inf:
-            memory[7] = max(memory[7], share * abs(way[i]) / (dt * limits[3, i]))
+            begun[0] = max(begun[0], share * abs(way[i]) / (dt * limits[3, i]))
     return share
 
 
@@ -94,8 +153,7 @@ def track(
         v: (n,) joint velocities of the last sample.
         settings: dt [s], gain, number of corrections.
         share: (2, 6) output, as in :func:`limited_step`, assigned to the tool axes nearest to the rotated rows.
-        memory: work array; ``memory[:6]`` gets the pose error after the sample, ``memory[7]`` is kept between samples
-            and must be 0 at the start.
+        memory: work array, see :class:`TrackMemory`; 0 at the start.
         out: (n,) output: joint displacement.
 
     Returns:
@@ -103,18 +161,14 @@ def track(
     """
     n = q.shape[0]
     dt, gain, corrections = settings[0], settings[1], int(settings[2])
-    p, R, J = view(memory, 8, (3,)), view(memory, 11, (3, 3)), view(memory, 20, (6, n))
-    p0, R0 = view(memory, 20 + 6 * n, (3,)), view(memory, 23 + 6 * n, (3, 3))
-    t, turn = view(memory, 32 + 6 * n, (6,)), view(memory, 38 + 6 * n, (3,))
-    lo, hi = view(memory, 41 + 6 * n, (n,)), view(memory, 41 + 7 * n, (n,))
-    offset, x, d = view(memory, 41 + 8 * n, (n,)), view(memory, 41 + 9 * n, (n,)), view(memory, 41 + 10 * n, (n,))
-    low, high = view(memory, 41 + 11 * n, (n,)), view(memory, 41 + 12 * n, (n,))
-    goal, later = view(memory, 41 + 13 * n, (6,)), view(memory, 47 + 13 * n, (2, 6))
-    Q, pose, H = view(memory, 59 + 13 * n, (6, 6)), view(memory, 95 + 13 * n, (6,)), view(memory, 101 + 13 * n, (6, n))
+    m = view_track(memory, n)
+    p, R, J, p0, R0, t, turn = m.p, m.R, m.J, m.p0, m.R0, m.t, m.turn
+    lo, hi, low, high, offset, x, d = m.lo, m.hi, m.low, m.high, m.offset, m.x, m.d
+    goal, Q, pose, H = m.goal, m.Q, m.pose, m.H
     displacement_bounds(limits, q, v, dt, lo, hi)
     tool_kinematics(links, q, p0, R0, J)
     rotation_error(rotation, R0, turn)
-    turn_rows(J, plan, view(memory, 101 + 19 * n, (rows_size(n),)), Q)
+    turn_rows(J, plan, m.rows, Q)
     turned(Q, J, H)
     size = 0.0
     for k in range(3):
@@ -126,14 +180,13 @@ def track(
     for k in range(int(plan[ROWS])):
         size = max(size, abs(pose[int(plan[ROW + k])]))
     if size <= ON_THE_PATH:
-        memory[7] = 0.0
+        m.begun[0] = 0.0
     else:
-        w, work = view(plan, WEIGHTS, (n,)), view(plan, WEIGHTS + n, (memory_size(n),))
         for i in range(n):
             offset[i] = 0.0
         turned_vector(Q, pose, goal)
-        resolve(H, goal, offset, 0.0, plan, w, work, d)
-        catch = _catch_up(limits, d, dt, memory)
+        resolve(H, goal, offset, 0.0, plan, view_weights(plan, n), d)
+        catch = _catch_up(limits, d, dt, m.begun)
         for k in range(6):
             t[k] -= (1.0 - catch) * goal[k]
     for i in range(n):
@@ -155,7 +208,7 @@ def track(
         turned_vector(Q, pose, t)
         for k in range(6):  # correct only rows that are not damped; a damped row is corrected in later samples
             t[k] = goal[k] - t[k] if share[0, k] == 1.0 else 0.0
-        limited_step(H, t, offset, gain if gain == 1.0 else 0.0, plan, low, high, later, d)
+        limited_step(H, t, offset, gain if gain == 1.0 else 0.0, plan, low, high, m.later, d)
         for i in range(n):
             out[i] += min(max(d[i], low[i]), high[i])
     for i in range(n):
@@ -163,8 +216,8 @@ def track(
     tool_kinematics(links, x, p, R, J)
     rotation_error(rotation, R, turn)
     for k in range(3):
-        memory[k], memory[3 + k] = position[k] - p[k], turn[k]
-    _name_rows(Q, share, later)
+        m.error[k], m.error[3 + k] = position[k] - p[k], turn[k]
+    _name_rows(Q, share, m.later)
     return least
 
 
@@ -199,9 +252,8 @@ def damped_least_squares(
     ignored.
     """
     n = q.shape[0]
-    p, R, J = view(memory, 8, (3,)), view(memory, 11, (3, 3)), view(memory, 20, (6, n))
-    e, B = view(memory, 20 + 6 * n, (6,)), view(memory, 26 + 6 * n, (6, 6))
-    turn = view(memory, 62 + 6 * n, (3,))
+    m = view_track(memory, n)
+    p, R, J, turn, e, B, x = m.p, m.R, m.J, m.turn, m.t, m.Q, m.x
     tool_kinematics(links, q, p, R, J)
     rotation_error(rotation, R, turn)
     for k in range(3):
@@ -230,13 +282,12 @@ def damped_least_squares(
         scale = min(scale, limits[2, i] * dt / max(abs(out[i]), 1e-300))
     for i in range(n):
         out[i] = min(max(scale * out[i], limits[0, i] - q[i]), limits[1, i] - q[i])
-    x = view(memory, 20, (n,))
     for i in range(n):
         x[i] = q[i] + out[i]
-    tool_kinematics(links, x, p, R, view(memory, 65 + 6 * n, (6, n)))
+    tool_kinematics(links, x, p, R, J)
     rotation_error(rotation, R, turn)
     for k in range(3):
-        memory[k], memory[3 + k] = position[k] - p[k], turn[k]
+        m.error[k], m.error[3 + k] = position[k] - p[k], turn[k]
 
 
 @kernel
@@ -246,16 +297,14 @@ def reach(
 ) -> float:  # fmt: skip
     """Move ``q`` (n,) to a nearby pose, by steps within the position limits and of at most ``cap`` per joint.
 
-    ``memory[:6]`` gets the remaining pose error. A dropped or damped row may keep its error.
+    ``error`` of the work array gets the remaining pose error. A dropped or damped row may keep its error.
 
     Returns:
         The smallest norm of a row after orthogonalization in the last step [m].
     """
     n = q.shape[0]
-    p, R, J = view(memory, 8, (3,)), view(memory, 11, (3, 3)), view(memory, 20, (6, n))
-    t, turn = view(memory, 32 + 6 * n, (6,)), view(memory, 38 + 6 * n, (3,))
-    lo, hi = view(memory, 41 + 6 * n, (n,)), view(memory, 41 + 7 * n, (n,))
-    offset, d = view(memory, 41 + 8 * n, (n,)), view(memory, 41 + 10 * n, (n,))
+    m = view_track(memory, n)
+    p, R, J, t, turn, lo, hi, offset, d = m.p, m.R, m.J, m.t, m.turn, m.lo, m.hi, m.offset, m.d
     least, before = 0.0, math.inf
     for passed in range(REACH_PASSES):
         tool_kinematics(links, q, p, R, J)
@@ -264,7 +313,7 @@ def reach(
         for k in range(3):
             t[k], t[3 + k] = position[k] - p[k], turn[k]
         for k in range(6):
-            memory[k] = t[k]
+            m.error[k] = t[k]
         for k in range(int(plan[ROWS])):
             size = max(size, abs(t[int(plan[ROW + k])]))
         if passed > 0 and (size < REACHED or (size < 1e-6 and size > 0.5 * before)):

@@ -9,7 +9,8 @@ from robots import chain_or_skip
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.objectives import JointRange, Manipulability, Quadratic, Sum, quadratic_form
-from flexarm_core.ik_redundancy.step import RedundancyStep, make_plan
+from flexarm_core.ik_redundancy.plan import make_plan
+from flexarm_core.ik_redundancy.step import RedundancyStep
 
 
 @pytest.mark.parametrize(

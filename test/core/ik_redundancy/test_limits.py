@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from flexarm_core.errors import ConfigError
 from flexarm_core.hardware_gate.limits import JointLimits, acceleration_bounds
 from flexarm_core.ik_redundancy.limits import MotionLimits, displacement_bounds, limited_step
-from flexarm_core.ik_redundancy.step import RedundancyStep, make_plan
+from flexarm_core.ik_redundancy.plan import make_plan
+from flexarm_core.ik_redundancy.step import RedundancyStep
 
 LEVELS = [[0, 1, 2], [3, 4, 5]]
 

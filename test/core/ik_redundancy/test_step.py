@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy import step
-from flexarm_core.ik_redundancy.step import RedundancyStep, make_plan
+from flexarm_core.ik_redundancy.plan import make_plan
+from flexarm_core.ik_redundancy.step import RedundancyStep
 
 
 def kkt(J, displacement, offset, weights):
