@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.robot.kinematic_chain import PRISMATIC
+from flexarm_core.robot.kinematic_chain import PRISMATIC, next_frame, turned_frame
 from flexarm_core.types import Array
 
 LOST = 1e-9  # [m] norm below which the remainder of a Jacobian row counts as linearly dependent
@@ -33,25 +33,13 @@ def arm_kinematics(links: Array, q: Array, frames: Array, J: Array) -> None:
     xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0
     for i in range(n + 1):
-        a, b, c = links[i, 9], links[i, 10], links[i, 11]
-        px += xx * a + xy * b + xz * c
-        py += yx * a + yy * b + yz * c
-        pz += zx * a + zy * b + zz * c
-        a, b, c = links[i, 0], links[i, 3], links[i, 6]
-        d, e, f = links[i, 1], links[i, 4], links[i, 7]
-        g, h, k = links[i, 2], links[i, 5], links[i, 8]
-        ax, ay, az = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
-        bx, by, bz = xx * d + xy * e + xz * f, yx * d + yy * e + yz * f, zx * d + zy * e + zz * f
-        xz, yz, zz = xx * g + xy * h + xz * k, yx * g + yy * h + yz * k, zx * g + zy * h + zz * k
-        xx, yx, zx, xy, yy, zy = ax, ay, az, bx, by, bz
+        rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        px, py, pz = px + rx, py + ry, pz + rz
         if i < n:
             if links[i, 12] == PRISMATIC:
                 px, py, pz = px + q[i] * xz, py + q[i] * yz, pz + q[i] * zz
             else:
-                co, si = math.cos(q[i]), math.sin(q[i])
-                xx, xy = co * ax + si * bx, co * bx - si * ax
-                yx, yy = co * ay + si * by, co * by - si * ay
-                zx, zy = co * az + si * bz, co * bz - si * az
+                xx, xy, yx, yy, zx, zy = turned_frame(q[i], xx, xy, yx, yy, zx, zy)
         frames[i, 0], frames[i, 1], frames[i, 2] = xx, xy, xz
         frames[i, 3], frames[i, 4], frames[i, 5] = yx, yy, yz
         frames[i, 6], frames[i, 7], frames[i, 8] = zx, zy, zz

@@ -11,7 +11,7 @@ from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows
+from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows, next_frame, turned_frame
 from flexarm_core.types import Array
 
 
@@ -115,17 +115,8 @@ def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> Non
     xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0
     for i in range(n + 1):
-        a, b, c = links[i, 9], links[i, 10], links[i, 11]
-        px += xx * a + xy * b + xz * c
-        py += yx * a + yy * b + yz * c
-        pz += zx * a + zy * b + zz * c
-        a, b, c = links[i, 0], links[i, 3], links[i, 6]
-        d, e, f = links[i, 1], links[i, 4], links[i, 7]
-        g, h, k = links[i, 2], links[i, 5], links[i, 8]
-        ax, ay, az = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
-        bx, by, bz = xx * d + xy * e + xz * f, yx * d + yy * e + yz * f, zx * d + zy * e + zz * f
-        xz, yz, zz = xx * g + xy * h + xz * k, yx * g + yy * h + yz * k, zx * g + zy * h + zz * k
-        xx, yx, zx, xy, yy, zy = ax, ay, az, bx, by, bz
+        rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        px, py, pz = px + rx, py + ry, pz + rz
         if i < n:
             if links[i, 12] == PRISMATIC:
                 px, py, pz = px + q[i] * xz, py + q[i] * yz, pz + q[i] * zz
@@ -134,10 +125,7 @@ def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> Non
             else:
                 J[0, i], J[1, i], J[2, i] = px, py, pz
                 J[3, i], J[4, i], J[5, i] = xz, yz, zz
-                co, si = math.cos(q[i]), math.sin(q[i])
-                xx, xy = co * ax + si * bx, co * bx - si * ax
-                yx, yy = co * ay + si * by, co * by - si * ay
-                zx, zy = co * az + si * bz, co * bz - si * az
+                xx, xy, yx, yy, zx, zy = turned_frame(q[i], xx, xy, yx, yy, zx, zy)
     for i in range(n):
         if links[i, 12] != PRISMATIC:
             a, b, c = px - J[0, i], py - J[1, i], pz - J[2, i]

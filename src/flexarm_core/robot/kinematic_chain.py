@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import InputError
 from flexarm_core.robot.description import Joint, RobotDescription
@@ -114,6 +115,37 @@ def _axis_to_z(axis: Array) -> Array:
     return np.column_stack((x, np.cross(axis, x), axis))
 
 
+@inlined_kernel
+def next_frame(
+    links: Array, i: int, xx: float, xy: float, xz: float, yx: float, yy: float, yz: float, zx: float, zy: float,
+    zz: float,
+) -> Any:  # fmt: skip
+    """Return offset (3) and rotation (9, row by row) of the frame of joint ``i`` at 0, from the rotation before it.
+
+    All in the axes of the start frame; scalars, because small arrays would take longer than the computation.
+    """
+    a, b, c = links[i, 9], links[i, 10], links[i, 11]
+    rx, ry, rz = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
+    a, b, c = links[i, 0], links[i, 3], links[i, 6]
+    d, e, f = links[i, 1], links[i, 4], links[i, 7]
+    g, h, k = links[i, 2], links[i, 5], links[i, 8]
+    return (
+        rx, ry, rz,
+        xx * a + xy * b + xz * c, xx * d + xy * e + xz * f, xx * g + xy * h + xz * k,
+        yx * a + yy * b + yz * c, yx * d + yy * e + yz * f, yx * g + yy * h + yz * k,
+        zx * a + zy * b + zz * c, zx * d + zy * e + zz * f, zx * g + zy * h + zz * k,
+    )  # fmt: skip
+
+
+@inlined_kernel
+def turned_frame(angle: float, xx: float, xy: float, yx: float, yy: float, zx: float, zy: float) -> Any:
+    """Return the first two columns (row by row) of a rotation after a turn about its third."""
+    co, si = math.cos(angle), math.sin(angle)
+    return (
+        co * xx + si * xy, co * xy - si * xx, co * yx + si * yy, co * yy - si * yx, co * zx + si * zy, co * zy - si * zx
+    )  # fmt: skip
+
+
 @kernel
 def link_motion(
     links: Array, places: NDArray[np.int64], q: Array, v: Array, p: Array, R: Array, twist: Array, J: Array, bias: Array
@@ -141,15 +173,7 @@ def link_motion(
     vx, vy, vz, wx, wy, wz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(k + 1):
-        a, b, c = links[i, 9], links[i, 10], links[i, 11]
-        rx, ry, rz = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
-        a, b, c = links[i, 0], links[i, 3], links[i, 6]
-        d, e, f = links[i, 1], links[i, 4], links[i, 7]
-        g, h, m = links[i, 2], links[i, 5], links[i, 8]
-        sx, sy, sz = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
-        tx, ty, tz = xx * d + xy * e + xz * f, yx * d + yy * e + yz * f, zx * d + zy * e + zz * f
-        xz, yz, zz = xx * g + xy * h + xz * m, yx * g + yy * h + yz * m, zx * g + zy * h + zz * m
-        xx, yx, zx, xy, yy, zy = sx, sy, sz, tx, ty, tz
+        rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
         slides = i < k and links[i, 12] == PRISMATIC
         if slides:
             rx, ry, rz = rx + q[places[i]] * xz, ry + q[places[i]] * yz, rz + q[places[i]] * zz
@@ -171,10 +195,7 @@ def link_motion(
             J[3, place], J[4, place], J[5, place] = xz, yz, zz
             wx, wy, wz = wx + rate * xz, wy + rate * yz, wz + rate * zz
             bx, by, bz = bx + rate * ux, by + rate * uy, bz + rate * uz
-            co, si = math.cos(q[place]), math.sin(q[place])
-            xx, xy = co * xx + si * xy, co * xy - si * xx
-            yx, yy = co * yx + si * yy, co * yy - si * yx
-            zx, zy = co * zx + si * zy, co * zy - si * zx
+            xx, xy, yx, yy, zx, zy = turned_frame(q[place], xx, xy, yx, yy, zx, zy)
     for i in range(k):
         place = places[i]
         if links[i, 12] != PRISMATIC:
