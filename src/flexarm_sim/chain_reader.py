@@ -21,7 +21,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
 from flexarm_sim.beam_chain import BeamChain
 from flexarm_sim.friction.kernel import Index
-from flexarm_sim.mujoco.mjcf_beam import hinge_joint, piece_body
+from flexarm_sim.mujoco.beam import hinge_joint, piece_body
 
 LARGEST_PHASE = 2.5  # [rad] largest phase of the fastest oscillation in one step; RK4 is stable below 2.83
 
@@ -82,7 +82,7 @@ class ChainReader:
     """One chain in a compiled model."""
 
     def __init__(self, chain: BeamChain, model: mujoco.MjModel) -> None:
-        """Find the bodies and joints of a chain by their names from ``mjcf_beam``."""
+        """Find the bodies and joints of a chain by their names from ``mujoco.beam``."""
         self._chain = chain
         self._link = int(model.body(piece_body(chain, 0)).id)
         bodies = np.array([model.body(piece_body(chain, i)).id for i in range(len(chain.pieces))])

@@ -1,4 +1,4 @@
-r"""Contacts of a compiled model: stiffness and damping of the surfaces, step size check, and contact wrenches.
+r"""Contacts of the tool tip: geoms, stiffness and damping of the surfaces, step size check, and contact wrenches.
 
 MuJoCo's contact is a soft constraint. Along the normal, with penetration ``p`` and acceleration ``a`` of penetration,
 its force is::
@@ -33,14 +33,52 @@ import numpy as np
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
-from flexarm_sim.mujoco.mjcf_contact import TIP, contact_dimension, surface_geom
+from flexarm_sim.mujoco.inertia import quaternion
 from flexarm_sim.surfaces import Surface
 
+TIP = "contact/tip"
+ACCURACY = 1e-14  # [m/s^2] accuracy of the accelerations from the solver, in the norm of the inertia
+FRICTION_RATIO = 1e8  # ratio of frictional to normal constraint impedance (MuJoCo's impratio)
 IMPEDANCE = 1e-4  # d, the minimum in MuJoCo
 CREEP_RATE = 1000.0  # [1/s]
 LARGEST_RATE = 0.5  # largest CREEP_RATE times step
 LARGEST_PHASE = 0.6  # [rad] largest phase of the fastest oscillation of the tip on a surface in one step
 SAMPLES = 200  # poses in which the mobility of the tip is evaluated
+
+
+def add_surfaces(spec: mujoco.MjSpec, tool: mujoco.MjsBody, surfaces: Sequence[Surface], tip_radius: float) -> None:
+    """Add tip, surfaces and pairs to a model; ``Contacts`` sets stiffness, damping and friction once it is compiled.
+
+    Geoms have no mass and collide only as listed pairs: the tip with each surface. The tip is a massless body of its
+    own, welded to the tool frame, so that MuJoCo's scaling of its contacts can be set.
+
+    Args:
+        spec: model to which they are added.
+        tool: body whose frame is the tool frame.
+        surfaces: surfaces that the tip can touch; at least one.
+        tip_radius: radius of the sphere around the origin of the tool frame [m].
+    """
+    option, kinds = spec.option, mujoco.mjtGeom
+    option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC  # the only cone with isotropic friction
+    option.impratio = FRICTION_RATIO
+    # Contact forces are measured, so they must be accurate; but with zero tolerance the solver continues within
+    # round-off, up to a hundred times as long.
+    option.tolerance = ACCURACY**2  # tolerance of the cost, which is quadratic
+    option.ls_tolerance = 1.0 / ACCURACY  # times tolerance: of the slope in line searches
+    apart = {"mass": 0.0, "contype": 0, "conaffinity": 0}
+    tip = tool.add_body(name=TIP, ipos=np.zeros(3))
+    tip.add_geom(name=TIP, type=kinds.mjGEOM_SPHERE, size=(tip_radius, 0.0, 0.0), **apart)
+    for surface in surfaces:
+        name, box = _surface_geom(surface), surface.kind == "box"
+        spec.worldbody.add_geom(
+            name=name,
+            type=kinds.mjGEOM_BOX if box else kinds.mjGEOM_PLANE,
+            pos=surface.position,
+            quat=quaternion(surface.rotation),
+            size=surface.half_extents if box else (0.0, 0.0, 1.0),  # MuJoCo: 0 0 = infinite
+            **apart,
+        )
+        spec.add_pair(name=name, geomname1=name, geomname2=TIP, condim=_contact_dimension(surface))
 
 
 class Contacts:
@@ -52,7 +90,7 @@ class Contacts:
         """Set the contact parameters of a compiled model; the model is modified.
 
         Args:
-            surfaces: surfaces that were added by ``mjcf_contact``.
+            surfaces: surfaces that were given to ``add_surfaces``.
             description: the robot, for the range of its joints.
             model: compiled model.
             max_step: longest integration step [s].
@@ -65,7 +103,7 @@ class Contacts:
         if not surfaces:
             return
         self._tip = int(model.geom(TIP).id)
-        self._names = {int(model.geom(surface_geom(surface)).id): surface.name for surface in surfaces}
+        self._names = {int(model.geom(_surface_geom(surface)).id): surface.name for surface in surfaces}
         self._force = np.zeros(6)
         self._mobility = _largest_mobility(description, model)
         model.body_invweight0[int(model.body(TIP).id)] = (1.0, 0.0)
@@ -87,8 +125,8 @@ class Contacts:
             self._check_step(surface)
         rate = IMPEDANCE * min(CREEP_RATE, LARGEST_RATE / self._max_step)
         for surface in surfaces:
-            pair = int(self._model.pair(surface_geom(surface)).id)
-            self._model.pair_dim[pair] = contact_dimension(surface)
+            pair = int(self._model.pair(_surface_geom(surface)).id)
+            self._model.pair_dim[pair] = _contact_dimension(surface)
             self._model.pair_friction[pair, :2] = surface.friction
             self._model.pair_solimp[pair] = (IMPEDANCE, IMPEDANCE, 1.0, 0.5, 1.0)
             self._model.pair_solref[pair] = -(1.0 - IMPEDANCE) * np.array((surface.stiffness, surface.damping))
@@ -126,6 +164,16 @@ class Contacts:
                 f" {surface.damping:g} N*s/m under a tip that weighs as little as {1.0 / mobility:.2g} kg: give at most"
                 f" {0.99 * LARGEST_PHASE / fastest:.2g} s, or a softer surface"
             )
+
+
+def _surface_geom(surface: Surface) -> str:
+    """Return the name of the geom of a surface, and of its pair with the tip."""
+    return f"surface/{surface.name}"
+
+
+def _contact_dimension(surface: Surface) -> int:
+    """Return the number of contact force components: 3 with friction, else 1, as coefficients must be positive."""
+    return 3 if surface.friction > 0.0 else 1
 
 
 def _place(surface: Surface) -> tuple[object, ...]:

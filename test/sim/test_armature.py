@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -18,7 +17,7 @@ from flexarm_sim.backends import BACKENDS, make_backend
 from flexarm_sim.flexible_backend import FlexibleBackend
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.mujoco.backend import MujocoBackend
-from flexarm_sim.mujoco.mjcf import build_mjcf
+from flexarm_sim.mujoco.model import build_model
 
 GRAVITY = (1.0, -2.0, -9.0)
 INERTIA = 3.0 * 0.5**2 + 0.02  # [kg*m^2] of the link of one_joint about its joint
@@ -52,12 +51,12 @@ def random_state(backend: Backend, draw: np.random.Generator) -> None:
     )  # fmt: skip
 
 
-def test_only_joints_with_rotors_have_an_armature_in_the_mjcf(tree: RobotDescription, spatial_tree: Any) -> None:
-    model = mujoco.MjModel.from_xml_string(build_mjcf(tree))
+def test_only_joints_with_rotors_have_an_armature_in_the_model(tree: RobotDescription, spatial_tree: Any) -> None:
+    model = build_model(tree)
     for name, joint in tree.joints.items():
         if joint.kind != "fixed":
             assert model.dof_armature[model.joint(name).dofadr[0]] == joint.armature
-    assert "armature" not in build_mjcf(spatial_tree(1))
+    assert not build_model(spatial_tree(1)).dof_armature.any()
 
 
 def test_accelerations_and_sensors_are_those_of_pinocchio_and_of_the_momentum_balance(

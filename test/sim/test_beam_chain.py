@@ -16,7 +16,7 @@ from flexarm_core.robot.description import FlexibleLink, RobotDescription
 from flexarm_core.types import Array
 from flexarm_sim.beam_chain import make_chains
 from flexarm_sim.mujoco.backend import MujocoBackend
-from flexarm_sim.mujoco.mjcf import build_mjcf
+from flexarm_sim.mujoco.model import build_model
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
 BENDING = 'EIz="20" modes_y="2"'
@@ -26,7 +26,7 @@ TURNS = ("0 0 0", "0.4 -0.7 1.1")
 
 def compiled(robot: RobotDescription, segments: int = 20, **options: Any) -> Any:
     chains = make_chains(robot, segments)
-    return mujoco.MjModel.from_xml_string(build_mjcf(robot, chains=chains, gravity=WEIGHTLESS, **options))
+    return build_model(robot, chains=chains, gravity=WEIGHTLESS, **options)
 
 
 def mass_matrix(model: Any) -> Array:
@@ -234,7 +234,7 @@ def test_a_straight_chain_weighs_and_stands_as_the_rigid_link(repository_robot: 
     """Inertia of the arm's joints with the hinges held, and the tool's pose, are those of the rigid robot."""
     robot = repository_robot(name)
     rigid = replace(robot, flexible_links={}, strain_gauges={})
-    stiff = mujoco.MjModel.from_xml_string(build_mjcf(rigid))
+    stiff = build_model(rigid)
     model = compiled(robot)
     movable = [joint.name for joint in robot.elastic] + list(robot.actuated)
     rows = [model.joint(joint).dofadr[0] for joint in movable]

@@ -10,7 +10,7 @@ import numpy as np
 from flexarm_core.reaction_null_space.reactionless.path import JointMotion
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
-from flexarm_sim.mujoco.mjcf import build_mjcf
+from flexarm_sim.mujoco.model import build_model
 
 
 class IdealJoints:
@@ -18,7 +18,7 @@ class IdealJoints:
 
     def __init__(self, text: str, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
         description = parse_robot_description(text)
-        self._model = mujoco.MjModel.from_xml_string(build_mjcf(description, gravity=gravity))
+        self._model = build_model(description, gravity=gravity)
         self._data = mujoco.MjData(self._model)
         self._arm = np.array([self._model.joint(name).dofadr[0] for name in description.actuated])
         self._base = np.array([self._model.joint(each.name).dofadr[0] for each in description.elastic])

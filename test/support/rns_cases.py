@@ -15,7 +15,7 @@ from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelect
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState, Array
-from flexarm_sim.mujoco.mjcf import build_mjcf
+from flexarm_sim.mujoco.model import build_model
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 SOFT = ("boom_y", "boom_z", "boom_rx")
@@ -98,8 +98,7 @@ class MujocoJudge:
 
     def __init__(self, model: ArmModel, gravity: tuple[float, float, float] = WEIGHTLESS) -> None:
         """Build it from the robot's description."""
-        text = build_mjcf(model.description, tool_frame=model.tool_frame, gravity=gravity)
-        self._model = mujoco.MjModel.from_xml_string(text)
+        self._model = build_model(model.description, tool_frame=model.tool_frame, gravity=gravity)
         self._data = mujoco.MjData(self._model)
         self._arm = np.array([self._model.joint(name).dofadr[0] for name in model.joint_names])
         self._base = np.array([self._model.joint(name).dofadr[0] for name in model.elastic_joint_names])

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.static_equilibrium import settle
 from flexarm_core.types import Array
@@ -19,7 +19,7 @@ from flexarm_sim.chain_reader import ChainReaders, check_step
 from flexarm_sim.contacts import Contacts
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.friction.state import FrictionState
-from flexarm_sim.mujoco.mjcf import TOOL_SITE, build_mjcf, link_body, wrench_body
+from flexarm_sim.mujoco.model import TOOL_SITE, build_model, link_body, wrench_body
 from flexarm_sim.mujoco.steps import MujocoSteps, set_callbacks
 from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector, is_number
@@ -72,7 +72,7 @@ class MujocoBackend:
             raise ConfigError(f"max_step is {max_step}, expected a positive number [s]")
         set_callbacks()
         chains = make_chains(description, segments)
-        text = build_mjcf(
+        self._model = build_model(
             description,
             tool_frame=tool_frame,
             gravity=gravity,
@@ -82,10 +82,6 @@ class MujocoBackend:
             surfaces=surfaces,
             tip_radius=tip_radius,
         )
-        try:
-            self._model = mujoco.MjModel.from_xml_string(text)
-        except ValueError as error:
-            raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
         if chains:
             check_step(self._model, max_step, segments)
         self._contacts = Contacts(surfaces, description, self._model, max_step)

@@ -12,7 +12,7 @@ from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_sim.mujoco.mjcf import build_mjcf
+from flexarm_sim.mujoco.model import build_model
 
 ROBOTS = ("arm_7r", "panda", "vertical_3r", "slider")
 
@@ -42,7 +42,7 @@ def test_a_table_gives_what_the_true_robot_weighs_within_its_stated_error_and_th
 def test_a_table_gives_what_the_sensor_in_mujoco_says():
     description = weighed_robots.description("arm_7r")
     table = GravityTable.from_model(dynamics_of("arm_7r"))
-    model = mujoco.MjModel.from_xml_string(build_mjcf(description))
+    model = build_model(description)
     data = mujoco.MjData(model)
     for q in np.random.default_rng(3).uniform(-2.5, 2.5, (20, 7)):
         for name, value in zip(description.actuated, q, strict=True):

@@ -11,7 +11,7 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_sim.beam_chain import make_chains
 from flexarm_sim.mujoco.backend import MujocoBackend
-from flexarm_sim.mujoco.mjcf import build_mjcf
+from flexarm_sim.mujoco.model import build_model
 
 TICK, TICKS = 2e-3, 400
 
@@ -44,7 +44,7 @@ def test_tip_of_a_slewing_arm_follows_the_chain_within_2_percent_of_its_deflecti
 def test_first_frequencies_are_those_of_the_chain(flexible_2r_text, elbow):
     description = parse_robot_description(flexible_2r_text)
     chains = make_chains(description, 20)
-    chain = mujoco.MjModel.from_xml_string(build_mjcf(description, chains=chains, gravity=(0.0, 0.0, 0.0)))
+    chain = build_model(description, chains=chains, gravity=(0.0, 0.0, 0.0))
     data = mujoco.MjData(chain)
     names = [chain.joint(i).name for i in range(chain.njnt)]
     data.qpos[names.index("elbow")] = elbow

@@ -9,7 +9,7 @@ from planned_arms import boom_motions, planar_motions
 
 from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
 from flexarm_core.reaction_null_space.reactionless.posture_pairs import pair_postures
-from flexarm_sim.mujoco.mjcf import build_mjcf
+from flexarm_sim.mujoco.model import build_model
 
 STEP = 1e-6
 
@@ -22,7 +22,7 @@ def drawn(model, count=4):
 @pytest.mark.parametrize("motions", [boom_motions, planar_motions])
 def test_it_is_what_mujoco_says(motions):
     model = motions().model
-    robot = mujoco.MjModel.from_xml_string(build_mjcf(model.description))
+    robot = build_model(model.description)
     data, whole = mujoco.MjData(robot), np.zeros((robot.nv, robot.nv))
     arm = [robot.joint(name).dofadr[0] for name in model.joint_names]
     base = [robot.joint(name).dofadr[0] for name in model.elastic_joint_names]
@@ -65,7 +65,7 @@ def test_pairs_of_postures_are_ranked_by_the_way_of_the_center_of_mass():
     starts, goals = np.random.default_rng(5).uniform(-1.0, 1.0, (2, 6, 3))
     pairs = pair_postures(CouplingMomentum(model), starts, goals, np.full(3, 1.5), 30)
     assert pairs and [pair.transfer for pair in pairs] == sorted(pair.transfer for pair in pairs)
-    robot = mujoco.MjModel.from_xml_string(build_mjcf(model.description))
+    robot = build_model(model.description)
     data = mujoco.MjData(robot)
     arm = [robot.joint(name).qposadr[0] for name in model.joint_names]
 

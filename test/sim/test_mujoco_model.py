@@ -1,8 +1,7 @@
-"""The MJCF text holds the robot that the description describes."""
+"""The MuJoCo model holds the robot that the description describes."""
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import mujoco
@@ -12,16 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexarm_core.errors import ConfigError, RobotDescriptionError
-from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_sim.mujoco.backend import MujocoBackend
-from flexarm_sim.mujoco.mjcf import build_mjcf, link_body, wrench_body
+from flexarm_sim.mujoco.model import build_model, link_body, wrench_body
 
 angles = st.floats(-3.2, 3.2, allow_subnormal=False)
-
-
-def compiled(description: RobotDescription, **options: Any) -> Any:
-    return mujoco.MjModel.from_xml_string(build_mjcf(description, **options))
 
 
 def pendulum(inertia: str, mass: float = 2.0, rpy: str = "0 0 0", ground: str = "ground", link: str = "link") -> Any:
@@ -41,7 +35,7 @@ def principal(x: float, y: float, z: float) -> str:
 
 def test_masses_inertias_and_frames_are_those_of_the_description(spatial_tree: Any) -> None:
     description = spatial_tree(7)
-    model = compiled(description)
+    model = build_model(description)
     for name, link in description.links.items():
         body = model.body(link_body(description, name))
         if name == description.root:
@@ -58,7 +52,7 @@ def test_masses_inertias_and_frames_are_those_of_the_description(spatial_tree: A
 
 def test_wrenches_act_where_the_center_of_mass_is_the_link_origin(spatial_tree: Any) -> None:
     description = spatial_tree(7)
-    model = compiled(description)
+    model = build_model(description)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     for name in description.links:
@@ -101,7 +95,7 @@ def test_half_turns_keep_their_axis(turn: str) -> None:
 
 def test_an_impossible_inertia_names_its_link() -> None:
     with pytest.raises(RobotDescriptionError, match="link 'link': principal inertias 1, 1, 3 .* are of no body"):
-        build_mjcf(pendulum(principal(1.0, 1.0, 3.0)))
+        build_model(pendulum(principal(1.0, 1.0, 3.0)))
 
 
 def test_a_vanishing_mass_is_a_clear_error() -> None:
@@ -117,13 +111,13 @@ def test_link_names_that_mean_something_to_mujoco_are_harmless() -> None:
 def test_a_sensor_on_the_root_link_is_refused(repository_robot: Any) -> None:
     description = repository_robot("planar_3r", {">base_ft</param>": ">world</param>"})
     with pytest.raises(RobotDescriptionError, match="'base_ft_sensor' sits on the root link 'world'"):
-        build_mjcf(description)
+        build_model(description)
 
 
 def test_elastic_joints_take_their_damping_from_the_flexibility_tag(repository_robot: Any) -> None:
     axis = '<axis xyz="1 0 0"/>'
     description = repository_robot("trep", {axis: f'{axis}<dynamics damping="7" friction="0"/>'})
-    joint = compiled(description).joint("base_x")
+    joint = build_model(description).joint("base_x")
     assert joint.damping[0] == 0.05
     assert joint.stiffness[0] == 77.9218
 
@@ -131,18 +125,16 @@ def test_elastic_joints_take_their_damping_from_the_flexibility_tag(repository_r
 def test_numbers_keep_every_digit() -> None:
     mass = 0.1 + 0.2  # 0.30000000000000004
     description = pendulum(principal(1.0, 1.0, 1.0), mass=mass)
-    assert compiled(description).body("link/link").mass[0] == mass
+    assert build_model(description).body("link/link").mass[0] == mass
 
 
-def test_the_text_is_plain_xml_without_geometry_and_contacts(repository_robot: Any) -> None:
-    element = ElementTree.fromstring(build_mjcf(repository_robot("trep")))
-    assert element.find(".//geom") is None
-    flag = element.find("./option/flag")
-    assert flag is not None
-    assert flag.get("contact") == "disable"
+def test_without_surfaces_there_are_neither_geometry_nor_contacts(repository_robot: Any) -> None:
+    model = build_model(repository_robot("trep"))
+    assert model.ngeom == 0
+    assert model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
 
 
 @pytest.mark.parametrize("timestep", [0.0, -1.0, float("inf")])
 def test_a_timestep_must_be_positive(repository_robot: Any, timestep: float) -> None:
     with pytest.raises(ConfigError, match="timestep is"):
-        build_mjcf(repository_robot("trep"), timestep=timestep)
+        build_model(repository_robot("trep"), timestep=timestep)

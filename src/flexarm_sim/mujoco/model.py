@@ -1,29 +1,30 @@
-"""Convert a RobotDescription to MJCF, MuJoCo's model text: rigid bodies, springs and sensors of the simulated plant.
+"""The MuJoCo model of a RobotDescription: rigid bodies, springs and sensors of the simulated plant.
 
 There is one body per link (``link/NAME``; the root link is MuJoCo's ``world``). Fixed links are welded bodies, so that
 a sensor may be on any of them. A link whose center of mass is not at its origin gets a massless welded body
 ``origin/NAME`` at that origin: MuJoCo applies external wrenches at the center of mass of a body, and for this body that
 is the origin of the link in every stage of an integration step. Geometry has neither mass nor contact here and is left
-out, except for the tool tip if there are surfaces (see ``mjcf_contact``). A flexible link is a chain of bodies;
-``link/NAME`` is the inboard one (see ``mjcf_beam``).
+out, except for the tool tip if there are surfaces (see ``contacts``). A flexible link is a chain of bodies;
+``link/NAME`` is the inboard one (see ``beam``).
 """
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
 
+import mujoco
 import numpy as np
 
 from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.robot.description import ElasticJoint, Joint, Link, RobotDescription
 from flexarm_sim.beam_chain import BeamChain
-from flexarm_sim.mujoco.mjcf_beam import add_chain, add_dampers
-from flexarm_sim.mujoco.mjcf_contact import add_surfaces
-from flexarm_sim.mujoco.mjcf_text import add_inertial, number_text, quaternion
+from flexarm_sim.contacts import add_surfaces
+from flexarm_sim.mujoco.beam import HINGE, SLIDE, add_chain, add_dampers
+from flexarm_sim.mujoco.inertia import quaternion, set_inertia
 from flexarm_sim.surfaces import Surface, check_surfaces
 from flexarm_sim.validation import is_number
 
+SITE = mujoco.mjtObj.mjOBJ_SITE
 TOOL_SITE = "tool"
 
 
@@ -47,7 +48,7 @@ def imu_site(imu: str) -> str:
     return f"imu/{imu}"
 
 
-def build_mjcf(
+def build_model(
     description: RobotDescription,
     *,
     tool_frame: str = "",
@@ -57,8 +58,8 @@ def build_mjcf(
     chains: Mapping[str, BeamChain] | None = None,
     surfaces: Sequence[Surface] = (),
     tip_radius: float = 0.015,
-) -> str:
-    """Write the MJCF model of a robot.
+) -> mujoco.MjModel:
+    """Build the compiled model of a robot.
 
     Damping and friction of actuated joints are taken from ``<dynamics>``, together with their armature. Elastic joints
     get the stiffness and damping of their ``<elastic_joint>`` tag, which replaces ``<dynamics damping>`` there.
@@ -74,37 +75,40 @@ def build_mjcf(
         tip_radius: radius of the sphere around the tool frame's origin that touches them [m].
 
     Returns:
-        MJCF text.
+        The compiled model.
 
     Raises:
         ConfigError: gravity is not three finite numbers, the timestep is not positive, or two surfaces have one name.
-        RobotDescriptionError: unknown tool frame, a sensor on the root link, or an inertia that is not physical.
+        RobotDescriptionError: unknown tool frame, a sensor on the root link, an inertia that is not physical, or what
+            else MuJoCo cannot simulate.
     """
     if len(gravity) != 3 or not all(is_number(component) for component in gravity):
         raise ConfigError(f"gravity is {gravity}, expected three finite numbers [m/s^2] in axes of the root link")
     if not (is_number(timestep) and timestep > 0.0):
         raise ConfigError(f"timestep is {timestep}, expected a positive number [s]")
-    model = ElementTree.Element("mujoco", model=description.name)
-    ElementTree.SubElement(model, "compiler", angle="radian", inertiafromgeom="false", autolimits="true")
-    option = ElementTree.SubElement(
-        model, "option", timestep=number_text(timestep), integrator="RK4", gravity=number_text(*gravity)
-    )
     check_surfaces(surfaces, tip_radius)
-    # automatic resets would hide a divergence; all contacts belong to one island
-    flags = {"contact": "enable", "island": "disable"} if surfaces else {"contact": "disable"}
-    ElementTree.SubElement(option, "flag", flags, autoreset="disable")
-    world = ElementTree.SubElement(model, "worldbody")
     chains = chains or {}
-    bodies = _add_bodies(description, world, hard_stops, chains)
+    spec = mujoco.MjSpec()
+    spec.modelname = description.name
+    spec.compiler.degree = False
+    spec.option.timestep, spec.option.gravity = timestep, gravity
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    # automatic resets would hide a divergence; all contacts belong to one island
+    flag = mujoco.mjtDisableBit
+    spec.option.disableflags = flag.mjDSBL_AUTORESET | (flag.mjDSBL_ISLAND if surfaces else flag.mjDSBL_CONTACT)
+    bodies = _add_bodies(description, spec.worldbody, hard_stops, chains)
     tool = bodies[description.tool_frame(tool_frame)]
-    ElementTree.SubElement(tool, "site", name=TOOL_SITE)
+    tool.add_site(name=TOOL_SITE)
     if surfaces:
-        add_surfaces(model, world, tool, surfaces, tip_radius)
-    add_dampers(chains, model)
-    _add_motors(description, model)
-    _add_sensors(description, model, bodies)
-    ElementTree.indent(model)
-    return ElementTree.tostring(model, encoding="unicode")
+        add_surfaces(spec, tool, surfaces, tip_radius)
+    add_dampers(chains, spec)
+    for name in description.actuated:
+        spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)  # its default is a motor
+    _add_sensors(description, spec, bodies)
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
 
 
 def _is_massless(link: Link) -> bool:
@@ -119,13 +123,10 @@ def _needs_origin_body(description: RobotDescription, name: str) -> bool:
 
 
 def _add_bodies(
-    description: RobotDescription,
-    world: ElementTree.Element,
-    hard_stops: bool,
-    chains: Mapping[str, BeamChain],
-) -> dict[str, ElementTree.Element]:
+    description: RobotDescription, world: mujoco.MjsBody, hard_stops: bool, chains: Mapping[str, BeamChain]
+) -> dict[str, mujoco.MjsBody]:
     elastic = {joint.name: joint for joint in description.elastic}
-    pieces: dict[str, list[ElementTree.Element]] = {}
+    pieces: dict[str, list[mujoco.MjsBody]] = {}
     bodies = {description.root: world}
     for joint in description.joints.values():  # parents come before children
         transform = joint.transform_child_to_parent
@@ -134,68 +135,48 @@ def _add_bodies(
             chain = chains[joint.parent]
             piece = chain.piece_at(position)
             carrier, position = pieces[joint.parent][piece], position - chain.start_of(piece)
-        body = ElementTree.SubElement(
-            carrier,
-            "body",
-            name=link_body(description, joint.child),
-            pos=number_text(*position),
-            quat=number_text(*quaternion(transform[:3, :3])),
+        body = carrier.add_body(
+            name=link_body(description, joint.child), pos=position, quat=quaternion(transform[:3, :3])
         )
         bodies[joint.child] = body
         link = description.links[joint.child]
         if link.name in chains:
             pieces[link.name] = add_chain(chains[link.name], link, body)
         else:
-            add_inertial(body, link.name, link.mass, link.center_of_mass, link.inertia)
+            set_inertia(body, link.name, link.mass, link.center_of_mass, link.inertia)
         if joint.kind != "fixed":
             _add_joint(joint, elastic.get(joint.name), body, hard_stops)
         if _needs_origin_body(description, joint.child):
-            ElementTree.SubElement(body, "body", name=wrench_body(description, joint.child))
+            body.add_body(name=wrench_body(description, joint.child))
     return bodies
 
 
-def _add_joint(joint: Joint, spring: ElasticJoint | None, body: ElementTree.Element, hard_stops: bool) -> None:
-    element = ElementTree.SubElement(
-        body,
-        "joint",
+def _add_joint(joint: Joint, spring: ElasticJoint | None, body: mujoco.MjsBody, hard_stops: bool) -> None:
+    stops = hard_stops and np.isfinite(joint.lower) and np.isfinite(joint.upper)
+    body.add_joint(
         name=joint.name,
-        type="slide" if joint.kind == "prismatic" else "hinge",
-        axis=number_text(*joint.axis),
-        damping=number_text(spring.damping if spring else joint.damping),
+        type=SLIDE if joint.kind == "prismatic" else HINGE,
+        axis=joint.axis,
+        stiffness=spring.stiffness if spring else 0.0,
+        damping=spring.damping if spring else joint.damping,
+        armature=joint.armature,
+        frictionloss=joint.friction,
+        range=(joint.lower, joint.upper) if stops else (0.0, 0.0),  # zeros: none
     )
-    if spring:
-        element.set("stiffness", number_text(spring.stiffness))
-        element.set("springref", "0")
-    if joint.armature > 0.0:
-        element.set("armature", number_text(joint.armature))
-    if joint.friction > 0.0:
-        element.set("frictionloss", number_text(joint.friction))
-    if hard_stops and np.isfinite(joint.lower) and np.isfinite(joint.upper):
-        element.set("range", number_text(joint.lower, joint.upper))
 
 
-def _add_motors(description: RobotDescription, model: ElementTree.Element) -> None:
-    actuator = ElementTree.SubElement(model, "actuator")
-    for name in description.actuated:
-        ElementTree.SubElement(actuator, "motor", name=name, joint=name)
-
-
-def _add_sensors(
-    description: RobotDescription, model: ElementTree.Element, bodies: dict[str, ElementTree.Element]
-) -> None:
-    group = ElementTree.SubElement(model, "sensor")
+def _add_sensors(description: RobotDescription, spec: mujoco.MjSpec, bodies: Mapping[str, mujoco.MjsBody]) -> None:
+    kinds = mujoco.mjtSensor
     for sensor in description.force_torque_sensors.values():
         if sensor.frame == description.root:
             raise RobotDescriptionError(
                 f"sensor '{sensor.name}' sits on the root link '{sensor.frame}', through which no wrench passes:"
                 " name a link that is the child of a joint"
             )
-        site = sensor_site(sensor.name)
-        ElementTree.SubElement(bodies[sensor.frame], "site", name=site)
-        ElementTree.SubElement(group, "force", name=f"force/{sensor.name}", site=site)
-        ElementTree.SubElement(group, "torque", name=f"torque/{sensor.name}", site=site)
+        site = bodies[sensor.frame].add_site(name=sensor_site(sensor.name)).name
+        spec.add_sensor(name=f"force/{sensor.name}", type=kinds.mjSENS_FORCE, objtype=SITE, objname=site)
+        spec.add_sensor(name=f"torque/{sensor.name}", type=kinds.mjSENS_TORQUE, objtype=SITE, objname=site)
     for imu in description.imus.values():
-        site = imu_site(imu.name)
-        ElementTree.SubElement(bodies[imu.frame], "site", name=site)
-        ElementTree.SubElement(group, "accelerometer", name=f"accelerometer/{imu.name}", site=site)
-        ElementTree.SubElement(group, "gyro", name=f"gyro/{imu.name}", site=site)
+        site = bodies[imu.frame].add_site(name=imu_site(imu.name)).name
+        spec.add_sensor(name=f"accelerometer/{imu.name}", type=kinds.mjSENS_ACCELEROMETER, objtype=SITE, objname=site)
+        spec.add_sensor(name=f"gyro/{imu.name}", type=kinds.mjSENS_GYRO, objtype=SITE, objname=site)

@@ -1,21 +1,22 @@
-"""Convert a BeamChain to MJCF: its pieces become nested bodies, its hinges joints, and its dampers tendons.
+"""A BeamChain in a MuJoCo model: its pieces become nested bodies, its hinges joints, and its dampers tendons.
 
 All pieces have the axes of the link, so a part that is mounted on a piece changes only its offset.
 """
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 
+import mujoco
 import numpy as np
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import Link
 from flexarm_core.types import Array
 from flexarm_sim.beam_chain import BeamChain, Direction, Piece
-from flexarm_sim.mujoco.mjcf_text import add_inertial, number_text
+from flexarm_sim.mujoco.inertia import set_inertia
 
+HINGE, SLIDE = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
 NEGLIGIBLE = 1e-6  # fraction of the link's mass below which mass in addition to the beam is ignored
 
 
@@ -29,13 +30,13 @@ def hinge_joint(chain: BeamChain, direction: Direction, hinge: int) -> str:
     return f"beam/{chain.link}/{direction.name}/{hinge + 1}"
 
 
-def add_chain(chain: BeamChain, link: Link, body: ElementTree.Element) -> list[ElementTree.Element]:
+def add_chain(chain: BeamChain, link: Link, body: mujoco.MjsBody) -> list[mujoco.MjsBody]:
     """Add the pieces of a beam to the body of its link, which becomes the first piece.
 
     Args:
         chain: chain of the beam.
         link: link of the beam; inertia of its ``<inertial>`` in addition to the beam is fixed to the first piece.
-        body: MJCF body of the link, without ``inertial``.
+        body: body of the link, without inertia.
 
     Returns:
         The body of each piece.
@@ -43,42 +44,32 @@ def add_chain(chain: BeamChain, link: Link, body: ElementTree.Element) -> list[E
     Raises:
         RobotDescriptionError: the remaining inertia of the link is not physical.
     """
-    _add_first_inertial(chain, link, body)
+    _set_first_inertia(chain, link, body)
     bodies = [body]
     for i, piece in enumerate(chain.pieces[1:]):
         step = chain.start_of(i + 1) - chain.start_of(i)
-        bodies.append(ElementTree.SubElement(bodies[-1], "body", name=piece_body(chain, i + 1), pos=number_text(*step)))
+        bodies.append(bodies[-1].add_body(name=piece_body(chain, i + 1), pos=step))
         mass, center, inertia = _rod(chain, piece)
-        add_inertial(bodies[-1], link.name, mass, center - chain.start_of(i + 1), inertia)
+        set_inertia(bodies[-1], link.name, mass, center - chain.start_of(i + 1), inertia)
         for direction in chain.directions:
-            ElementTree.SubElement(
-                bodies[-1],
-                "joint",
+            bodies[-1].add_joint(
                 name=hinge_joint(chain, direction, i),
-                type="slide" if direction.name == "axial" else "hinge",
-                axis=number_text(*direction.axis),
-                stiffness=number_text(direction.stiffness),
-                springref="0",
+                type=SLIDE if direction.name == "axial" else HINGE,
+                axis=direction.axis,
+                stiffness=direction.stiffness,
             )
     return bodies
 
 
-def add_dampers(chains: Mapping[str, BeamChain], model: ElementTree.Element) -> None:
+def add_dampers(chains: Mapping[str, BeamChain], spec: mujoco.MjSpec) -> None:
     """Add the dampers of all beams: a fixed tendon is a linear combination of joints and can have damping."""
-    tendons = [
-        (chain, direction, i)
-        for chain in chains.values()
-        for direction in chain.directions
-        for i in range(len(direction.damping))
-        if direction.damping[i] > 0.0
-    ]
-    if not tendons:
-        return
-    group = ElementTree.SubElement(model, "tendon")
-    for chain, direction, i in tendons:
-        fixed = ElementTree.SubElement(group, "fixed", damping=number_text(direction.damping[i]))
-        for hinge, factor in enumerate(direction.dampers[i]):
-            ElementTree.SubElement(fixed, "joint", joint=hinge_joint(chain, direction, hinge), coef=number_text(factor))
+    for chain in chains.values():
+        for direction in chain.directions:
+            for factors, damping in zip(direction.dampers, direction.damping, strict=True):
+                if damping > 0.0:
+                    tendon = spec.add_tendon(damping=damping)
+                    for hinge, factor in enumerate(factors):
+                        tendon.wrap_joint(hinge_joint(chain, direction, hinge), factor)
 
 
 def _rod(chain: BeamChain, piece: Piece) -> tuple[float, Array, Array]:
@@ -88,12 +79,12 @@ def _rod(chain: BeamChain, piece: Piece) -> tuple[float, Array, Array]:
     return piece.mass, center, chain.turn @ moments @ chain.turn.T
 
 
-def _add_first_inertial(chain: BeamChain, link: Link, body: ElementTree.Element) -> None:
-    """Add the inertia of the first piece and of all parts of the link in addition to its beam."""
+def _set_first_inertia(chain: BeamChain, link: Link, body: mujoco.MjsBody) -> None:
+    """Set the inertia of the first piece and of all parts of the link in addition to its beam."""
     rods = [_rod(chain, piece) for piece in chain.pieces]
     rest = link.mass - sum(mass for mass, _, _ in rods)
     if rest < NEGLIGIBLE * link.mass:
-        add_inertial(body, link.name, *rods[0])
+        set_inertia(body, link.name, *rods[0])
         return
     # all quantities about the origin of the link: the link without its moving pieces
     mass, moment = link.mass, link.mass * link.center_of_mass
@@ -108,7 +99,7 @@ def _add_first_inertial(chain: BeamChain, link: Link, body: ElementTree.Element)
             f"link '{link.name}': its <inertial> has {rest:.6g} kg beyond its beam, but less inertia than the beam"
             " alone: <inertial> is that of the whole undeformed link, correct <inertia>"
         )
-    add_inertial(body, link.name, mass, center, central)
+    set_inertia(body, link.name, mass, center, central)
 
 
 def _shift(mass: float, center: Array) -> Array:

@@ -1,20 +1,14 @@
-"""Numbers, rotations and inertias in MJCF notation, in full precision."""
+"""Rotations and inertias as MuJoCo wants them, in full precision."""
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-
+import mujoco
 import numpy as np
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.types import Array
 
 MINIMUM_INERTIA = 1e-12  # [kg*m^2] MuJoCo rejects moving bodies below 1e-15; replaces the zeros of a point mass
-
-
-def number_text(*numbers: float) -> str:
-    """Return numbers as the text of one attribute, with all digits of a double."""
-    return " ".join(repr(float(number)) for number in numbers)
 
 
 def quaternion(rotation: Array) -> Array:
@@ -34,11 +28,11 @@ def quaternion(rotation: Array) -> Array:
     return found if found[0] >= 0.0 else -found
 
 
-def add_inertial(body: ElementTree.Element, link: str, mass: float, center_of_mass: Array, inertia: Array) -> None:
-    """Add principal moments and axes, computed here in full precision: MuJoCo's own reduction stops at 1e-12.
+def set_inertia(body: mujoco.MjsBody, link: str, mass: float, center_of_mass: Array, inertia: Array) -> None:
+    """Set principal moments and axes, computed here in full precision: MuJoCo's own reduction stops at 1e-12.
 
     Args:
-        body: MJCF body to which they are added.
+        body: body to which they are given.
         link: name of the link, for the message.
         mass: mass [kg].
         center_of_mass: (3,) center of mass [m].
@@ -48,8 +42,7 @@ def add_inertial(body: ElementTree.Element, link: str, mass: float, center_of_ma
         RobotDescriptionError: the inertia is not physical.
     """
     if mass == 0.0 and not inertia.any():
-        # explicit: MuJoCo gives a body without <inertial> a center of mass away from its origin
-        ElementTree.SubElement(body, "inertial", pos="0 0 0", mass="0", diaginertia="0 0 0")
+        body.ipos = np.zeros(3)  # else MuJoCo gives a body without mass a center of mass away from its origin
         return
     moments, axes = np.linalg.eigh(inertia)
     if moments[2] - moments[0] < 1e-12 * moments[2]:
@@ -64,11 +57,5 @@ def add_inertial(body: ElementTree.Element, link: str, mass: float, center_of_ma
     moments[2] = min(moments[2], moments[0] + moments[1])  # flat bodies reach this bound, and round-off exceeds it
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] = -axes[:, 0]
-    ElementTree.SubElement(
-        body,
-        "inertial",
-        pos=number_text(*center_of_mass),
-        mass=number_text(mass),
-        diaginertia=number_text(*moments),
-        quat=number_text(*quaternion(axes)),
-    )
+    body.mass, body.ipos = mass, center_of_mass
+    body.inertia, body.iquat = moments, quaternion(axes)
