@@ -22,6 +22,7 @@ from flexarm.msg import (
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.node import topics
 from flexarm_tools.recording.recording import mode_names
+from flexarm_tools.recording.shapes import recording_shapes
 
 
 class MessageRows:
@@ -55,58 +56,43 @@ class MessageRows:
             topics.STRAIN: self._fill_strain,
             topics.BASE_WRENCH_ESTIMATE: self._fill_base_wrench_estimate,
         }
+        self._fields: dict[str, tuple[str, ...]] = {
+            topics.TRUE_JOINT_STATES: ("position", "velocity", "effort", "deflection", "deflection_rate"),
+            topics.TRUE_TOOL_POSE: ("tool_position", "tool_rotation"),
+            topics.TRUE_TOOL_POSE_IN_BASE: ("tool_position_in_base",),
+            topics.TRUE_CONTACT_WRENCH: ("contact_wrench",),
+            topics.TRUE_JOINT_FRICTION: ("true_friction",),
+            topics.CARTESIAN_REFERENCE: ("reference_position", "reference_acceleration"),
+            topics.SET_POINT: ("path_position",),
+            topics.BASE_REACTION: (
+                *("coupling_momentum", "smallest_coupling_singular_value", "smallest_restricted_singular_value"),
+                "damping",
+            ),
+            self._wrench: ("base_wrench",),
+            topics.DESIRED_JOINT_REFERENCE: ("desired_position",),
+            topics.JOINT_REFERENCE: ("reference_velocity", "reference_effort", "reference_friction"),
+            topics.REDUNDANCY_STATE: (
+                *("resolution_position_error", "resolution_orientation_error"),
+                *("condition_number", "rows_given_up"),
+            ),
+            topics.BEHAVIOR_STATUS: ("obstacle_distance", "behaviors_held"),
+            topics.TRUE_FLEXIBLE_STATE: ("modal_position", "modal_rate"),
+            topics.FLEXIBLE_STATE: (
+                *("estimated_deflection", "estimated_deflection_rate"),
+                *("estimated_modal_position", "estimated_modal_rate"),
+            ),
+            topics.STRAIN: ("strain",),
+            topics.BASE_WRENCH_ESTIMATE: (
+                *("estimated_torque", "estimated_friction", "residual_wrench", "estimate_valid", "contact_detected"),
+                "correction_weight",
+            ),
+        }
 
     def blank(self, topic: str, ticks: int) -> dict[str, Any]:
         """Return the fields of a topic, filled with NaN."""
-        n, m, k, g = self._model.n, self._model.m, len(self.modes), len(self._model.description.strain_gauges)
-        shapes: dict[str, dict[str, tuple[int, ...]]] = {
-            topics.TRUE_JOINT_STATES: {
-                "position": (n,),
-                "velocity": (n,),
-                "effort": (n,),
-                "deflection": (m,),
-                "deflection_rate": (m,),
-            },
-            topics.TRUE_TOOL_POSE: {"tool_position": (3,), "tool_rotation": (4,)},
-            topics.TRUE_TOOL_POSE_IN_BASE: {"tool_position_in_base": (3,)},
-            topics.TRUE_CONTACT_WRENCH: {"contact_wrench": (6,)},
-            topics.TRUE_JOINT_FRICTION: {"true_friction": (n,)},
-            topics.CARTESIAN_REFERENCE: {"reference_position": (3,), "reference_acceleration": (3,)},
-            topics.SET_POINT: {"path_position": (3,)},
-            topics.BASE_REACTION: {
-                "coupling_momentum": (m,),
-                "smallest_coupling_singular_value": (),
-                "smallest_restricted_singular_value": (),
-                "damping": (),
-            },
-            self._wrench: {"base_wrench": (6,)},
-            topics.DESIRED_JOINT_REFERENCE: {"desired_position": (n,)},
-            topics.JOINT_REFERENCE: {"reference_velocity": (n,), "reference_effort": (n,), "reference_friction": (n,)},
-            topics.REDUNDANCY_STATE: {
-                "resolution_position_error": (),
-                "resolution_orientation_error": (),
-                "condition_number": (),
-                "rows_given_up": (),
-            },
-            topics.BEHAVIOR_STATUS: {"obstacle_distance": (), "behaviors_held": ()},
-            topics.TRUE_FLEXIBLE_STATE: {"modal_position": (k,), "modal_rate": (k,)},
-            topics.FLEXIBLE_STATE: {
-                "estimated_deflection": (m,),
-                "estimated_deflection_rate": (m,),
-                "estimated_modal_position": (k,),
-                "estimated_modal_rate": (k,),
-            },
-            topics.STRAIN: {"strain": (g,)},
-            topics.BASE_WRENCH_ESTIMATE: {
-                "estimated_torque": (n,),
-                "estimated_friction": (n,),
-                "residual_wrench": (6,),
-                "estimate_valid": (),
-                "contact_detected": (),
-                "correction_weight": (),
-            },
-        }
-        blank: dict[str, Any] = {name: np.full((ticks, *shape), np.nan) for name, shape in shapes[topic].items()}
+        gauges = self._model.description.strain_gauges
+        shapes = recording_shapes(ticks, self._model.n, self._model.m, len(self.modes), len(gauges))
+        blank: dict[str, Any] = {name: np.full(shapes[name], np.nan) for name in self._fields[topic]}
         if topic == topics.BASE_REACTION:
             blank["vibration_damping"] = np.zeros(ticks, dtype=bool)
         return blank
