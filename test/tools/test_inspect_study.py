@@ -8,7 +8,7 @@ import pytest
 
 from flexarm_tools.run.composition import in_one_process
 from flexarm_tools.scenario.study import load_study
-from flexarm_tools.wiring.scenario import wired_nodes
+from flexarm_tools.wiring.chain import wired_nodes
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "boom_7r"
 GOALS = {

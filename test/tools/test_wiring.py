@@ -10,8 +10,7 @@ import pytest
 from flexarm_core.errors import ConfigError
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import NodeSpec
-from flexarm_tools.wiring.chain import chain, chained
-from flexarm_tools.wiring.scenario import wired_nodes
+from flexarm_tools.wiring.chain import chain, chained, wired_nodes
 from flexarm_tools.wiring.table import node_ports, ros2_control_ports
 from flexarm_tools.wiring.wiring import FAULTS, check_wiring
 

@@ -14,8 +14,7 @@ from flexarm_core.text_file import read_text
 from flexarm_core.yaml_bounds import MOST_BYTES, excess
 from flexarm_nodes.flexible_dynamics.parameters import CHECKED
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
-from flexarm_tools.wiring.chain import chained
-from flexarm_tools.wiring.scenario import wired_nodes
+from flexarm_tools.wiring.chain import chained, wired_nodes
 from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, node_ports, ros2_control_ports, rows_of, stage_packages
 from flexarm_tools.wiring.wiring import check_wiring
 

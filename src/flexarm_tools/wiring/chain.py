@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
-from flexarm_tools.scenario.scenario import NodeSpec
+from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.ports import Ports, Role, Use
-from flexarm_tools.wiring.table import JOINTS, TOOL, spec_ports
-from flexarm_tools.wiring.wiring import full_name
+from flexarm_tools.wiring.table import JOINTS, TOOL, node_ports, spec_ports
+from flexarm_tools.wiring.wiring import check_wiring, full_name
 
 
 def chain(stages: Sequence[NodeSpec], description: RobotDescription, tool_frame: str = "") -> dict[str, dict[str, str]]:
@@ -63,6 +66,27 @@ def chained(stages: Sequence[NodeSpec], description: RobotDescription, tool_fram
     """Return the stages with the remappings of :func:`chain`; their own remappings take precedence."""
     remappings = chain(stages, description, tool_frame)
     return tuple(replace(spec, remappings=remappings[spec.name] | spec.remappings) for spec in stages)
+
+
+def wired_nodes(scenario: Scenario) -> tuple[NodeSpec, ...]:
+    """Return the nodes of a scenario with the remappings that chain them in the order of the file, checked.
+
+    Raises:
+        ConfigError: the nodes cannot control the arm; the message names every fault.
+        RobotDescriptionError: the robot does not have the tool link.
+    """
+    robot, true = scenario.robot, scenario.true_robot
+    nodes = chained(scenario.nodes, robot.description, robot.tool_frame)
+    plant = node_ports(PLANT, scenario.plant, true.description, true.tool_frame)
+    assert plant is not None  # the table contains the plant
+    changes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for event in scenario.events:
+        changes[event.node].append(event.parameters)
+    faults = check_wiring(nodes, robot.description, robot.tool_frame, changes=changes, around={PLANT: plant})
+    if faults:
+        listed = "".join(f"\n  {fault}" for fault in faults)
+        raise ConfigError(f"{scenario.path}: wiring of the nodes has {len(faults)} fault(s){listed}")
+    return nodes
 
 
 def _writes(ports: Ports, topic: str) -> bool:
