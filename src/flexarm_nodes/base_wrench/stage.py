@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from flexarm_core.base_wrench.controller import BaseWrenchController
 from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
+from flexarm_core.errors import InputError
 from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage as CoreStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference
@@ -23,6 +25,47 @@ from flexarm_nodes.base_wrench.parameters import (
 )
 
 CALIBRATED = ("wrench_bias", "gravity_links", "gravity_masses", "gravity_first_moments")
+REST = 1e-2  # [rad/s | m/s] velocity below which a joint counts as at rest
+KEPT = 200  # number of samples at rest that are averaged
+
+
+class BaseWrenchZero:
+    """Averages the residual wrench, which the model does not explain, while the arm is at rest without contact."""
+
+    def __init__(self) -> None:
+        """Start without samples."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Discard earlier samples."""
+        self._residuals: deque[Array] = deque(maxlen=KEPT)
+        self._why_not = "no joint state has come yet"
+
+    def take(self, estimate: BaseWrenchEstimate, velocity: Array) -> None:
+        """Take an estimate and the joint velocities (n,) at its stamp [rad/s | m/s]."""
+        speed = float(np.abs(velocity).max())
+        if not estimate.valid:
+            self._why_not = f"there is no valid reading: {', '.join(estimate.left_out)}"
+        elif speed > REST:
+            self._why_not = f"the arm moves at {speed:.3f} rad/s or m/s; it must be at rest, below {REST}"
+        elif estimate.contact:
+            self._why_not = "something touches the arm, or the bias is too large to tell it from a contact: calibrate"
+        else:
+            self._why_not = ""
+            self._residuals.append(estimate.residual_wrench)
+            return
+        self._residuals.clear()
+
+    def residual(self) -> Array:
+        """Return the mean residual wrench (6,) since the arm is at rest, robot on base, sensor frame [N, N*m].
+
+        Raises:
+            InputError: the arm is not at rest, there is a contact, or there is no reading.
+        """
+        if self._why_not:
+            raise InputError(self._why_not)
+        mean: Array = np.mean(self._residuals, axis=0)
+        return mean
 
 
 class BaseWrenchStage:
@@ -33,6 +76,7 @@ class BaseWrenchStage:
         controller: computes motor efforts for references.
         core: stage of a pipeline; its estimator is replaced when a calibration is applied.
         table: gravity table; None: gravity is computed from the model.
+        zero: residual wrench at rest, since the last change of the estimator.
     """
 
     def __init__(self, values: dict[str, Any], model: ArmModel) -> None:
@@ -52,6 +96,7 @@ class BaseWrenchStage:
             base_bandwidth=values["acceleration_bandwidth"],
             measured_effort=values["effort_source"] == "joint_states",
         )
+        self.zero = BaseWrenchZero()
         self._values = values
         self.change(values)
         still, none = np.zeros(model.n), np.zeros(model.m)
@@ -76,11 +121,13 @@ class BaseWrenchStage:
         calibration_run_config(values, self.model)
         if any(values[name] != self._values[name] for name in CALIBRATED):
             self.core.estimator = self._build_estimator(values)
+            self.zero.reset()
         self.controller.config, self._values = config, values
 
     def reset(self) -> None:
         """Discard earlier samples."""
         self.core.reset()
+        self.zero.reset()
         self._wrench: Array | None = None
 
     @property
@@ -117,7 +164,17 @@ class BaseWrenchStage:
             InputError: the sample is not usable.
         """
         self._wrench = stamped.sample.wrench
-        return self.core.estimate(stamped.sample, stamped.left_out)
+        estimate = self.core.estimate(stamped.sample, stamped.left_out)
+        self.zero.take(estimate, self.estimator.velocity)
+        return estimate
+
+    def bias_at_rest(self) -> Array:
+        """Return the sensor's bias (6,) with which the mean residual wrench at rest would be zero [N, N*m].
+
+        Raises:
+            InputError: as of :meth:`BaseWrenchZero.residual`.
+        """
+        return self.estimator.bias + self.sign * self.zero.residual()
 
     def control(self, reference: JointReference) -> JointReference:
         """Return the motor efforts for a reference with the stamp of the newest estimate.

@@ -28,8 +28,7 @@ from flexarm_nodes.base_wrench.inputs import BaseWrenchInputs
 from flexarm_nodes.base_wrench.output import BaseWrenchOutput
 from flexarm_nodes.base_wrench.parameters import BASE_WRENCH_PARAMETERS, check_base_motion
 from flexarm_nodes.base_wrench.plan import CalibrationPlan, build_plan
-from flexarm_nodes.base_wrench.stage import BaseWrenchStage
-from flexarm_nodes.base_wrench.zero import REST, BaseWrenchZero
+from flexarm_nodes.base_wrench.stage import REST, BaseWrenchStage
 from flexarm_nodes.messages.conversions import joint_reference_from_message, stamp_to_nanoseconds
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
@@ -51,7 +50,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
     def __init__(self) -> None:
         """Create topics, action and service; the sensor topics depend on the parameters."""
         super().__init__("base_wrench_torque_estimator")
-        self._output, self._zero = BaseWrenchOutput(self), BaseWrenchZero()
+        self._output = BaseWrenchOutput(self)
         self._calibration = BaseWrenchCalibration(self, self)
         self._stage: BaseWrenchStage | None = None
         self._sensor_subscriptions: list[Any] = []
@@ -99,7 +98,6 @@ class BaseWrenchTorqueEstimator(ArmNode):
             self._stage.reset()
             self._inputs.reset()
         self._output.reset()
-        self._zero.reset()
         self._newest = None
         self._pending: BaseWrenchSample | None = None
         self._desired: JointReferenceRecord | None = None
@@ -115,10 +113,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
     def change(self, values: dict[str, Any]) -> None:
         """Apply live parameters at the next sample."""
         assert self._stage is not None
-        before = self._stage.estimator
         self._stage.change(values)
-        if self._stage.estimator is not before:
-            self._zero.reset()
         self._calibration.timeout = values["state_timeout"]
         self._output.change(values)
         self._values = values
@@ -193,7 +188,6 @@ class BaseWrenchTorqueEstimator(ArmNode):
             return
         assert self._stage is not None
         estimate = self._stage.update(self._inputs.complete_sample(joints))
-        self._zero.take(estimate, self._stage.estimator.velocity)
         self._output.publish_estimate(estimate)
         self._control()
         self._output.report(estimate, self._calibration.doing)
@@ -268,7 +262,7 @@ class BaseWrenchTorqueEstimator(ArmNode):
                 raise InputError("the node is not active")
             if self._calibration.active:
                 raise InputError("the sensor is calibrated at this moment")
-            bias = (self._stage.estimator.bias + self._stage.sign * self._zero.residual()).tolist()
+            bias = self._stage.bias_at_rest().tolist()
             self.take_parameters({"wrench_bias": bias})
             response.success, response.message = True, f"wrench_bias: {[round(part, 6) for part in bias]}"
         except FlexarmError as error:

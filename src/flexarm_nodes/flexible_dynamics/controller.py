@@ -22,7 +22,7 @@ from flexarm_core.types import FlexibleSample
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.flexible_dynamics.parameters import ESTIMATOR_PARAMETERS, built_controller
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
-from flexarm_nodes.messages.joint_trajectory import joint_trajectory_from_message
+from flexarm_nodes.messages.path import joint_trajectory_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import BuiltStage

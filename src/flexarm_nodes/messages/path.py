@@ -1,4 +1,4 @@
-"""Conversion of messages about tool paths and redundancy resolution."""
+"""Conversion of messages about tool paths, joint trajectories and redundancy resolution."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Pose, Vector3
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
+from trajectory_msgs.msg import JointTrajectoryPoint
 
 from flexarm.action import FollowCartesianPath
 from flexarm.msg import PathSegment, RedundancyState
@@ -15,6 +16,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.ik_redundancy.planned_path import PlannedPath
 from flexarm_core.ik_redundancy.solver import RedundancyStatus
+from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.path.waypoint_file import load_waypoint_file
@@ -148,7 +150,7 @@ def fill_rows(message: RedundancyState | FollowCartesianPath.Feedback, status: R
 
 def joint_trajectory_to_message(
     path: PlannedPath, names: Sequence[str], begun: int, rate: float, start: float = 0.0
-) -> JointTrajectory:
+) -> JointTrajectoryMessage:
     """Return a planned path, from time ``start`` on, as points for a joint trajectory controller.
 
     Args:
@@ -158,7 +160,7 @@ def joint_trajectory_to_message(
         rate: rate of the points [Hz].
         start: path time of the first point [s].
     """
-    message = JointTrajectory(joint_names=list(names))
+    message = JointTrajectoryMessage(joint_names=list(names))
     message.header.stamp = nanoseconds_to_stamp(begun)
     count = max(int(np.ceil((path.duration - start) * rate - 1e-6)), 0)
     for time in (*(start + np.arange(count) / rate), max(path.duration, start)):
@@ -168,3 +170,31 @@ def joint_trajectory_to_message(
         point.time_from_start.sec, point.time_from_start.nanosec = seconds, rest
         message.points.append(point)
     return message
+
+
+def joint_trajectory_from_message(
+    message: JointTrajectoryMessage, names: Sequence[str], start: Array
+) -> JointTrajectory:
+    """Return the trajectory with joints in the order of ``names``, beginning at the positions ``start`` (n,).
+
+    Raises:
+        InputError: the joint names differ, or the points are inconsistent.
+    """
+    given = list(message.joint_names)
+    if sorted(given) != sorted(names):
+        raise InputError(f"trajectory names {', '.join(given) or 'no joint'}; expected {', '.join(names)}")
+    order = [given.index(name) for name in names]
+
+    def rows(field: str) -> Array | None:
+        listed = [list(getattr(point, field)) for point in message.points]
+        if not any(listed):
+            return None
+        if any(len(row) != len(given) for row in listed):
+            raise InputError(f"trajectory: every point needs {len(given)} {field}, or none may have any")
+        return np.array(listed, dtype=float)[:, order]
+
+    positions = rows("positions")
+    if positions is None:
+        raise InputError("trajectory has no points with positions")
+    times = [point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in message.points]
+    return JointTrajectory(start, times, positions, rows("velocities"), rows("accelerations"))
