@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
-from flexarm_core.behavior_impedance.joint_deviation import JointDeviation
 from flexarm_core.behavior_impedance.path_stream import give_reference, stream_followers
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.errors import InputError
@@ -17,6 +17,8 @@ from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
 from flexarm_core.types import ArmState, Array, CartesianReference, JointReference, all_finite
+
+RESUME = 0.5  # fraction of the tolerance below which a deviation that was reported is cleared
 
 
 class BehaviorSource(Protocol):
@@ -30,6 +32,36 @@ class BehaviorSource(Protocol):
 
     def due(self, stamp: int) -> list[str]:
         """Apply the changes that are due at the sample with this stamp [ns]; return why some were rejected."""
+
+
+class JointDeviation:
+    """Detects whether measured joints deviate from the commanded positions, with hysteresis.
+
+    Attributes:
+        tolerance: largest allowed deviation of a joint [rad | m].
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Monitor the joints with these names."""
+        self._names, self.tolerance = tuple(names), np.inf
+        self.reset()
+
+    def reset(self) -> None:
+        """Clear the deviation."""
+        self._away = False
+
+    def check(self, measured: Array, commanded: Array) -> str:
+        """Compare measured (n,) and commanded (n,) joint positions [rad | m].
+
+        Returns:
+            Description of the largest deviation if it is out of tolerance, else an empty string.
+        """
+        off = np.abs(measured - commanded)
+        worst = int(off.argmax())
+        self._away = bool(off[worst] > (RESUME * self.tolerance if self._away else self.tolerance))
+        if not self._away:
+            return ""
+        return f"joint '{self._names[worst]}' is {off[worst]:.3f} from where it should be, tolerance {self.tolerance}"
 
 
 class BehaviorStage:

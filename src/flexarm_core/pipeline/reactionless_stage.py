@@ -8,12 +8,16 @@ import numpy as np
 
 from flexarm_core.errors import FlexarmError, InputError
 from flexarm_core.pipeline.tick import Tick, base_needs
-from flexarm_core.reaction_null_space.coupling.commanded_reaction import commanded_reaction
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
 from flexarm_core.reaction_null_space.reactionless.path_motion import PathMotion, PathMotionConfig
 from flexarm_core.reaction_null_space.reactionless.trace import trace
-from flexarm_core.reaction_null_space.reactionless.velocity_law import Along, VelocityLaw, VelocityLawConfig
-from flexarm_core.reaction_null_space.stability.velocity_gain_check import check_velocity_gains
+from flexarm_core.reaction_null_space.reactionless.velocity_law import (
+    Along,
+    VelocityLaw,
+    VelocityLawConfig,
+    commanded_reaction,
+)
+from flexarm_core.reaction_null_space.stability.velocity_law_poles import check_velocity_gains
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseReaction, JointReference
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.reaction_null_space.coupling.base_response import base_response, peak_energy
+from flexarm_core.reaction_null_space.planning.plan import base_response, peak_energy
 
 
 class Oscillator:

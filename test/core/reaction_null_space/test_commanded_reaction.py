@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.reaction_null_space.coupling.commanded_reaction import commanded_reaction
 from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
+from flexarm_core.reaction_null_space.reactionless.velocity_law import commanded_reaction
 from flexarm_core.types import ArmState
 
 FIRST, SECOND = 0.310 * 0.096 + 0.120 * 0.1, 0.120 * 0.090  # [kg*m] of TREP, tables I and II

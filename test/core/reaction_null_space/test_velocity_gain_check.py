@@ -9,8 +9,7 @@ import pytest
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLawConfig
-from flexarm_core.reaction_null_space.stability.velocity_gain_check import check_velocity_gains
-from flexarm_core.reaction_null_space.stability.velocity_law_poles import velocity_law_poles
+from flexarm_core.reaction_null_space.stability.velocity_law_poles import check_velocity_gains, velocity_law_poles
 
 SAMPLED = {"drive_bandwidth": 200.0, "period": 0.004, "delay": 2}
 POSTURES = [np.array([0.5 * np.pi, 0.0]), np.array([0.3, 0.4]), np.array([1.2, 2.0])]

@@ -31,13 +31,13 @@ from itertools import chain
 import numpy as np
 
 from flexarm_core.errors import InputError
-from flexarm_core.flexible_dynamics.contact import ContactInput
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.correction import Correction
 from flexarm_core.flexible_dynamics.estimation.covariance import join, propagate
 from flexarm_core.flexible_dynamics.estimation.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimation.measurements import (
     Channel,
+    ContactInput,
     FrozenWatch,
     MotionSensors,
     deflection_channels,

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.entrance import ANY, finite, numbers
-from flexarm_core.errors import InputError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.bodies import make_bodies
 from flexarm_core.flexible_dynamics.estimation.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion
-from flexarm_core.flexible_dynamics.model import FlexibleModel, Wrenches
+from flexarm_core.flexible_dynamics.model import BodyWrench, FlexibleModel, Wrenches
 from flexarm_core.types import Array
 
 FROZEN_TRAVEL = 3.0  # expected change, in standard deviations of the noise, above which a repeated reading is frozen
@@ -216,3 +216,39 @@ class MotionSensors:
             )
             for i, (name, reading, components, variance) in enumerate(used)
         ], left_out
+
+
+class ContactInput:
+    """Contact wrench beyond a force/torque sensor: its reading is an input of the model, not compared with a prediction.
+
+    A sensor behind the tool measures the wrench of its outboard side on its inboard side, in the sensor frame,
+    ``w = w_c - w_m``: the contact wrench on the tool minus the wrench that accelerates and supports the mass beyond the
+    sensor. The model computes ``w_m``, which gives ``w_c``. A filter without this input attributes the contact to a
+    deflection of the arm, and under lasting contact estimates rates that do not exist.
+    """
+
+    def __init__(self, model: FlexibleModel, sensor: str) -> None:
+        """Find the sensor in the model.
+
+        Args:
+            model: model of the arm.
+            sensor: name of the sensor in ``<ros2_control>``.
+
+        Raises:
+            ConfigError: there is no such sensor.
+        """
+        sensors = model.description.force_torque_sensors
+        if sensor not in sensors:
+            raise ConfigError(f"contact_sensor '{sensor}' does not exist; force/torque sensors: {', '.join(sensors)}")
+        self._model, self._body = model, model.body_of(sensors[sensor].frame)
+
+    def wrench(self, reading: Array, x: Array, v: Array, acceleration: Array) -> BodyWrench:
+        """Compute the contact wrench on the body that the sensor carries.
+
+        Args:
+            reading: (6,) sensor reading ``[f; n]``, finite.
+            x: (h + K,) coordinates of hinges and modes.
+            v: (h + K,) rates of hinges and modes.
+            acceleration: (h + K,) accelerations from which the motion of the mass beyond the sensor follows.
+        """
+        return BodyWrench(self._body, reading + self._model.hinge_wrenches(x, v, acceleration)[self._body])

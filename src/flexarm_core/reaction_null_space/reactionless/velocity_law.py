@@ -37,7 +37,7 @@ from flexarm_core.reaction_null_space.coupling.null_direction import ALL
 from flexarm_core.reaction_null_space.coupling.null_space import DampedInverse, damped_inverse
 from flexarm_core.reaction_null_space.reactionless.path import JointMotion, ReactionlessPath
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
-from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_core.types import ArmState, Array, BaseReaction, JointReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,3 +218,30 @@ class VelocityLaw:
         if self._posture is None:
             self._posture = state.position.copy()
         return JointMotion(self._posture, self._still, self._still)
+
+
+def commanded_reaction(
+    model: ArmModel, state: ArmState, acceleration: Array, coupling: DampedInverse, vibration_damping: bool
+) -> BaseReaction:
+    """Return reaction ``-(H_bm qdd + dH_bm/dt qd)``, coupling momentum ``H_bm qd`` and conditioning; no tool task.
+
+    Args:
+        model: the arm.
+        state: state of arm and base.
+        acceleration: (n,) commanded joint accelerations [rad/s^2 | m/s^2].
+        coupling: damped inverse of the selected rows of ``H_bm`` that the law used.
+        vibration_damping: whether the base feedback is active.
+    """
+    blocks = model.blocks(state)
+    base = model.base_acceleration(blocks, state, acceleration)
+    return BaseReaction(
+        stamp=state.stamp,
+        wrench_on_base_in_base=model.wrench_on_base(state, acceleration, base),
+        reaction=-(blocks.H_bm @ acceleration + blocks.dH_bm_qd),
+        coupling_momentum=blocks.H_bm @ state.velocity,
+        rank=coupling.rank,
+        coupling_singular_values=coupling.singular_values,
+        smallest_restricted_singular_value=0.0,
+        damping=coupling.damping,
+        vibration_damping=vibration_damping,
+    )
