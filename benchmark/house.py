@@ -22,6 +22,22 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 BEFORE = 53000  # lines of the source when it was decided to make it smaller
 SMALL = 60  # lines below which a module with a single user should join it
+EXCEPTIONS = {  # small modules with a single user that are a concept of their own, and why
+    "flexarm_core.behavior_impedance.behaviors.posture": "one kind of behavior; every kind has a module of its own",
+    "flexarm_core.path.joint_stop": "one law of motion, like the others in its folder; its user is a node",
+    "flexarm_core.pipeline.reference_stage": "one stage; every stage has a module of its own, which knows no ROS",
+    "flexarm_nodes.node.joint_commands": "how another package's hardware interface writes commands",
+    "flexarm_nodes.node.real_time": "what is asked of the operating system, not of ROS",
+    "flexarm_nodes.node.tick_times": "a histogram, which knows nothing of the loop whose ticks it counts",
+    "flexarm_tools.commands.calibrate": "one command; every command has a module of its own",
+    "flexarm_tools.commands.check": "one command; every command has a module of its own",
+    "flexarm_tools.commands.demo": "one command; every command has a module of its own",
+    "flexarm_tools.commands.map": "one command; every command has a module of its own",
+    "flexarm_tools.commands.record": "one command; every command has a module of its own",
+    "flexarm_tools.commands.replay": "one command; every command has a module of its own",
+    "flexarm_tools.commands.view": "one command; every command has a module of its own",
+    "flexarm_tools.metrics.behavior": "one group of metrics; every group has a module of its own",
+}
 FEWEST_WORDS = 4  # a shorter description is counted as incomplete
 
 
@@ -47,7 +63,11 @@ def _users(house: dict[str, Path]) -> Counter[str]:
 
 
 def structure() -> list[Figure]:
-    """Lines, modules, folders, and small modules that have a single user."""
+    """Lines, modules, folders, and small modules that have a single user.
+
+    Raises:
+        ValueError: an exception is not, or no longer, a small module with a single user.
+    """
     house = _modules()
     users = _users(house)
     named = {name: path for name, path in house.items() if path.name != "__init__.py"}
@@ -55,13 +75,19 @@ def structure() -> list[Figure]:
     folders = Counter(name.rpartition(".")[0] for name in named)
     largest, most = folders.most_common(1)[0]
     small = {name: _lines(path) for name, path in named.items() if users[name] == 1 and _lines(path) < SMALL}
+    if rotten := sorted(EXCEPTIONS.keys() - small.keys()):
+        raise ValueError(f"EXCEPTIONS lists what is no small module with a single user: {', '.join(rotten)}")
+    counted = {name: found for name, found in small.items() if name not in EXCEPTIONS}
+    details = {name: str(found) for name, found in sorted(counted.items())}
+    details |= {name: f"{small[name]}, excepted: {reason}" for name, reason in EXCEPTIONS.items()}
     return [
         Figure("source_lines", lines, "1", parse_goal(f"<= {BEFORE - 6000}"), "lines of src/"),
         Figure("modules", len(named), "1", None, "Python modules in src/"),
         Figure("largest_folder", most, "1", parse_goal("<= 25"), f"modules of {largest}"),
         Figure(
-            "single_user_modules", len(small), "1", parse_goal("== 0"),
-            f"modules below {SMALL} lines that one other module imports", details=dict(sorted(small.items())),
+            "single_user_modules", len(counted), "1", parse_goal("== 0"),
+            f"modules below {SMALL} lines that one other module imports, but for {len(EXCEPTIONS)} exceptions",
+            details=details,
         ),
     ]  # fmt: skip
 
