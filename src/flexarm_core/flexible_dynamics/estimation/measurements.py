@@ -219,7 +219,7 @@ class MotionSensors:
 
 
 class ContactInput:
-    """Contact wrench beyond a force/torque sensor: its reading is an input of the model, not compared with a prediction.
+    """Contact wrench beyond a force/torque sensor whose reading is an input of the model and is not compared.
 
     A sensor behind the tool measures the wrench of its outboard side on its inboard side, in the sensor frame,
     ``w = w_c - w_m``: the contact wrench on the tool minus the wrench that accelerates and supports the mass beyond the
