@@ -20,7 +20,7 @@ from flexarm_tools.faults.tally import tally
 
 SEEDS = 100_000  # distance of the first seeds of two campaigns
 BATCH = 8  # cases that a process receives at a time
-TOLD_EACH = 100  # cases between two progress lines in a log
+PROGRESS_EACH = 100  # cases between two progress lines in a log
 
 
 def run_core_case(seed: int, names: Sequence[str]) -> Outcome:
@@ -44,11 +44,11 @@ def campaign(seed: int, core: int, nodes: int, kinds: Sequence[str], jobs: int) 
         ConfigError: there is no such kind.
     """
     names, first = chosen_kinds(kinds), seed * SEEDS
-    outcomes = list(_told(_core_outcomes(range(first, first + core), names, jobs), core, "core"))
+    outcomes = list(_with_progress(_core_outcomes(range(first, first + core), names, jobs), core, "core"))
     if nodes:
         from flexarm_tools.faults.node_campaign import node_outcomes
 
-        outcomes += _told(node_outcomes(range(first, first + nodes), names), nodes, "nodes")
+        outcomes += _with_progress(node_outcomes(range(first, first + nodes), names), nodes, "nodes")
     return tally(outcomes, WHAT)
 
 
@@ -61,14 +61,14 @@ def _core_outcomes(seeds: range, names: Sequence[str], jobs: int) -> Iterator[Ou
         yield from pool.map(run, seeds, chunksize=BATCH)
 
 
-def _told(outcomes: Iterable[Outcome], count: int, where: str) -> Iterator[Outcome]:
+def _with_progress(outcomes: Iterable[Outcome], count: int, where: str) -> Iterator[Outcome]:
     """Show the progress on stderr."""
     missed, began = 0, time.monotonic()
     for done, one in enumerate(outcomes, 1):
         missed += bool(one.missed)
-        if sys.stderr.isatty() or done % TOLD_EACH == 0 or done == count:
+        if sys.stderr.isatty() or done % PROGRESS_EACH == 0 or done == count:
             end = "\r" if sys.stderr.isatty() and done < count else "\n"
             left = (time.monotonic() - began) / done * (count - done)
-            said = f"{where}: {done} of {count} cases, {missed} missed a bar, {left:.0f} s left   "
-            print(said, end=end, file=sys.stderr, flush=True)
+            line = f"{where}: {done} of {count} cases, {missed} missed a bar, {left:.0f} s left   "
+            print(line, end=end, file=sys.stderr, flush=True)
         yield one

@@ -85,8 +85,8 @@ class Case:
 
     def _make_gate(self) -> Any:
         setting = self.setting
-        told = self.faults[0].told_rate(setting.rate)
-        return GateUnderTest(self.arm.model, setting.mode, told, setting.layout, self._loop_answer)
+        rate = self.faults[0].configured_rate(setting.rate)
+        return GateUnderTest(self.arm.model, setting.mode, rate, setting.layout, self._loop_answer)
 
     def _pace(self, step: float, end: float) -> Iterator[tuple[float, float]]:
         """Yield the times of the loop's iterations and how far to advance the plant at each [s]."""
@@ -147,13 +147,13 @@ class Case:
         limit = self.arm.model.velocity_limit
         outcome = Outcome(
             setting.seed, "+".join(fault.name for fault in faults), self.where, setting.arm, setting.mode,
-            setting.layout, setting.rate, "; ".join(fault.said() for fault in faults),
+            setting.layout, setting.rate, "; ".join(fault.describe() for fault in faults),
         )  # fmt: skip
         outcome.blind = setting.mode == "effort" and any(fault.blind or fault.late for fault in faults)
         next_state, next_tick, first_command = 0.0, 0.0, False
-        at_fault, told_to_end, wished = np.zeros_like(limit), False, None
+        at_fault, asked_to_end, wished = np.zeros_like(limit), False, None
         stops_before, stopped_at = 0, None
-        self._newest_command, said_silent = 0.0, False
+        self._newest_command, was_silent = 0.0, False
         self._outcome = outcome
         ended_at: float | None = None
         for now, duration in self._pace(step, end + RESET_TIME):
@@ -179,22 +179,22 @@ class Case:
             outcome.speed_ratio = max(outcome.speed_ratio, min(ratio, WILD)) if np.isfinite(ratio) else WILD
             if not outcome.speed_ratio < WILD:
                 break
-            if now > end and (self.gate.seen.state != "tripped" or told_to_end) and outcome.recovery == "":
+            if now > end and (self.gate.seen.state != "tripped" or asked_to_end) and outcome.recovery == "":
                 break
             if now > end and outcome.recovery == "":
                 outcome.recovery = "latched"
                 self._judge_rest(outcome, limit)
                 self.gate.reset(now)
-            if any(fault.ends_control(now) for fault in faults) and not told_to_end:
-                told_to_end = True
+            if any(fault.ends_control(now) for fault in faults) and not asked_to_end:
+                asked_to_end = True
                 self.take(self.gate.end("deactivated", now))
             if now >= next_state - 1e-9:
                 next_state += period
                 self._sense()
-            self._deliver(told_to_end)
+            self._deliver(asked_to_end)
             if now >= next_tick - 1e-9 and not self._is_busy():
                 next_tick += TICK
-                if not (told_to_end and self.gate.ended):
+                if not (asked_to_end and self.gate.ended):
                     self.take(self.gate.on_tick(now, self._clock()))
             seen = self.gate.seen
             # Status of the gate
@@ -220,14 +220,14 @@ class Case:
             if seen.state == "running":
                 self._led_until = now
             silent = first_command and now - self._newest_command > SILENCE and seen.state in ("running", "stopping")
-            if silent and not said_silent and not self._drive.braking and not told_to_end:
+            if silent and not was_silent and not self._drive.braking and not asked_to_end:
                 outcome.silences += 1
-            said_silent = silent
-            if told_to_end and ended_at is None and self._is_over():
+            was_silent = silent
+            if asked_to_end and ended_at is None and self._is_over():
                 ended_at = now
                 # A blind or late arm is braked along a prediction: its rest is not observable.
                 self._left_moving = setting.mode == "effort" and not outcome.blind and not self._rested
-        return self._judge(outcome, start, last, stops_before, told_to_end)
+        return self._judge(outcome, start, last, stops_before, asked_to_end)
 
     _busy = 0.0  # time until which a tick of a control loop lasts
     _unread: Any = None  # newest state that came during this tick
@@ -256,10 +256,10 @@ class Case:
         command = self.gate.on_state(state, self._now, self._clock())
         self.take(command, max(self._busy - self._now, 0.0))
 
-    def _deliver(self, told_to_end: bool) -> None:
+    def _deliver(self, asked_to_end: bool) -> None:
         if self._unread is not None and not self._is_busy():
             unread, self._unread = self._unread, None
-            if not (told_to_end and self.gate.ended):
+            if not (asked_to_end and self.gate.ended):
                 self._take_state(unread)
         while self._queue and self._queue[0][0] <= self._now + 1e-9 + TRAVEL:
             _, _, to, message = heapq.heappop(self._queue)
@@ -271,7 +271,7 @@ class Case:
                     reference = self._source.answer(message, self._now)
                     if reference is not None:
                         self._send("reference", self._through("reference", reference))
-            elif told_to_end and self.gate.ended:
+            elif asked_to_end and self.gate.ended:
                 continue
             elif to == "gate":
                 self._take_state(message)
@@ -303,7 +303,7 @@ class Case:
             return  # the stop has only just begun
         outcome.at_rest = self._rests(limit)
 
-    def _judge(self, outcome: Outcome, start: float, last: float, stops_before: int, told_to_end: bool) -> Outcome:
+    def _judge(self, outcome: Outcome, start: float, last: float, stops_before: int, asked_to_end: bool) -> Outcome:
         faults, seen, limit = self.faults, self.gate.seen, self.arm.model.velocity_limit
         lasting = any(fault.end > 1e6 and fault.must and not fault.may_resume for fault in faults)
         outcome.must_stop = any(fault.stops for fault in faults) and len(faults) == 1
@@ -317,7 +317,7 @@ class Case:
         if outcome.recovery == "latched":
             if seen.state == "running":
                 outcome.recovery = "latched, resumes after reset"
-        elif told_to_end:
+        elif asked_to_end:
             outcome.recovery = "ended"
             self._judge_rest(outcome, limit)
             if self._left_moving:

@@ -112,7 +112,7 @@ class Fault:
         """Return the offset of the ROS clock from the monotonic clock [s]."""
         return 0.0
 
-    def told_rate(self, rate: int) -> float:
+    def configured_rate(self, rate: int) -> float:
         """Return the rate of states that is configured in the gate [Hz]."""
         return float(rate)
 
@@ -124,7 +124,7 @@ class Fault:
         """Return whether the gate has been asked to end."""
         return False
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """Describe the fault for the list of cases."""
         lasts = "on" if self.end == FOREVER else f"{self.duration:.3f} s"
         return f"{self.name} at {self.start:.3f} s, {lasts}, size {self.size:.3g}"

@@ -96,8 +96,8 @@ class NodeCase(Case):
         self._begin = 0.0
         super().__init__(setting, faults)
         self.gate.by_signal = any(fault.name == "terminated" for fault in faults)
-        told = faults[0].told_rate(setting.rate)
-        station.begin(self.arm, setting.mode, told, self._source, self._on_command)
+        rate = faults[0].configured_rate(setting.rate)
+        station.begin(self.arm, setting.mode, rate, self._source, self._on_command)
         self.epoch = time.time()
 
     def _make_gate(self) -> Any:

@@ -72,7 +72,7 @@ class NodeStation:
             DiagnosticArray, topics.DIAGNOSTICS, self._on_diagnostics, topics.EVERY_SAMPLE
         )
         self._seen = Seen("waiting", "", 0)
-        self._configured = self._active = self._told_to_end = False
+        self._configured = self._active = self._asked_to_end = False
 
     # Life -------------------------------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class NodeStation:
         Raises:
             GraphError: the node rejects a request, or does not answer.
         """
-        if self._told_to_end:
+        if self._asked_to_end:
             self.close()  # the process may be about to end
         if self._process is None or not self._process.alive:
             self._start()
@@ -132,7 +132,7 @@ class NodeStation:
         process = self._process
         if by_signal:
             process.signal(signal.SIGTERM)
-            self._told_to_end, self._configured, self._active = True, False, False
+            self._asked_to_end, self._configured, self._active = True, False, False
             return lambda: not process.alive
         client = self._node.create_client(ChangeState, f"/{self._path}/change_state")
         request = ChangeState.Request()
@@ -159,7 +159,7 @@ class NodeStation:
             arguments += ["-r", f"/clock:=/{self.name}/clock"]
         log = self._folder / f"{self.name}.log"
         self._process = NodeProcess(self.name, "flexarm", self._layout, arguments, log)
-        self._configured = self._active = self._told_to_end = False
+        self._configured = self._active = self._asked_to_end = False
         self._graph.wait_for_node(self._path, 60.0)
         self._rest(FOUND)
 

@@ -22,7 +22,7 @@ class Outcome:
         kind: kind of the fault; for a pair both, joined with a plus.
         where: ``core`` or ``node``.
         arm, mode, layout, rate: setting of the case.
-        said: description of the fault.
+        description: description of the fault.
         blind: whether the bar for blind cases applies: effort mode without plausible or timely measurements.
         speed_ratio: largest joint speed relative to its limit, or to the speed when a command could first react to the
             fault, if that was higher.
@@ -51,7 +51,7 @@ class Outcome:
     mode: str
     layout: str
     rate: int
-    said: str
+    description: str
     blind: bool = False
     speed_ratio: float = 0.0
     ahead: float = 0.0
@@ -111,7 +111,7 @@ class Outcome:
         delay = "none" if self.stop_delay is None else f"{self.stop_delay:.3f} s"
         after = ", ".join([self.recovery, *self.notes])
         return (
-            f"seed {self.seed}: {self.where} {self.arm} {self.mode} {self.layout} {self.rate} Hz; {self.said};"
+            f"seed {self.seed}: {self.where} {self.arm} {self.mode} {self.layout} {self.rate} Hz; {self.description};"
             f" speed ratio {self.speed_ratio:.3g}, stop after {delay} ({self.reason or 'no reason'}), {after};"
             f" MISSED: {', '.join(self.missed) or 'nothing'}"
         )

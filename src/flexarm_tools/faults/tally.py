@@ -77,8 +77,8 @@ def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _named(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    said = [one.named for one in outcomes if one.named is not None]
-    return {"yes": sum(said), "of": len(said)}
+    named = [one.named for one in outcomes if one.named is not None]
+    return {"yes": sum(named), "of": len(named)}
 
 
 def _recovery(outcomes: Sequence[Outcome]) -> dict[str, Any]:

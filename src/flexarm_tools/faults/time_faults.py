@@ -159,7 +159,7 @@ class WrongRate(Fault):
     def draw(self) -> None:
         self.size = log_uniform(self.rng, 0.25, 4.0)
 
-    def told_rate(self, rate: int) -> float:
+    def configured_rate(self, rate: int) -> float:
         return rate / self.size
 
 
