@@ -35,10 +35,10 @@ def record(path: Path | None, choice: TopicChoice, duration: float = 0.0, domain
     if not duration >= 0.0:
         raise ConfigError(f"duration must be a number >= 0 [s], got {duration}")
     path = path or Path(f"flexarm_{datetime.now():%Y_%m_%d-%H_%M_%S}.mcap")
-    said = f"ROS domain {os.environ.get('ROS_DOMAIN_ID', '0') if domain is None else domain}"
+    where = f"ROS domain {os.environ.get('ROS_DOMAIN_ID', '0') if domain is None else domain}"
     with EndRequest() as end, quiet_node("flexarm_recorder", domain) as node:
         recorder = McapRecorder(node, path, choice)
-        print(f"recording {said} to {path}; Ctrl-C ends it", flush=True)
+        print(f"recording {where} to {path}; Ctrl-C ends it", flush=True)
         try:
             try:
                 _follow(recorder, end, duration)
@@ -48,7 +48,7 @@ def record(path: Path | None, choice: TopicChoice, duration: float = 0.0, domain
             raise ConfigError(f"'{path}' cannot be written any further: {error.strerror}") from error
     if not recorder.count:
         path.unlink()
-    print(_account(recorder, path, said), flush=True)
+    print(_account(recorder, path, where), flush=True)
     return recorder.count
 
 
@@ -66,9 +66,9 @@ def _follow(recorder: McapRecorder, end: EndRequest, duration: float) -> None:
         time.sleep(TAKE_PERIOD)
 
 
-def _account(recorder: McapRecorder, path: Path, said: str) -> str:
+def _account(recorder: McapRecorder, path: Path, where: str) -> str:
     if not recorder.count:
-        return f"no message came on the chosen topics of {said}: no file is left"
+        return f"no message came on the chosen topics of {where}: no file is left"
     span = (recorder.ended - recorder.began) * 1e-9
     spoken = [topic for topic in recorder.topics.values() if topic.count]
     width = max(len(topic.name) for topic in spoken)

@@ -79,8 +79,8 @@ def dry_run(scenario: Scenario) -> DryRun:
         return DryRun("the gate never had a reference")
     figures = compute_figures(scenario.figures, rows.recording(pipeline.gate.gate.status.stops))
     missed = [figure for figure in figures if figure.goal is not None and not figure.holds]
-    said = "; ".join(f"{f.name} is {f.value:.3g} {f.unit}, goal {f.goal.text}" for f in missed if f.goal is not None)
-    return DryRun(said, figures)
+    reason = "; ".join(f"{f.name} is {f.value:.3g} {f.unit}, goal {f.goal.text}" for f in missed if f.goal is not None)
+    return DryRun(reason, figures)
 
 
 def _pipeline(nodes: Mapping[str, NodeSpec], model: ArmModel) -> Pipeline:
@@ -117,25 +117,25 @@ def _plant(node: NodeSpec, model: ArmModel) -> Plant:
     return Plant(description, backend, plant_config(values, description))
 
 
-def _sample(said: Measurement) -> FlexibleSample:
+def _sample(measurement: Measurement) -> FlexibleSample:
     """Convert a measurement into a sample for the stages.
 
     Raises:
         ConfigError: the joint state is incomplete: dry runs do not support sensor faults.
     """
-    joints, elastic = said.joints, said.elastic
+    joints, elastic, strain = measurement.joints, measurement.elastic, measurement.strain
     if joints is None or joints.effort is None:
         raise ConfigError("the plant gave no joint state")
     return FlexibleSample(
-        said.stamp,
+        measurement.stamp,
         joints.position,
         joints.velocity,
         joints.effort,
         None if elastic is None else elastic.position,
         None if elastic is None else elastic.velocity,
-        {} if said.strain is None else dict(zip(said.strain.names, said.strain.strain, strict=True)),
-        {name: wrench for name, wrench in said.wrenches.items() if wrench is not None},
-        {name: reading for name, reading in said.imus.items() if reading is not None},
+        {} if strain is None else dict(zip(strain.names, strain.strain, strict=True)),
+        {name: wrench for name, wrench in measurement.wrenches.items() if wrench is not None},
+        {name: reading for name, reading in measurement.imus.items() if reading is not None},
     )
 
 

@@ -202,6 +202,6 @@ def write_figures(path: Path, figures: Iterable[Figure], unexpected: Iterable[st
         names = [figure.name for figure in figures]
         raise ConfigError(f"figure names must be unique: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    content: dict[str, Any] = {"figures": entries} | ({"unexpected": said} if (said := list(unexpected)) else {})
+    content: dict[str, Any] = {"figures": entries} | ({"unexpected": events} if (events := list(unexpected)) else {})
     path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return all(figure.holds for figure in figures)

@@ -36,10 +36,10 @@ class Progress:
             print(f"{chr(10) if self._terminal and self._shown else ''}    {line}", flush=True)
             self._shown = 0.0
 
-    def end(self, said: str) -> None:
+    def end(self, result: str) -> None:
         """Complete the progress line."""
         wall = time.monotonic() - self._begin
         print(
-            f"{chr(13) if self._terminal else ''}  {self._title:<28} {said} in {wall:.0f} s{' ' * 40}".rstrip(),
+            f"{chr(13) if self._terminal else ''}  {self._title:<28} {result} in {wall:.0f} s{' ' * 40}".rstrip(),
             flush=True,
         )

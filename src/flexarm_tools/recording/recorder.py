@@ -121,18 +121,18 @@ class Recorder:
         if real_time:
             self._seen = {topics.JOINT_STATES: {}, topics.COMMANDED_REFERENCE: {}}
         kept = {} if only_times else self._types
-        told = {topics.SIMULATION_STATUS: SimulationStatus, topics.DIAGNOSTICS: DiagnosticArray}
+        reported = {topics.SIMULATION_STATUS: SimulationStatus, topics.DIAGNOSTICS: DiagnosticArray}
         timed = {topics.JOINT_STATES: JointState, topics.COMMANDED_REFERENCE: JointReference} if real_time else {}
         # diagnostics last: a node heard there has already discovered the subscriptions that were created before it
         self._node = listening_node(f"{node.get_name()}_ear", node.context)
-        self._taps = {topic: TappedTopic(self._node, kind, topic) for topic, kind in (kept | timed | told).items()}
+        self._taps = {topic: TappedTopic(self._node, kind, topic) for topic, kind in (kept | timed | reported).items()}
         for tap in self._taps.values():
             tap.listen()
         self._taken = 0.0
         self.status: SimulationStatus | None = None
         self._over_at = math.inf  # arrival of the status of the last tick [ns since 1970]
         self._events: list[RunEvent] = []
-        self._said: dict[str, tuple[bytes, str]] = {}
+        self._statuses: dict[str, tuple[bytes, str]] = {}
         self._counts = {"stops": 0, "trips": 0}
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class Recorder:
     def knows(self, nodes: Iterable[str]) -> bool:
         """Return whether all publishers of recorded topics are matched, and these nodes have published diagnostics."""
         self.take()
-        return all(tap.hears_all for tap in self._taps.values()) and set(nodes) <= set(self._said)
+        return all(tap.hears_all for tap in self._taps.values()) and set(nodes) <= set(self._statuses)
 
     def take(self, period: float = 0.0) -> int:
         """Take new messages, unless that was done less than ``period`` [s] ago; return the number of samples so far."""
@@ -250,9 +250,9 @@ class Recorder:
                 if value.key in self._counts:
                     with contextlib.suppress(ValueError):  # another node may use the same key for other values
                         self._counts[value.key] = max(self._counts[value.key], int(value.value))
-            said = (status.level, status.message)
-            if self._said.get(status.name) != said:
-                self._said[status.name] = said
+            newest = (status.level, status.message)
+            if self._statuses.get(status.name) != newest:
+                self._statuses[status.name] = newest
                 level = LEVELS.get(status.level, "error")
                 self._events.append(RunEvent(now, status.name, level, status.message))
 

@@ -200,8 +200,8 @@ def _facts(run: Run) -> str:
         ("Duration", f"{scenario.duration:g} s, {recording.ticks} ticks", False),
     ]
     if scenario.plant_robot is not None:
-        said = (f"{name} {value}" for name, value in scenario.plant_robot.arguments.items())
-        facts.append(("Plant", ", ".join((scenario.plant_robot.description.name, *said)), False))
+        arguments = (f"{name} {value}" for name, value in scenario.plant_robot.arguments.items())
+        facts.append(("Plant", ", ".join((scenario.plant_robot.description.name, *arguments)), False))
     if np.isfinite(recording.natural_period):
         facts.append(("Natural period", f"{recording.natural_period:.3g} s", False))
     counts = {

@@ -217,22 +217,22 @@ def _of_one_process(stages: Sequence[NodeSpec], parameters: Mapping[str, Any], s
 
 def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: bool) -> NodeSpec:
     """Add to a node the parameters that the run defines; parameters given for the node itself take precedence."""
-    told = _told_everybody(scenario)
+    parameters = _common_parameters(scenario)
     if node.executable in WATCHFUL:
-        told |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
+        parameters |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
     if node.executable == VIBRATION:
-        told |= _told_vibration(scenario)
+        parameters |= _vibration_parameters(scenario)
     if node.executable == BENDING:
-        told |= _told_bending(scenario)
+        parameters |= _bending_parameters(scenario)
     waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in rows_of(node.executable))
     if lockstep and waits:
-        told["sensor_wait"] = LOCKSTEP_WAIT  # in lockstep the plant waits anyway
+        parameters["sensor_wait"] = LOCKSTEP_WAIT  # in lockstep the plant waits anyway
     if node.executable == CONTROL_LOOP:  # parameters of the gate in the loop
-        told |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
-        told |= {f"{VIBRATION}.{name}": value for name, value in _told_vibration(scenario).items()}
-        told |= {f"{BENDING}.{name}": value for name, value in _told_bending(scenario).items()}
-    told |= _timing(node, scenario, lockstep)
-    return replace(node, parameters=told | node.parameters)
+        parameters |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
+        parameters |= {f"{VIBRATION}.{name}": value for name, value in _vibration_parameters(scenario).items()}
+        parameters |= {f"{BENDING}.{name}": value for name, value in _bending_parameters(scenario).items()}
+    parameters |= _timing(node, scenario, lockstep)
+    return replace(node, parameters=parameters | node.parameters)
 
 
 def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
     one, delay = node.executable == CONTROL_LOOP, _sensor_delay(scenario)
     own: Mapping[str, Any] = node.parameters
     stages = [str(name) for name in own.get("stages", ())] if one else [node.executable]
-    told: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for stage in stages:
         has = {row.name for row in rows_of(stage)}
         period = 1.0 / scenario.rate if stage == BENDING and not lockstep else 0.0
@@ -264,8 +264,8 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
                 raise ConfigError(
                     f"{stage}.delay is {given:g} s, but commands of this run are {value:g} s late: leave it out"
                 )
-            told[key] = value
-    return told
+            parameters[key] = value
+    return parameters
 
 
 def _sensor_delay(scenario: Scenario) -> float:
@@ -275,35 +275,35 @@ def _sensor_delay(scenario: Scenario) -> float:
     return max(float(delay) for delay in delays if isinstance(delay, (int, float)))
 
 
-def _told_vibration(scenario: Scenario) -> dict[str, Any]:
+def _vibration_parameters(scenario: Scenario) -> dict[str, Any]:
     """Return what the vibration controller needs to check its gains at configuration: start position and tool axes."""
-    told = _told_start(scenario)
+    parameters = _start_parameters(scenario)
     leaders = [node for node in scenario.nodes if node.executable in TOOL_LEADERS]
     if [node.executable for node in leaders] == ["reference_generator"]:
         given = leaders[0].parameters
         axes = given.get("axes")
         if given.get("space", "tool") == "tool" and isinstance(axes, list):
-            told |= {"axes": axes, "frame": given.get("frame", "")}
-    return told
+            parameters |= {"axes": axes, "frame": given.get("frame", "")}
+    return parameters
 
 
-def _told_bending(scenario: Scenario) -> dict[str, Any]:
+def _bending_parameters(scenario: Scenario) -> dict[str, Any]:
     """Return the start position and estimator parameters, with which the flexible-arm controller checks its gains."""
-    told = _told_start(scenario)
+    parameters = _start_parameters(scenario)
     for node in scenario.nodes:
         if node.executable in (ESTIMATOR, CONTROL_LOOP):
             before = f"{ESTIMATOR}." if node.executable == CONTROL_LOOP else ""
             given = {name: node.parameters.get(before + name) for name in CHECKED}
-            told |= {f"estimator.{name}": value for name, value in given.items() if value is not None}
-    return told
+            parameters |= {f"estimator.{name}": value for name, value in given.items() if value is not None}
+    return parameters
 
 
-def _told_start(scenario: Scenario) -> dict[str, Any]:
+def _start_parameters(scenario: Scenario) -> dict[str, Any]:
     start = scenario.plant.get("initial_position")
     return {"start_position": [float(value) for value in start]} if isinstance(start, list) else {}
 
 
-def _told_everybody(scenario: Scenario) -> dict[str, Any]:
+def _common_parameters(scenario: Scenario) -> dict[str, Any]:
     robot = scenario.robot
     return {
         "robot_description": robot.description.text,
@@ -313,7 +313,7 @@ def _told_everybody(scenario: Scenario) -> dict[str, Any]:
 
 
 def _plant_parameters(scenario: Scenario) -> dict[str, Any]:
-    parameters = _told_everybody(scenario) | {"rate": scenario.rate, "lockstep": scenario.mode == "lockstep"}
+    parameters = _common_parameters(scenario) | {"rate": scenario.rate, "lockstep": scenario.mode == "lockstep"}
     if scenario.plant_robot is not None:
         parameters["plant_description"] = scenario.plant_robot.description.text
     if scenario.pushes:

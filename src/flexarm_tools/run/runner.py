@@ -273,29 +273,29 @@ class Runner:
 
     def _help_out(self, graph: Graph, recorder: Recorder, stall: Stall, now: float) -> None:
         """Let the plant continue if the node that should answer cannot; raise StalledRunError if that does not help."""
-        said = f"no command answers the state at {now:g} s: {self._watch.reason}"
+        problem = f"no command answers the state at {now:g} s: {self._watch.reason}"
         if stall is Stall.ABSENT and self._mode == "lockstep" and self._releases < MOST_RELEASES:
             self._releases += 1
             graph.go_on(PLANT)
-            self._events.append(RunEvent(now, "runner", "warn", f"{said}; the plant goes on without"))
+            self._events.append(RunEvent(now, "runner", "warn", f"{problem}; the plant goes on without"))
             self._watch.moved()
             return
         errors = "; ".join(f"{event.source}: {event.message}" for event in recorder.errors())
-        raise StalledRunError(f"the run stands still: {said}; {errors or 'no node reported an error'}")
+        raise StalledRunError(f"the run stands still: {problem}; {errors or 'no node reported an error'}")
 
     def _apply(self, graph: Graph, event: EventSpec) -> None:
         if event.parameters:
             values = {key: plain_value(value) for key, value in event.parameters.items()}
             graph.set_parameters(event.node, values)
-            said = ", ".join(f"{key} = {value}" for key, value in values.items())
+            change = ", ".join(f"{key} = {value}" for key, value in values.items())
         elif event.transition:
             graph.transition(event.node, event.transition)
-            said = event.transition
+            change = event.transition
         else:
             self._processes[event.node].kill()
             self._processes[event.node].clean_up()
-            said = "killed"
-        self._events.append(RunEvent(event.at, event.node, "info", said))
+            change = "killed"
+        self._events.append(RunEvent(event.at, event.node, "info", change))
 
     def _outcome(self, ticks: int) -> Outcome:
         model = self._model

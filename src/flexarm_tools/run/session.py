@@ -111,7 +111,7 @@ def _interrupted(unexpected: Mapping[str, Iterable[str]]) -> bool:
 
 def _conclude(folder: Path, figures: tuple[Figure, ...], unexpected: Mapping[str, Iterable[str]]) -> int:
     """Print the results; a goal that is met in a run with unexpected events is marked void instead of ok."""
-    texts = [f"{name}: {text}" for name, said in unexpected.items() for text in said]
+    texts = [f"{name}: {text}" for name, events in unexpected.items() for text in events]
     holds = write_figures(folder / "metrics.json", figures, texts)
     good = "void" if texts else "ok  "
     width = max((len(figure.name) for figure in figures), default=0)

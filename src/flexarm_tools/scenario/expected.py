@@ -71,9 +71,9 @@ def first_words(recording: Recording, most: int = 3) -> list[str]:
     lines = []
     events = [event for event in recording.events if event.message != recording.ended_early]
     for source in dict.fromkeys(event.source for event in events if event.level in ("error", "warn")):
-        said = [event for event in events if event.source == source]
+        reported = [event for event in events if event.source == source]
         for level in ("error", "warn"):
-            chosen = [event for event in said if event.level == level]
+            chosen = [event for event in reported if event.level == level]
             if chosen:
                 lines += [f"{level.upper():<5} {e.time:8.3f} s  {source}: {e.message}" for e in chosen[:most]]
                 if len(chosen) > most:

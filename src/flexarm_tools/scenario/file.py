@@ -130,9 +130,9 @@ def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages
     if robot is None or path is None or description is None:
         return None
     for kind in ("actuated", "elastic"):
-        told, true = _joints(robot.description, kind), _joints(description, kind)
-        if told != true:
-            section.problem("", f"its {kind} joints must be those of the robot, {told}; it has {true}")
+        wanted, found = _joints(robot.description, kind), _joints(description, kind)
+        if wanted != found:
+            section.problem("", f"its {kind} joints must be those of the robot, {wanted}; it has {found}")
     if robot.tool_frame not in description.links:
         section.problem("", f"the plant's robot has no link '{robot.tool_frame}', which is the robot's tool")
     return RobotSpec(path, arguments, robot.tool_frame, description)

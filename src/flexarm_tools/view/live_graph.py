@@ -170,12 +170,12 @@ class LiveGraph(Graph):
         values = self._question(GetParameters, f"{name}/get_parameters", GetParameters.Request(names=names))
         if described is None or values is None or not len(names) == len(described.descriptors) == len(values.values):
             return None
-        said = {key: value.string_value for key, value in zip(names, values.values, strict=True)}
+        texts = {key: value.string_value for key, value in zip(names, values.values, strict=True)}
         pythons = map(parameter_value_to_python, values.values)
         self.parameters = {**self.parameters, name: dict(zip(names, pythons, strict=True))}
-        text = next((said[key] for key in DESCRIPTIONS if said.get(key)), "")
+        text = next((texts[key] for key in DESCRIPTIONS if texts.get(key)), "")
         if text and (not self.description or name == f"/{PLANT}"):
-            self.description, self.tool_frame = text, said.get("tool_frame", "")
+            self.description, self.tool_frame = text, texts.get("tool_frame", "")
         pairs = zip(described.descriptors, values.values, strict=True)
         found = (read_parameter(name, descriptor, value) for descriptor, value in pairs)
         return tuple(parameter for parameter in found if parameter is not None)

@@ -73,7 +73,7 @@ class LiveView:
         self._pause.on_click(lambda _: self.graph.do(self.toggle_pause))
         self._push.on_click(lambda _: self.graph.do(self.push))
         self._resume_at: float | None = None
-        self._told = ""
+        self._published = ""
         self._tried: tuple[str, str] = ("", "")
         self._description: RobotDescription | None = None
         self._markers: MarkerScene | None = None
@@ -130,8 +130,8 @@ class LiveView:
     def _follow_robot(self) -> None:
         """Show the robot of the topic; if it is silent, as in the suite's own runs, that of the plant's parameter."""
         for text in self._inputs.descriptions():
-            self._told = text
-        wanted = (self._told or self.graph.description, self.graph.tool_frame)
+            self._published = text
+        wanted = (self._published or self.graph.description, self.graph.tool_frame)
         if not wanted[0] or wanted == self._tried:
             return
         self._tried = wanted

@@ -91,7 +91,7 @@ class ViewPage:
             self._log = gui.add_markdown("None so far.")
         self.alarmed = ""
         self.messages: deque[str] = deque(maxlen=KEPT_MESSAGES)
-        self._said: dict[str, float] = {}
+        self._message_times: dict[str, float] = {}
         self._scene: ArmScene | None = None
         self.arm: DeflectedArm | None = None
         self._plots: PlotColumn | None = None
@@ -132,11 +132,11 @@ class ViewPage:
     def say(self, text: str, every: float = 10.0) -> None:
         """Add a message; the same message is added at most once per period ``every`` [s]."""
         now = time.monotonic()
-        if now - self._said.get(text, -np.inf) < every:
+        if now - self._message_times.get(text, -np.inf) < every:
             return
-        if len(self._said) > 1000:
-            self._said.clear()
-        self._said[text] = now
+        if len(self._message_times) > 1000:
+            self._message_times.clear()
+        self._message_times[text] = now
         self.messages.appendleft(f"`{time.strftime('%H:%M:%S')}` {text}")
         self._log.content = "\n\n".join(self.messages)
 
@@ -199,12 +199,12 @@ class ViewPage:
         if not isinstance(connection, GuardedConnection) or connection.may_change:
             return
 
-        told_at = -math.inf
+        notified_at = -math.inf
 
         def refuse(message: dict[str, Any]) -> None:
-            nonlocal told_at
-            if time.monotonic() > told_at + 3.0:  # a dragged slider sends about 30 messages per second
-                told_at = time.monotonic()
+            nonlocal notified_at
+            if time.monotonic() > notified_at + 3.0:  # a dragged slider sends about 30 messages per second
+                notified_at = time.monotonic()
                 client.add_notification("Nothing was changed", LOOKING_ONLY, auto_close_seconds=8.0, color="red")
             control = self.server.gui._gui_input_handle_from_uuid.get(message.get("uuid", ""))
             if control is not None and not control._impl.is_button:
