@@ -12,8 +12,7 @@ from scipy.interpolate import BSpline
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.joint_trajectory import JointTrajectory
-from flexarm_core.reaction_null_space.planning.plan import peak_energy
-from flexarm_core.reaction_null_space.planning.plan import loads_along, plan_along
+from flexarm_core.reaction_null_space.planning.plan import loads_along, peak_energy, plan_along
 from flexarm_core.reaction_null_space.planning.plan_file import load_plan, save_plan
 from flexarm_core.reaction_null_space.planning.planner import (
     NoQuietMotionError,
