@@ -20,7 +20,8 @@ main > :not(section[aria-label="Animation"]), .hint { display: none !important }
 body, main { margin: 0 !important; padding: 6px !important; max-width: none !important }
 section { margin: 0 !important }
 </style></head>"""  # nothing but the animation
-FLAGS = "--headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --disable-background-networking"
+FLAGS = """--headless --no-sandbox --disable-gpu --use-angle=swiftshader --enable-unsafe-swiftshader --hide-scrollbars
+--no-first-run --disable-background-networking"""
 
 
 def main(address: str, picture: Path, size: str) -> None:

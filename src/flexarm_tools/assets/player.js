@@ -10,6 +10,7 @@ class Player {
     this.motions = data.runs.map((run) => new Motion(run.motion));
     this.robots = data.robots.map((robot) => new Robot(robot.tree));
     this.cameras = data.robots.map((robot) => new Camera(robot.view));
+    this.depth = new DepthBuffer();
     this.time = 0;
     this.speed = 1;
     this.exaggeration = data.exaggeration;
@@ -137,7 +138,7 @@ class Player {
       const { run } = this.shown[i];
       const description = this.data.robots[run.robot];
       stage.picker.value = this.wanted[i];
-      stage.view = new Stage(stage.canvas, this.robots[run.robot], description.view, this.cameras[run.robot]);
+      stage.view = new Stage(stage.canvas, this.robots[run.robot], description.view, this.cameras[run.robot], this.depth);
       stage.canvas.style.aspectRatio = String(Math.min(Math.max(description.view.size[0] / description.view.size[1], 1.05), 2));
       stage.canvas.setAttribute("aria-label", `Animation of the arm and its base: ${run.title}`);
     });

@@ -1,6 +1,15 @@
-// Camera, faces of shapes, and the order in which faces hide each other.
+// Camera, faces of shapes, and their drawing with a depth buffer.
 
 const LIGHT = [-0.34, 0.5, 0.8];
+const EDGE_STANDS_OUT = 1.5; // [pixel] so that an edge on another shape's surface is not drawn in pieces
+const SHADERS = [`
+  attribute vec3 place;
+  attribute vec4 color;
+  varying vec4 tint;
+  void main() { gl_Position = vec4(place, 1.0); tint = color; }`, `
+  precision mediump float;
+  varying vec4 tint;
+  void main() { gl_FragColor = tint; }`];
 
 class Camera {
   constructor(view) {
@@ -26,7 +35,7 @@ class Camera {
   }
 }
 
-/** Faces of a shape as lists of points in its own frame, each with its normal. */
+/** Faces of a shape as lists of points in its own frame, counterclockwise for who looks at them, each with its normal. */
 function shapeFaces(shape) {
   if (shape.kind === "box") {
     const [x, y, z] = shape.size.map((edge) => edge / 2);
@@ -39,61 +48,84 @@ function shapeFaces(shape) {
         signs[(i + 2) % 3] = q;
         return corner(...signs);
       });
-      return { points: around, normal: axis.map((component) => component * side) };
+      return { points: side > 0 ? around : around.reverse(), normal: axis.map((component) => component * side) };
     }));
   }
   const [radius, length] = shape.size;
+  const ball = shape.kind === "sphere";
+  const arc = Array.from({ length: 11 }, (_, i) => [radius * Math.sin((i * Math.PI) / 10), radius * Math.cos((i * Math.PI) / 10)]);
+  const profile = ball ? arc : [[radius, length / 2], [radius, -length / 2]];
   const rim = Array.from({ length: 28 }, (_, i) => [Math.cos((i * Math.PI) / 14), Math.sin((i * Math.PI) / 14)]);
-  const ring = (z) => rim.map(([c, s]) => [radius * c, radius * s, z]);
-  const [top, bottom] = [ring(length / 2), ring(-length / 2)];
-  const sides = rim.map(([c, s], i) => {
+  const rings = profile.map(([r, z]) => rim.map(([c, s]) => [r * c, r * s, z]));
+  const sides = rings.slice(1).flatMap((lower, k) => lower.map((point, i) => {
     const next = (i + 1) % rim.length;
-    return { points: [top[i], top[next], bottom[next], bottom[i]], normal: [c, s, 0], smooth: true };
-  });
-  return [{ points: top, normal: [0, 0, 1] }, { points: bottom, normal: [0, 0, -1] }, ...sides];
+    const points = [point, lower[next], rings[k][next], rings[k][i]];
+    return { points, normal: normalize(cross(along(points[2], points[0], -1), along(points[3], points[1], -1))), smooth: true };
+  }));
+  return ball ? sides : [{ points: rings[0], normal: [0, 0, 1] }, { points: rings[1].reverse(), normal: [0, 0, -1] }, ...sides];
 }
 
-/**
- * Faces from far to near: by their middles, except where one plainly lies behind the plane of another. Visible faces of
- * one shape never hide each other.
- */
-function paintOrder(faces) {
-  faces.sort((a, b) => a.depth - b.depth);
-  const behind = faces.map(() => []);
-  for (let i = 0; i < faces.length; i++) {
-    for (let j = i + 1; j < faces.length; j++) {
-      if (faces[i].shape === faces[j].shape || !boxesOverlap(faces[i].box, faces[j].box)) continue;
-      if (hides(faces[i], faces[j])) behind[i].push(j);
-      else if (hides(faces[j], faces[i])) behind[j].push(i);
-    }
+/** Draws faces so that the nearest is seen at every pixel (WebGL). One is enough for all stages. */
+class DepthBuffer {
+  constructor() {
+    this.canvas = document.createElement("canvas");
+    this.gl = this.canvas.getContext("webgl", { antialias: true });
+    const { gl } = this;
+    if (!gl) return;
+    const program = gl.createProgram();
+    SHADERS.forEach((source, i) => {
+      const shader = gl.createShader(i ? gl.FRAGMENT_SHADER : gl.VERTEX_SHADER);
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+    });
+    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+    [["place", 3, 0], ["color", 4, 12]].forEach(([name, size, offset], i) => {
+      gl.bindAttribLocation(program, i, name);
+      gl.enableVertexAttribArray(i);
+      gl.vertexAttribPointer(i, size, gl.FLOAT, false, 28, offset);
+    });
+    gl.linkProgram(program);
+    gl.useProgram(program);
+    [gl.DEPTH_TEST, gl.BLEND].forEach((ability) => gl.enable(ability));
+    gl.depthFunc(gl.LEQUAL);
+    gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
-  const order = [];
-  const state = new Uint8Array(faces.length);
-  const visit = (i) => {
-    if (state[i]) return; // already painted, or part of a circle of faces, which has no right order
-    state[i] = 1;
-    behind[i].forEach(visit);
-    order.push(faces[i]);
-  };
-  faces.forEach((_, i) => visit(i));
-  return order;
-}
 
-function boxesOverlap(a, b) {
-  return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
-}
+  /** Whether the browser has WebGL. */
+  get works() {
+    return this.gl !== null && !this.gl.isContextLost();
+  }
 
-/** Whether face a certainly lies in front of face b: all of a before b's plane, or all of b behind a's. */
-function hides(a, b) {
-  const before = distances(a.points, b);
-  if (before.every((d) => d > -0.3) && before.some((d) => d > 0.3)) return true;
-  const after = distances(b.points, a);
-  return after.every((d) => d < 0.3) && after.some((d) => d < -0.3);
-}
-
-/** Distances of points from a face's plane towards the eye [pixel]. */
-function distances(points, { points: [origin], normal }) {
-  return points.map((p) => normal[0] * (p[0] - origin[0]) - normal[1] * (p[1] - origin[1]) + normal[2] * (p[2] - origin[2]));
+  /** Draw faces onto a canvas's context; others hide them but are not drawn themselves. Edge: red, green, blue, alpha. */
+  draw(context, faces, others, edge) {
+    const { gl, canvas } = this;
+    const { width, height } = context.canvas;
+    const { a: ratio } = context.getTransform();
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const all = [...others, ...faces];
+    const reach = 1.01 * Math.max(1, ...all.map((face) => Math.max(...face.points.map((point) => Math.abs(point[2])))));
+    const numbers = [];
+    const put = ([x, y, depth], color) => numbers.push((2 * ratio * x) / width - 1, 1 - (2 * ratio * y) / height, -depth / reach, ...color);
+    const count = () => numbers.length / 7;
+    const fill = (points, color) => {
+      for (let i = 2; i < points.length; i++) [points[0], points[i - 1], points[i]].forEach((point) => put(point, color));
+    };
+    for (const { points, color } of others) fill(points, [...color, 1]);
+    const hiding = count();
+    for (const { points, color } of faces) fill(points, [...color, 1]);
+    for (const { points } of faces.filter((face) => !face.smooth)) {
+      points.forEach((point, i) => fill(stripe(point, points[(i + 1) % points.length]), edge));
+    }
+    gl.viewport(0, 0, width, height);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(numbers), gl.STREAM_DRAW);
+    gl.colorMask(false, false, false, false);
+    gl.drawArrays(gl.TRIANGLES, 0, hiding);
+    gl.colorMask(true, true, true, true);
+    gl.drawArrays(gl.TRIANGLES, hiding, count() - hiding);
+    context.drawImage(canvas, 0, 0, width / ratio, height / ratio);
+  }
 }
 
 /** Give a canvas the resolution of the screen; the answer is its cleared context in CSS pixels. */
@@ -105,6 +137,13 @@ function fitCanvas(canvas) {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
   return context;
+}
+
+/** A line a pixel wide, as a face. */
+function stripe(from, to) {
+  const length = 2 * Math.hypot(to[0] - from[0], to[1] - from[1]) || 1;
+  const [x, y] = [(from[1] - to[1]) / length, (to[0] - from[0]) / length];
+  return [[from, 1], [to, 1], [to, -1], [from, -1]].map(([point, side]) => along([...point], [side * x, side * y, EDGE_STANDS_OUT], 1));
 }
 
 function polygon(context, points) {
@@ -124,7 +163,7 @@ function dot(context, [x, y], radius, fill, stroke) {
   context.stroke();
 }
 
-const shade = (color, light) => `rgb(${color.map((channel) => Math.round(Math.min(255, channel * light))).join(" ")})`;
+const shade = (color, light) => color.map((channel) => Math.min(1, (channel * light) / 255));
 const along = (point, axis, length) => point.map((component, i) => component + length * axis[i]);
 const mix = (a, b, share) => a.map((component, i) => component + share * (b[i] - component));
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];

@@ -1,12 +1,13 @@
 // Draws one robot on a canvas: its shapes in flat shading, its base spring, the reference and the tool's trail.
 
 const TRAIL_SECONDS = 6;
+const SHINES_THROUGH = 0.35; // opacity of the arm behind a wall: what it does there is to be seen
 const PUSH_FADES_SECONDS = 0.6; // a push of a tenth of a second must be seen
 
 class Stage {
-  constructor(canvas, robot, view, camera) {
-    Object.assign(this, { canvas, robot, view, camera });
-    this.faces = robot.data.shapes.map((shape) => (shape.kind === "sphere" ? [] : shapeFaces(shape)));
+  constructor(canvas, robot, view, camera, depth) {
+    Object.assign(this, { canvas, robot, view, camera, depth });
+    this.faces = robot.data.shapes.map(shapeFaces);
   }
 
   show(motion, pushes, color) {
@@ -29,10 +30,16 @@ class Stage {
     const rest = this.robot.poses(values, 0);
     this.drawGrid(context, theme, width, height);
     this.drawShadow(context, theme, poses);
-    this.drawShapes(context, theme, poses, ["ground"]);
+    const [ground, robot] = [["ground"], ["base", "arm"]].map((carriers) => this.facesOf(carriers, poses));
+    this.drawShapes(context, theme, ground, []);
     this.drawRest(context, theme, rest);
     this.drawSprings(context, theme, poses, rest);
-    this.drawShapes(context, theme, poses, ["base", "arm"]);
+    if (ground.length) {
+      context.globalAlpha = SHINES_THROUGH;
+      this.drawShapes(context, theme, robot, []);
+      context.globalAlpha = 1;
+    }
+    this.drawShapes(context, theme, robot, ground);
     this.drawPaths(context, theme, time, values, poses, exaggeration);
     this.drawPushes(context, theme, time, poses);
     this.drawScale(context, theme, width, height);
@@ -77,12 +84,11 @@ class Stage {
     context.strokeStyle = theme.muted;
     context.lineWidth = 1;
     context.setLineDash([3, 3]);
-    this.eachFace("base", rest, ({ points, smooth }) => {
-      if (smooth) return;
+    for (const { points } of this.facesOf(["base"], rest).filter((face) => !face.smooth)) {
       context.beginPath();
       polygon(context, points);
       context.stroke();
-    });
+    }
     context.setLineDash([]);
   }
 
@@ -127,15 +133,18 @@ class Stage {
     return [[first.origin[3], first.origin[7], first.origin[11]], half];
   }
 
-  drawShapes(context, theme, poses, carriers) {
-    const faces = [];
-    for (const carried of carriers) this.eachFace(carried, poses, (face) => faces.push(face));
+  /** Draw faces; others, drawn before, may hide them. */
+  drawShapes(context, theme, faces, others) {
+    const [red, green, blue, percent] = theme.edge.match(/[\d.]+/g).map(Number);
+    if (this.depth.works) {
+      this.depth.draw(context, faces, others, [red / 255, green / 255, blue / 255, percent / 100]);
+      return;
+    }
     context.lineJoin = "round";
-    for (const face of paintOrder(faces)) {
-      context.fillStyle = shade(face.color, face.light);
+    for (const face of faces.sort((a, b) => a.depth - b.depth)) { // no WebGL: by their middles, right for most
+      context.fillStyle = `rgb(${face.color.map((channel) => Math.round(255 * channel)).join(" ")})`;
       context.beginPath();
-      if (face.radius) context.arc(face.points[0][0], face.points[0][1], face.radius, 0, 2 * Math.PI);
-      else polygon(context, face.points);
+      polygon(context, face.points);
       context.fill();
       context.strokeStyle = face.smooth ? context.fillStyle : theme.edge;
       context.lineWidth = face.smooth ? 0.6 : 1;
@@ -143,28 +152,22 @@ class Stage {
     }
   }
 
-  /** Visible faces of the links that are carried by the ground, the base or the arm, on the screen. */
-  eachFace(carried, poses, use) {
+  /** Visible faces, on the screen, of the links that are carried by the ground, the base or the arm. */
+  facesOf(carriers, poses) {
+    const found = [];
     this.robot.data.shapes.forEach((shape, i) => {
-      if (this.robot.carried[shape.link] !== carried) return;
+      if (!carriers.includes(this.robot.carried[shape.link])) return;
       const pose = compose(poses[shape.link], shape.origin);
-      if (shape.kind === "sphere") {
-        const center = this.project([pose[3], pose[7], pose[11]]);
-        const radius = shape.size[0] * this.scale;
-        const box = [center[0] - radius, center[1] - radius, center[0] + radius, center[1] + radius];
-        use({ shape, points: [center], normal: [0, 0, 1], radius, box, color: shape.color, light: 0.95, depth: center[2] });
-      }
       for (const face of this.faces[i]) {
         const normal = this.camera.turn(rotateVector(pose, face.normal));
         if (normal[2] <= 1e-3) continue;
         const points = face.points.map((point) => this.project(transformPoint(pose, point)));
         const depth = points.reduce((sum, point) => sum + point[2], 0) / points.length;
         const light = 0.55 + 0.5 * Math.max(0, normal[0] * LIGHT[0] + normal[1] * LIGHT[1] + normal[2] * LIGHT[2]);
-        const [xs, ys] = [points.map((point) => point[0]), points.map((point) => point[1])];
-        const box = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
-        use({ shape, points, normal, box, color: shape.color, light, depth, smooth: face.smooth });
+        found.push({ points, color: shade(shape.color, light), depth, smooth: face.smooth });
       }
     });
+    return found;
   }
 
   drawPaths(context, theme, time, values, poses, exaggeration) {
