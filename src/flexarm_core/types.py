@@ -135,6 +135,8 @@ class FlexibleSample:
         wrenches: by force/torque sensor name, (6,) wrench ``[f; n]`` that the outboard side exerts on the inboard side,
             in sensor axes [N, N*m].
         imus: by IMU name, (6,) ``[specific force; angular velocity]`` in IMU axes [m/s^2, rad/s].
+        other_wrenches: for force/torque sensors without a reading at this stamp, by name: stamp [ns] and value of the
+            newest reading before it, else of the first one after it; None: that reading was rejected.
     """
 
     stamp: int
@@ -146,6 +148,7 @@ class FlexibleSample:
     strain: Mapping[str, float] = field(default_factory=dict)
     wrenches: Mapping[str, Array] = field(default_factory=dict)
     imus: Mapping[str, Array] = field(default_factory=dict)
+    other_wrenches: Mapping[str, tuple[int, Array | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

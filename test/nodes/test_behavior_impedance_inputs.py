@@ -20,6 +20,8 @@ from impedance_arm import (  # noqa: F401
 )
 from visualization_msgs.msg import Marker, MarkerArray
 
+from flexarm_core.types import CartesianReference
+from flexarm_nodes.messages.conversions import cartesian_reference_to_message
 from flexarm_nodes.node import topics
 
 LIFT = behavior("lift", "force", wrench=[0.0, 0.0, 10.0, 0.0, 0.0, 0.0], damping=[200.0, 50.0])
@@ -70,6 +72,35 @@ def test_a_wrench_that_grows_old_holds_the_arm_and_a_fresh_one_lets_it_go_on(liv
     assert np.abs(arm.answers[-1].velocity).max() > 0.01
     assert [answer.header.stamp for answer in arm.answers] == [stamp_of(tick) for tick in range(1, arm.tick + 1)]
     arm.check_limits()
+
+
+def test_without_a_wait_a_state_is_answered_at_once_and_the_newest_reading_counts_while_it_is_young_enough(live):
+    arm = ImpedanceArm(live, sensor_wait=0.0, wrench_timeout=0.1)
+    arm.tick = 9
+    arm.send_wrench((0.0, 5.0, 0.0, 0.0, 0.0, 0.0), tick=10)
+    live.settle()
+    for _ in range(40):
+        arm.send_state()
+        arm.wait_for_answer()
+        assert arm.statuses[-1].wrench_valid == ((arm.tick - 10) * DT <= 0.1 + 1e-9)
+        assert not arm.statuses[-1].wrench_valid or arm.statuses[-1].wrench.force.y == pytest.approx(5.0, abs=0.1)
+
+
+def test_a_reference_is_waited_for_no_longer_than_a_reading_and_one_of_a_late_clock_ends_all_the_same(live):
+    arm = ImpedanceArm(live, sensor_wait=0.3)
+    arm.set(change(behavior("stream", "path", source="stream", timeout=0.02)))
+    arm.step()  # without a reference
+    position, rotation = arm.chain.pose(BENT)
+    still, axes = np.zeros(6), np.ones(6, dtype=bool)
+    ahead = CartesianReference((arm.tick + 1_000_000) * PERIOD, arm.chain.base_frame, position, rotation, still, still,
+                               axes)  # fmt: skip
+    arm.references.publish(cartesian_reference_to_message(ahead, arm.chain.tool_frame))
+    live.settle()
+    notes = []
+    for _ in range(10):
+        arm.step()
+        notes.append(arm.of("stream").note)
+    assert notes == 6 * ["following references"] + 4 * ["no references"]  # 5 samples of 4 ms behind the first
 
 
 def test_zeroing_takes_the_present_reading_for_that_of_a_free_tool_but_only_at_rest(live):
@@ -141,13 +172,17 @@ def test_joint_states_that_cannot_be_used_are_refused_with_their_reason_and_the_
     arm.steps(2)
     assert len(arm.answers) == 4 and np.allclose(arm.position, BENT)
     arm.send_state(tick=arm.tick - 1)  # older than what was answered
-    arm.send_state(tick=arm.tick + 1_000_000)
-    arm.send_wrench(tick=arm.tick + 1_000_000)
+    arm.live.wait_for_diagnostic(NODE, "joint state is 0.004 s older than the newest: ignored")
+    arm.tick += 1_000_000
+    arm.step()
     arm.live.wait_for_diagnostic(NODE, "set out anew from where the arm is")
+    arm.set(change(behavior("way", "path", positions=[0.0, 0.1, 0.0], relative=True)))
     arm.live.spin(0.6)
-    arm.send_state(tick=arm.tick + 1)
-    arm.live.wait_for_diagnostic(NODE, "time went back: activate the node anew after a reset of the clock")
-    assert len(arm.answers) == 5
+    arm.tick, arm.position = 9, BENT + 0.3  # the clock was set back: a new run, from where the arm is
+    arm.step()
+    arm.live.wait_for_diagnostic(NODE, "time went back by 3999.980 s: restarted")
+    assert np.allclose(arm.answers[-1].position, BENT + 0.3) and arm.active == ["way"]
+    assert len(arm.answers) == 6
 
 
 def test_a_gap_of_joint_states_makes_it_set_out_anew_from_where_the_arm_is(live):

@@ -5,10 +5,15 @@ from __future__ import annotations
 import time
 
 import pytest
+from impedance_arm import behavior, change
 from planar_messages import joint_state
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
 
+from flexarm.msg import BehaviorSet, BehaviorStatus
+from flexarm.srv import SetBehaviors
 from flexarm_nodes.node import topics
 
 COMMANDS = topics.command_topic("effort")
@@ -72,3 +77,48 @@ def test_a_stop_is_said_where_no_joint_state_comes_any_more_and_then_the_wish_fo
     assert stopped - last == pytest.approx(STATE_TIMEOUT, abs=LATER)
     assert fallen - last == pytest.approx(BLIND_TIME, abs=LATER)
     assert len(loop.received[COMMANDS]) > 10  # it braked all the while
+
+
+def test_behaviors_are_changed_and_shown_as_by_a_node_of_their_own(live, shared):
+    stage = "behavior_impedance_controller"
+    live.start(
+        "control_loop",
+        {
+            **shared,
+            "stages": [stage, "flexible_dynamics_controller", "hardware_gate"],
+            f"{stage}.axes": [True, True, False, False, False, False],
+            f"{stage}.status_rate": 1e4,
+            "flexible_dynamics_controller.law": "joint_pd",
+            "hardware_gate.lockstep": True,
+        },
+    )
+    live.listen(topics.BEHAVIOR_STATUS, BehaviorStatus)
+    live.listen(f"{stage}/markers", MarkerArray)
+    states, sets = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.BEHAVIOR_SET, BehaviorSet)
+    setter = live.node.create_client(SetBehaviors, f"control_loop/{stage}/set_behaviors")
+    zeroer = live.node.create_client(Trigger, f"control_loop/{stage}/zero_wrench")
+    live.until(lambda: setter.service_is_ready() and zeroer.service_is_ready(), "the services")
+    live.settle()
+    statuses, markers = live.received[topics.BEHAVIOR_STATUS], live.received[f"{stage}/markers"]
+
+    def active(tick: int) -> list[str]:
+        states.publish(joint_state(tick))
+        live.until(lambda: statuses and statuses[-1].header.stamp == joint_state(tick).header.stamp, f"tick {tick}")
+        return [one.name for one in statuses[-1].behaviors]
+
+    def ask(client, request):
+        future = client.call_async(request)
+        live.until(future.done, "an answer")
+        return future.result()
+
+    assert active(1) == []
+    assert ask(setter, SetBehaviors.Request(set=change(behavior("shake", "dither")))).success
+    sets.publish(change(behavior("ends", "joint_limits")))
+    live.settle()
+    assert active(2) == ["shake", "ends"]
+    answer = ask(zeroer, Trigger.Request())
+    assert not answer.success
+    assert answer.message == "there is no force/torque sensor at the tool"
+    sets.publish(change(removed=["nobody"]))
+    live.wait_for_diagnostic("control_loop", "behavior set refused: behavior 'nobody' cannot be removed")
+    assert len(markers) == 1  # at their rate

@@ -16,7 +16,7 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
-from flexarm_core.types import ArmState, Array, CartesianReference, JointReference, all_finite
+from flexarm_core.types import ArmState, Array, CartesianReference, FlexibleSample, JointReference, all_finite
 
 RESUME = 0.5  # fraction of the tolerance below which a deviation that was reported is cleared
 
@@ -74,7 +74,6 @@ class BehaviorStage:
         deviation: check that the joints follow their references.
         external: (6,) wrench used for the last sample, None if there was no valid one [N, N*m].
         trouble: why the arm is brought to rest after a fault; empty: no fault.
-        remarks: rejected input of the last sample, and other remarks on it.
         defect: traceback of an exception that a behavior raised in the last sample; empty: none.
         answered: stamp of the newest sample [ns], -1 before any.
         state: state of that sample, None before any.
@@ -116,6 +115,11 @@ class BehaviorStage:
         """Behaviors move the arm without a reference; those that follow a stream stop without it."""
         return frozenset()
 
+    @property
+    def follows(self) -> bool:
+        """Whether a behavior follows a stream of tool references."""
+        return any(True for _ in stream_followers(self.controller))
+
     def reset(self) -> None:
         """Wait for the first sample; create every behavior again."""
         self.controller.reset()
@@ -123,47 +127,38 @@ class BehaviorStage:
         self.wrenches.reset()
         self.external: Array | None = None
         self.trouble, self.defect = "", ""
-        self.remarks: list[str] = []
         self.answered = -1
         self.state: ArmState | None = None
 
     def update(self, tick: Tick) -> None:
-        """Process one sample; pass the current tool reference to the behaviors that follow a stream.
+        """Process one sample; pass its wrench on, and the current tool reference to the behaviors that follow a stream.
 
         Raises:
-            InputError: the sample is not usable.
+            InputError: the state is not finite; nothing changes.
         """
         tick.take_joints()
-        sample = tick.sample
-        still = self._undeflected
-        deflection = still if sample.deflection is None else sample.deflection
-        state = ArmState(sample.stamp, sample.position, sample.velocity, deflection, still)
-        refused: list[str] = []
-        reading = sample.wrenches.get(self.wrenches.sensor)
-        try:
-            if reading is not None:
-                self.wrenches.take(sample.stamp, reading)
-        except InputError as error:
-            refused.append(str(error))
-        try:
-            if tick.tool is not None and any(True for _ in stream_followers(self.controller)):
-                self.follow(tick.tool, state)
-        except InputError as error:
-            refused.append(str(error))
-        tool, joints = self.answer(state)
-        if refused or self.remarks:
-            tick.refused[self.name] = "; ".join((*refused, *self.remarks))
-        tick.give_tool(self.name, tool)
-        if joints is not None:
-            tick.give_joints(self.name, joints)
-
-    def follow(self, reference: CartesianReference, state: ArmState) -> None:
-        """Pass a reference of a stream to the behaviors that follow one.
-
-        Raises:
-            InputError: no behavior follows a stream, or the reference is not usable; nothing changes.
-        """
-        give_reference(reference, self.controller, self._base, state.deflection, state.stamp)
+        state = self._state_of(tick.sample)
+        stamp, measured = state.stamp, state.position[self._place]
+        self.trouble, self.defect = "", ""
+        remarks = self._take(tick, state)
+        gap = None if self.answered < 0 else (stamp - self.answered) * 1e-9
+        fresh = gap is None or gap > self._gap
+        if fresh:
+            if gap is not None:
+                self._behaviors.renew()
+                remarks.append(f"no joint state for {gap:.3f} s: set out anew from where the arm is")
+            self._begin(state)
+        remarks += [f"behavior set refused: {reason}" for reason in self._behaviors.due(stamp)]
+        self.external = self.wrenches.external(stamp, measured, state.deflection)
+        if not fresh:
+            self.trouble = self.deviation.check(measured, self.controller.solver.position)
+            self._step(stamp, (stamp - self.answered) * 1e-9)
+        self.answered, self.state = stamp, state
+        if remarks:
+            tick.refused[self.name] = "; ".join(remarks)
+        tick.give_tool(self.name, self._tool(stamp))
+        if self.leads:
+            tick.give_joints(self.name, self._joints(stamp))
 
     def zero(self) -> Array:
         """Tare the sensor: take the present wrench as that of a free tool; return the new bias (6,) [N, N*m].
@@ -177,36 +172,34 @@ class BehaviorStage:
         speed = max(np.abs(state.velocity).max(), np.abs(self.controller.solver.velocity).max())
         return self.wrenches.zero(state.stamp, state.position[self._place], state.deflection, float(speed))
 
-    def answer(self, state: ArmState) -> tuple[CartesianReference, JointReference | None]:
-        """Return the references for a sample, using the wrench that has arrived for it.
+    def _state_of(self, sample: FlexibleSample) -> ArmState:
+        """Return the state of a sample; its deflection is 0 if it is not measured, its deflection rate is not used."""
+        still = self._undeflected
+        deflection = still if sample.deflection is None else sample.deflection
+        if not all_finite(sample.position, sample.velocity, deflection):
+            raise InputError(f"the state is not finite: {sample.position}, {sample.velocity}, base {deflection}")
+        return ArmState(sample.stamp, sample.position, sample.velocity, deflection, still)
 
-        Args:
-            state: newer than those before; its deflection is 0 if not measured, its deflection rate is not used.
+    def _take(self, tick: Tick, state: ArmState) -> list[str]:
+        """Take the wrench and the tool reference of a sample; return why they were rejected."""
+        sensor, sample = self.wrenches.sensor, tick.sample
+        refused = []
+        try:
+            if sensor in sample.wrenches:
+                self.wrenches.take(sample.stamp, sample.wrenches[sensor])
+            elif sensor in sample.other_wrenches:
+                self.wrenches.take(*sample.other_wrenches[sensor])
+        except InputError as error:
+            refused.append(str(error))
+        try:
+            if tick.tool is not None and self.follows:
+                give_reference(tick.tool, self.controller, self._base, state.deflection, state.stamp)
+        except InputError as error:
+            refused.append(str(error))
+        return refused
 
-        Raises:
-            InputError: the state is not finite; nothing changes.
-        """
-        if not all_finite(state.position, state.velocity, state.deflection):
-            raise InputError(f"the state is not finite: {state.position}, {state.velocity}, base {state.deflection}")
-        stamp, measured = state.stamp, state.position[self._place]
-        self.remarks, self.trouble, self.defect = [], "", ""
-        gap = None if self.answered < 0 else (stamp - self.answered) * 1e-9
-        fresh = gap is None or gap > self._gap
-        if fresh:
-            self._begin(state, gap)
-        self.remarks += [f"behavior set refused: {reason}" for reason in self._behaviors.due(stamp)]
-        self.external = self.wrenches.external(stamp, measured, state.deflection)
-        if not fresh:
-            self.trouble = self.deviation.check(measured, self.controller.solver.position)
-            self._step(stamp, (stamp - self.answered) * 1e-9)
-        self.answered, self.state = stamp, state
-        return self._tool(stamp), self._joints(stamp) if self.leads else None
-
-    def _begin(self, state: ArmState, gap: float | None) -> None:
+    def _begin(self, state: ArmState) -> None:
         """Start the motion from the measured state; joints that are not in the chain hold their positions."""
-        if gap is not None:
-            self._behaviors.renew()
-            self.remarks.append(f"no joint state for {gap:.3f} s: set out anew from where the arm is")
         self._held = state.position
         self.controller.begin(state.position[self._place], state.velocity[self._place])
         self.deviation.reset()

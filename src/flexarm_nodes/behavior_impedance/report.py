@@ -1,4 +1,4 @@
-"""BehaviorReport: publishes status, set-point, markers and diagnostics of the behaviors beside the references."""
+"""BehaviorReport: status, set-point, markers and diagnostics of the behaviors beside the references."""
 
 from __future__ import annotations
 
@@ -9,78 +9,67 @@ from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BehaviorStatus, CartesianReference
 from flexarm_core.pipeline.behavior_stage import BehaviorStage
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
 from flexarm_nodes.behavior_impedance.markers import BehaviorMarkers
 from flexarm_nodes.messages.behavior import behavior_status_to_message
 from flexarm_nodes.messages.conversions import cartesian_reference_to_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.built_stage import Output
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 
 
 class BehaviorReport:
-    """Publishers for monitoring; a message is only made if its topic has a subscriber."""
+    """Tells about the newest sample of a stage.
 
-    def __init__(self, node: ArmNode, markers: str = topics.MARKERS) -> None:
-        """Create the publishers; ``markers`` is the topic of the markers."""
-        self._node = node
-        self._set_point = node.create_publisher(CartesianReference, topics.SET_POINT, topics.EVERY_SAMPLE)
-        self._status = node.create_publisher(BehaviorStatus, topics.BEHAVIOR_STATUS, topics.EVERY_SAMPLE)
-        self._markers = node.create_publisher(MarkerArray, markers, topics.CONTROL)
-        self.reset()
+    Attributes:
+        outputs: topics for monitoring.
+    """
 
-    def reset(self) -> None:
-        """Discard when status and markers were last published."""
-        self._shown = {"status": -1, "markers": -1}
-
-    def close(self) -> None:
-        """Destroy the publishers."""
-        for publisher in (self._set_point, self._status, self._markers):
-            self._node.destroy_publisher(publisher)
-
-    def bind(self, stage: BehaviorStage) -> None:
+    def __init__(self, stage: BehaviorStage) -> None:
         """Report on this stage."""
         self._stage, self._drawn = stage, BehaviorMarkers(stage.controller)
+        self._shown: dict[str, int] = {}  # stamps at which topics with a limited rate were last published [ns]
+        self.outputs = (
+            Output(topics.SET_POINT, CartesianReference, self._set_point),
+            Output(topics.BEHAVIOR_STATUS, BehaviorStatus, self._status),
+            Output(topics.MARKERS, MarkerArray, self._markers, topics.CONTROL),
+        )
 
     def change(self, values: dict[str, Any]) -> None:
         """Apply changed parameters."""
         self._rates = {"status": values["status_rate"], "markers": values["marker_rate"]}
         self._drawn.scale, self._drawn.capsules = values["marker_force_scale"], values["marker_capsules"]
 
-    def publish(self) -> None:
-        """Report on the stage's newest sample."""
-        stage = self._stage
-        stamp, controller, wrench = stage.answered, stage.controller, stage.external
-        if self._set_point.get_subscription_count():
-            axes, chain = np.array(controller.config.axes, dtype=bool), controller.arm.chain
-            record = CartesianReferenceRecord(stamp, chain.base_frame, *controller.set_point(), axes)
-            self._set_point.publish(cartesian_reference_to_message(record, chain.tool_frame))
-        if self._due("status", stamp) and self._status.get_subscription_count():
-            self._status.publish(behavior_status_to_message(stamp, controller, wrench))
-        if self._due("markers", stamp) and self._markers.get_subscription_count():
-            self._markers.publish(self._drawn.message(stamp, wrench))
+    def _set_point(self, tick: Tick) -> Any:
+        controller = self._stage.controller
+        axes, chain = np.array(controller.config.axes, dtype=bool), controller.arm.chain
+        record = CartesianReferenceRecord(tick.stamp, chain.base_frame, *controller.set_point(), axes)
+        return cartesian_reference_to_message(record, chain.tool_frame)
+
+    def _status(self, tick: Tick) -> Any:
+        if not self._due("status", tick.stamp):
+            return None
+        return behavior_status_to_message(tick.stamp, self._stage.controller, self._stage.external)
+
+    def _markers(self, tick: Tick) -> Any:
+        return self._drawn.message(tick.stamp, self._stage.external) if self._due("markers", tick.stamp) else None
 
     def _due(self, what: str, stamp: int) -> bool:
-        """Return whether a message with a limited rate is due at this sample."""
-        rate, last = self._rates[what], self._shown[what]
-        if rate <= 0.0 or (last >= 0 and stamp - last < (1.0 - 1e-6) * 1e9 / rate):
+        """Return whether a message with a limited rate is due at this sample; a repeated sample repeats it."""
+        rate, last = self._rates[what], self._shown.get(what, stamp)
+        if rate <= 0.0 or 0 < stamp - last < (1.0 - 1e-6) * 1e9 / rate:
             return False
         self._shown[what] = stamp
         return True
 
-    def judge(self, refusal: str = "") -> tuple[bytes, str]:
-        """Return the diagnostic level and text for the newest sample.
-
-        Args:
-            refusal: why an input was rejected recently; empty if none was.
-        """
+    def judge(self) -> tuple[bytes, str]:
+        """Return the diagnostic level and text for the newest sample."""
         stage = self._stage
         output, active = stage.controller.output, stage.controller.behaviors
         failures = [f"behavior '{one.spec.name}' has failed: {one.failure}" for one in active if one.failure]
         if stage.trouble or failures:
             return ERROR, "; ".join([stage.trouble] if stage.trouble else failures)
-        if refusal:
-            return ERROR, refusal
         if output.held:
             return WARN, f"held: {output.held}"
         if output.stalled:

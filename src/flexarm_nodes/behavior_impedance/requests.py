@@ -5,50 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import TwistStamped
 from std_srvs.srv import Trigger
 
 from flexarm.msg import BehaviorSet
 from flexarm.srv import SetBehaviors
-from flexarm_core.errors import ConfigError, FlexarmError, InputError
-from flexarm_nodes.behavior_impedance.setup import BehaviorSetup
-from flexarm_nodes.behavior_impedance.streams import give_twist
+from flexarm_core.behavior_impedance.behaviors.teleoperation import Teleoperation
+from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.pipeline.behavior_stage import BehaviorStage
+from flexarm_nodes.behavior_impedance.sets import BehaviorSets
 from flexarm_nodes.messages.behavior import change_from_message
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 
 
 class BehaviorRequests:
-    """Subscriptions and services of a node that has behaviors.
-
-    Attributes:
-        setup: setup of the behaviors; None while the node is not configured.
-    """
+    """Subscriptions and services of a node that has behaviors."""
 
     def __init__(
-        self,
-        node: ArmNode,
-        refuse: Callable[[int, str], None],
-        newest: Callable[[], int | None],
-        rename: Callable[[str], str] = str,
+        self, node: ArmNode, stage: BehaviorStage, sets: BehaviorSets, refuse: Callable[[str], None], private: str
     ) -> None:
         """Create the subscriptions and services.
 
         Args:
             node: node that owns them.
-            refuse: called with the stamp [ns] and the reason when a message is rejected.
-            newest: returns the stamp of the newest joint state [ns], None before the first.
-            rename: maps the default service names to those of this node.
+            stage: stage of the behaviors.
+            sets: takes behavior sets.
+            refuse: called with the reason when a message is rejected.
+            private: prefix of the services' names.
         """
-        self._node, self._refuse, self._newest = node, refuse, newest
-        self.setup: BehaviorSetup | None = None
+        self._node, self._stage, self._sets, self._refuse = node, stage, sets, refuse
         self._subscriptions = [
             node.hear(BehaviorSet, topics.BEHAVIOR_SET, self._on_set, topics.CHANGES, self._on_lost),
             node.hear(TwistStamped, topics.TWIST_COMMAND, self._on_twist),
         ]
         self._services = [
-            node.create_service(SetBehaviors, rename(topics.SET_BEHAVIORS), self._on_set_service),
-            node.create_service(Trigger, rename(topics.ZERO_WRENCH), self._on_zero),
+            node.create_service(SetBehaviors, topics.SET_BEHAVIORS.replace("~/", private), self._on_set_service),
+            node.create_service(Trigger, topics.ZERO_WRENCH.replace("~/", private), self._on_zero),
         ]
 
     def close(self) -> None:
@@ -62,24 +57,21 @@ class BehaviorRequests:
         try:
             self._take(message)
         except FlexarmError as error:
-            self._refuse(self._newest() or 0, f"behavior set refused: {error}")
+            self._refuse(f"behavior set refused: {error}")
 
     def _on_lost(self, count: int) -> None:
-        self._refuse(self._newest() or 0, f"{count} behavior sets were lost so far: they come too fast")
+        self._refuse(f"{count} behavior sets were lost so far: they come too fast")
 
     def _take(self, message: BehaviorSet) -> str:
-        if self.setup is None:
-            raise ConfigError("the node is not configured")
-        return self.setup.sets.take(change_from_message(message), self.setup.stage.answered)
+        return self._sets.take(change_from_message(message), self._stage.answered)
 
     def _on_twist(self, message: TwistStamped) -> None:
-        newest = self._newest()
-        if newest is None or self.setup is None:
+        if self._stage.answered < 0:
             return  # no motion yet
         try:
-            give_twist(message, self.setup.controller, newest)
+            give_twist(message, self._stage)
         except InputError as error:
-            self._refuse(newest, str(error))
+            self._refuse(str(error))
 
     def _on_set_service(self, request: SetBehaviors.Request, response: SetBehaviors.Response) -> Any:
         try:
@@ -91,10 +83,40 @@ class BehaviorRequests:
 
     def _on_zero(self, _: Trigger.Request, response: Trigger.Response) -> Any:
         try:
-            if not self._node.active or self.setup is None:
+            if not self._node.active:
                 raise InputError("the node is not active")
-            bias = self.setup.stage.zero()
+            bias = self._stage.zero()
             response.success, response.message = True, f"wrench_bias: {[round(float(part), 6) for part in bias]}"
         except InputError as error:
             response.message = str(error)
         return response
+
+
+def give_twist(message: TwistStamped, stage: BehaviorStage) -> None:
+    """Pass a twist to every behavior of kind teleoperation that uses its frame.
+
+    A stamp of 0 stands for the stamp of the newest sample. A later stamp is limited to it, so that a sender's clock
+    that is ahead does not delay the timeout of a stream that has ended.
+
+    Raises:
+        InputError: no behavior follows twists, none in this frame, or a number is not finite; nothing changes.
+    """
+    controller, newest = stage.controller, stage.answered
+    chain, sent = controller.arm.chain, message.header.frame_id
+    frames = {"base": chain.base_frame, "tool": chain.tool_frame}
+    found = [
+        (active.behavior, frames[active.spec.settings.get("frame", "base")])
+        for active in controller.behaviors
+        if isinstance(active.behavior, Teleoperation)
+    ]
+    if not found:
+        raise InputError("twist command: no behavior of kind teleoperation takes part")
+    followers = [behavior for behavior, frame in found if sent in ("", frame)]
+    if not followers:
+        wanted = "', '".join(dict.fromkeys(frame for _, frame in found))
+        raise InputError(f"twist command is in frame '{sent}'; followed is '{wanted}'")
+    linear, angular = message.twist.linear, message.twist.angular
+    twist = np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
+    given = stamp_to_nanoseconds(message.header.stamp)
+    for behavior in followers:
+        behavior.give(min(given, newest) if given else newest, twist)

@@ -1,7 +1,8 @@
-"""BehaviorSetup: behaviors of one arm built from parameters, for the node and for a control loop."""
+"""BehaviorSetup: behaviors of one arm built from parameters, and what is asked of them and told about them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,24 +11,30 @@ from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.behavior_impedance.warm_up import load_compiled
+from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.errors import FlexarmError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.pipeline.behavior_stage import BehaviorStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.behavior_impedance.parameters import impedance_config, mapping_config, tool_wrench
+from flexarm_nodes.behavior_impedance.report import BehaviorReport
+from flexarm_nodes.behavior_impedance.requests import BehaviorRequests
 from flexarm_nodes.behavior_impedance.sets import BehaviorSets
 from flexarm_nodes.ik_redundancy.parameters import motion_limits
-from flexarm_nodes.node.wrench_input import WrenchInput
+from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, tool_output
+
+TOOL, NOTHING = frozenset({"tool"}), frozenset[str]()
 
 
 class BehaviorSetup:
-    """Owns the objects that parameters, behavior sets and samples act on.
+    """Owns the objects that parameters, behavior sets and samples act on: the setup of the stage (StageSetup).
 
     Attributes:
         controller: impedance controller.
         sets: set of active behaviors.
-        wrenches: external wrench of the tool.
         stage: stage that processes samples.
+        report: topics that tell about it.
     """
 
     def __init__(self, values: dict[str, Any], model: ArmModel) -> None:
@@ -46,17 +53,37 @@ class BehaviorSetup:
         self.controller = BehaviorImpedanceController(arm, impedance_config(values), mapping_config(values))
         self.sets = BehaviorSets(self.controller, values)
         sensor, tool = tool_wrench(values, model.description, chain)
-        self.wrenches = WrenchInput(sensor, tool, model, np.array(values["gravity"]))
         self.stage = BehaviorStage(
             model,
             self.controller,
             self.sets,
-            self.wrenches,
+            ExternalWrench(sensor, tool, model, np.array(values["gravity"])),
             leads=values["output"] == "joints",
             state_timeout=values["state_timeout"],
         )
-        self._take_limits(values)
+        self.report = BehaviorReport(self.stage)
+        self._take(values)
         load_compiled(arm)
+
+    @property
+    def waits(self) -> bool:
+        """Whether behavior sets wait for their sample."""
+        return self.sets.waits
+
+    def open(self, node: ArmNode, refuse: Callable[[str], None], private: str) -> None:
+        """Create the subscriptions and services of the behaviors."""
+        self._node = node
+        self._requests = BehaviorRequests(node, self.stage, self.sets, refuse, private)
+
+    def close(self) -> None:
+        """Destroy them."""
+        self._requests.close()
+
+    def judge(self) -> tuple[bytes, str]:
+        """Return the diagnostic level and text for the newest sample; a defect of a behavior is logged."""
+        if self.stage.defect:
+            self._node.get_logger().error(self.stage.defect)
+        return self.report.judge()
 
     def change(self, values: dict[str, Any]) -> None:
         """Apply changed parameters, all or none.
@@ -78,8 +105,29 @@ class BehaviorSetup:
             if controller.solver.config != mapping:
                 controller.solver.set_config(mapping)
             raise
-        self._take_limits(values)
+        self._take(values)
 
-    def _take_limits(self, values: dict[str, Any]) -> None:
-        self.wrenches.timeout = values["wrench_timeout"]
+    def _take(self, values: dict[str, Any]) -> None:
+        self.stage.wrenches.timeout = values["wrench_timeout"]
         self.stage.deviation.tolerance = values["deviation_tolerance"]
+        self.report.change(values)
+
+
+def built_behaviors(values: Values, model: ArmModel) -> BuiltStage:
+    """Return the stage of the behaviors with its outputs.
+
+    Raises:
+        FlexarmError: values that do not fit the arm.
+    """
+    setup = BehaviorSetup(dict(values), model)
+    stage = setup.stage
+    name, sensor = stage.name, stage.wrenches.sensor
+    joints = (joint_output(name, model),) if stage.leads else ()
+    return BuiltStage(
+        stage,
+        lambda changed: setup.change(dict(changed)),
+        (tool_output(name, model), *joints, *setup.report.outputs),
+        (("wrench", sensor),) if sensor else (),
+        setup=setup,
+        awaits=lambda: TOOL if stage.follows else NOTHING,
+    )

@@ -20,7 +20,6 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, CartesianReference, FlexibleSample
-from flexarm_nodes.control_loop.behaviors import ControlLoopBehaviors
 from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, build_gate, builders
 from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
@@ -31,7 +30,7 @@ from flexarm_nodes.messages.conversions import (
 )
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, StageSetup
 from flexarm_nodes.node.diagnostics import ERROR, OK
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.node.readings import Readings
@@ -69,9 +68,8 @@ class ControlLoop(ArmNode):
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
-        self._inputs = StageInputs(self, self._update)
+        self._inputs = StageInputs(self, self._update, self._refuse)
         self._output: StageOutputs | None = None
-        self._behaviors: ControlLoopBehaviors | None = None
         self._times, self._times_said = TickTimes(), {"ticks": "0"}
         watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
         self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
@@ -94,18 +92,9 @@ class ControlLoop(ArmNode):
         for name in names[:-1]:
             self._built[name] = known[name][1](_of(name, values), model)
         stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
-        for part in (self._output, self._behaviors):
-            if part is not None:
-                part.close()
-        self._behaviors = next(
-            (
-                ControlLoopBehaviors(self, built.setup, _of(name, values), self._refuse, lambda: self._answered)
-                for name, built in self._built.items()
-                if built.setup is not None
-            ),
-            None,
-        )
-        self._output = StageOutputs(self, list(self._built.values()))
+        if self._output is not None:
+            self._output.close()
+        self._output = StageOutputs(self, list(self._built.values()), self._refuse)
         self._pipeline = Pipeline(stages, build_gate(gate_values, model), carry)
         self._model = model
         self._commands.open(self._pipeline.gate.gate, gate_values)
@@ -122,8 +111,6 @@ class ControlLoop(ArmNode):
     def _forget(self) -> None:
         self._pipeline.reset()
         self._inputs.reset()
-        if self._behaviors is not None:
-            self._behaviors.reset()
         self._times.reset()
         self._rehearsed = False
         self._sent = 0.0  # when the newest command was sent [s]
@@ -153,8 +140,6 @@ class ControlLoop(ArmNode):
         self._commands.check_mode(mode)
         for name, built in self._built.items():
             built.change(_of(name, values))
-            if built.setup is not None and self._behaviors is not None:
-                self._behaviors.change(_of(name, values))
         self._commands.change_mode(mode)  # last: nothing that a stage rejects interrupts the gate
 
     # Samples ----------------------------------------------------------------------------------------------------------
@@ -209,8 +194,8 @@ class ControlLoop(ArmNode):
         if tick.reaction is not None and tick.reaction.damping > 0.0:
             remarks.append("near-singular: the inverse is damped")
         remarks += [f"{name}: {said}" for name, said in tick.remarks.items()]
-        if self._behaviors is not None:
-            level, said = self._behaviors.publish()
+        for setup in self._setups():
+            level, said = setup.judge()
             remarks += [said] if level != OK else []
         self._report(tick.refused, remarks)
 
@@ -221,7 +206,7 @@ class ControlLoop(ArmNode):
             Whether this took so long that the sample is out of date: longer than the state timeout, not in lockstep.
         """
         self._rehearsed = True
-        if any(built.setup is not None and built.setup.sets.waits for built in self._built.values()):
+        if any(setup.waits for setup in self._setups()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
         self._pipeline.tick(sample)
         self._pipeline.reset()
@@ -238,9 +223,13 @@ class ControlLoop(ArmNode):
     def _send(self, command: Array | None) -> None:
         self._commands.send(command, self._stamp)
 
-    def _refuse(self, stamp: int, reason: str) -> None:
+    def _setups(self) -> list[StageSetup]:
+        """Return what stages have beside their samples."""
+        return [built.setup for built in self._built.values() if built.setup is not None]
+
+    def _refuse(self, reason: str) -> None:
         """Report why a message was rejected."""
-        self.diagnostics.report(ERROR, reason, stamp)
+        self.diagnostics.report(ERROR, reason, self._stamp)
 
     def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
         if self._times.count % SAID_AFTER == 0:

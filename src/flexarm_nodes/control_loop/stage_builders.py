@@ -19,7 +19,7 @@ from flexarm_nodes.base_wrench.parameters import check_base_motion
 from flexarm_nodes.base_wrench.stage import BaseWrenchStage as ConfiguredBaseWrench
 from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchTorqueEstimator
 from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS, declare_behaviors
-from flexarm_nodes.behavior_impedance.setup import BehaviorSetup
+from flexarm_nodes.behavior_impedance.setup import built_behaviors
 from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
 from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.flexible_dynamics.parameters import built_controller
@@ -31,7 +31,7 @@ from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_to_message
 from flexarm_nodes.messages.path import redundancy_state_to_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, tool_output
+from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.node.stage_table import StageTable
@@ -65,16 +65,6 @@ def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
         outputs.append(joint_output(stage.name, model))
     change = lambda changed: setup.change(dict(changed))  # noqa: E731
     return BuiltStage(stage, change, tuple(outputs), (("wrench", stage.sensor),))
-
-
-def _behaviors(values: Values, model: ArmModel) -> BuiltStage:
-    setup = BehaviorSetup(dict(values), model)
-    stage, sensor = setup.stage, setup.wrenches.sensor
-    outputs = [tool_output(stage.name, model)]
-    if stage.leads:
-        outputs.append(joint_output(stage.name, model))
-    sensors = (("wrench", sensor),) if sensor else ()
-    return BuiltStage(stage, lambda changed: setup.change(dict(changed)), tuple(outputs), sensors, setup=setup)
 
 
 def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
@@ -113,7 +103,7 @@ Builder = tuple[tuple[Parameter, ...], Callable[[Values, ArmModel], BuiltStage]]
 BUILDERS: dict[str, Builder] = {
     "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, built_estimator),
     "reference_generator": (ReferenceGenerator.PARAMETERS, built_reference),
-    "behavior_impedance_controller": (BEHAVIOR_PARAMETERS, _behaviors),
+    "behavior_impedance_controller": (BEHAVIOR_PARAMETERS, built_behaviors),
     "ik_redundancy_solver": (IkRedundancySolver.PARAMETERS, _redundancy),
     "reactionless_path_controller": (REACTIONLESS_PARAMETERS, built_reactionless),
     "rns_vibration_controller": (RnsVibrationController.PARAMETERS, built_vibration),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
+
+from rclpy.qos import QoSProfile
 
 from flexarm.msg import BaseReaction, CartesianReference, JointReference
 from flexarm_core.pipeline.stage import Stage
@@ -19,6 +21,7 @@ from flexarm_nodes.messages.conversions import (
     joint_reference_to_message,
 )
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode
 
 Values = Mapping[str, Any]
 
@@ -31,11 +34,36 @@ class Output:
         topic: name of the topic.
         kind: message type.
         make: makes the message of a processed tick; None: nothing to publish.
+        quality: quality of service.
     """
 
     topic: str
     kind: Any
     make: Callable[[Tick], Any]
+    quality: QoSProfile = field(default_factory=lambda: topics.EVERY_SAMPLE)
+
+
+class StageSetup(Protocol):
+    """What a stage has beside its samples: subscriptions and services, and a status."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether requests wait for their sample, and must not be lost with a rehearsal."""
+
+    def open(self, node: ArmNode, refuse: Callable[[str], None], private: str) -> None:
+        """Create subscriptions and services of a node.
+
+        Args:
+            node: node that runs the stage.
+            refuse: reports why a request was rejected.
+            private: prefix of private names: ``~/``, or ``~/STAGE/`` in a node that runs several stages.
+        """
+
+    def close(self) -> None:
+        """Destroy them."""
+
+    def judge(self) -> tuple[bytes, str]:
+        """Return the diagnostic level and text for the newest sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +79,9 @@ class BuiltStage:
         modes: names of the modes that the stage needs in flexible states.
         before: whether the stage uses the joint reference that answered the sample before.
         prepare: checks the gains at joint positions (n,) before the first sample; raises FlexarmError to reject them.
-        setup: further object of the stage's concern, for its services and markers; None: there is none.
+        setup: what the stage has beside its samples; None: nothing.
+        awaits: names the references of which a sample takes the newest one once, and waits for that of its stamp as it
+            does for sensor readings; called for every joint state.
     """
 
     stage: Stage
@@ -62,7 +92,8 @@ class BuiltStage:
     modes: tuple[str, ...] = ()
     before: bool = False
     prepare: Callable[[Array], None] | None = None
-    setup: Any = None
+    setup: StageSetup | None = None
+    awaits: Callable[[], frozenset[str]] = frozenset
 
 
 def required_base(source: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,8 @@ class SampleReader:
 class Readings:
     """Keeps the newest readings. A rejected reading counts as received but is not used.
 
-    With ``before``, a joint state also waits for the joint reference that answered the sample before it.
+    With ``before``, a joint state also waits for the joint reference that answered the sample before it. It also waits
+    for what ``awaits`` names at that time; :meth:`came` says that it has arrived.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Readings:
         required: Container[str] = (),
         *,
         before: bool = False,
+        awaits: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """Read the joints of an arm and these sensors, given as (kind, name); ``required``: as of SampleReader."""
         self.sensors = tuple(dict.fromkeys(sensors))
@@ -93,7 +95,7 @@ class Readings:
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
         awaited = (*(topic for topic, *_ in self.subscriptions()), *((BEFORE,) if before else ()))
-        self._companions = Companions(lambda: awaited)
+        self._companions = Companions(lambda: (*awaited, *awaits()))
         self.reset()
 
     def reset(self) -> None:
@@ -110,6 +112,10 @@ class Readings:
             message_type, _, topic = READERS[kind]
             yield topic(name), message_type, (kind, name)
 
+    def came(self, name: str, stamp: int) -> None:
+        """Record that something awaited of a stamp [ns] has arrived, whether it is usable or not."""
+        self._companions.came(name, stamp)
+
     def take(self, sensor: tuple[str, str], message: Any) -> None:
         """Take a sensor's message.
 
@@ -119,13 +125,14 @@ class Readings:
         kind, name = sensor
         _, read, topic = READERS[kind]
         stamp, frame = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id
-        self._companions.came(topic(name), stamp)
-        if kind == "wrench" and frame != self._frames[name]:
-            raise InputError(f"wrench is in frame '{frame}', sensor '{name}' measures in '{self._frames[name]}'")
+        self.came(topic(name), stamp)
         kept = self._readings[sensor]
-        kept[stamp] = read(message)
+        kept[stamp] = None  # rejected, unless it turns out to be usable
         while len(kept) > KEPT:
             del kept[min(kept)]
+        if kind == "wrench" and frame != self._frames[name]:
+            raise InputError(f"wrench is in frame '{frame}', sensor '{name}' measures in '{self._frames[name]}'")
+        kept[stamp] = read(message)
 
     def take_reference(self, reference: JointReference) -> None:
         """Take a joint reference that may have answered the newest sample."""
@@ -135,7 +142,7 @@ class Readings:
         """Return whether a joint state of this stamp [ns] has to wait for nothing."""
         answered = self._answered
         if answered is not None and any(reference.stamp >= answered for reference in self._references):
-            self._companions.came(BEFORE, stamp)
+            self.came(BEFORE, stamp)
         return self._companions.complete(stamp)
 
     def before(self, stamp: int) -> JointReference | None:
@@ -151,7 +158,7 @@ class Readings:
         stamp = joints.stamp
         self._companions.answer(stamp)
         self._answered = stamp
-        there = {sensor: kept[stamp] for sensor, kept in self._readings.items() if stamp in kept}
+        there = {sensor: kept[stamp] for sensor, kept in self._readings.items() if kept.get(stamp) is not None}
         by_kind = {
             wanted: {name: reading for (kind, name), reading in there.items() if kind == wanted} for wanted in READERS
         }
@@ -165,4 +172,15 @@ class Readings:
             by_kind["strain"].get("", {}),
             by_kind["wrench"],
             by_kind["imu"],
+            {
+                name: _nearest(kept, stamp)
+                for (kind, name), kept in self._readings.items()
+                if kind == "wrench" and kept and name not in by_kind["wrench"]
+            },
         )
+
+
+def _nearest(kept: Mapping[int, Any], stamp: int) -> tuple[int, Any]:
+    """Return stamp and value of the newest reading up to a stamp [ns], else of the first one after it."""
+    nearest = max((one for one in kept if one <= stamp), default=min(kept))
+    return nearest, kept[nearest]

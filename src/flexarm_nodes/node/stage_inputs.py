@@ -14,7 +14,6 @@ from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.conversions import joint_reference_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.readings import Readings
 
 
@@ -28,19 +27,21 @@ class StageInputs:
         readings: newest readings.
     """
 
-    def __init__(self, node: ArmNode, process: Callable[[FlexibleSample], None]) -> None:
-        """Call ``process`` with each complete sample."""
-        self._node, self._process = node, process
+    def __init__(
+        self, node: ArmNode, process: Callable[[FlexibleSample], None], refuse: Callable[[str], None]
+    ) -> None:
+        """Call ``process`` with each complete sample, and ``refuse`` with the reason why a reading was rejected."""
+        self._node, self._process, self._refuse = node, process, refuse
         self._subscriptions: list[Any] = []
         self._timer: Any = None
         self._pending: FlexibleSample | None = None
 
     def open(self, readings: Readings, model: ArmModel, wait: float, *, before: bool = False) -> None:
-        """Subscribe to the sensors of these readings; wait for them for ``wait`` [s] at most.
+        """Subscribe to the sensors of these readings; wait for them for ``wait`` [s] at most, 0: not at all.
 
         ``before``: also subscribe to the joint references that answer the samples.
         """
-        node, self.readings, self._pending = self._node, readings, None
+        node, self.readings, self._pending, self._wait = self._node, readings, None, wait
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
         self._subscriptions = [
@@ -56,7 +57,8 @@ class StageInputs:
         if self._timer is not None:
             node.destroy_timer(self._timer)
         waited = node.guarded(lambda _: self.flush())
-        self._timer = node.create_timer(wait, lambda: waited(None), clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(wait or 1.0, lambda: waited(None), clock=steady)
         self._timer.cancel()
 
     @property
@@ -77,10 +79,15 @@ class StageInputs:
     def put(self, joints: FlexibleSample) -> None:
         """Let a joint state wait for the readings of its stamp."""
         self._pending = joints
-        if self.readings.complete(joints.stamp):
+        if self._wait <= 0.0 or self.readings.complete(joints.stamp):
             self.flush()
         else:
             self._timer.reset()
+
+    def came(self, name: str, stamp: int) -> None:
+        """Take note that something that ``Readings.awaits`` names has arrived with this stamp [ns]."""
+        self.readings.came(name, stamp)
+        self._flush_if_complete()
 
     def flush(self) -> None:
         """Process the waiting joint state, if there is one, with the readings that arrived for its stamp."""
@@ -96,7 +103,7 @@ class StageInputs:
             try:
                 self.readings.take(sensor, message)
             except InputError as error:
-                self._node.diagnostics.report(ERROR, str(error), self.stamp or 0)
+                self._refuse(str(error))
             self._flush_if_complete()
 
         return on_reading

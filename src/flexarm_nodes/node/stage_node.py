@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
@@ -14,7 +14,11 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.cdr import message_reader
-from flexarm_nodes.messages.conversions import cartesian_reference_from_message, joint_reference_from_message
+from flexarm_nodes.messages.conversions import (
+    cartesian_reference_from_message,
+    joint_reference_from_message,
+    stamp_to_nanoseconds,
+)
 from flexarm_nodes.messages.flexible import flexible_state_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
@@ -25,6 +29,7 @@ from flexarm_nodes.node.stage_inputs import StageInputs
 from flexarm_nodes.node.stage_outputs import StageOutputs
 
 SET_BACK = 0.1  # [s] a joint state that is older than the newest by more shows that the clock was set back
+COMPLAINT = 1_000_000_000  # [ns] time for which a rejection stays in the diagnostics
 AHEAD = 0.1  # [s] a reference that is stamped further ahead of the joint state is not used for it
 STREAMS: dict[str, tuple[Any, str, Callable[[Any, ArmModel, BuiltStage], Any]]] = {
     "tool": (CartesianReference, topics.CARTESIAN_REFERENCE,
@@ -42,8 +47,9 @@ class StageNode(ArmNode):
     A joint state is processed when everything that the stage needs (``Stage.needs``) has arrived with its stamp. A
     reference that arrives after a newer joint state is used for that one, if the node has a ``reference_timeout`` and
     the reference is no older; one that is stamped up to AHEAD later than the joint state is used. A flexible state must
-    have the stamp of the joint state. A joint state that is repeated gets the same answer again; one that is older than
-    the newest is ignored, or begins a new run if the clock was set back.
+    have the stamp of the joint state. A reference that the stage can do without (``BuiltStage.awaits``) is waited for
+    as sensor readings are, at most ``sensor_wait``, and is given to the stage once. A joint state that is repeated gets
+    the same answer again; one that is older than the newest is ignored, or begins a new run if the clock was set back.
 
     Attributes:
         sample: newest measurements, None before the first.
@@ -54,7 +60,8 @@ class StageNode(ArmNode):
     """
 
     NAME = ""
-    HEARS: tuple[str, ...] = ()  # names of the references that the stage may need, out of STREAMS
+    HEARS: tuple[str, ...] = ()  # names of the references that the stage may need or await, out of STREAMS
+    TOPICS: ClassVar[dict[str, str]] = {}  # their topics, where they are not those of STREAMS
     CHECKS_GAINS = False  # whether the stage checks its gains where the arm is, before the node becomes active
 
     def __init__(self) -> None:
@@ -63,7 +70,7 @@ class StageNode(ArmNode):
         self._idle: bytes | None = None  # newest joint state that arrived while inactive
         self._outputs: StageOutputs | None = None
         self._base_state: Any = None
-        self._inputs = StageInputs(self, self._process)
+        self._inputs = StageInputs(self, self._process, self.refuse)
         if self.CHECKS_GAINS:
             self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
@@ -82,6 +89,8 @@ class StageNode(ArmNode):
 
     def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
         """Return level, message and values of the diagnostics after a processed tick."""
+        if self.built.setup is not None:
+            return *self.built.setup.judge(), {}
         remark = tick.remarks.get(self.NAME, "")
         if not remark and tick.reaction is not None and tick.reaction.damping > 0.0:
             remark = "near-singular: the inverse is damped"
@@ -98,11 +107,11 @@ class StageNode(ArmNode):
         self.stage: Any = built.stage
         self.model = model
         source = getattr(built.stage, "source", "")
-        readings = Readings(model, built.sensors, built.required, before=built.before)
+        readings = Readings(model, built.sensors, built.required, before=built.before, awaits=built.awaits)
         self._inputs.open(readings, model, values.get("sensor_wait", 1.0), before=built.before)
         if self._outputs is not None:
             self._outputs.close()
-        self._outputs = StageOutputs(self, [built])
+        self._outputs = StageOutputs(self, [built], self.refuse, alone=True)
         self._timeout: float | None = values.get("reference_timeout")
         if self._base_state is not None:
             self.destroy_subscription(self._base_state)
@@ -128,6 +137,8 @@ class StageNode(ArmNode):
         self._inputs.reset()
         self.sample: FlexibleSample | None = None
         self._newest: dict[str, Any] = {}  # newest inputs of STREAMS by name
+        self._once: dict[str, Any] = {}  # awaited inputs that no tick has had
+        self._refusal: tuple[int, str] | None = None  # stamp and reason of the newest rejection
         self._tick: Tick | None = None  # newest processed tick
         self._used: dict[str, Any] = {}  # inputs of that tick
 
@@ -139,14 +150,20 @@ class StageNode(ArmNode):
     # Samples ----------------------------------------------------------------------------------------------------------
 
     def _hear_stream(self, name: str) -> Any:
-        kind, topic, read = STREAMS[name]
+        kind, usual, read = STREAMS[name]
 
         def on_message(message: Any) -> None:
             if name in self.stage.needs:
                 self._newest[name] = value = read(message, self.model, self.built)
                 self._answer(value.stamp)
+            elif name in self.built.awaits():
+                try:
+                    self._once[name] = read(message, self.model, self.built)
+                except InputError as error:
+                    self.refuse(str(error))
+                self._inputs.came(name, stamp_to_nanoseconds(message.header.stamp))
 
-        return self.hear(kind, topic, on_message)
+        return self.hear(kind, self.TOPICS.get(name, usual), on_message)
 
     def _on_idle(self, raw: bytes) -> None:
         if not self.active:
@@ -196,20 +213,31 @@ class StageNode(ArmNode):
         if self._tick is not None and self._tick.stamp == sample.stamp and self._same(inputs):
             self._publish(self._tick)
             return
-        tick = Tick(sample, self.model.m, before=self._inputs.readings.before(sample.stamp), **inputs)
+        once, self._once = self._once, {}
+        tick = Tick(sample, self.model.m, before=self._inputs.readings.before(sample.stamp), **inputs, **once)
         self.stage.update(tick)
         self._tick, self._used = tick, inputs
         self._publish(tick)
-        self.diagnostics.report(*self._status(tick))
+        self._report(tick)
         self.after()
 
     def _same(self, inputs: dict[str, Any]) -> bool:
         """Return whether these inputs are those of the newest processed tick: then a reference was repeated."""
         return all(name in self._used and self._used[name].stamp == one.stamp for name, one in inputs.items())
 
-    def _status(self, tick: Tick) -> tuple[bytes, str, int, dict[str, str]]:
+    def refuse(self, reason: str) -> None:
+        """Report why an input was rejected; the report has priority over warnings for a period COMPLAINT."""
+        stamp = 0 if self.sample is None else self.sample.stamp
+        self._refusal = stamp, reason
+        self.diagnostics.report(ERROR, reason, stamp)
+
+    def _report(self, tick: Tick) -> None:
         level, message, values = self.status(tick)
-        return level, message, tick.stamp, values
+        if tick.refused:
+            self.refuse("; ".join(tick.refused.values()))
+        if level != ERROR and self._refusal is not None and tick.stamp - self._refusal[0] <= COMPLAINT:
+            level, message = ERROR, self._refusal[1]
+        self.diagnostics.report(level, message, tick.stamp, values)
 
     def _publish(self, tick: Tick) -> None:
         assert self._outputs is not None  # set by build()

@@ -1,13 +1,12 @@
-"""StageOutputs: publishes what stages give, on the same topics whether they share a process or not."""
+"""StageOutputs: what stages give and offer, on the same topics whether they share a process or not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.pipeline.tick import Tick
-from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
 
@@ -15,26 +14,40 @@ REFERENCES = (CartesianReference, JointReference)
 
 
 class StageOutputs:
-    """Publishers of stages; a message is only made if its topic has a subscriber.
+    """Publishers of stages, and what else they have; a message is only made if its topic has a subscriber.
 
     If several stages of a process publish the same kind of reference, the last stage uses the topic and the others use
-    ``STAGE/TOPIC``.
+    ``STAGE/TOPIC``. Private topics are ``STAGE/TOPIC`` too, unless the stage is alone.
     """
 
-    def __init__(self, node: ArmNode, stages: Sequence[BuiltStage]) -> None:
-        """Create the publishers of a node for its stages, in their order."""
-        self._node, self._senders = node, []
+    def __init__(
+        self, node: ArmNode, stages: Sequence[BuiltStage], refuse: Callable[[str], None], *, alone: bool = False
+    ) -> None:
+        """Create the publishers of a node for its stages, in their order, and open what else they have.
+
+        Args:
+            node: node that publishes.
+            stages: its stages.
+            refuse: reports why a request to a stage was rejected.
+            alone: whether the node is that of its only stage.
+        """
+        self._node, self._senders, self._setups = node, [], [built.setup for built in stages if built.setup is not None]
         last = {out.topic: built.stage.name for built in stages for out in built.outputs if out.kind in REFERENCES}
         for built in stages:
             name = built.stage.name
             for out in built.outputs:
                 topic = out.topic if last.get(out.topic, name) == name else f"{name}/{out.topic}"
-                self._senders.append((node.create_publisher(out.kind, topic, topics.EVERY_SAMPLE), out.make))
+                topic = topic if alone else topic.replace("~/", f"{name}/")
+                self._senders.append((node.create_publisher(out.kind, topic, out.quality), out.make))
+            if built.setup is not None:
+                built.setup.open(node, refuse, "~/" if alone else f"~/{name}/")
 
     def close(self) -> None:
-        """Destroy the publishers."""
+        """Destroy the publishers, and close what else the stages have."""
         for publisher, _ in self._senders:
             self._node.destroy_publisher(publisher)
+        for setup in self._setups:
+            setup.close()
 
     def publish(self, tick: Tick) -> None:
         """Publish what the stages gave for a sample."""

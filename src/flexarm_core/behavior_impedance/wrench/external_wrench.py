@@ -1,8 +1,6 @@
-"""ExternalWrench: stores readings of the tool's force/torque sensor and computes the external wrench at a stamp."""
+"""ExternalWrench: computes the external wrench at a stamp from the newest reading of the tool's sensor."""
 
 from __future__ import annotations
-
-from collections import deque
 
 from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench
 from flexarm_core.entrance import finite, numbers
@@ -12,11 +10,10 @@ from flexarm_core.robot.base_link import BaseLink
 from flexarm_core.types import Array, all_finite
 
 REST = 1e-2  # [rad/s | m/s] velocity below which a joint counts as at rest
-KEPT = 32  # number of stored readings: some may be received before the joint state with the same stamp
 
 
 class ExternalWrench:
-    """Stores the newest readings; a rejected reading means that no wrench is available from its stamp on.
+    """Keeps the newest reading; a rejected reading means that no wrench is available from its stamp on.
 
     Attributes:
         sensor: name of the sensor; an empty string if there is none.
@@ -38,8 +35,8 @@ class ExternalWrench:
         self.reset()
 
     def reset(self) -> None:
-        """Discard all readings."""
-        self._readings: deque[tuple[int, Array | None]] = deque(maxlen=KEPT)
+        """Discard the reading."""
+        self._newest: tuple[int, Array | None] = 0, None
 
     def take(self, stamp: int, reading: Array | None) -> None:
         """Store a reading.
@@ -54,22 +51,14 @@ class ExternalWrench:
         if reading is not None:
             reading = numbers("reading", reading, 6)
         good = reading is not None and all_finite(reading)
-        self._readings.append((stamp, reading if good else None))
+        self._newest = stamp, reading if good else None
         if reading is not None and not good:
             raise InputError(f"wrench of '{self.sensor}' is not finite: {reading}")
 
     def _reading(self, stamp: int) -> Array | None:
-        """Return the reading at a stamp [ns], else the newest one before it, else the first one after it.
-
-        Return None if that reading is further from the stamp than the timeout, or was rejected.
-        """
-        chosen = None
-        for chosen in reversed(self._readings):
-            if chosen[0] <= stamp:
-                break
-        if chosen is None or abs(stamp - chosen[0]) * 1e-9 > self.timeout:
-            return None
-        return chosen[1]
+        """Return the reading, None if it is further from the stamp [ns] than the timeout, or was rejected."""
+        taken, reading = self._newest
+        return reading if abs(stamp - taken) * 1e-9 <= self.timeout else None
 
     def external(self, stamp: int, position: Array, deflection: Array) -> Array | None:
         """Return the external wrench (6,) on the tool at the tool origin, in base link axes [N, N*m].
