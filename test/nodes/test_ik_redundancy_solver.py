@@ -88,6 +88,26 @@ def test_every_stamp_is_answered_once_before_during_and_after_a_stream(arm):
     assert np.allclose(arm.position, BENT, atol=1e-9)
 
 
+def test_repeated_states_and_references_get_their_answer_again_and_a_clock_that_is_set_back_begins_anew(arm):
+    pose = arm.chain.pose(BENT)
+    arm.tick = 100
+    arm.hold(2)
+    arm.send_reference(*pose)
+    arm.live.settle()
+    first = arm.follow((pose[0] + [0.0, 0.01, 0.0], pose[1]))
+    arm.send_reference(pose[0] + [0.0, 0.01, 0.0], pose[1])
+    arm.live.until(lambda: len(arm.answers) == 4, "the answer to the repeated reference")
+    arm.tick -= 1
+    arm.send_state()
+    arm.live.until(lambda: len(arm.answers) == 5, "the answer to the repeated state")
+    assert [answer.position for answer in arm.answers[-2:]] == [first.position] * 2
+    assert [answer.header.stamp for answer in arm.answers] == [stamp_of(tick) for tick in (101, 102, 103, 103, 103)]
+    arm.tick, arm.position = 0, BENT - 0.1
+    arm.hold()  # at once, without a reference: the stream was one of before
+    assert np.allclose(arm.position, BENT - 0.1, atol=1e-12)
+    arm.live.wait_for_diagnostic(NODE, "time went back by 1.020 s: restarted")
+
+
 def test_references_that_cannot_be_used_are_answered_by_braking_with_a_reason(live):
     arm = Arm(live, "arm_6r", BENT, source="stream")
     position, rotation = arm.chain.pose(BENT)
@@ -96,11 +116,12 @@ def test_references_that_cannot_be_used_are_answered_by_braking_with_a_reason(li
         arm.follow((position + [0.0, 0.1 * r, 0.0], rotation))
     moving = arm.answers[-1]
     assert np.abs(moving.velocity).max() > 0.1
-    for position_sent, frame, reason in (
-        (nan, "", "position [nan"),
-        (position, "link7", "frame 'link7' is not usable; valid: 'base_link', 'world'"),
+    for position_sent, where, reason in (
+        (nan, {}, "position [nan"),
+        (position, {"frame": "link7"}, "frame 'link7' is not usable; valid: 'base_link', 'world'"),
+        (position, {"tool": "hand"}, "reference is for tool frame 'hand'"),
     ):
-        braked = arm.follow((position_sent, rotation), frame=frame)
+        braked = arm.follow((position_sent, rotation), **where)
         assert np.abs(braked.velocity).max() < np.abs(moving.velocity).max()
         assert np.abs(braked.acceleration).max() <= ACCELERATION + 1e-6
         moving = braked
@@ -111,7 +132,7 @@ def test_references_that_cannot_be_used_are_answered_by_braking_with_a_reason(li
     arm.tick -= 1
     arm.follow(arm.chain.pose(arm.position))
     answered = len(arm.answers)
-    for back, reason in ((1, "stamps of Cartesian references went back"), (9, "s older than the joint state")):
+    for back, reason in ((1, "reference is 0.010 s older than the one in use"), (9, "0.090 s older than the one")):
         live.spin(0.6)
         arm.send_reference(position, rotation, tick=arm.tick - back)
         live.wait_for_diagnostic(NODE, reason)

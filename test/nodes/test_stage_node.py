@@ -86,6 +86,19 @@ def test_a_reference_of_the_future_is_not_used_before_its_time(controller):
     expect(controller, [1, 3000])
 
 
+def test_a_reference_that_is_older_than_the_one_in_use_does_not_replace_it(controller):
+    for tick in (1, 2):
+        controller.states.publish(joint_state(tick))
+        give(controller, tick)
+        expect(controller, list(range(1, tick + 1)))
+    give(controller, 1, x=1.97)
+    controller.wait_for_diagnostic(NODE, "reference is 0.001 s older than the one in use: ignored")
+    controller.states.publish(joint_state(2))
+    expect(controller, [1, 2, 2])
+    first, second = controller.received[topics.JOINT_REFERENCE][1:]
+    assert list(first.effort) == list(second.effort)
+
+
 def test_a_state_out_of_order_is_ignored(controller):
     for tick in (50, 20):
         controller.states.publish(joint_state(tick))

@@ -72,7 +72,7 @@ class Arm:
         message.header.stamp = stamp_of(self.tick)
         self.states.publish(message)
 
-    def send_reference(self, position, rotation, tick=None, frame="", axes=(True,) * 6) -> None:
+    def send_reference(self, position, rotation, tick=None, frame="", tool="", axes=(True,) * 6) -> None:
         record = CartesianReferenceRecord(
             (self.tick if tick is None else tick) * PERIOD,
             frame or self.chain.base_frame,
@@ -82,7 +82,7 @@ class Arm:
             np.zeros(6),
             np.array(axes),
         )
-        self.references.publish(cartesian_reference_to_message(record, self.chain.tool_frame))
+        self.references.publish(cartesian_reference_to_message(record, tool or self.chain.tool_frame))
 
     def wait_for_answer(self) -> JointReference:
         """The answer to the present tick; the arm goes there."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from flexarm.msg import BaseWrenchEstimate, RedundancyState
+from flexarm.msg import BaseWrenchEstimate
 from flexarm_core.errors import ConfigError
-from flexarm_core.ik_redundancy.chain import build_chain
-from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.pipeline.gate_stage import GateStage
-from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.base_wrench.parameters import check_base_motion
@@ -26,10 +22,9 @@ from flexarm_nodes.flexible_dynamics.parameters import built_controller
 from flexarm_nodes.flexible_dynamics.stages import built_estimator
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
-from flexarm_nodes.ik_redundancy.parameters import motion_limits, redundancy_config
-from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
+from flexarm_nodes.ik_redundancy.parameters import IK_PARAMETERS
+from flexarm_nodes.ik_redundancy.setup import built_redundancy
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_to_message
-from flexarm_nodes.messages.path import redundancy_state_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output
 from flexarm_nodes.node.parameters import Parameter
@@ -70,28 +65,7 @@ def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
 def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
     if values["source"] != "stream" or values["output"] != "reference":
         raise ConfigError("in a control_loop ik_redundancy_solver.source must be stream, and its output reference")
-    values = dict(values)
-    chain = build_chain(model.description, model.tool_frame)
-    solver = RedundancySolver(chain, motion_limits(values, chain), redundancy_config(values))
-    bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
-    middle = 0.5 * (np.where(bounded, chain.lower, 0.0) + np.where(bounded, chain.upper, 0.0))
-    solver.begin(middle)
-    solver.update(*chain.pose(middle))  # loads the compiled code before the first sample
-
-    def change(changed: Values) -> None:
-        changed = dict(changed)
-        config, limits = redundancy_config(changed), motion_limits(changed, chain)
-        solver.set_config(config)
-        solver.set_limits(limits)
-
-    stage = RedundancyStage(model, solver, state_timeout=values["state_timeout"])
-
-    def make(tick: Tick) -> Any:
-        activity = RedundancyState.HOLDING if stage.status is None else RedundancyState.STREAMING
-        return redundancy_state_to_message(tick.stamp, model.base_frame, activity, 0.0, stage.status)
-
-    outputs = (Output(topics.REDUNDANCY_STATE, RedundancyState, make), joint_output(stage.name, model))
-    return BuiltStage(stage, change, outputs)
+    return replace(built_redundancy(values, model), setup=None)
 
 
 def build_gate(values: Values, model: ArmModel) -> GateStage:
@@ -104,7 +78,7 @@ BUILDERS: dict[str, Builder] = {
     "flexible_dynamics_estimator": (FlexibleDynamicsEstimator.PARAMETERS, built_estimator),
     "reference_generator": (ReferenceGenerator.PARAMETERS, built_reference),
     "behavior_impedance_controller": (BEHAVIOR_PARAMETERS, built_behaviors),
-    "ik_redundancy_solver": (IkRedundancySolver.PARAMETERS, _redundancy),
+    "ik_redundancy_solver": (IK_PARAMETERS, _redundancy),
     "reactionless_path_controller": (REACTIONLESS_PARAMETERS, built_reactionless),
     "rns_vibration_controller": (RnsVibrationController.PARAMETERS, built_vibration),
     "flexible_dynamics_controller": (FlexibleDynamicsController.PARAMETERS, _flexible_controller),

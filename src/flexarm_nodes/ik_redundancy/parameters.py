@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ IK_PARAMETERS = (
 )  # fmt: skip
 
 
-def redundancy_config(values: dict[str, Any]) -> RedundancyConfig:
+def redundancy_config(values: Mapping[str, Any]) -> RedundancyConfig:
     """Return the settings of the redundancy resolution.
 
     Raises:
@@ -124,7 +125,7 @@ def redundancy_config(values: dict[str, Any]) -> RedundancyConfig:
     return RedundancyConfig(**settings)
 
 
-def motion_limits(values: dict[str, Any], chain: Chain) -> MotionLimits:
+def motion_limits(values: Mapping[str, Any], chain: Chain) -> MotionLimits:
     """Return the limits of the chain's joints, from the robot description and the parameters.
 
     Raises:

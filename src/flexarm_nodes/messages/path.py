@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,12 +107,12 @@ def path_from_goal(goal: FollowCartesianPath.Goal, base: BaseLink, position: Arr
     return base.path(frame, path)
 
 
-def path_limits(goal: FollowCartesianPath.Goal, values: dict[str, Any]) -> PathLimits:
+def path_limits(goal: FollowCartesianPath.Goal, values: Mapping[str, Any]) -> PathLimits:
     """Return the tool's limits along the path: the goal's value if it is not zero, else the parameter's."""
     return PathLimits(**{limit: getattr(goal, f"max_{limit}") or values[f"max_{limit}"] for limit in LIMITS})
 
 
-def tolerances(goal: FollowCartesianPath.Goal, values: dict[str, Any]) -> tuple[float, float]:
+def tolerances(goal: FollowCartesianPath.Goal, values: Mapping[str, Any]) -> tuple[float, float]:
     """Return position [m] and orientation [rad] tolerance: the goal's value if it is not zero, else the parameter's."""
     position, orientation = (getattr(goal, name) or values[name] for name in TOLERANCES)
     return position, orientation

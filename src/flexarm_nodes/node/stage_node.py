@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
@@ -41,15 +42,24 @@ STREAMS: dict[str, tuple[Any, str, Callable[[Any, ArmModel, BuiltStage], Any]]] 
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What stands for a reference that cannot be read: its stamp [ns], and the reason."""
+
+    stamp: int
+    reason: str
+
+
 class StageNode(ArmNode):
     """Runs a stage: a joint state, and what the stage needs with it, becomes what the stage gives.
 
-    A joint state is processed when everything that the stage needs (``Stage.needs``) has arrived with its stamp. A
+    A joint state is processed when everything that it waits for (:meth:`awaited`) has arrived with its stamp. A
     reference that arrives after a newer joint state is used for that one, if the node has a ``reference_timeout`` and
     the reference is no older; one that is stamped up to AHEAD later than the joint state is used. A flexible state must
     have the stamp of the joint state. A reference that the stage can do without (``BuiltStage.awaits``) is waited for
     as sensor readings are, at most ``sensor_wait``, and is given to the stage once. A joint state that is repeated gets
     the same answer again; one that is older than the newest is ignored, or begins a new run if the clock was set back.
+    A reference that is older than the one in use is ignored.
 
     Attributes:
         sample: newest measurements, None before the first.
@@ -62,6 +72,7 @@ class StageNode(ArmNode):
     NAME = ""
     HEARS: tuple[str, ...] = ()  # names of the references that the stage may need or await, out of STREAMS
     TOPICS: ClassVar[dict[str, str]] = {}  # their topics, where they are not those of STREAMS
+    INTEGRATES = False  # whether the stage carries a motion on: it answers a stamp once, and brakes on what is rejected
     CHECKS_GAINS = False  # whether the stage checks its gains where the arm is, before the node becomes active
 
     def __init__(self) -> None:
@@ -82,6 +93,15 @@ class StageNode(ArmNode):
     def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
         """Build the stage from parameters; raise FlexarmError to reject them."""
         raise TypeError(f"{type(self).__name__} does not override build_stage()")
+
+    def awaited(self, sample: FlexibleSample) -> frozenset[str]:
+        """Return what a sample waits for: names of references, or of anything else until :meth:`try_again`."""
+        needs: frozenset[str] = self.stage.needs
+        return needs
+
+    def refusal(self, name: str) -> str:
+        """Return why references of this name are not used at present; empty: they are."""
+        return ""
 
     def provide(self, sample: FlexibleSample) -> dict[str, Any]:
         """Return references that the node itself has for a sample, by their names in STREAMS."""
@@ -153,15 +173,28 @@ class StageNode(ArmNode):
         kind, usual, read = STREAMS[name]
 
         def on_message(message: Any) -> None:
-            if name in self.stage.needs:
-                self._newest[name] = value = read(message, self.model, self.built)
-                self._answer(value.stamp)
-            elif name in self.built.awaits():
+            if name in self.built.awaits():
                 try:
                     self._once[name] = read(message, self.model, self.built)
                 except InputError as error:
                     self.refuse(str(error))
                 self._inputs.came(name, stamp_to_nanoseconds(message.header.stamp))
+                return
+            if name not in self.stage.needs:
+                return
+            if reason := self.refusal(name):
+                raise InputError(reason)
+            try:
+                value = read(message, self.model, self.built)
+            except InputError as error:
+                if not self.INTEGRATES or self.sample is None or name not in self.awaited(self.sample):
+                    raise
+                value = Rejected(stamp_to_nanoseconds(message.header.stamp), str(error))
+            back = (self._used[name].stamp - value.stamp) * 1e-9 if name in self._used else 0.0
+            if back > 0.0:
+                raise InputError(f"reference is {back:.3f} s older than the one in use: ignored")
+            self._newest[name] = value
+            self._answer(value.stamp)
 
         return self.hear(kind, self.TOPICS.get(name, usual), on_message)
 
@@ -191,11 +224,21 @@ class StageNode(ArmNode):
         self.sample = sample
         self._answer(sample.stamp)
 
+    def try_again(self) -> None:
+        """Process the newest joint state if it has waited for something else than a reference."""
+        if self.sample is not None:
+            self.guarded(self._answer)(self.sample.stamp)
+
+    def newest_stamp(self, name: str) -> int:
+        """Return the stamp of the newest reference of this name [ns], -1 before the first."""
+        return self._newest[name].stamp if name in self._newest else -1
+
     def _answer(self, stamp: int) -> None:
-        """Process the newest joint state if everything that the stage needs has arrived with this stamp, or later."""
-        sample, needs = self.sample, self.stage.needs
+        """Process the newest joint state if everything that it waits for has arrived with this stamp, or later."""
+        sample = self.sample
         if sample is None or stamp > sample.stamp:
             return
+        needs = self.awaited(sample)
         inputs: dict[str, Any] = {name: self._newest[name] for name in needs if name in self._newest}
         inputs |= self.provide(sample)
         if len(inputs) < len(needs) or any(one.stamp < stamp for one in inputs.values()):
@@ -205,16 +248,22 @@ class StageNode(ArmNode):
         ahead = max((one.stamp - sample.stamp for one in inputs.values()), default=0) * 1e-9
         if ahead > AHEAD:
             raise InputError(f"reference is stamped {ahead:.3f} s ahead of the joint state")
-        age = max((sample.stamp - one.stamp for one in inputs.values()), default=0) * 1e-9
+        age = max((sample.stamp - one.stamp for one in inputs.values()), default=sample.stamp - stamp) * 1e-9
         if age > 0.0 and self._timeout is None:
             return
         if self._timeout is not None and age > self._timeout:
             raise InputError(f"reference is {age:.3f} s old, at most {self._timeout} s are accepted")
-        if self._tick is not None and self._tick.stamp == sample.stamp and self._same(inputs):
-            self._publish(self._tick)
+        if self._tick is not None and self._tick.stamp == sample.stamp and (self.INTEGRATES or self._same(inputs)):
+            if inputs and self._same(inputs):
+                self._publish(self._tick)
             return
+        rejected = {name: one.reason for name, one in inputs.items() if isinstance(one, Rejected)}
+        usable = {name: one for name, one in inputs.items() if name not in rejected}
         once, self._once = self._once, {}
-        tick = Tick(sample, self.model.m, before=self._inputs.readings.before(sample.stamp), **inputs, **once)
+        before = self._inputs.readings.before(sample.stamp)
+        tick = Tick(sample, self.model.m, before=before, **usable, **once)
+        if rejected:
+            tick.refused[self.NAME] = "; ".join(rejected.values())
         self.stage.update(tick)
         self._tick, self._used = tick, inputs
         self._publish(tick)

@@ -5,93 +5,69 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from rclpy.action import GoalResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
 
 from flexarm.action import FollowCartesianPath
-from flexarm.msg import RedundancyState
 from flexarm_core.errors import FlexarmError, InputError
-from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.path_planner import PathError
 from flexarm_core.ik_redundancy.planned_path import PlannedPath
 from flexarm_core.ik_redundancy.solver import RedundancyStatus
+from flexarm_core.pipeline.redundancy_stage import FOLLOWING, HOLDING, PLANNING, STOPPING, PathSample
 from flexarm_core.types import Array
+from flexarm_nodes.ik_redundancy.setup import RedundancySetup
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
-from flexarm_nodes.messages.path import fill_rows
+from flexarm_nodes.messages.path import check_goal, fill_rows, joint_trajectory_to_message
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.goal_server import GoalServer
 
+WATCH_PERIOD = 0.05  # [s] period at which the age of the newest sample is checked
 Result = FollowCartesianPath.Result
-IDLE, PLANNING = RedundancyState.HOLDING, RedundancyState.PLANNING
-FOLLOWING, STOPPING = RedundancyState.FOLLOWING, RedundancyState.STOPPING
-
-
-class PathHost(Protocol):
-    """The node that uses a path follower."""
-
-    def check_goal(self, goal: FollowCartesianPath.Goal) -> None:
-        """Raise FlexarmError if the goal must be rejected."""
-
-    def goal_rejected(self, reason: str) -> None:
-        """Report why a goal was rejected."""
-
-    def goal_accepted(self) -> None:
-        """Handle that a goal waits: call :meth:`PathFollower.plan` as soon as the joints are at rest."""
-
-    def path_changed(self, path: PlannedPath, begun: int, start: float) -> None:
-        """Follow this path from path time ``start`` [s] on; the path began at the stamp ``begun`` [ns]."""
-
-    def plan_settled(self) -> None:
-        """Handle the end of planning: a path exists, or the goal has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class PathSample:
-    """Reference of the chain's joints at one stamp of a path.
-
-    Attributes:
-        position: (n,) joint positions [rad | m].
-        velocity: (n,) joint velocities [rad/s | m/s].
-        acceleration: (n,) joint accelerations [rad/s^2 | m/s^2].
-        status: status of the redundancy resolution.
-        fraction: completed fraction of the path, 0 to 1.
-        activity: FOLLOWING or STOPPING.
-    """
-
-    position: Array
-    velocity: Array
-    acceleration: Array
-    status: RedundancyStatus
-    fraction: float
-    activity: int
 
 
 class PathFollower:
-    """Accepts goals, plans a path from the joints at rest, and returns the joint reference at each stamp.
+    """Leads a redundancy stage: accepts goals, plans a path from the joints at rest, and samples it.
 
     Attributes:
-        activity: IDLE, PLANNING (from acceptance on), FOLLOWING or STOPPING.
-        path_tolerance: deviation of a measured joint from its reference at which the path is aborted [rad | m].
-        feedback_period: time between two feedback messages [ns].
+        activity: HOLDING, PLANNING (from acceptance on), FOLLOWING or STOPPING.
     """
 
-    def __init__(self, node: Node, host: PathHost) -> None:
-        """Offer the action on a node."""
-        self._node, self._host = node, host
+    def __init__(self, node: ArmNode, planned: Callable[[], None]) -> None:
+        """Offer the action on a node.
+
+        Args:
+            node: node that offers the action.
+            planned: called when a path has been planned, or cannot be: a sample may have waited for it.
+        """
+        self._node, self._planned = node, planned
         self._server = GoalServer(
             node, FollowCartesianPath, topics.FOLLOW_CARTESIAN_PATH, self._on_goal, self._on_accepted
         )
+        watch = node.guarded(self._on_watch)
+        self._timer = node.create_timer(WATCH_PERIOD, lambda: watch(None))
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="planner")
-        self.path_tolerance, self.feedback_period = np.inf, 50_000_000
+        self._setup: RedundancySetup | None = None
+        self._trajectories: Any = None
+        self._rest: Array | None = None
         self._forget()
 
+    def bind(self, setup: RedundancySetup) -> None:
+        """Lead this stage."""
+        self._setup, self._chain, self._rest, setup.stage.lead = setup, setup.chain, None, self
+        if self._trajectories is None and not setup.stage.leads:
+            self._trajectories = self._node.create_publisher(
+                JointTrajectory, topics.CONTROLLER_TRAJECTORY, topics.CONTROL
+            )
+
     def _forget(self) -> None:
-        self.activity = IDLE
+        self.activity = HOLDING
         self._handle: ServerGoalHandle | None = None
         self._job: Future[PlannedPath] | None = None
         self._path: PlannedPath | None = None
@@ -100,14 +76,13 @@ class PathFollower:
         self._next_feedback = 0
 
     @property
-    def waiting(self) -> bool:
-        """Whether an accepted goal waits for the joints to come to rest."""
-        return self.activity == PLANNING and self._job is None
+    def delays(self) -> bool:
+        """Whether samples have to wait until a path is planned: in lockstep."""
+        return self._job is not None and self.activity == PLANNING and self._value("lockstep")
 
-    @property
-    def planning(self) -> bool:
-        """Whether a path is being planned."""
-        return self.activity == PLANNING and self._job is not None
+    def _value(self, name: str) -> Any:
+        assert self._setup is not None
+        return self._setup.values[name]
 
     # Goals ------------------------------------------------------------------------------------------------------------
 
@@ -115,30 +90,35 @@ class PathFollower:
         try:
             if self._handle is not None:
                 raise InputError("another goal is being followed; cancel it first")
-            self._host.check_goal(goal)
-        except FlexarmError as error:
-            self._host.goal_rejected(str(error))
+            if self._setup is None or not self._node.active:
+                raise InputError("the node is not active")
+            if self._setup.stage.hindrance:
+                raise InputError(self._setup.stage.hindrance)
+            check_goal(goal, self._setup.base)
+        except FlexarmError as error:  # the action client only learns that the goal was rejected
+            self._node.get_logger().warning(f"goal rejected: {error}")
+            self._node.diagnostics.report(ERROR, f"goal rejected: {error}", 0)
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         self._handle, self.activity = handle, PLANNING
-        self._host.goal_accepted()
+        self._heard = self._node.get_clock().now()
+        self._plan()
 
-    def plan(self, stamp: int, chain: Chain, make: Callable[[FollowCartesianPath.Goal], PlannedPath]) -> None:
-        """Plan the waiting goal's path in the worker thread.
+    def rest(self, stamp: int, position: Array | None) -> None:
+        """Plan the path of a waiting goal from where the joints rest; see Lead."""
+        self._begun, self._rest = stamp, position
+        self._plan()
 
-        Args:
-            stamp: stamp of the newest processed sample [ns]; the path begins after it.
-            chain: kinematic chain of the joints.
-            make: plans a goal; raises PathError, or another FlexarmError if the goal is invalid.
-        """
-        assert self._handle is not None
-        self._stamp, self._chain = stamp, chain
+    def _plan(self) -> None:
+        """Plan in the worker thread if a goal waits and the joints rest."""
+        if self._handle is None or self._job is not None or self._rest is None or self._setup is None:
+            return
         if self._handle.is_cancel_requested:
             self._finish(Result.CANCELED, "canceled before the path began")
             return
-        self._job = job = self._worker.submit(make, self._handle.request)
+        self._job = job = self._worker.submit(self._setup.planner(self._rest), self._handle.request)
         job.add_done_callback(self._hand_over)
 
     def _hand_over(self, job: Future[PlannedPath]) -> None:
@@ -161,28 +141,30 @@ class PathFollower:
             self._node.get_logger().error("".join(traceback.format_exception(error)))
             self._finish(Result.INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}")
         else:
-            self.activity, self._begun, self._time = FOLLOWING, self._stamp, 0.0
+            self.activity, self._time = FOLLOWING, 0.0
             self._reference = path.sample(0.0)[0]
-            self._host.path_changed(path, self._begun, 0.0)
-        self._host.plan_settled()
+            self._publish_trajectory(path, 0.0)
+        self._heard = self._node.get_clock().now()
+        self._planned()
+
+    def _publish_trajectory(self, path: PlannedPath, start: float) -> None:
+        """Publish a path from path time ``start`` [s] on, if a joint trajectory controller commands the arm."""
+        if self._setup is not None and not self._setup.stage.leads:
+            names, rate = self._chain.joint_names, self._value("trajectory_rate")
+            self._trajectories.publish(joint_trajectory_to_message(path, names, self._begun, rate, start))
 
     # Following --------------------------------------------------------------------------------------------------------
 
     def sample(self, stamp: int, measured: Array) -> PathSample | None:
-        """Return the joint reference at a stamp, or None while no path is followed.
-
-        Args:
-            stamp: stamp of the joint state [ns].
-            measured: (n,) measured joint positions at that stamp [rad | m].
-        """
-        self._stamp = stamp
+        """Return the joint reference at the stamp of a joint state, or None while no path is followed; see Lead."""
         if self._handle is None:
             return None
+        self._heard = self._node.get_clock().now()
         if self._path is None:
-            if self.planning and self._handle.is_cancel_requested:
+            if self._job is not None and self._handle.is_cancel_requested:
                 self._finish(Result.CANCELED, "canceled before the path began")
             return None
-        deviation = self._deviation(measured)
+        self._rest, deviation = None, self._deviation(measured)
         if self.activity == FOLLOWING:
             self._watch(deviation)
         path = self._path
@@ -194,7 +176,7 @@ class PathFollower:
         self._largest = np.maximum(self._largest, errors)
         at_end = time >= path.duration
         if at_end or stamp >= self._next_feedback:
-            self._next_feedback = stamp + self.feedback_period
+            self._next_feedback = stamp + round(1e9 / self._value("feedback_rate"))
             self._publish_feedback(stamp, sample, errors, float(deviation.max()))
         if at_end:
             self._finish(*self._reason)
@@ -207,6 +189,19 @@ class PathFollower:
         if self.activity == FOLLOWING:
             self._slow_down(code, reason)
         self._finish(code, reason)
+
+    def interrupt(self, reason: str) -> None:
+        """End the goal, since joint states had a gap or the motion begins anew; see Lead."""
+        self._rest = None
+        self.end(Result.STALE_STATE, reason)
+
+    def _on_watch(self, _: None) -> None:
+        """End the path if joint states have ceased."""
+        if self._handle is None or self.delays:
+            return
+        age = (self._node.get_clock().now() - self._heard).nanoseconds * 1e-9
+        if age > self._value("state_timeout"):
+            self.end(Result.STALE_STATE, f"no usable joint state for {age:.3f} s")
 
     def _status(self, time: float) -> RedundancyStatus:
         """Return the status of the redundancy resolution at a path time, with the errors of free axes set to zero."""
@@ -227,11 +222,11 @@ class PathFollower:
     def _watch(self, deviation: Array) -> None:
         """Stop on the path if the goal is canceled or a joint exceeds the path tolerance."""
         assert self._handle is not None
-        worst = int(np.argmax(deviation))
+        worst, most = int(np.argmax(deviation)), self._value("path_tolerance")
         if self._handle.is_cancel_requested:
             self._slow_down(Result.CANCELED, "canceled")
-        elif deviation[worst] > self.path_tolerance:
-            joint, most = self._chain.joint_names[worst], self.path_tolerance
+        elif deviation[worst] > most:
+            joint = self._chain.joint_names[worst]
             reason = f"joint '{joint}' is {deviation[worst]:.3g} from its reference, path_tolerance is {most:g}"
             self._slow_down(Result.PATH_TOLERANCE, reason)
 
@@ -239,7 +234,7 @@ class PathFollower:
         assert self._path is not None
         self.activity, self._reason = STOPPING, (code, reason)
         self._path = self._path.stopped(self._time)
-        self._host.path_changed(self._path, self._begun, self._time)
+        self._publish_trajectory(self._path, self._time)
 
     def _publish_feedback(self, stamp: int, sample: PathSample, errors: Array, deviation: float) -> None:
         assert self._handle is not None
