@@ -165,23 +165,23 @@ class RedundancyStage:
         tick.take_joints()
         sample, solver, lead, refusal = tick.sample, self.solver, self.lead, self.refusal
         measured = sample.position[self.place]
-        if self._time is None or self._pauses(tick.stamp):
+        if self._pauses(tick.stamp):
             self._begin(tick, measured)
         assert self._time is not None and self._held is not None
         dt, self._time, self._expected = (tick.stamp - self._time) * 1e-9, tick.stamp, None
         if tick.tool is not None and refusal:
             tick.remarks[self.name] = refusal
         led = None if lead is None else lead.sample(tick.stamp, measured)
+        activity = HOLDING if lead is None else lead.activity
         self._status, self._solved = None, False
-        if led is None or lead is None:
+        if led is None:
             followed = self._step(tick, dt, None if refusal else tick.tool)
-            self.activity, self.fraction = STREAMING if followed else lead.activity if lead else HOLDING, 0.0
+            self.activity, self.fraction = STREAMING if followed else activity, 0.0
         else:
             self._status, self.activity, self.fraction = led.status, led.activity, led.fraction
-            if lead.activity == HOLDING:
+            if activity == HOLDING:  # the end of the path
                 solver.begin(led.position)
-        over = lead is None or lead.activity == HOLDING
-        self._led = None if over else led
+        self._led = None if activity == HOLDING else led
         if lead is not None and self._led is None:
             lead.rest(tick.stamp, self._resting(sample, measured))
         joints = solver if led is None else led

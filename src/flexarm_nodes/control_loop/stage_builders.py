@@ -65,7 +65,7 @@ def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
 def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
     if values["source"] != "stream" or values["output"] != "reference":
         raise ConfigError("in a control_loop ik_redundancy_solver.source must be stream, and its output reference")
-    return replace(built_redundancy(values, model), setup=None)
+    return replace(built_redundancy(values, model), setup=None)  # paths are planned in the stage's own node only
 
 
 def build_gate(values: Values, model: ArmModel) -> GateStage:
