@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from flexarm.msg import BaseWrenchEstimate
@@ -23,7 +22,7 @@ from flexarm_nodes.flexible_dynamics.stages import built_estimator
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_nodes.ik_redundancy.parameters import IK_PARAMETERS
-from flexarm_nodes.ik_redundancy.setup import built_redundancy
+from flexarm_nodes.ik_redundancy.setup import RedundancySetup, built_redundancy
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output
@@ -65,7 +64,7 @@ def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
 def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
     if values["source"] != "stream" or values["output"] != "reference":
         raise ConfigError("in a control_loop ik_redundancy_solver.source must be stream, and its output reference")
-    return replace(built_redundancy(values, model), setup=None)  # paths are planned in the stage's own node only
+    return built_redundancy(RedundancySetup(values, model), model)  # paths are planned in the stage's own node only
 
 
 def build_gate(values: Values, model: ArmModel) -> GateStage:

@@ -109,13 +109,8 @@ class RedundancySetup:
         PathPlanner(chain, self._limits, solver.config).plan(path, middle, slow, allow_dropped=True)
 
 
-def built_redundancy(values: Values, model: ArmModel) -> BuiltStage:
-    """Return the stage of the redundancy resolution with its outputs; its setup is a RedundancySetup.
-
-    Raises:
-        ConfigError: a parameter is invalid for this arm.
-    """
-    setup = RedundancySetup(values, model)
+def built_redundancy(setup: RedundancySetup, model: ArmModel) -> BuiltStage:
+    """Return the stage of the redundancy resolution with its outputs."""
     stage = setup.stage
 
     def make(tick: Tick) -> Any:
@@ -125,4 +120,4 @@ def built_redundancy(values: Values, model: ArmModel) -> BuiltStage:
     outputs = [Output(topics.REDUNDANCY_STATE, RedundancyState, make)]
     if stage.leads:
         outputs.append(joint_output(stage.name, model))
-    return BuiltStage(stage, setup.change, tuple(outputs), setup=setup)
+    return BuiltStage(stage, setup.change, tuple(outputs))

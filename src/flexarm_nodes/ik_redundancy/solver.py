@@ -44,10 +44,9 @@ class IkRedundancySolver(StageNode):
 
     def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
         """Build the solver from parameters; paths of the action lead it."""
-        built = built_redundancy(values, model)
-        self._setup = built.setup
-        self._follower.bind(built.setup)
-        return built
+        self._setup = setup = RedundancySetup(values, model)
+        self._follower.bind(setup)
+        return built_redundancy(setup, model)
 
     def stop(self) -> None:
         """End the goal; the gate stops the arm when references cease."""

@@ -27,9 +27,7 @@ class StageInputs:
         readings: newest readings.
     """
 
-    def __init__(
-        self, node: ArmNode, process: Callable[[FlexibleSample], None], refuse: Callable[[str], None]
-    ) -> None:
+    def __init__(self, node: ArmNode, process: Callable[[FlexibleSample], None], refuse: Callable[[str], None]) -> None:
         """Call ``process`` with each complete sample, and ``refuse`` with the reason why a reading was rejected."""
         self._node, self._process, self._refuse = node, process, refuse
         self._subscriptions: list[Any] = []
