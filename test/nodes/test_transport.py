@@ -14,6 +14,7 @@ from flexarm_nodes.node.transport import (
     RANGE,
     TRANSPORTS,
     avoid_shared_memory,
+    localhost_by_udp,
     stay_on_this_machine,
 )
 
@@ -35,16 +36,26 @@ def uses_shared_memory(live: LiveGraph, name: str) -> bool:
     return "/dev/shm/fastrtps" in maps
 
 
-@pytest.mark.parametrize("chosen", [{}, {RANGE: "LOCALHOST"}, {LOCALHOST_ONLY: "1"}, {RANGE: "SUBNET"}])
+@pytest.mark.parametrize("chosen", [{RANGE: "LOCALHOST"}, {LOCALHOST_ONLY: "1"}, {RANGE: "SUBNET"}])
 def test_a_node_does_without_shared_memory(untold, chosen, request, shared):
     for name, value in chosen.items():
         untold.setenv(name, value)
+    avoid_shared_memory()
+    localhost_by_udp()
     live = request.getfixturevalue("live")  # it configures this process likewise: both find each other
     live.start("hardware_gate", shared)
     assert not uses_shared_memory(live, "hardware_gate")
 
 
+def test_a_node_by_itself_does_without_it_beyond_this_machine(untold, request, shared):
+    untold.setenv(RANGE, "SUBNET")
+    live = request.getfixturevalue("live")
+    live.start("hardware_gate", shared)
+    assert not uses_shared_memory(live, "hardware_gate")
+
+
 def test_what_the_user_chose_stays(untold, request, shared):
+    untold.setenv(RANGE, "SUBNET")
     untold.setenv(TRANSPORTS, "DEFAULT")
     live = request.getfixturevalue("live")
     live.start("hardware_gate", shared)
@@ -66,6 +77,7 @@ def test_a_range_that_the_user_chose_stays(untold, chosen):
     for name, value in chosen.items():
         untold.setenv(name, value)
     stay_on_this_machine()
+    localhost_by_udp()
     avoid_shared_memory()
     assert {name: os.environ[name] for name in chosen} == chosen
     assert os.environ[TRANSPORTS] == "UDPv4"
@@ -74,7 +86,7 @@ def test_a_range_that_the_user_chose_stays(untold, chosen):
 def test_other_peers_of_the_user_stay(untold):
     untold.setenv(RANGE, "LOCALHOST")
     untold.setenv("ROS_STATIC_PEERS", "192.168.0.7")
-    avoid_shared_memory()
+    localhost_by_udp()
     assert os.environ[RANGE] == "LOCALHOST"
     assert PROFILES[0] not in os.environ
 
@@ -82,6 +94,7 @@ def test_other_peers_of_the_user_stay(untold):
 def test_other_middleware_is_left_alone(untold):
     untold.setattr("flexarm_nodes.node.transport.get_rmw_implementation_identifier", lambda: "rmw_cyclonedds_cpp")
     untold.setenv(RANGE, "LOCALHOST")
+    localhost_by_udp()
     avoid_shared_memory()
     assert os.environ[RANGE] == "LOCALHOST"
     assert not {TRANSPORTS, PROFILES[0]} & os.environ.keys()

@@ -22,7 +22,7 @@ from rclpy.experimental import EventsExecutor
 from flexarm_nodes.docs.parameters import TABLES
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
-from flexarm_nodes.node.transport import avoid_shared_memory, stay_on_this_machine
+from flexarm_nodes.node.transport import stay_on_this_machine
 from flexarm_tools.graph.graph import Graph, GraphError
 from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 
@@ -42,7 +42,6 @@ def own_domain() -> Iterator[int]:
             before = os.environ.get("ROS_DOMAIN_ID")
             os.environ["ROS_DOMAIN_ID"] = str(domain)
             stay_on_this_machine()
-            avoid_shared_memory()
             try:
                 yield domain
             finally:

@@ -24,13 +24,25 @@ def avoid_shared_memory() -> None:
 
     When a participant joins, the shared memory transport checks the health of its port, and may sleep for 333 ms with
     the lock of a publisher (https://github.com/eProsima/Fast-DDS/issues/6535): no command is sent during that time.
+    Within the discovery range LOCALHOST, rmw_fastrtps_cpp ignores this choice, see :func:`localhost_by_udp`.
     """
-    chosen = any(os.environ.get(name) for name in (TRANSPORTS, *PROFILES))
-    if chosen or not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
-        return
-    if os.environ.get(RANGE) != "LOCALHOST" and os.environ.get(LOCALHOST_ONLY) != "1":
+    if _is_open() and not _is_local():
         os.environ[TRANSPORTS] = "UDPv4"
-    elif not os.environ.get("ROS_STATIC_PEERS"):  # within LOCALHOST, rmw_fastrtps_cpp ignores TRANSPORTS
+
+
+def localhost_by_udp() -> None:
+    """Do the same within the discovery range LOCALHOST, by a profile of Fast DDS that replaces that range."""
+    if _is_open() and _is_local() and not os.environ.get("ROS_STATIC_PEERS"):
         os.environ.pop(LOCALHOST_ONLY, None)
         os.environ[RANGE] = "SYSTEM_DEFAULT"
         os.environ[PROFILES[0]] = str(LOCALHOST)
+
+
+def _is_open() -> bool:
+    """Return whether Fast DDS is in use and the user has not chosen transports."""
+    chosen = any(os.environ.get(name) for name in (TRANSPORTS, *PROFILES))
+    return not chosen and get_rmw_implementation_identifier().startswith("rmw_fastrtps")
+
+
+def _is_local() -> bool:
+    return os.environ.get(RANGE) == "LOCALHOST" or os.environ.get(LOCALHOST_ONLY) == "1"

@@ -18,7 +18,7 @@ from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
 
 from flexarm_core.types import Array, JointReference
-from flexarm_nodes.node.transport import avoid_shared_memory, stay_on_this_machine
+from flexarm_nodes.node.transport import localhost_by_udp, stay_on_this_machine
 from flexarm_tools.faults.arms import FLOATING, RANDOM
 from flexarm_tools.faults.core_case import Case, Setting
 from flexarm_tools.faults.fault import Fault, State
@@ -139,7 +139,7 @@ class NodeCase(Case):
 def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
     """Run cases on real nodes, one after the other."""
     stay_on_this_machine()
-    avoid_shared_memory()
+    localhost_by_udp()
     context = Context()
     rclpy.init(context=context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
     node = rclpy.create_node("faults", context=context)
