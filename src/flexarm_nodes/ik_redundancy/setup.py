@@ -99,7 +99,8 @@ class RedundancySetup:
 
     def _load_compiled(self) -> None:
         chain, solver = self.chain, self.stage.solver
-        middle = np.where(np.isfinite(chain.lower + chain.upper), 0.5 * (chain.lower + chain.upper), 0.0)
+        bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
+        middle = 0.5 * (np.where(bounded, chain.lower, 0.0) + np.where(bounded, chain.upper, 0.0))
         tool = chain.pose(middle)
         solver.begin(middle)
         solver.update(*tool)
