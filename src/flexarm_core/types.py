@@ -137,6 +137,7 @@ class FlexibleSample:
         imus: by IMU name, (6,) ``[specific force; angular velocity]`` in IMU axes [m/s^2, rad/s].
         other_wrenches: for force/torque sensors without a reading at this stamp, by name: stamp [ns] and value of the
             newest reading before it, else of the first one after it; None: that reading was rejected.
+        rejected: by name, why a reading that has come could not be used.
     """
 
     stamp: int
@@ -149,6 +150,7 @@ class FlexibleSample:
     wrenches: Mapping[str, Array] = field(default_factory=dict)
     imus: Mapping[str, Array] = field(default_factory=dict)
     other_wrenches: Mapping[str, tuple[int, Array | None]] = field(default_factory=dict)
+    rejected: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,3 +238,20 @@ def test_a_sensor_that_falls_silent_ends_the_calibration(moved):
     answer = moved.result_of(handle)
     assert answer.status == GoalStatus.STATUS_ABORTED and answer.result.error_code == Result.STALE_STATE
     assert "no usable wrench for 2.0" in answer.result.message
+
+
+def test_a_clock_that_is_set_back_ends_the_calibration(moved):
+    moved.begin()
+    moved.hold(80)
+    poses = (BENT + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, (4, 7))).ravel().tolist()
+    handle = moved.ask(poses=poses, model="bias")
+    moved.result_of(handle, until=lambda moved: len(moved.feedback) > 1)
+    count = len(moved.arm.references)
+    moved.arm.tick = 0
+    moved.tick()
+    future = handle.get_result_async()
+    moved.live.until(future.done, "the result")
+    answer = future.result()
+    assert answer.status == GoalStatus.STATUS_ABORTED and answer.result.error_code == Result.STALE_STATE
+    assert answer.result.message == "the clock was set back" and len(moved.arm.references) == count
+    moved.hold(3)  # and who led before leads again

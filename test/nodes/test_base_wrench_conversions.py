@@ -27,7 +27,7 @@ from flexarm_nodes.base_wrench.parameters import (
     sensed_bodies,
 )
 from flexarm_nodes.base_wrench.plan import build_plan
-from flexarm_nodes.base_wrench.stage import BaseWrenchZero
+from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchZero
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_from_message, base_wrench_estimate_to_message
 
 BENT = np.array([0.0, 0.6, 0.2, -1.4, -0.3, 0.8, 0.1])

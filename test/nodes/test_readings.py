@@ -7,9 +7,10 @@ import pytest
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
+from flexarm.msg import FlexibleState
 from flexarm_core.errors import InputError
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
-from flexarm_nodes.node.readings import Readings
+from flexarm_nodes.node.readings import FLEXIBLE, Readings
 
 SENSOR = ("wrench", "base_ft_sensor")
 NAMES = ["base_x", "joint1", "joint2", "joint3"]
@@ -62,7 +63,28 @@ def test_a_reading_of_another_frame_is_refused_and_no_longer_waited_for(inputs):
     with pytest.raises(InputError, match="measures in 'base_ft'"):
         inputs.take(SENSOR, wrench(5, frame="elsewhere"))
     assert inputs.complete(5)
-    assert inputs.sample(inputs.joints(joint_state(5))).wrenches == {}
+    sample = inputs.sample(inputs.joints(joint_state(5)))
+    assert sample.wrenches == {} and sample.rejected == {"base_ft_sensor": "in frame 'elsewhere'"}
+    assert inputs.sample(inputs.joints(joint_state(6))).rejected == {}
+
+
+def test_a_flexible_state_is_waited_for_like_a_sensor_and_needs_accelerations(planar_3r):
+    inputs = Readings(planar_3r, [FLEXIBLE])
+    for stamp, acceleration in ((5, [3.0]), (6, [])):
+        assert not inputs.complete(stamp)
+        message = FlexibleState(
+            elastic_joints=["base_x"], deflection=[1.0], deflection_rate=[2.0], deflection_acceleration=acceleration
+        )
+        message.header.stamp = nanoseconds_to_stamp(stamp)
+        if acceleration:
+            inputs.take(FLEXIBLE, message)
+        else:
+            with pytest.raises(InputError, match="flexible_state has no deflection_acceleration"):
+                inputs.take(FLEXIBLE, message)
+        assert inputs.complete(stamp)
+    assert inputs.flexible(5).deflection_acceleration.tolist() == [3.0]
+    assert inputs.flexible(6) is None and inputs.flexible(7) is None
+    assert inputs.sample(inputs.joints(joint_state(6))).rejected == {"flexible_state": "not usable"}
 
 
 def test_a_sensor_that_is_lost_is_not_waited_for_until_it_comes_back(inputs):

@@ -89,7 +89,6 @@ class SensedArm:
             (topics.JOINT_REFERENCE, JointReference),
         ):
             live.listen(topic, kind)
-            live.until(lambda topic=topic: live.node.count_publishers(topic) > 0, topic)
         self.states = live.publisher(topics.JOINT_STATES, JointState)
         self.desired = live.publisher(topics.DESIRED_JOINT_REFERENCE, JointReference)
         self.wrenches = live.node.create_publisher(WrenchStamped, topics.wrench_topic("base_ft_sensor"), topics.CONTROL)
@@ -114,6 +113,9 @@ class SensedArm:
         self.live.graph.set_parameters(NODE, {**usual, **parameters})
         self.live.graph.transition(NODE, "configure")
         self.live.until(lambda: self.wrenches.get_subscription_count() > 0, "a subscription to the wrench")
+        leads = (topics.JOINT_REFERENCE,) if parameters.get("control", True) else ()
+        for topic in (topics.BASE_WRENCH_ESTIMATE, *leads):
+            self.live.until(lambda topic=topic: self.live.node.count_publishers(topic) > 0, topic)
         self.live.graph.transition(NODE, "activate")
         self.text = description(robot)
         self.model = ArmModel(self.text, "", GRAVITY)

@@ -90,6 +90,7 @@ class BaseWrenchEstimator:
     Attributes:
         velocity: (n,) filtered joint velocities at the newest sample [rad/s | m/s].
         acceleration: (n,) filtered joint accelerations at the newest sample, zero if not used [rad/s^2 | m/s^2].
+        sign: 1 if the sensor measures the wrench of the robot on its base, -1 for the base on the robot.
         gravity_change: (n,) calibrated gravity efforts minus those of the robot description at the newest sample
             [N*m | N].
     """
@@ -123,7 +124,7 @@ class BaseWrenchEstimator:
         described = build_sensed_bodies(model.description, self.bodies.sensor)
         if not np.array_equal(described.links, self.bodies.links):
             self._described = SensorDynamics(described, dynamics.gravity)
-        self._sign = 1.0 if config.wrench_convention == "robot_on_base" else -1.0
+        self.sign = 1.0 if config.wrench_convention == "robot_on_base" else -1.0
         self._given_bias = np.array(config.wrench_bias)
         wanted = config.joint_acceleration == "derivative"
         self._filter = MotionFilter(
@@ -150,7 +151,7 @@ class BaseWrenchEstimator:
     @property
     def bias(self) -> Array:
         """Current bias (6,): configured bias plus tracked drift, in sensor frame and sign convention [N, N*m]."""
-        return self._given_bias + self._sign * self._tracking.drift
+        return self._given_bias + self.sign * self._tracking.drift
 
     def update(self, sample: BaseWrenchSample) -> BaseWrenchEstimate:
         """Return the estimate for one sample.
@@ -260,7 +261,7 @@ class BaseWrenchEstimator:
             self._frozen = self._frozen + int(self._efforts_moved) if same else 0
             if self._frozen >= self.config.frozen_samples:
                 return None, (f"{name}: frozen",)
-        return self._sign * (sample.wrench - self.bias), ()
+        return self.sign * (sample.wrench - self.bias), ()
 
     def _check(self, sample: BaseWrenchSample) -> None:
         for size, names in ((self.model.n, OF_JOINTS), (self.model.m, OF_BASE)):

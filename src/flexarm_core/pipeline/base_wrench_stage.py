@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
 from flexarm_core.base_wrench.controller import BaseWrenchController
 from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
 from flexarm_core.base_wrench.motion_filter import MotionFilter
-from flexarm_core.pipeline.tick import Tick, base_needs
+from flexarm_core.errors import InputError
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference, all_finite
+
+
+class Lead(Protocol):
+    """Leads the joints for a while; joint references that arrive are not used meanwhile."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it does so now."""
+
+    def reference(self, state: ArmState, wrench: Array | None) -> JointReference | None:
+        """Return the reference at the stamp of a state, None: none yet, or it has just ended.
+
+        ``wrench`` (6,): wrench of the robot on its base with the sensor's bias [N, N*m]; None: not valid.
+        """
 
 
 class BaseWrenchStage:
@@ -22,7 +37,9 @@ class BaseWrenchStage:
         controller: torque controller; None: estimation only.
         state: position, filtered velocity and base motion of the newest estimate; None before any.
         newest: newest estimate; None before any.
+        reading: (6,) wrench of the robot on its base with the bias, of that estimate; None: not valid [N, N*m].
         weight: weight of the torque loop's correction when that estimate was made; 0 without control.
+        lead: may lead the joints, as a calibration does; None: there is none.
     """
 
     name = "base_wrench_torque_estimator"
@@ -50,13 +67,14 @@ class BaseWrenchStage:
         self.estimator, self.controller, self.sensor = estimator, controller, sensor
         self._motion, self._measured_effort = base_motion, measured_effort
         self._elastic = estimator.model.m
+        self.lead: Lead | None = None
         self._base = MotionFilter([False] * self._elastic, 0.0, base_bandwidth)
         self.reset()
 
     @property
     def needs(self) -> frozenset[str]:
-        """The joint reference if torques are controlled, and the motion of the base."""
-        return base_needs(self._motion) | (frozenset() if self.controller is None else {"joints"})
+        """The joint reference, if torques are controlled."""
+        return frozenset() if self.controller is None else frozenset({"joints"})
 
     def reset(self) -> None:
         """Forget earlier samples."""
@@ -66,60 +84,54 @@ class BaseWrenchStage:
             self.controller.reset()
         self.state: ArmState | None = None
         self.newest: BaseWrenchEstimate | None = None
+        self.reading: Array | None = None
         self.weight = 0.0
         none = np.zeros(self._elastic)
         self._last_base = none, none, none
         self._commanded: tuple[int, Array] | None = None  # stamp and effort of the last answer
         self._last: int | None = None  # stamp of the previous sample
 
-    def update(self, tick: Tick) -> None:
-        """Process one sample; without a joint reference, only estimate.
-
-        Raises:
-            InputError: the input is not usable.
-        """
-        wanted = tick.take_joints() if self.controller is not None else None
-        stamp, left_out = tick.stamp, []
-        wrench = tick.sample.wrenches.get(self.sensor)
-        if wrench is None:
-            left_out.append(f"{self.sensor}: missing")
-        effort, base = self._effort(tick), self._base_motion(tick)
-        if base is None:
-            left_out.append("flexible_state: missing")
-            base = self._last_base
-        self._last_base, self._last = base, stamp
-        position, velocity = tick.sample.position, tick.sample.velocity
-        read = BaseWrenchSample(stamp, position, velocity, effort, None if left_out else wrench, *base)
-        tick.estimate = self.estimate(read, left_out)
-        if wanted is None:
-            return
-        answer = self.answer(wanted)
-        assert answer.effort is not None and self.controller is not None  # a torque controller always gives efforts
-        self._commanded = stamp, answer.effort
-        tick.give_joints(self.name, answer)
-
-    def estimate(self, sample: BaseWrenchSample, left_out: Sequence[str] = ()) -> BaseWrenchEstimate:
-        """Return the estimate for a sample; ``left_out`` are ``name: reason`` of its missing readings.
+    def observe(self, tick: Tick) -> None:
+        """Estimate from a sample.
 
         Raises:
             InputError: the sample is not usable.
         """
-        estimate = self.estimator.update(sample)
-        self.weight = 0.0 if self.controller is None else self.controller.weight
-        self.newest = replace(estimate, left_out=tuple(left_out)) if left_out else estimate
-        self.state = ArmState(
-            sample.stamp, sample.position, self.estimator.velocity, sample.deflection, sample.deflection_rate
+        sample, left_out = tick.sample, []
+        wrench, effort, base = sample.wrenches.get(self.sensor), self._effort(tick), self._base_motion(tick)
+        if wrench is None:
+            left_out.append(f"{self.sensor}: {sample.rejected.get(self.sensor, 'missing')}")
+        if base is None:
+            left_out.append(f"flexible_state: {sample.rejected.get('flexible_state', 'missing')}")
+            base = self._last_base
+        self._last_base, self._last = base, tick.stamp
+        estimate = self.estimator.update(
+            BaseWrenchSample(tick.stamp, sample.position, sample.velocity, effort, None if left_out else wrench, *base)
         )
-        return self.newest
+        self.weight = 0.0 if self.controller is None else self.controller.weight
+        tick.estimate = self.newest = replace(estimate, left_out=tuple(left_out)) if left_out else estimate
+        self.state = ArmState(tick.stamp, sample.position, self.estimator.velocity, *base[:2])
+        self.reading = self.estimator.sign * wrench if wrench is not None and self.newest.valid else None
 
-    def answer(self, reference: JointReference) -> JointReference:
-        """Return motor efforts for a reference that has the stamp of the newest estimate.
+    def update(self, tick: Tick) -> None:
+        """Compute motor efforts for the joint reference, if there is one, from the estimate of the sample.
 
         Raises:
-            InputError: the reference is not usable.
+            InputError: the reference is not usable, or there is no estimate of this sample.
         """
-        assert self.state is not None and self.newest is not None and self.controller is not None
-        return self.controller.update(self.state, reference, self.newest, self.estimator.gravity_change)
+        wanted = None if self.controller is None else tick.take_joints()
+        if self.lead is not None and self.lead.leads and self.state is not None:
+            wanted = self.lead.reference(self.state, self.reading)
+        if wanted is None or self.controller is None:
+            return
+        if self.state is None or self.newest is None:
+            raise InputError("there is no estimate yet")
+        answer = self.controller.update(
+            self.state, replace(wanted, stamp=tick.stamp), self.newest, self.estimator.gravity_change
+        )
+        assert answer.effort is not None  # a torque controller always gives efforts
+        self._commanded = tick.stamp, answer.effort
+        tick.give_joints(self.name, answer)
 
     def _effort(self, tick: Tick) -> Array | None:
         """Return the effort (n,) that acted until this sample; None if the effort of any joint is unknown."""

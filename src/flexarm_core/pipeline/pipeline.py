@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.gate_stage import GateStage
-from flexarm_core.pipeline.stage import Stage
+from flexarm_core.pipeline.stage import Stage, advance
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import Array, CartesianReference, FlexibleSample, FlexibleState, JointReference
 
@@ -65,7 +65,7 @@ class Pipeline:
         for stage in self.stages:
             tool = tick.tool
             try:
-                stage.update(tick)
+                advance(stage, tick)
             except Exception as error:  # a defect of one stage must not hide the joint state from the gate
                 known = isinstance(error, InputError)
                 tick.refused[stage.name] = str(error) if known else f"internal error: {type(error).__name__}: {error}"

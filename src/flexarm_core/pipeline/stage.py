@@ -10,6 +10,10 @@ from flexarm_core.pipeline.tick import Tick
 class Stage(Protocol):
     """One processing step of a tick.
 
+    A stage may also have ``observe(tick)``: what it does with a sample that has no references yet, before ``update``. A
+    node of the stage runs it at once, and ``update`` when the references have come, if ever, with another tick of the
+    same sample; a pipeline runs both (:func:`advance`).
+
     Attributes:
         name: name of the node that does the same in a separate process.
     """
@@ -29,3 +33,15 @@ class Stage(Protocol):
         Raises:
             InputError: an input is not usable; nothing is added.
         """
+
+
+def advance(stage: Stage, tick: Tick) -> None:
+    """Let a stage observe a tick, if it does that, and update it.
+
+    Raises:
+        InputError: an input is not usable.
+    """
+    observe = getattr(stage, "observe", None)
+    if observe is not None:
+        observe(tick)
+    stage.update(tick)

@@ -17,25 +17,31 @@ from flexarm_core.base_wrench.calibration import CalibrationResult
 from flexarm_core.base_wrench.calibration_run import CalibrationRun
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.path.joint_stop import JointStop
+from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
 from flexarm_core.types import ArmState, Array, JointReference
 from flexarm_nodes.base_wrench.plan import CalibrationPlan
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.goal_server import GoalServer
 
 Result = CalibrateBaseWrench.Result
 PREPARING, LEADING, STOPPING, SOLVING = "preparing", "leading", "stopping", "solving"
+WATCH_PERIOD = 0.05  # [s] period at which the age of the newest joint state is checked
 NEAR = 1e-9  # [rad | m] distance from a pose below which the reference has arrived
 
 
 class CalibrationHost(Protocol):
-    """The node whose sensor is calibrated."""
+    """The node whose sensor is calibrated.
 
-    def check_goal(self, goal: CalibrateBaseWrench.Goal) -> None:
-        """Raise FlexarmError if the goal must be rejected."""
+    Attributes:
+        stage: its stage.
+    """
 
-    def goal_rejected(self, reason: str) -> None:
-        """Report why a goal was rejected."""
+    stage: BaseWrenchStage
+
+    def check_calibration(self) -> None:
+        """Raise FlexarmError if the sensor cannot be calibrated now."""
 
     def plan(self, goal: CalibrateBaseWrench.Goal) -> CalibrationPlan:
         """Return the plan for a goal; raise FlexarmError if the goal is not usable."""
@@ -45,7 +51,7 @@ class CalibrationHost(Protocol):
 
 
 class BaseWrenchCalibration:
-    """Accepts goals, returns the joint reference at each sample, and sets the result computed from the measured poses.
+    """Accepts goals, leads the arm while one is active, and sets the result computed from the measured poses.
 
     Slow work, the choice of poses and the solution, is done in a thread while the arm is held.
     """
@@ -57,7 +63,8 @@ class BaseWrenchCalibration:
             node, CalibrateBaseWrench, topics.CALIBRATE_BASE_WRENCH, self._on_goal, self._on_accepted
         )
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="calibration")
-        self.timeout = np.inf  # [s] without samples or wrenches after which the calibration ends
+        watch = node.guarded(lambda _: self._watch_states())
+        node.create_timer(WATCH_PERIOD, lambda: watch(None))
         self._forget()
 
     def _forget(self) -> None:
@@ -75,7 +82,7 @@ class BaseWrenchCalibration:
         self._wrench_came: int | None = None
 
     @property
-    def active(self) -> bool:
+    def leads(self) -> bool:
         """Whether a calibration moves or holds the arm."""
         return self._handle is not None
 
@@ -94,14 +101,14 @@ class BaseWrenchCalibration:
         try:
             if self._handle is not None:
                 raise InputError("another calibration runs; cancel it first")
-            self._host.check_goal(goal)
-        except FlexarmError as error:
-            self._host.goal_rejected(str(error))
+            self._host.check_calibration()
+        except FlexarmError as error:  # the action client only learns that the goal was rejected
+            self._node.diagnostics.report(ERROR, f"goal rejected: {error}", 0)
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
-        self._handle = handle
+        self._handle, self._heard = handle, self._node.get_clock().now()
         try:
             self._plan = plan = self._host.plan(handle.request)
         except FlexarmError as error:
@@ -142,20 +149,15 @@ class BaseWrenchCalibration:
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
-    def update(self, state: ArmState, wrench: Array | None) -> JointReference | None:
-        """Return the joint reference at a sample, or None if no calibration runs.
-
-        Args:
-            state: measured state.
-            wrench: (6,) measured wrench of the robot on its base, including the bias [N, N*m]; None: not available.
-        """
+    def reference(self, state: ArmState, wrench: Array | None) -> JointReference | None:
+        """Return the joint reference of the calibration for a sample; None: it has ended, or has no plan yet."""
         stamp = state.stamp
         if self._handle is None or self._plan is None:
             return None
-        if self._stamp is not None and (stamp - self._stamp) * 1e-9 > self.timeout:
+        if self._stamp is not None and (stamp - self._stamp) * 1e-9 > self._plan.timeout:
             self.end(Result.STALE_STATE, f"no usable joint state for {(stamp - self._stamp) * 1e-9:.3f} s")
             return None
-        self._stamp = stamp
+        self._stamp, self._heard = stamp, self._node.get_clock().now()
         if self._phase in (PREPARING, SOLVING) and self._handle.is_cancel_requested:
             self._finish(Result.CANCELED, "canceled")
             return None
@@ -197,11 +199,17 @@ class BaseWrenchCalibration:
 
     def _watch(self, stamp: int) -> None:
         """Brake if the goal is canceled or no usable wrench arrives."""
-        assert self._handle is not None and self._wrench_came is not None
+        assert self._handle is not None and self._plan is not None and self._wrench_came is not None
         if self._handle.is_cancel_requested:
             self._brake(Result.CANCELED, "canceled")
-        elif (stamp - self._wrench_came) * 1e-9 > self.timeout:
+        elif (stamp - self._wrench_came) * 1e-9 > self._plan.timeout:
             self._brake(Result.STALE_STATE, f"no usable wrench for {(stamp - self._wrench_came) * 1e-9:.3f} s")
+
+    def _watch_states(self) -> None:
+        """End the calibration if joint states have ceased."""
+        age = 0.0 if self._plan is None else (self._node.get_clock().now() - self._heard).nanoseconds * 1e-9
+        if self._plan is not None and age > self._plan.timeout:
+            self.end(Result.STALE_STATE, f"no usable joint state for {age:.3f} s")
 
     def _brake(self, code: int, reason: str) -> JointStop:
         assert self._plan is not None and self._reference is not None

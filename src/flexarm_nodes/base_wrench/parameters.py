@@ -19,9 +19,11 @@ from flexarm_core.base_wrench.sensed_bodies import SensedBodies, build_sensed_bo
 from flexarm_core.base_wrench.torque_loop import TorqueLoopConfig
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.base_wrench.inputs import BASE_MOTIONS, EFFORT_SOURCES
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter
 
+BASE_MOTIONS = ("none", "joint_states", "flexible_state")
+EFFORT_SOURCES = ("joint_states", "command")
 ESTIMATOR, CONTACT, TRACKING = BaseWrenchEstimatorConfig(), ContactDetectionConfig(), BiasTrackingConfig()
 POSITION, TORQUE = PositionLoopConfig(), TorqueLoopConfig()
 SOLUTION, RUN = CalibrationConfig(), CalibrationRunConfig((0.5,), (1.0,))
@@ -149,7 +151,7 @@ BASE_WRENCH_PARAMETERS = (
 )  # fmt: skip
 
 
-def estimator_config(values: dict[str, Any]) -> BaseWrenchEstimatorConfig:
+def estimator_config(values: Values) -> BaseWrenchEstimatorConfig:
     """Return the settings of the estimator.
 
     Raises:
@@ -168,7 +170,7 @@ def estimator_config(values: dict[str, Any]) -> BaseWrenchEstimatorConfig:
     )
 
 
-def controller_config(values: dict[str, Any]) -> BaseWrenchControllerConfig:
+def controller_config(values: Values) -> BaseWrenchControllerConfig:
     """Return the settings of position loop and torque loop.
 
     Raises:
@@ -189,7 +191,7 @@ def controller_config(values: dict[str, Any]) -> BaseWrenchControllerConfig:
     )
 
 
-def calibration_config(values: dict[str, Any], model: str) -> CalibrationConfig:
+def calibration_config(values: Values, model: str) -> CalibrationConfig:
     """Return the settings of a calibration that estimates ``bias`` or ``bias_and_gravity``.
 
     Raises:
@@ -199,7 +201,7 @@ def calibration_config(values: dict[str, Any], model: str) -> CalibrationConfig:
     return CalibrationConfig(model=model, **{name: values[f"calibration.{name}"] for name in names})
 
 
-def calibration_run_config(values: dict[str, Any], model: ArmModel) -> CalibrationRunConfig:
+def calibration_run_config(values: Values, model: ArmModel) -> CalibrationRunConfig:
     """Return the settings of the arm's motion during a calibration, with velocities within the joint limits.
 
     Raises:
@@ -220,7 +222,7 @@ def calibration_run_config(values: dict[str, Any], model: ArmModel) -> Calibrati
     )
 
 
-def sensed_bodies(values: dict[str, Any], model: ArmModel) -> SensedBodies:
+def sensed_bodies(values: Values, model: ArmModel) -> SensedBodies:
     """Return the bodies above the sensor, with the calibrated gravity parameters if there are any.
 
     Raises:
@@ -244,7 +246,7 @@ def sensed_bodies(values: dict[str, Any], model: ArmModel) -> SensedBodies:
     return bodies.with_gravity_parameters(np.column_stack((masses, np.reshape(moments, (-1, 3)))))
 
 
-def gravity_table(values: dict[str, Any], model: ArmModel) -> GravityTable | None:
+def gravity_table(values: Values, model: ArmModel) -> GravityTable | None:
     """Return the gravity table, or None if gravity is computed from the model.
 
     Raises:
@@ -263,6 +265,6 @@ def check_base_motion(base_motion: str, model: ArmModel) -> None:
         )
 
 
-def _below(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+def _below(prefix: str, values: Values) -> dict[str, Any]:
     dotted = f"{prefix}."
     return {name.removeprefix(dotted): value for name, value in values.items() if name.startswith(dotted)}

@@ -24,6 +24,7 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_nodes.base_wrench.parameters import calibration_config, calibration_run_config, sensed_bodies
+from flexarm_nodes.node.built_stage import Values
 
 SPARE = 2  # default number of poses, as a multiple of the smallest sufficient number
 
@@ -43,6 +44,7 @@ class CalibrationPlan:
         config: settings of the solution.
         run: settings of the motion.
         margin: fraction of each joint's range that chosen poses leave free at both ends.
+        timeout: time without joint states or wrenches after which the calibration ends [s].
     """
 
     goal: CalibrateBaseWrench.Goal
@@ -55,6 +57,7 @@ class CalibrationPlan:
     config: CalibrationConfig
     run: CalibrationRunConfig
     margin: float
+    timeout: float
 
     def poses(self) -> Array:
         """Return the poses (k, n) to visit, as given in the goal or chosen [rad | m].
@@ -150,7 +153,7 @@ class CalibrationPlan:
 
 
 def build_plan(
-    goal: CalibrateBaseWrench.Goal, values: dict[str, Any], model: ArmModel, start: Array, node_name: str
+    goal: CalibrateBaseWrench.Goal, values: Values, model: ArmModel, start: Array, node_name: str
 ) -> CalibrationPlan:
     """Return the plan of a goal under the parameter values, for an arm at rest at ``start`` (n,) [rad | m].
 
@@ -179,6 +182,7 @@ def build_plan(
         config=config,
         run=calibration_run_config(values, model),
         margin=values["calibration.margin"],
+        timeout=values["state_timeout"],
     )
 
 

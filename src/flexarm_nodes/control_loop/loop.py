@@ -33,7 +33,7 @@ from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import BuiltStage, StageSetup
 from flexarm_nodes.node.diagnostics import ERROR, OK
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
-from flexarm_nodes.node.readings import Readings
+from flexarm_nodes.node.readings import FLEXIBLE, Readings
 from flexarm_nodes.node.stage_inputs import StageInputs
 from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.node.stage_outputs import StageOutputs
@@ -98,7 +98,7 @@ class ControlLoop(ArmNode):
         self._pipeline = Pipeline(stages, build_gate(gate_values, model), carry)
         self._model = model
         self._commands.open(self._pipeline.gate.gate, gate_values)
-        sensors = [sensor for built in self._built.values() for sensor in built.sensors]
+        sensors = [sensor for built in self._built.values() for sensor in built.sensors if sensor != FLEXIBLE]
         self._inputs.open(Readings(model, sensors), model, values["sensor_wait"])
         self._lockstep = gate_values["lockstep"]
         self._forget()

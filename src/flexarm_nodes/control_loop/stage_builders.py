@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flexarm.msg import BaseWrenchEstimate
 from flexarm_core.errors import ConfigError
 from flexarm_core.pipeline.gate_stage import GateStage
-from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.base_wrench.parameters import check_base_motion
-from flexarm_nodes.base_wrench.stage import BaseWrenchStage as ConfiguredBaseWrench
-from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchTorqueEstimator
+from flexarm_nodes.base_wrench.parameters import BASE_WRENCH_PARAMETERS
+from flexarm_nodes.base_wrench.stage import built_base_wrench
 from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS, declare_behaviors
 from flexarm_nodes.behavior_impedance.setup import built_behaviors
 from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
@@ -23,9 +20,7 @@ from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_nodes.ik_redundancy.parameters import IK_PARAMETERS
 from flexarm_nodes.ik_redundancy.setup import RedundancySetup, built_redundancy
-from flexarm_nodes.messages.base_wrench import base_wrench_estimate_to_message
-from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output
+from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.node.stage_table import StageTable
@@ -42,23 +37,6 @@ def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
     return built_controller(values, model)
 
 
-def _base_wrench(values: Values, model: ArmModel) -> BuiltStage:
-    check_base_motion(values["base_motion"], model)
-    setup = ConfiguredBaseWrench(dict(values), model)
-    stage, frame = setup.core, setup.core.estimator.bodies.sensor_frame
-    if not values["control"]:
-        stage.controller = None  # references pass unchanged
-
-    def make(tick: Tick) -> Any:
-        if tick.estimate is None:
-            return None
-        return base_wrench_estimate_to_message(tick.estimate, model.joint_names, frame, stage.weight)
-
-    outputs = [Output(topics.BASE_WRENCH_ESTIMATE, BaseWrenchEstimate, make)]
-    if stage.controller is not None:
-        outputs.append(joint_output(stage.name, model))
-    change = lambda changed: setup.change(dict(changed))  # noqa: E731
-    return BuiltStage(stage, change, tuple(outputs), (("wrench", stage.sensor),))
 
 
 def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
@@ -81,7 +59,7 @@ BUILDERS: dict[str, Builder] = {
     "reactionless_path_controller": (REACTIONLESS_PARAMETERS, built_reactionless),
     "rns_vibration_controller": (RnsVibrationController.PARAMETERS, built_vibration),
     "flexible_dynamics_controller": (FlexibleDynamicsController.PARAMETERS, _flexible_controller),
-    "base_wrench_torque_estimator": (BaseWrenchTorqueEstimator.PARAMETERS, _base_wrench),
+    "base_wrench_torque_estimator": (BASE_WRENCH_PARAMETERS, built_base_wrench),
 }
 GATE_PARAMETERS = HardwareGateNode.PARAMETERS
 # For stages whose parameters depend on other parameters: declares the further rows from the present values.

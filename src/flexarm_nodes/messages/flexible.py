@@ -82,6 +82,20 @@ def flexible_state_from_message(
     )
 
 
+def moving_base_from_message(message: FlexibleState, elastic_joints: Sequence[str]) -> FlexibleStateRecord:
+    """Convert a FlexibleState message of the motion of the base, with its acceleration but without modes.
+
+    Raises:
+        InputError: as for :func:`flexible_state_from_message`, or there is no acceleration.
+    """
+    if not len(message.deflection_acceleration):
+        raise InputError(
+            "flexible_state has no deflection_acceleration, which base_motion 'flexible_state' needs: let"
+            " flexible_dynamics_estimator publish it, or set base_motion to 'joint_states'"
+        )
+    return flexible_state_from_message(message, elastic_joints, ())
+
+
 def strain_from_message(message: StrainState) -> dict[str, float]:
     """Return the strain of each gauge by name; NaN stays NaN.
 

@@ -74,7 +74,8 @@ class BuiltStage:
         stage: stage for the pipeline.
         change: applies changed live parameters, all or none; raises FlexarmError to reject them.
         outputs: topics that the stage writes.
-        sensors: sensors to wait for, as (kind, name); kind is ``wrench``, ``imu`` or ``strain``.
+        sensors: sensors to wait for, as (kind, name); kind is ``wrench``, ``imu`` or ``strain``, or ``flexible`` for a
+            flexible state, which another stage gives in a control loop.
         required: what joint states must contain in addition: ``base``, the elastic joints; ``effort``.
         modes: names of the modes that the stage needs in flexible states.
         before: whether the stage uses the joint reference that answered the sample before.

@@ -10,21 +10,33 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
-from flexarm.msg import StrainState
+from flexarm.msg import FlexibleState, StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample, JointReference
+from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_nodes.messages.conversions import JointStateSelector, check_finite, stamp_to_nanoseconds
-from flexarm_nodes.messages.flexible import imu_from_message, strain_from_message, wrench_from_message
+from flexarm_nodes.messages.flexible import (
+    imu_from_message,
+    moving_base_from_message,
+    strain_from_message,
+    wrench_from_message,
+)
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.companions import Companions
 
 KEPT = 8  # readings kept per sensor, and joint references: some may arrive before the joint state of the same stamp
 BEFORE = "joint reference of the sample before"
-READERS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[str], str]]] = {
-    "wrench": (WrenchStamped, wrench_from_message, topics.wrench_topic),
-    "imu": (Imu, imu_from_message, topics.imu_topic),
-    "strain": (StrainState, strain_from_message, lambda name: topics.STRAIN),
+FLEXIBLE = "flexible", topics.FLEXIBLE_STATE  # the motion of the base, awaited like a sensor's reading
+READERS: dict[str, tuple[Any, Callable[[Any, ArmModel], Any], Callable[[str], str]]] = {
+    "wrench": (WrenchStamped, lambda message, model: wrench_from_message(message), topics.wrench_topic),
+    "imu": (Imu, lambda message, model: imu_from_message(message), topics.imu_topic),
+    "strain": (StrainState, lambda message, model: strain_from_message(message), lambda name: topics.STRAIN),
+    "flexible": (
+        FlexibleState,
+        lambda message, model: moving_base_from_message(message, model.elastic_joint_names),
+        lambda name: topics.FLEXIBLE_STATE,
+    ),
 }
 
 
@@ -73,7 +85,7 @@ class SampleReader:
 
 
 class Readings:
-    """Keeps the newest readings. A rejected reading counts as received but is not used.
+    """Keeps the newest readings. A rejected reading counts as received but is not used; the sample says why.
 
     With ``before``, a joint state also waits for the joint reference that answered the sample before it. It also waits
     for what ``awaits`` names at that time; :meth:`came` says that it has arrived.
@@ -90,8 +102,7 @@ class Readings:
     ) -> None:
         """Read the joints of an arm and these sensors, given as (kind, name); ``required``: as of SampleReader."""
         self.sensors = tuple(dict.fromkeys(sensors))
-        self._joints = SampleReader(model, required)
-        self._before = before
+        self._model, self._joints = model, SampleReader(model, required)
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
         awaited = (*(topic for topic, *_ in self.subscriptions()), *((BEFORE,) if before else ()))
@@ -127,12 +138,13 @@ class Readings:
         stamp, frame = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id
         self.came(topic(name), stamp)
         kept = self._readings[sensor]
-        kept[stamp] = None  # rejected, unless it turns out to be usable
+        kept[stamp] = "not usable"
         while len(kept) > KEPT:
             del kept[min(kept)]
         if kind == "wrench" and frame != self._frames[name]:
+            kept[stamp] = f"in frame '{frame}'"
             raise InputError(f"wrench is in frame '{frame}', sensor '{name}' measures in '{self._frames[name]}'")
-        kept[stamp] = read(message)
+        kept[stamp] = read(message, self._model)
 
     def take_reference(self, reference: JointReference) -> None:
         """Take a joint reference that may have answered the newest sample."""
@@ -149,6 +161,11 @@ class Readings:
         """Return the newest joint reference before a stamp [ns], which acted until then."""
         return next((reference for reference in reversed(self._references) if reference.stamp < stamp), None)
 
+    def flexible(self, stamp: int) -> FlexibleStateRecord | None:
+        """Return the flexible state of a stamp [ns]; None: it is not awaited here, has not come, or is not usable."""
+        state = self._readings.get(FLEXIBLE, {}).get(stamp)
+        return None if isinstance(state, str) else state
+
     def joints(self, message: JointState) -> FlexibleSample:
         """Convert a joint state to a sample without the other sensors, as SampleReader does."""
         return self._joints.read(message)
@@ -158,7 +175,8 @@ class Readings:
         stamp = joints.stamp
         self._companions.answer(stamp)
         self._answered = stamp
-        there = {sensor: kept[stamp] for sensor, kept in self._readings.items() if kept.get(stamp) is not None}
+        came = {sensor: kept[stamp] for sensor, kept in self._readings.items() if stamp in kept}
+        there = {sensor: reading for sensor, reading in came.items() if not isinstance(reading, str)}
         by_kind = {
             wanted: {name: reading for (kind, name), reading in there.items() if kind == wanted} for wanted in READERS
         }
@@ -177,10 +195,12 @@ class Readings:
                 for (kind, name), kept in self._readings.items()
                 if kind == "wrench" and kept and name not in by_kind["wrench"]
             },
+            {name: reason for (_, name), reason in came.items() if isinstance(reason, str)},
         )
 
 
 def _nearest(kept: Mapping[int, Any], stamp: int) -> tuple[int, Any]:
     """Return stamp and value of the newest reading up to a stamp [ns], else of the first one after it."""
     nearest = max((one for one in kept if one <= stamp), default=min(kept))
-    return nearest, kept[nearest]
+    reading = kept[nearest]
+    return nearest, None if isinstance(reading, str) else reading

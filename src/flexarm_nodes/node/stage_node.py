@@ -59,7 +59,7 @@ class StageNode(ArmNode):
     have the stamp of the joint state. A reference that the stage can do without (``BuiltStage.awaits``) is waited for
     as sensor readings are, at most ``sensor_wait``, and is given to the stage once. A joint state that is repeated gets
     the same answer again; one that is older than the newest is ignored, or begins a new run if the clock was set back.
-    A reference that is older than the one in use is ignored.
+    A reference that is older than the one in use is ignored. What a stage observes (see Stage) is published at once.
 
     Attributes:
         sample: newest measurements, None before the first.
@@ -107,8 +107,11 @@ class StageNode(ArmNode):
         """Return references that the node itself has for a sample, by their names in STREAMS."""
         return {}
 
+    def observed(self, tick: Tick) -> None:
+        """Do what follows when the stage has observed a sample."""
+
     def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
-        """Return level, message and values of the diagnostics after a processed tick."""
+        """Return level, message and values of the diagnostics after a processed tick, or after an observed one."""
         if self.built.setup is not None:
             return *self.built.setup.judge(), {}
         remark = tick.remarks.get(self.NAME, "")
@@ -125,7 +128,7 @@ class StageNode(ArmNode):
         """Build the stage, its publishers, and the subscription of the base state."""
         self.built = built = self.build_stage(values, model)
         self.stage: Any = built.stage
-        self.model = model
+        self._observes, self.model = hasattr(built.stage, "observe"), model
         source = getattr(built.stage, "source", "")
         readings = Readings(model, built.sensors, built.required, before=built.before, awaits=built.awaits)
         self._inputs.open(readings, model, values.get("sensor_wait", 1.0), before=built.before)
@@ -159,6 +162,7 @@ class StageNode(ArmNode):
         self._newest: dict[str, Any] = {}  # newest inputs of STREAMS by name
         self._once: dict[str, Any] = {}  # awaited inputs that no tick has had
         self._refusal: tuple[int, str] | None = None  # stamp and reason of the newest rejection
+        self._observed: Tick | None = None  # newest observed tick
         self._tick: Tick | None = None  # newest processed tick
         self._used: dict[str, Any] = {}  # inputs of that tick
 
@@ -213,16 +217,32 @@ class StageNode(ArmNode):
                 raise InputError(f"joint state is {back:.3f} s older than the newest: ignored")
             self.start()
             self.diagnostics.report(WARN, f"time went back by {back:.3f} s: restarted", joints.stamp)
-        if self._tick is not None and joints.stamp == self._tick.stamp:
-            self._publish(self._tick)
+        done = [tick for tick in (self._observed, self._tick) if tick is not None and tick.stamp == joints.stamp]
+        for tick in done:
+            self._publish(tick)
+        if done:
             return
         self._inputs.flush()
         self._inputs.put(joints)
 
     def _process(self, sample: FlexibleSample) -> None:
-        """Take a joint state with the readings of its stamp, and answer it if the references are there."""
-        self.sample = sample
+        """Take a joint state with the readings of its stamp: observe it, and answer it if the references are there."""
+        if not self._observes:
+            self.sample = sample
+            self._answer(sample.stamp)
+            return
+        tick = self._tick_of(sample)
+        self.stage.observe(tick)
+        self.sample, self._observed = sample, tick
+        self._publish(tick)
+        self.observed(tick)
         self._answer(sample.stamp)
+        self._report(tick)
+
+    def _tick_of(self, sample: FlexibleSample, **given: Any) -> Tick:
+        readings = self._inputs.readings
+        given = {"flexible": readings.flexible(sample.stamp)} | given
+        return Tick(sample, self.model.m, before=readings.before(sample.stamp), **given)
 
     def try_again(self) -> None:
         """Process the newest joint state if it has waited for something else than a reference."""
@@ -260,14 +280,16 @@ class StageNode(ArmNode):
         rejected = {name: one.reason for name, one in inputs.items() if isinstance(one, Rejected)}
         usable = {name: one for name, one in inputs.items() if name not in rejected}
         once, self._once = self._once, {}
-        before = self._inputs.readings.before(sample.stamp)
-        tick = Tick(sample, self.model.m, before=before, **usable, **once)
+        tick = self._tick_of(sample, **usable, **once)
         if rejected:
             tick.refused[self.NAME] = "; ".join(rejected.values())
         self.stage.update(tick)
         self._tick, self._used = tick, inputs
         self._publish(tick)
-        self._report(tick)
+        if tick.refused:
+            self.refuse("; ".join(tick.refused.values()))
+        if not self._observes:  # otherwise the status is that of the observed tick
+            self._report(tick)
         self.after()
 
     def _same(self, inputs: dict[str, Any]) -> bool:
@@ -282,8 +304,6 @@ class StageNode(ArmNode):
 
     def _report(self, tick: Tick) -> None:
         level, message, values = self.status(tick)
-        if tick.refused:
-            self.refuse("; ".join(tick.refused.values()))
         if level != ERROR and self._refusal is not None and tick.stamp - self._refusal[0] <= COMPLAINT:
             level, message = ERROR, self._refusal[1]
         self.diagnostics.report(level, message, tick.stamp, values)

@@ -14,7 +14,7 @@ from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
-from flexarm_nodes.base_wrench.inputs import BASE_MOTIONS
+from flexarm_nodes.base_wrench.parameters import BASE_MOTIONS
 from flexarm_nodes.behavior_impedance.parameters import NO_SENSOR
 from flexarm_nodes.control_loop.loop import USUAL
 from flexarm_nodes.docs.parameters import TABLES

@@ -14,7 +14,7 @@ from flexarm_core.base_wrench.position_loop import PositionLoopConfig
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.base_wrench.torque_loop import TorqueLoopConfig
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
@@ -30,6 +30,7 @@ from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, Flexible
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import VibrationStage
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
@@ -122,6 +123,23 @@ def test_without_its_loop_the_base_wrench_stage_lets_efforts_through_and_estimat
     seen = drive(Pipeline(observing, gate_stage(planar_3r)), make_plant(planar_3r), 60)
     assert np.array_equal(seen.command, bare.command)
     assert seen.ticks[-1].estimate is not None
+
+
+def test_a_stage_that_observes_before_its_reference_has_come_answers_as_in_a_pipeline(planar_3r):
+    stages = [line(planar_3r), vibration(planar_3r), wrench(planar_3r)]
+    run, alone = drive(Pipeline(stages, gate_stage(planar_3r)), make_plant(planar_3r), 60), wrench(planar_3r)
+    assert alone.needs == {"joints"}
+    with pytest.raises(InputError, match="no estimate"):
+        alone.update(Tick(run.ticks[0].sample, 1, joints=run.ticks[0].given["rns_vibration_controller"]))
+    for tick in run.ticks:
+        observed = Tick(tick.sample, 1)
+        alone.observe(observed)
+        assert observed.joints is None
+        later = Tick(tick.sample, 1, joints=tick.given["rns_vibration_controller"])
+        alone.update(later)
+        assert np.array_equal(observed.estimate.friction, tick.estimate.friction, equal_nan=True)
+        assert np.array_equal(later.joints.effort, tick.joints.effort)
+    assert later.joints.friction.any()
 
 
 def test_behind_the_vibration_controller_the_torque_loop_makes_up_for_friction(planar_3r):
