@@ -15,7 +15,7 @@ from pathlib import Path
 
 import table
 
-from flexarm_nodes.docs.parameters import TABLES
+from flexarm_nodes.docs.parameters import PAGE
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -95,7 +95,7 @@ def structure() -> list[Figure]:
 
 def parameters() -> list[Figure]:
     """Count the descriptions that can stand alone, by their words: a coarse check, which does not read them."""
-    rows = {(node, row.name): row.description for node, rows in TABLES.items() for row in rows}
+    rows = {(node, row.name): row.description for node, rows in PAGE.items() for row in rows}
     weak = {f"{node}.{name}": text for (node, name), text in rows.items() if not _stands_alone(text)}
     return [
         Figure(

@@ -19,10 +19,10 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
 
-from flexarm_nodes.docs.parameters import TABLES
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
 from flexarm_nodes.node.transport import stay_on_this_machine
+from flexarm_nodes.registry import NODES
 from flexarm_tools.graph.graph import Graph, GraphError
 from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 
@@ -103,7 +103,7 @@ class LiveGraph:
 
         They are put back.
         """
-        usual = {row.name: row.default for row in (*ARM_PARAMETERS, *TABLES[node])} | self._given[node]
+        usual = {row.name: row.default for row in (*ARM_PARAMETERS, *NODES[node].PARAMETERS)} | self._given[node]
         try:
             self.graph.set_parameters(node, parameters)
         except GraphError as error:

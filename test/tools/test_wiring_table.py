@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_tools.wiring.ports import Role, Use
+from flexarm_nodes.node.ports import Role, Use
 from flexarm_tools.wiring.table import node_ports
 from flexarm_tools.wiring.wiring import full_name
 
@@ -135,5 +135,5 @@ def test_a_node_has_the_topics_that_the_table_gives_it(context, modules, executa
 def test_every_node_of_the_suite_is_in_the_table_and_among_the_cases(modules):
     arm = parse_robot_description(load_robot_description(ARM))
     for executable in modules:
-        assert node_ports(executable, {}, arm) is not None, f"{executable}: give its topics in wiring_table.py"
+        assert node_ports(executable, {}, arm) is not None, f"{executable}: put it into registry.py"
         assert any(executable == case for case, *_ in CASES)

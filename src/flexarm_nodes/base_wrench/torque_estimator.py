@@ -19,6 +19,7 @@ from flexarm.action import CalibrateBaseWrench
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array, BaseWrenchEstimate, FlexibleSample
 from flexarm_nodes.base_wrench.calibration import BaseWrenchCalibration
 from flexarm_nodes.base_wrench.markers import BaseWrenchMarkers
@@ -27,8 +28,9 @@ from flexarm_nodes.base_wrench.plan import CalibrationPlan, build_plan
 from flexarm_nodes.base_wrench.stage import built_base_wrench
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Input, Output, Ports, Role, needed
 from flexarm_nodes.node.stage_node import StageNode
 
 REST = 1e-2  # [rad/s | m/s] velocity below which a joint counts as at rest
@@ -86,6 +88,33 @@ class BaseWrenchTorqueEstimator(StageNode):
     HEARS = ("joints",)
     INTEGRATES = True  # both loops advance with each answer
     PARAMETERS = BASE_WRENCH_PARAMETERS
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        control, motion = values["control"], values["base_motion"]
+        inputs = [
+            STATES,
+            Input(
+                topics.DESIRED_JOINT_REFERENCE,
+                JOINTS,
+                needed(control),
+                f"control {str(control).lower()}",
+                (frozenset({"effort"}), frozenset({"position"})),
+            ),
+            Input(topics.wrench_topic(values["sensor"]), "WrenchStamped", because=f"sensor '{values['sensor']}'"),
+        ]
+        if motion == "flexible_state":
+            inputs.append(Input(topics.FLEXIBLE_STATE, "FlexibleState", because=f"base_motion '{motion}'"))
+        gives, role = frozenset({"effort", "friction"}), Role.LEADS if control else Role.SILENT
+        return Ports(
+            tuple(inputs),
+            (
+                Output(topics.BASE_WRENCH_ESTIMATE, "BaseWrenchEstimate"),
+                Output(topics.JOINT_REFERENCE, JOINTS, role, gives, passes=True),
+                MARKERS,
+            ),
+        )
 
     def __init__(self) -> None:
         """Create markers, action and service."""

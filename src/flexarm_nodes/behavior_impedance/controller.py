@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from flexarm_core.behavior_impedance.wrench.tool_wrench import tool_sensors
+from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS, declare_behaviors
+from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS, NO_SENSOR, declare_behaviors
 from flexarm_nodes.behavior_impedance.setup import built_behaviors
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, Values
+from flexarm_nodes.node.ports import JOINTS, MARKERS, MOTION, STATES, TOOL, Input, Output, Ports, Role, Use, needed
 from flexarm_nodes.node.stage_node import StageNode
 
 
@@ -24,6 +28,41 @@ class BehaviorImpedanceNode(StageNode):
     TOPICS: ClassVar[dict[str, str]] = {"tool": topics.PATH_REFERENCE}
     PARAMETERS = BEHAVIOR_PARAMETERS
     MASSLESS = True
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        streams = any(
+            values.get(f"{name}.kind") == "path" and values.get(f"{name}.source") == "stream"
+            for name in values["behaviors"]
+        )
+        sensor = values["wrench_sensor"]
+        if not sensor:
+            found = tool_sensors(description, build_chain(description, description.tool_frame(tool)))
+            sensor = found[0] if len(found) == 1 else NO_SENSOR
+        wrench = () if sensor == NO_SENSOR else (Input(topics.wrench_topic(sensor), "WrenchStamped"),)
+        joints = values["output"] == "joints"
+        return Ports(
+            (
+                STATES,
+                Input(topics.BEHAVIOR_SET, "BehaviorSet", Use.HEARD),
+                Input(topics.TWIST_COMMAND, "TwistStamped", Use.HEARD),
+                Input(
+                    topics.PATH_REFERENCE,
+                    TOOL,
+                    needed(streams),
+                    f"{'a' if streams else 'no'} behavior of kind path with source 'stream'",
+                ),
+                *wrench,
+            ),
+            (
+                Output(topics.JOINT_REFERENCE, JOINTS, Role.LEADS if joints else Role.SILENT, MOTION),
+                Output(topics.CARTESIAN_REFERENCE, TOOL, Role.REPORTS if joints else Role.LEADS),
+                Output(topics.SET_POINT, TOOL),
+                Output(topics.BEHAVIOR_STATUS, "BehaviorStatus"),
+                MARKERS,
+            ),
+        )
 
     def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
         """Build the behaviors from parameters; the settings of each behavior are declared here, as its kind defines."""

@@ -37,8 +37,6 @@ def _flexible_controller(values: Values, model: ArmModel) -> BuiltStage:
     return built_controller(values, model)
 
 
-
-
 def _redundancy(values: Values, model: ArmModel) -> BuiltStage:
     if values["source"] != "stream" or values["output"] != "reference":
         raise ConfigError("in a control_loop ik_redundancy_solver.source must be stream, and its output reference")

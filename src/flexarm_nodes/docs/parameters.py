@@ -10,39 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from flexarm_core.behavior_impedance.registry import OWN
-from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchTorqueEstimator
-from flexarm_nodes.behavior_impedance.controller import BehaviorImpedanceNode
 from flexarm_nodes.behavior_impedance.parameters import kind_row, setting_rows
-from flexarm_nodes.control_loop.loop import ControlLoop
-from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
-from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
-from flexarm_nodes.hardware_gate.gate import HardwareGateNode
-from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
-from flexarm_nodes.markers.state import StateMarkers
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.node.stage_kind import added_stages
-from flexarm_nodes.plant.plant import SimulatedPlant
-from flexarm_nodes.reaction_null_space.reactionless_path_controller import ReactionlessPathController
-from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationController
-from flexarm_nodes.references.generator import ReferenceGenerator
+from flexarm_nodes.registry import NODES
 
-TABLES = {
-    "every node": ARM_PARAMETERS,
-    "simulated_plant": SimulatedPlant.PARAMETERS,
-    "reference_generator": ReferenceGenerator.PARAMETERS,
-    "behavior_impedance_controller": BehaviorImpedanceNode.PARAMETERS,
-    "behaviors": (kind_row("<name>"),),
-    **{f"behaviors of kind {kind.KIND}": setting_rows("<name>", kind) for kind in OWN},
-    "ik_redundancy_solver": IkRedundancySolver.PARAMETERS,
-    "rns_vibration_controller": RnsVibrationController.PARAMETERS,
-    "reactionless_path_controller": ReactionlessPathController.PARAMETERS,
-    "flexible_dynamics_estimator": FlexibleDynamicsEstimator.PARAMETERS,
-    "flexible_dynamics_controller": FlexibleDynamicsController.PARAMETERS,
-    "base_wrench_torque_estimator": BaseWrenchTorqueEstimator.PARAMETERS,
-    "hardware_gate": HardwareGateNode.PARAMETERS,
-    "state_markers": StateMarkers.PARAMETERS,
-    "control_loop (beside those of its stages, under their names)": ControlLoop.PARAMETERS,
-}
+PAGE: dict[str, tuple[Parameter, ...]] = {"every node": ARM_PARAMETERS}
+for _name, _node in NODES.items():
+    PAGE[f"{_name} (beside those of its stages, under their names)" if _name == "control_loop" else _name] = (
+        _node.PARAMETERS
+    )
+    if _name == "behavior_impedance_controller":
+        PAGE["behaviors"] = (kind_row("<name>"),)
+        PAGE |= {f"behaviors of kind {kind.KIND}": setting_rows("<name>", kind) for kind in OWN}
 HEAD = """# Parameters
 
 Made from the nodes' parameter tables by `python -m flexarm_nodes.docs.parameters docs/parameters.md`; a test holds both
@@ -51,7 +31,7 @@ when the node is configured.
 """
 
 
-def markdown(tables: Mapping[str, tuple[Parameter, ...]] = TABLES, head: str = HEAD) -> str:
+def markdown(tables: Mapping[str, tuple[Parameter, ...]] = PAGE, head: str = HEAD) -> str:
     """Return the page for parameter tables by node."""
     parts = [head]
     for name, rows in tables.items():

@@ -18,6 +18,7 @@ from flexarm_core.flexible_dynamics.control.force_correction import INFLUENCES
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import FlexibleSample
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.flexible_dynamics.parameters import ESTIMATOR_PARAMETERS, built_controller
@@ -25,9 +26,10 @@ from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.path import joint_trajectory_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.ports import BY_POSITION, JOINTS, MOTION, STATES, Input, Output, Ports, Role, Use, needed
 from flexarm_nodes.node.stage_node import StageNode
 
 REFERENCES = ("desired_joint_reference", "joint_trajectory")
@@ -87,6 +89,22 @@ class FlexibleDynamicsController(StageNode):
             " activation", "rad | m"),
         *ESTIMATOR_PARAMETERS,
     )  # fmt: skip
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        law, source = values["law"], f"reference '{values['reference']}'"
+        sampled = values["reference"] == "desired_joint_reference"
+        wanted = (frozenset({"acceleration"}),) if law == "accelerations" else BY_POSITION
+        return Ports(
+            (
+                STATES,
+                Input(topics.FLEXIBLE_STATE, "FlexibleState", needed(law != "joint_pd"), f"law '{law}'"),
+                Input(topics.DESIRED_JOINT_REFERENCE, JOINTS, needed(sampled), source, wanted),
+                Input(topics.JOINT_TRAJECTORY, "JointTrajectory", Use.IGNORED if sampled else Use.HEARD, source),
+            ),
+            (Output(topics.JOINT_REFERENCE, JOINTS, Role.LEADS, MOTION | {"effort"}),),
+        )
 
     def __init__(self) -> None:
         """Subscribe to trajectories."""

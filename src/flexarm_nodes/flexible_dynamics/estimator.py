@@ -6,11 +6,15 @@ from typing import Any
 
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.flexible_dynamics.stages import built_estimator
+from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.flexible_dynamics.stages import built_estimator, estimator_sensors
+from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Use
+from flexarm_nodes.node.readings import READERS
 from flexarm_nodes.node.stage_node import StageNode
 
 
@@ -79,6 +83,19 @@ class FlexibleDynamicsEstimator(StageNode):
         Parameter("sensor_wait", "double", 0.005,
             "longest wall time that a joint state waits for sensor readings of its stamp", "s", 1e-4),
     )  # fmt: skip
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        inputs = [STATES]
+        for sensor in estimator_sensors(values, description):
+            kind, name = sensor
+            message, _, topic = READERS[kind]
+            by = "contact_sensor" if sensor == ("wrench", values["contact_sensor"]) else f"use_{kind}"
+            inputs.append(Input(topic(name), message.__name__, because=by))
+        if values["subtract_friction"]:
+            inputs.append(Input(topics.JOINT_REFERENCE, JOINTS, Use.FEEDBACK, "subtract_friction"))
+        return Ports(tuple(inputs), (Output(topics.FLEXIBLE_STATE, "FlexibleState"),))
 
     def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
         """Build the estimator from parameters and load its compiled dynamics, so that the first tick is not late."""

@@ -14,15 +14,34 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.pipeline.flexible_stages import FlexibleEstimatorStage, FlexibleSensors
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.flexible import flexible_state_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, unchanged
+from flexarm_nodes.node.readings import READERS
 
 
 def _flexible_model(values: Values, model: ArmModel) -> FlexibleModel:
     gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
     return FlexibleModel(model.description, model.tool_frame, gravity)
+
+
+def _config(values: Values) -> EstimatorConfig:
+    return EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
+
+
+def estimator_sensors(values: Values, robot: RobotDescription) -> tuple[tuple[str, str], ...]:
+    """Return the sensors that the estimator uses, as (kind, name); see READERS.
+
+    Raises:
+        ConfigError: invalid values.
+    """
+    config = _config(values)
+    imus = robot.imus if config.correct and config.use_imu else ()
+    strain = config.correct and config.use_strain and bool(robot.strain_gauges)
+    wrenches = config.wrench_sensors(robot.force_torque_sensors)
+    return (*(("wrench", name) for name in wrenches), *(("imu", name) for name in imus), *([("strain", "")] * strain))
 
 
 def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
@@ -32,22 +51,15 @@ def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
         FlexarmError: values that do not fit the arm.
     """
     robot = model.description
-    config = EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
-    sensors = FlexibleSensors(
-        strain=config.correct and config.use_strain and bool(robot.strain_gauges),
-        wrenches=config.wrench_sensors(robot.force_torque_sensors),
-        imus=tuple(robot.imus) if config.correct and config.use_imu else (),
-    )
+    config = _config(values)
+    awaited = estimator_sensors(values, robot)
+    by_kind = {kind: tuple(name for one, name in awaited if one == kind) for kind in READERS}
+    sensors = FlexibleSensors(strain=bool(by_kind["strain"]), wrenches=by_kind["wrench"], imus=by_kind["imu"])
     flexible_model, still = _flexible_model(values, model), np.zeros(model.n)
     estimator = FlexibleEstimator(flexible_model, config)
     wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (sensors.wrenches, sensors.imus))
     for stamp in (0, 1_000_000):  # loads the compiled code before the first sample
         estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
-    awaited = [
-        *(("wrench", name) for name in sensors.wrenches),
-        *(("imu", name) for name in sensors.imus),
-        *([("strain", "")] if sensors.strain else []),
-    ]
     stage = FlexibleEstimatorStage(estimator, sensors, subtract_friction=values["subtract_friction"])
     names, modes = tuple(joint.name for joint in robot.elastic), flexible_model.mode_names
 
@@ -58,7 +70,7 @@ def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
         stage,
         unchanged,
         (Output(topics.FLEXIBLE_STATE, FlexibleState, make),),
-        tuple(awaited),
+        awaited,
         required=("effort",),
         before=values["subtract_friction"],
     )

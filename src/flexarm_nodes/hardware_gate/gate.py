@@ -11,6 +11,7 @@ from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.config import COMMAND_MODES
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import ArmState, Array
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
@@ -18,7 +19,9 @@ from flexarm_nodes.messages.conversions import joint_reference_from_message, sta
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Role, Use, base_state_input
 
 WATCH_PERIOD = 0.01  # [s] period on a steady clock at which the timeouts are checked
 
@@ -78,6 +81,19 @@ class HardwareGateNode(ArmNode):
             "source of the base deflection: joint states, flexible state of the estimator, or none (efforts judged"
             " as on a base at rest)", choices=(*BASE_STATE_SOURCES, NO_BASE_STATE)),
     )  # fmt: skip
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        mode = values["command_mode"]
+        wanted = Input(topics.JOINT_REFERENCE, JOINTS, Use.NEEDED, f"command_mode '{mode}'", (frozenset({mode}),))
+        return Ports(
+            (STATES, base_state_input(values), wanted),
+            (
+                Output(topics.command_topic(mode), "Float64MultiArray", Role.LEADS),
+                Output(topics.COMMANDED_REFERENCE, JOINTS),
+            ),
+        )
 
     def __init__(self) -> None:
         """Create the node's inputs; the command topic depends on the mode."""

@@ -14,6 +14,7 @@ from flexarm.srv import SolveIk
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import FlexibleSample
 from flexarm_nodes.ik_redundancy.parameters import IK_PARAMETERS
 from flexarm_nodes.ik_redundancy.path_follower import PathFollower
@@ -21,8 +22,9 @@ from flexarm_nodes.ik_redundancy.service import answer_solve_ik
 from flexarm_nodes.ik_redundancy.setup import RedundancySetup, built_redundancy
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, TOOL, Input, Output, Ports, Role, Use
 from flexarm_nodes.node.stage_node import StageNode
 
 
@@ -34,6 +36,21 @@ class IkRedundancySolver(StageNode):
     INTEGRATES = True
     PARAMETERS = IK_PARAMETERS
     MASSLESS = True
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        leads = values["output"] == "reference"
+        use = Use.NEEDED if values["source"] == "stream" else Use.HEARD
+        because = f"source '{values['source']}'" if leads else "output 'trajectory'"
+        return Ports(
+            (STATES, Input(topics.CARTESIAN_REFERENCE, TOOL, use if leads else Use.IGNORED, because)),
+            (
+                Output(topics.JOINT_REFERENCE, JOINTS, Role.LEADS if leads else Role.SILENT, MOTION),
+                Output(topics.REDUNDANCY_STATE, "RedundancyState"),
+                Output(topics.CONTROLLER_TRAJECTORY, "JointTrajectory", Role.SILENT if leads else Role.LEADS),
+            ),
+        )
 
     def __init__(self) -> None:
         """Create topics, action and service."""

@@ -16,14 +16,17 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.markers.arm_samples import GLANCE, SEEN, arm_sample
 from flexarm_nodes.markers.motion import MotionMarkers
 from flexarm_nodes.markers.robot import RobotMarkers
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.ports import MARKERS, STATES, TOOL, Input, Ports, Use
 
 SILENT_AFTER = 2_000_000_000  # [ns] age relative to the joint state above which a message is stale
 START_PERIOD = 0.2  # [s] period at which autostart is tried
@@ -48,6 +51,23 @@ class StateMarkers(ArmNode):
         Parameter("autostart", "bool", False,
             "configure and activate the node by itself once a robot description is available"),
     )  # fmt: skip
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        sensor = DeflectedArm(description, tool).base_sensor
+        wrench = [Input(topics.wrench_topic(sensor), "WrenchStamped", Use.HEARD)] if sensor else []
+        return Ports(
+            (
+                STATES,
+                Input(topics.FLEXIBLE_STATE, "FlexibleState", Use.HEARD),
+                Input(topics.TRUE_FLEXIBLE_STATE, "FlexibleState", Use.HEARD),
+                Input(topics.CARTESIAN_REFERENCE, TOOL, Use.IGNORED, "it is only drawn"),
+                Input(topics.BASE_REACTION, "BaseReaction", Use.HEARD),
+                *wrench,
+            ),
+            (MARKERS,),
+        )
 
     def __init__(self) -> None:
         """Create the node's topics; the topic of the sensor under the arm depends on the robot."""

@@ -6,7 +6,7 @@ import gc
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
@@ -24,11 +24,13 @@ from std_msgs.msg import String
 from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
+from flexarm_nodes.node.ports import Ports
 from flexarm_nodes.node.real_time import ask_for_priority
 from flexarm_nodes.node.transport import avoid_shared_memory
 
@@ -72,6 +74,11 @@ class ArmNode(LifecycleNode):
         self._description_subscription = self.create_subscription(
             String, topics.ROBOT_DESCRIPTION, self._on_robot_description, topics.LATCHED
         )
+
+    @staticmethod
+    def ports(values: Mapping[str, Any], description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters, for a robot and its tool link (empty: usual)."""
+        return Ports((), ())
 
     # Methods that a subclass overrides --------------------------------------------------------------------------------
 

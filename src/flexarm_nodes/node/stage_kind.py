@@ -17,10 +17,14 @@ from importlib.metadata import entry_points
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import BuiltStage, Values
-from flexarm_nodes.node.parameters import Parameter, row_values
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
+from flexarm_nodes.node.ports import JOINTS, STATES, TOOL, Input, Output, Ports, Role, Use
+from flexarm_nodes.node.readings import READERS
+from flexarm_nodes.node.stage_node import STREAMS, StageNode
 
 GROUP = "flexarm.stages"
 STAGES = (  # of the suite, in the usual order
@@ -67,6 +71,30 @@ class StageKind:
         if missing := built.stage.needs - set(self.reads):
             raise ConfigError(f"stage '{self.name}' needs {', '.join(sorted(missing))}, which its kind does not read")
         return built
+
+    def ports(self, parameters: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters, as the built stage declares them.
+
+        Raises:
+            FlexarmError: as for :meth:`built`.
+        """
+        values = row_values((*ARM_PARAMETERS, *self.parameters), parameters)
+        built = self.built(values, ArmModel(description, tool, tuple(values["gravity"])))
+        names = [name for name in self.reads if name in built.stage.needs]
+        if getattr(built.stage, "source", "") == topics.FLEXIBLE_STATE and "flexible" not in self.reads:
+            names.append("flexible")
+        inputs = [STATES, *(Input(STREAMS[name][1], STREAMS[name][0].__name__) for name in names)]
+        for sensor, name in built.sensors:
+            message, _, topic = READERS[sensor]
+            inputs.append(Input(topic(name), message.__name__))
+        if built.before:
+            inputs.append(Input(topics.JOINT_REFERENCE, JOINTS, Use.FEEDBACK))
+        outputs = []
+        for out in built.outputs:
+            kind = out.kind.__name__
+            role = Role.LEADS if kind in (JOINTS, TOOL) else Role.REPORTS
+            outputs.append(Output(out.topic, kind, role, self.gives, passes=kind == JOINTS))
+        return Ports(tuple(inputs), tuple(outputs))
 
     def node(self) -> StageNode:
         """Create the node that runs only this stage."""

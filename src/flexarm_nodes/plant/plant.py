@@ -19,13 +19,16 @@ from flexarm.msg import SimulationStatus, StrainState
 from flexarm.srv import AdvanceSimulation, ApplyPush
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp, new_wrench, write_joint_readings, write_wrench
 from flexarm_nodes.messages.flexible import new_imu, write_imu, write_strain
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.joint_commands import JointCommandReader
+from flexarm_nodes.node.ports import Input, Output, Ports, command_input, sensor_outputs
 from flexarm_nodes.node.sample_publisher import SamplePublisher
 from flexarm_nodes.plant.ground_truth import GroundTruthOutput
 from flexarm_nodes.plant.parameters import (
@@ -52,6 +55,28 @@ class SimulatedPlant(ArmNode):
     """Takes commands and publishes sensor readings; ground truth is published on other topics, for evaluation only."""
 
     PARAMETERS = PLANT_PARAMETERS
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        outputs = [
+            Output(topics.CLOCK, "Clock"),
+            Output(topics.JOINT_STATES, "JointState"),
+            Output(topics.SIMULATION_STATUS, "SimulationStatus"),
+            Output(topics.TRUE_JOINT_STATES, "JointState"),
+            Output(topics.TRUE_TOOL_POSE, "PoseStamped"),
+            Output(topics.TRUE_TOOL_POSE_IN_BASE, "PoseStamped"),
+            *sensor_outputs(description),
+        ]
+        if description.flexible_links or description.elastic:
+            outputs.append(Output(topics.TRUE_FLEXIBLE_STATE, "FlexibleState"))
+        if values["surfaces.names"]:
+            outputs.append(Output(topics.TRUE_CONTACT_WRENCH, "WrenchStamped"))
+        if any(value for name, value in values.items() if name.startswith("friction.")):
+            outputs.append(Output(topics.TRUE_JOINT_FRICTION, "JointState"))
+        by_joints = Input(topics.JOINT_COMMANDS, "JointState", because="command_source 'joint_commands'")
+        commands = by_joints if values["command_source"] == "joint_commands" else command_input(values["command_mode"])
+        return Ports((commands,), tuple(outputs))
 
     def __init__(self) -> None:
         """Create the topics and services that do not depend on the robot."""

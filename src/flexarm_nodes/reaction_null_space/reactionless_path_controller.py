@@ -11,10 +11,12 @@ from visualization_msgs.msg import MarkerArray
 
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Output, Ports, Role, base_state_input
 from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.reaction_null_space.reactionless_markers import path_markers
 from flexarm_nodes.reaction_null_space.reactionless_parameters import (
@@ -29,6 +31,19 @@ class ReactionlessPathController(StageNode):
 
     NAME = "reactionless_path_controller"
     PARAMETERS = REACTIONLESS_PARAMETERS
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        return Ports(
+            (STATES, base_state_input(values)),
+            (
+                Output(topics.JOINT_REFERENCE, JOINTS, Role.LEADS, frozenset({"position", "velocity"})),
+                Output(topics.DESIRED_JOINT_REFERENCE, JOINTS),
+                Output(topics.BASE_REACTION, "BaseReaction"),
+                MARKERS,
+            ),
+        )
 
     def __init__(self) -> None:
         """Create the markers."""

@@ -17,12 +17,27 @@ from flexarm_core.reaction_null_space.reactionless.conditioning_map import Condi
 from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, TASKS
 from flexarm_core.reaction_null_space.vibration.sampling import DRIVES
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.ports import (
+    BY_POSITION,
+    JOINTS,
+    MARKERS,
+    MOTION,
+    STATES,
+    TOOL,
+    Input,
+    Output,
+    Ports,
+    Role,
+    base_state_input,
+    needed,
+)
 from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.reaction_null_space.reactionless_markers import map_markers
 from flexarm_nodes.reaction_null_space.vibration_parameters import built_vibration
@@ -114,6 +129,33 @@ class RnsVibrationController(StageNode):
         Parameter("map_postures", "int", 0,
             "number of postures tried at configuration for the workspace map on ~/markers; 0: no map", "", 0, 20_000),
     )  # fmt: skip
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        task, because = values["task"], f"task '{values['task']}'"
+        led = task == "tool_path" and values["posture_gain"] > 0.0 and values["posture"] == "desired_joint_reference"
+        gives = frozenset({"acceleration", "effort"})
+        return Ports(
+            (
+                STATES,
+                base_state_input(values),
+                Input(topics.CARTESIAN_REFERENCE, TOOL, needed(task == "tool_path"), because),
+                Input(
+                    topics.DESIRED_JOINT_REFERENCE, JOINTS, needed(task == "joint_path" or led), because, BY_POSITION
+                ),
+            ),
+            (
+                Output(
+                    topics.JOINT_REFERENCE,
+                    JOINTS,
+                    Role.LEADS,
+                    MOTION | gives if values["realization"] == "joint_servo" else gives,
+                ),
+                Output(topics.BASE_REACTION, "BaseReaction"),
+                MARKERS,
+            ),
+        )
 
     def __init__(self) -> None:
         """Create the markers."""

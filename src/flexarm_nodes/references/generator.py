@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from flexarm_core.path.input_shaping import SHAPERS
 from flexarm_core.path.joint_move import TIME_LAWS
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import OK
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, TOOL, Output, Ports, Role, Use, base_state_input
 from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.references.parameters import built_reference
 
@@ -80,6 +84,20 @@ class ReferenceGenerator(StageNode):
             "damping ratio of the vibration modes that the input shaper suppresses; one for all modes or one per mode",
             "", 0.0, 0.99),
     )  # fmt: skip
+
+    @staticmethod
+    def ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+        """Return the topics that the node uses with these parameters."""
+        joints = values["space"] in ("joints", "plan")
+        led, other = (Role.SILENT, Role.LEADS) if joints else (Role.LEADS, Role.SILENT)
+        state = base_state_input(values)
+        return Ports(
+            (STATES, replace(state, use=Use.IGNORED, because=f"space '{values['space']}'") if joints else state),
+            (
+                Output(topics.CARTESIAN_REFERENCE, TOOL, led),
+                Output(topics.DESIRED_JOINT_REFERENCE, JOINTS, other, MOTION),
+            ),
+        )
 
     def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
         """Build the motion from parameters: line or path of the tool, or motion or plan of the joints."""

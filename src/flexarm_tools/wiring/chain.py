@@ -9,9 +9,9 @@ from typing import Any
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.node.ports import JOINTS, TOOL, Ports, Role, Use
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
-from flexarm_tools.wiring.ports import Ports, Role, Use
-from flexarm_tools.wiring.table import JOINTS, TOOL, node_ports, spec_ports
+from flexarm_tools.wiring.table import node_ports, spec_ports
 from flexarm_tools.wiring.wiring import check_wiring, full_name
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
+
+from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.node import topics
+
+JOINTS, TOOL = "JointReference", "CartesianReference"
+MOTION = frozenset({"position", "velocity", "acceleration"})
+BY_POSITION = (frozenset({"position"}),)
 
 
 class Use(IntEnum):
@@ -90,3 +98,34 @@ def merged(ports: Iterable[Ports]) -> Ports:
             before = outputs.get(out.topic, out)
             outputs[out.topic] = replace(max(before, out, key=lambda one: one.role), fields=before.fields | out.fields)
     return Ports(tuple(inputs.values()), tuple(outputs.values()))
+
+
+STATES = Input(topics.JOINT_STATES, "JointState")
+MARKERS = Output(topics.MARKERS, "MarkerArray")
+
+
+def needed(used: bool) -> Use:
+    """Return NEEDED, or IGNORED for an input that is not used."""
+    return Use.NEEDED if used else Use.IGNORED
+
+
+def base_state_input(values: Mapping[str, Any]) -> Input:
+    """Return the flexible state as the source of the base deflection, by parameter ``base_state_source``."""
+    source = values["base_state_source"]
+    return Input(
+        topics.FLEXIBLE_STATE, "FlexibleState", needed(source == "flexible_state"), f"base_state_source '{source}'"
+    )
+
+
+def command_input(mode: str) -> Input:
+    """Return the commands of a plant or of ros2_control."""
+    return Input(topics.command_topic(mode), "Float64MultiArray", because=f"command_mode '{mode}'")
+
+
+def sensor_outputs(description: RobotDescription) -> list[Output]:
+    """Return the readings of all sensors of a robot."""
+    return [
+        *(Output(topics.wrench_topic(name), "WrenchStamped") for name in description.force_torque_sensors),
+        *(Output(topics.imu_topic(name), "Imu") for name in description.imus),
+        *([Output(topics.STRAIN, "StrainState")] if description.strain_gauges else []),
+    ]
