@@ -83,12 +83,12 @@ def find_static_poses(
         counts = slice(int(np.searchsorted(stamps, stamps[first] + config.settle_time * 1e9)), last + 1)
         if counts.start > last or stamps[last] - stamps[counts.start] < config.min_time * 1e9:
             continue
-        said = wrenches[counts]
-        said = said[np.isfinite(said).all(axis=1)]
-        if not len(said):
+        readings = wrenches[counts]
+        readings = readings[np.isfinite(readings).all(axis=1)]
+        if not len(readings):
             continue
         bent = None if deflections is None else deflections[counts]
-        pose = mean_pose(positions[counts], velocities[counts], said, bent)
+        pose = mean_pose(positions[counts], velocities[counts], readings, bent)
         if all(np.abs(pose.position - other.position).max() >= config.min_displacement for other in poses):
             poses.append(pose)
     return poses

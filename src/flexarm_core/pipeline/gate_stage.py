@@ -40,9 +40,9 @@ class GateStage:
             tick.command = gate.on_unusable_state(tick.stamp, str(error))
             return
         if self.source == "none" and self.elastic:
-            said = tick.flexible if tick.flexible is not None else tick.sample
-            if said.deflection is not None and said.deflection_rate is not None:
-                gate.on_base(said.deflection, said.deflection_rate)
+            bent = tick.flexible if tick.flexible is not None else tick.sample
+            if bent.deflection is not None and bent.deflection_rate is not None:
+                gate.on_base(bent.deflection, bent.deflection_rate)
         command = None
         try:
             if tick.joints is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.stage import Stage, advance
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.types import Array, CartesianReference, FlexibleSample, FlexibleState, JointReference
+from flexarm_core.types import Array, FlexibleSample, FlexibleState, JointReference
 
 
 class Pipeline:
@@ -19,19 +19,12 @@ class Pipeline:
     sample.
     """
 
-    def __init__(
-        self,
-        stages: Sequence[Stage],
-        gate: GateStage,
-        carry: Callable[[CartesianReference], CartesianReference] | None = None,
-    ) -> None:
+    def __init__(self, stages: Sequence[Stage], gate: GateStage) -> None:
         """Chain the stages.
 
         Args:
             stages: stages in order, without the gate.
             gate: last stage before the hardware.
-            carry: conversion of a tool reference between two stages, for example to a message and back, as a unit
-                quaternion differs from a rotation matrix in the last digits; None: none.
 
         Raises:
             ConfigError: two stages have the same name.
@@ -39,7 +32,7 @@ class Pipeline:
         names = [*(stage.name for stage in stages), gate.name]
         if len(set(names)) < len(names):
             raise ConfigError(f"stages need names of their own, got {', '.join(names)}")
-        self.stages, self.gate, self._carry = tuple(stages), gate, carry
+        self.stages, self.gate = tuple(stages), gate
         self.reset()
 
     def reset(self) -> None:
@@ -63,7 +56,6 @@ class Pipeline:
         """
         tick = Tick(sample, self.gate.elastic, age, self._before)
         for stage in self.stages:
-            tool = tick.tool
             try:
                 advance(stage, tick)
             except Exception as error:  # a defect of one stage must not hide the joint state from the gate
@@ -71,8 +63,6 @@ class Pipeline:
                 tick.refused[stage.name] = str(error) if known else f"internal error: {type(error).__name__}: {error}"
                 if "joints" in stage.needs:
                     tick.joints = None  # not led past the stage, just as in a process of its own
-            if self._carry is not None and tick.tool is not None and tick.tool is not tool:
-                tick.tool = self._carry(tick.tool)
         self.gate.update(tick)
         if tick.joints is not None:
             self._before = tick.joints

@@ -91,15 +91,15 @@ class Tick:
             InputError: the deflection is missing or not finite.
         """
         sample = self.sample
-        said: FlexibleState | FlexibleSample | None
+        bent: FlexibleState | FlexibleSample | None
         if source == "flexible_state":
-            said = self.flexible
+            bent = self.flexible
         elif source == "joint_states" and self.elastic:
-            said = sample
+            bent = sample
         else:
             still = np.zeros(self.elastic)
             return ArmState(sample.stamp, sample.position, sample.velocity, still, still)
-        deflection, rate = (None, None) if said is None else (said.deflection, said.deflection_rate)
+        deflection, rate = (None, None) if bent is None else (bent.deflection, bent.deflection_rate)
         if deflection is None or rate is None or not all_finite(deflection, rate):
             raise InputError(f"the base's deflection is not known from {source}: {deflection}, rate {rate}")
         return ArmState(sample.stamp, sample.position, sample.velocity, deflection, rate)

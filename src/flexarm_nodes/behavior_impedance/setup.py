@@ -1,4 +1,4 @@
-"""BehaviorSetup: behaviors of one arm built from parameters, and what is asked of them and told about them."""
+"""BehaviorSetup: behaviors of one arm built from parameters, with their services, topics and status."""
 
 from __future__ import annotations
 

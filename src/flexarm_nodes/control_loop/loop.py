@@ -19,15 +19,11 @@ from flexarm_core.hardware_gate.status import STOPPED
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import Array, CartesianReference, FlexibleSample
+from flexarm_core.types import Array, FlexibleSample
 from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, build_gate, builders
 from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
-from flexarm_nodes.messages.conversions import (
-    quaternion_to_rotation,
-    rotation_to_quaternion,
-    stamp_to_nanoseconds,
-)
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import BuiltStage, StageSetup
@@ -43,7 +39,7 @@ from flexarm_nodes.node.tick_times import TickTimes
 GATE = "hardware_gate"
 USUAL = ["reference_generator", "rns_vibration_controller", GATE]
 ANSWER_ARRIVES = 0.1  # [s] by then a command has arrived; shorter than the interval of repeated states
-SAID_AFTER = 200  # ticks between two updates of the reported tick times
+SHOWN_AFTER = 200  # ticks between two updates of the reported tick times
 SHARED = tuple(row.name for row in ARM_PARAMETERS)
 
 
@@ -70,7 +66,7 @@ class ControlLoop(ArmNode):
         self._commands = GateOutput(self, lambda: self._report({}))
         self._inputs = StageInputs(self, self._update, self._refuse)
         self._output: StageOutputs | None = None
-        self._times, self._times_said = TickTimes(), {"ticks": "0"}
+        self._times, self._times_shown = TickTimes(), {"ticks": "0"}
         watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
         self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
 
@@ -95,7 +91,7 @@ class ControlLoop(ArmNode):
         if self._output is not None:
             self._output.close()
         self._output = StageOutputs(self, list(self._built.values()), self._refuse)
-        self._pipeline = Pipeline(stages, build_gate(gate_values, model), carry)
+        self._pipeline = Pipeline(stages, build_gate(gate_values, model))
         self._model = model
         self._commands.open(self._pipeline.gate.gate, gate_values)
         sensors = [sensor for built in self._built.values() for sensor in built.sensors if sensor != FLEXIBLE]
@@ -132,7 +128,7 @@ class ControlLoop(ArmNode):
         """Send the command that holds the arm without control: gravity effort, or zero velocity."""
         self._inputs.drop()
         self._commands.stop()
-        self.get_logger().info(self._times.said())
+        self.get_logger().info(self._times.summary())
 
     def change(self, values: dict[str, Any]) -> None:
         """Apply live parameters at the next sample."""
@@ -193,10 +189,10 @@ class ControlLoop(ArmNode):
         remarks = [f"left out: {', '.join(names)}" for names in left_out if names]
         if tick.reaction is not None and tick.reaction.damping > 0.0:
             remarks.append("near-singular: the inverse is damped")
-        remarks += [f"{name}: {said}" for name, said in tick.remarks.items()]
+        remarks += [f"{name}: {text}" for name, text in tick.remarks.items()]
         for setup in self._setups():
-            level, said = setup.judge()
-            remarks += [said] if level != OK else []
+            level, text = setup.judge()
+            remarks += [text] if level != OK else []
         self._report(tick.refused, remarks)
 
     def _rehearse(self, sample: FlexibleSample) -> bool:
@@ -232,15 +228,10 @@ class ControlLoop(ArmNode):
         self.diagnostics.report(ERROR, reason, self._stamp)
 
     def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
-        if self._times.count % SAID_AFTER == 0:
-            self._times_said = self._times.values()
-        said = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-        self._commands.report(self._stamp, said, "; ".join(remarks), self._times_said)
-
-
-def carry(reference: CartesianReference) -> CartesianReference:
-    """Return a tool reference as a message carries it: the quaternion changes the last digits of the rotation."""
-    return replace(reference, rotation=quaternion_to_rotation(rotation_to_quaternion(reference.rotation)))
+        if self._times.count % SHOWN_AFTER == 0:
+            self._times_shown = self._times.values()
+        refusals = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        self._commands.report(self._stamp, refusals, "; ".join(remarks), self._times_shown)
 
 
 def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:

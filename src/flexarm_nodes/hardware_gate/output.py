@@ -50,7 +50,7 @@ class GateOutput:
         self._running = self._taken = False
         self._alone, self._fell_back = False, False
         self._others = ""  # text about unexpected publishers on topics that allow only one
-        self._told: tuple[GateState, bool] | None = None  # last published (state, fallback), on which other nodes act
+        self._shown: tuple[GateState, bool] | None = None  # last published (state, fallback), on which other nodes act
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._graph = node.create_timer(GRAPH_PERIOD, self._look_at_graph, clock=steady)
         self._reset = node.create_service(Trigger, topics.RESET_GATE, self._on_reset)
@@ -93,7 +93,7 @@ class GateOutput:
     def start(self) -> None:
         """Begin a run; with a controller manager, commands begin when the controller is active."""
         self._running, self._taken, self._stamp = True, False, 0
-        self._alone, self._fell_back, self._others, self._told = False, False, "", None
+        self._alone, self._fell_back, self._others, self._shown = False, False, "", None
         if self._switch is not None:
             self._gate.interrupt("no command controller is active", silent=True)
             self._switch.begin(self._mode)
@@ -164,8 +164,8 @@ class GateOutput:
             more: further values that the node adds.
         """
         status = self._gate.status
-        told, self._told = self._told, (status.state, status.fallback)
-        say = partial(self._node.diagnostics.report, at_once=told != self._told)
+        before, self._shown = self._shown, (status.state, status.fallback)
+        say = partial(self._node.diagnostics.report, at_once=before != self._shown)
         values = {"state": status.state.value, "stops": str(status.stops), "command_mode": self._mode, **more}
         trouble = ""
         if self._switch is not None:

@@ -50,7 +50,7 @@ class TickTimes:
             "tick_max_ms": f"{1e3 * self._longest:.3f}",
         }
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Return the same numbers as a sentence."""
         p50, p99 = (1e3 * self.percentile(percent) for percent in (50.0, 99.0))
         return f"{self.count} ticks: median {p50:.3f}, 99 % within {p99:.3f}, longest {1e3 * self._longest:.3f} ms"

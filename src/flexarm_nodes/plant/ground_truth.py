@@ -29,14 +29,14 @@ class GroundTruthOutput:
         self._pose = self._create(PoseStamped(), topics.TRUE_TOOL_POSE, _write_pose_in_world)
         self._pose_in_base = self._create(PoseStamped(), topics.TRUE_TOOL_POSE_IN_BASE, _write_pose_in_base)
 
-    def open(self, plant: Plant, frames: tuple[str, str], *, touches: bool, rubs: bool) -> None:
+    def open(self, plant: Plant, frames: tuple[str, str], *, touches: bool, friction: bool) -> None:
         """Create the publishers that depend on the plant.
 
         Args:
             plant: plant whose state is published.
             frames: root link and base link.
             touches: whether there are surfaces.
-            rubs: whether joints have friction.
+            friction: whether joints have friction.
         """
         self._plant = plant
         joints, elastic, modes = list(plant.joint_names), list(plant.elastic_joint_names), list(plant.modes)
@@ -48,7 +48,7 @@ class GroundTruthOutput:
             self._senders.append(self._create(bent, topics.TRUE_FLEXIBLE_STATE, write_true_flexible_state))
         if touches:
             self._senders.append(self._create(new_wrench(frames[0]), topics.TRUE_CONTACT_WRENCH, _write_contact))
-        if rubs:
+        if friction:
             self._senders.append(self._create(JointState(name=joints), topics.TRUE_JOINT_FRICTION, _write_friction))
 
     def publish(self, stamp: int) -> None:

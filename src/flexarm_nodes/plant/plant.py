@@ -127,9 +127,9 @@ class SimulatedPlant(ArmNode):
         self._bends = bool(self._plant.modes)
         if backend.strain_gauges:
             self._strain = self._create_sensor(StrainState(), topics.STRAIN, write_strain)
-        self._rubs = friction is not None
+        self._friction = friction is not None
         frames = (model.world_frame, model.base_frame)
-        self._truth.open(self._plant, frames, touches=bool(surfaces), rubs=self._rubs)
+        self._truth.open(self._plant, frames, touches=bool(surfaces), friction=self._friction)
         self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
 
     def _create_sensor(self, message: Any, topic: str, write: Callable[..., None]) -> SamplePublisher:
@@ -149,7 +149,7 @@ class SimulatedPlant(ArmNode):
     def change(self, values: dict[str, Any]) -> None:
         """Change the properties of the surfaces and the joint friction from the present stamp on."""
         friction = plant_friction(values, len(self._plant.joint_names))
-        if self._rubs != (friction is not None):
+        if self._friction != (friction is not None):
             raise ConfigError("joint friction comes and goes only while the node is not configured: begin with zeros")
         self._plant.change_surfaces(plant_surfaces(values))
         if friction:
@@ -218,9 +218,9 @@ class SimulatedPlant(ArmNode):
 
     def _tell_of_brakes(self) -> None:
         """Report when commands cease and the drives brake, and when commands are back."""
-        count, said = self._plant.command_timeouts, self._braked
+        count, before = self._plant.command_timeouts, self._braked
         self._braked = count if self._plant.braking else 0
-        if bool(said) == bool(self._braked):
+        if bool(before) == bool(self._braked):
             return
         if self._braked:
             text = f"no command for {self._command_timeout} s: the drives brake and hold"
@@ -230,7 +230,7 @@ class SimulatedPlant(ArmNode):
 
     def _wait_for_answer(self, executor: EventsExecutor, measurement: Measurement, published: float) -> None:
         """Wait for the command in lockstep: the plant stands still until it arrives, times out or go_on is called."""
-        deadline, repeated, said = published + self._timeout, False, False
+        deadline, repeated, reported = published + self._timeout, False, False
         # A controller that has answered once receives every state. A second answer to a state would be taken for the
         # answer to the next state.
         repeat = math.inf if self._answered else published + REPEAT_STATE_AFTER
@@ -243,8 +243,8 @@ class SimulatedPlant(ArmNode):
                 self._alone = True
                 self.diagnostics.report(WARN, f"{text}: the plant goes on by the wall clock", measurement.stamp)
                 break
-            if now >= published + SAY_AFTER and not said:
-                said = True
+            if now >= published + SAY_AFTER and not reported:
+                reported = True
                 self.diagnostics.report(WARN, f"{text} yet", measurement.stamp)
             if now >= repeat:
                 repeat, repeated = now + REPEAT_STATE_AFTER, True
@@ -254,7 +254,7 @@ class SimulatedPlant(ArmNode):
         self._waiting = False
         if self._alone:
             return
-        if said:
+        if reported:
             self.diagnostics.report(OK, "commands are back", measurement.stamp)
         if repeated:
             self._let_answers_run_out(executor)

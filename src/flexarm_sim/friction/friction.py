@@ -62,19 +62,19 @@ class JointFriction:
         velocity = values["stribeck_velocity"] if self.stribeck_velocity else zero
         period = values["position_period"] if self.position_period else np.full(joints, 2.0 * math.pi)
         for joint in range(joints):
-            said = f"friction of joint {joint + 1}:"
+            where = f"friction of joint {joint + 1}:"
             if stiction[joint] < coulomb[joint]:
                 raise ConfigError(
-                    f"{said} stiction is {stiction[joint]:g}, expected at least the Coulomb level {coulomb[joint]:g}"
+                    f"{where} stiction is {stiction[joint]:g}, expected at least the Coulomb level {coulomb[joint]:g}"
                 )
             if stiction[joint] > coulomb[joint] and velocity[joint] == 0.0:
                 raise ConfigError(
-                    f"{said} stiction lies above the Coulomb level: give a positive stribeck_velocity over which it"
+                    f"{where} stiction lies above the Coulomb level: give a positive stribeck_velocity over which it"
                     " falls [rad/s | m/s]"
                 )
             if abs(amplitude[joint]) > coulomb[joint]:
                 raise ConfigError(
-                    f"{said} position_amplitude is {amplitude[joint]:g}, expected at most the Coulomb level"
+                    f"{where} position_amplitude is {amplitude[joint]:g}, expected at most the Coulomb level"
                     f" {coulomb[joint]:g} in size: beyond it friction would push"
                 )
         slowness = np.divide(1.0, velocity, out=np.zeros(joints), where=velocity > 0.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexarm_tools.recording.recording import Recording
-from flexarm_tools.report.friction_plots import friction_comparison, rubs
+from flexarm_tools.report.friction_plots import friction_comparison, has_friction
 from flexarm_tools.report.overlay_plots import linear_and_logarithmic, overlay
 from flexarm_tools.report.plots import common_unit, dominant_mode, tool_distance
 from flexarm_tools.report.time_plots import Plot
@@ -25,9 +25,9 @@ def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colo
     bending = [recording for recording in recordings if np.isfinite(recording.modal_position).any()]
     touching = any(np.isfinite(recording.contact_wrench).any() for recording in recordings)
     resolved = all(np.isfinite(recording.resolution_position_error).any() for recording in recordings)
-    rubbing = all(rubs(recording) for recording in recordings)
+    friction = all(has_friction(recording) for recording in recordings)
     plots = []
-    if bases or not (bending or touching or resolved or rubbing):
+    if bases or not (bending or touching or resolved or friction):
         unit = common_unit([unit for recording in recordings for unit in recording.elastic_units])
         if " or " in unit:  # meters and radians cannot be added, but their energies can
             roots = [recording.base_energy_root for recording in recordings]
@@ -47,7 +47,7 @@ def comparison_plots(names: Sequence[str], recordings: Sequence[Recording], colo
             for recording in recordings
         ]
         plots.append(overlay(f"Mode {mode}", "modal position", "m*sqrt(kg)", names, recordings, colors, curves))
-    if rubbing:
+    if friction:
         plots += friction_comparison(names, recordings, colors)
     if touching:
         forces = [np.linalg.norm(recording.contact_wrench[:, :3], axis=1) for recording in recordings]

@@ -12,7 +12,7 @@ from flexarm_tools.report.overlay_plots import linear_and_logarithmic, overlay
 from flexarm_tools.report.time_plots import Marker, Plot, known_curves, time_plot
 
 
-def rubs(recording: Recording) -> bool:
+def has_friction(recording: Recording) -> bool:
     """Return whether a run has joint friction and desired joint positions."""
     return bool(np.isfinite(recording.true_friction).any() and recording.has_desired.any())
 
@@ -37,7 +37,7 @@ def run_friction_plots(
     forces = dict(zip("xyz", recording.residual_wrench[:, :3].T, strict=True))
     error = dict(zip(joints, (recording.desired_position - recording.position).T, strict=True))
     return (
-        time_plot("Joint errors", time, error, unit, markers) if rubs(recording) else None,
+        time_plot("Joint errors", time, error, unit, markers) if has_friction(recording) else None,
         time_plot(title, time, true, effort, markers, estimate),
         time_plot("Torque loop, share", time, loop, "1", markers),
         time_plot("Force on the base that the model does not explain", time, forces, "N", markers),

@@ -122,7 +122,7 @@ class GainCheck:
             estimator: settings of the estimator; None: defaults.
             postures: (count, n) test postures; None: postures distributed over the workspace.
         """
-        self._told, self._true, self._conditions = model, richer_model(model), conditions
+        self._nominal, self._true, self._conditions = model, richer_model(model), conditions
         self._estimator = EstimatorConfig() if estimator is None else estimator
         self._limit = effort_limits(model)
         self._postures = workspace_postures(model) if postures is None else postures
@@ -164,13 +164,13 @@ class GainCheck:
         return ""
 
     def _fault_at(self, law: str, motion: VibrationDampingConfig, number: int, error: Error) -> str:
-        told, conditions = self._told, self._conditions
+        nominal, conditions = self._nominal, self._conditions
         unstable = f"{error}, {conditions}"
-        x = np.zeros(told.size)
-        x[told.actuated] = self._postures[number]
+        x = np.zeros(nominal.size)
+        x[nominal.actuated] = self._postures[number]
         if self._designed[0] != (law, motion, number):
             try:
-                self._designed = ((law, motion, number), law_gains(told, x, law, motion, conditions.period))
+                self._designed = ((law, motion, number), law_gains(nominal, x, law, motion, conditions.period))
             except ValueError:  # no solution, or none that can be computed
                 return unstable
         gains = self._designed[1]
@@ -178,7 +178,7 @@ class GainCheck:
         if key not in self._arms:
             self._arms[key] = sampled_arm(self._true, self._postures[number], conditions.period, error)
         for estimate in self._estimates_at(law, number, x):
-            loop = sampled_loop(told, self._arms[key], gains, estimate, conditions.late, error.feedback)
+            loop = sampled_loop(nominal, self._arms[key], gains, estimate, conditions.late, error.feedback)
             if loop.spectral_radius > 1.0 + GROWTH:
                 return unstable
             if error == Error() and conditions.velocity_noise > 0.0:
@@ -194,18 +194,18 @@ class GainCheck:
         if law == "joint_pd":
             return (None,)
         if number not in self._estimates:
-            told, config, period = self._told, self._estimator, self._conditions.period
-            self._estimates[number] = tuple(Estimate(told, x, config, period, bent) for bent in (0.0, BENT))
+            nominal, config, period = self._nominal, self._estimator, self._conditions.period
+            self._estimates[number] = tuple(Estimate(nominal, x, config, period, bent) for bent in (0.0, BENT))
         return self._estimates[number]
 
     def _derived_servos(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
-        told, true, conditions = self._told, self._true, self._conditions
-        light = np.full(len(told.actuated), np.inf)
+        nominal, true, conditions = self._nominal, self._true, self._conditions
+        light = np.full(len(nominal.actuated), np.inf)
         for posture in self._postures:
-            x, bent = np.zeros(told.size), np.zeros(true.size)
-            x[told.actuated], bent[true.actuated] = posture, posture
+            x, bent = np.zeros(nominal.size), np.zeros(true.size)
+            x[nominal.actuated], bent[true.actuated] = posture, posture
             at_once = 1.0 / np.diag(np.linalg.inv(true.mass_matrix(bent)))[true.actuated]
-            light = np.minimum(light, at_once / np.diag(told.mass_matrix(x))[told.actuated])
+            light = np.minimum(light, at_once / np.diag(nominal.mass_matrix(x))[nominal.actuated])
         damping = light / (conditions.period * (1.0 + 2.0 * conditions.late))
         for _ in range(20):
             k_d = np.minimum(STIFFEST[1], damping)

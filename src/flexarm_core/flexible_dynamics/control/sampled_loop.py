@@ -202,31 +202,31 @@ class SampledLoop:
 
 
 def sampled_loop(
-    told: FlexibleModel, arm: SampledArm, gains: Array, estimate: Estimate | None, late: int, feedback: float = 1.0
+    nominal: FlexibleModel, arm: SampledArm, gains: Array, estimate: Estimate | None, late: int, feedback: float = 1.0
 ) -> SampledLoop:
     """Assemble the closed loop over one period.
 
     Args:
-        told: nominal model of estimator and controller.
+        nominal: model of estimator and controller.
         arm: true arm.
         gains: (n, 2 (h + K)) gains of the law on ``[dx; dxd]`` of the nominal model.
         estimate: steady-state estimator; None if the law does not use it.
         late: delay of the commands in periods.
         feedback: factor on the gains.
     """
-    n, states = len(told.actuated), 2 * arm.model.size
-    encoders = np.concatenate((told.actuated, told.size + told.actuated))
+    n, states = len(nominal.actuated), 2 * arm.model.size
+    encoders = np.concatenate((nominal.actuated, nominal.size + nominal.actuated))
     pick = np.zeros((2 * n, states))
     pick[np.arange(n), arm.model.actuated] = 1.0
     pick[np.arange(n, 2 * n), arm.model.size + arm.model.actuated] = 1.0
     by_state = -feedback * gains[:, encoders] @ pick
-    hidden = 0 if estimate is None else 2 * len(told.unmeasured)
+    hidden = 0 if estimate is None else 2 * len(nominal.unmeasured)
     total = states + hidden + n * late
     matrix, command = np.zeros((total, total)), np.zeros((n, total))
-    noise, direct = np.zeros((total, n)), -feedback * gains[:, told.size + told.actuated]
+    noise, direct = np.zeros((total, n)), -feedback * gains[:, nominal.size + nominal.actuated]
     seen, bent = slice(0, states), slice(states, states + hidden)
     if estimate is not None:
-        G = -feedback * gains[:, np.concatenate((told.unmeasured, told.size + told.unmeasured))]
+        G = -feedback * gains[:, np.concatenate((nominal.unmeasured, nominal.size + nominal.unmeasured))]
         correcting, keeping = estimate.L @ estimate.readings(arm.model), np.eye(hidden) - estimate.L @ estimate.H
         by_state = by_state + G @ correcting
         command[:, bent] = G @ keeping

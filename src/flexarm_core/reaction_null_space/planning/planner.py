@@ -196,8 +196,8 @@ class ReactionPlanner:
         plans = [self._exact(each, duration) for each in done[:JUDGED]]
         kept = [plan for plan in plans if plan is not None]
         best = min(kept, key=lambda plan: plan.peak_energy) if kept else None
-        said = self._attempts_in_words(attempts, duration)
-        return best, said if best is None else f"{said}; {self._too_much(best)}"
+        summary = self._attempts_in_words(attempts, duration)
+        return best, summary if best is None else f"{summary}; {self._too_much(best)}"
 
     def _postures(self, place: Array, generator: np.random.Generator, beside: Array | None) -> Array:
         """Return (p, n) postures for a tool position; if a posture is given, half of them are near this posture."""
@@ -290,7 +290,7 @@ class ReactionPlanner:
         counts = Counter(each.reason for each in attempts)
         names = self.motions.model.joint_names
         joints = Counter(names[each.joint] for each in attempts if each.reason in ("limit", "fast"))
-        said = [
+        parts = [
             f"{counts[reason]} {text}"
             for reason, text in (
                 ("singular", f"came to a singular posture (Jbar below {self.config.least_sigma:g} m)"),
@@ -302,5 +302,5 @@ class ReactionPlanner:
         ]
         often = f" (most often '{joints.most_common(1)[0][0]}')" if joints else ""
         return (
-            f"of {len(attempts)} straight lines {'; '.join(said)}{often}; {attempts[0].fraction:.0%} was done at best"
+            f"of {len(attempts)} straight lines {'; '.join(parts)}{often}; {attempts[0].fraction:.0%} was done at best"
         )

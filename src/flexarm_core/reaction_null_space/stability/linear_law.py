@@ -103,15 +103,15 @@ def linear_law(
     damped = config.vibration_damping
     if config.law == "reactionless" and damped:
         G = coupling.inverse @ selected.damping @ R
-    said, said_feedback = F, G  # accelerations for a rigid base
+    rigid, rigid_feedback = F, G  # accelerations for a rigid base
     if config.law == "torque":
         if damped:
             design = (config.damping_ratio, config.vibration_gain)
-            said_feedback = coupling.inverse @ torque_law_gain(blocks, model.K_b, selected.rows, *design) @ R
-        F, G = said, said_feedback
+            rigid_feedback = coupling.inverse @ torque_law_gain(blocks, model.K_b, selected.rows, *design) @ R
+        F, G = rigid, rigid_feedback
         if not led:
-            F = np.asarray(np.linalg.solve(moved, blocks.H_m @ said + blocks.H_bm.T @ yielding), dtype=np.float64)
-            G = np.asarray(np.linalg.solve(moved, blocks.H_m @ said_feedback), dtype=np.float64)
+            F = np.asarray(np.linalg.solve(moved, blocks.H_m @ rigid + blocks.H_bm.T @ yielding), dtype=np.float64)
+            G = np.asarray(np.linalg.solve(moved, blocks.H_m @ rigid_feedback), dtype=np.float64)
     particular, particular_feedback = F, G
 
     free = np.eye(n) if config.law == "resolved_acceleration" else coupling.null_projector()
@@ -149,6 +149,6 @@ def linear_law(
         return LinearLaw(F, G, effort, blocks.H_m @ G, -np.hstack((stiff, slow)), gives)
     unserved, gives = np.zeros((n, 2 * n)), np.zeros((n, m))
     if config.law == "torque":
-        effort = blocks.H_m @ (said + F - particular) + friction
-        return LinearLaw(F, G, effort, blocks.H_m @ (said_feedback + G - particular_feedback), unserved, gives)
+        effort = blocks.H_m @ (rigid + F - particular) + friction
+        return LinearLaw(F, G, effort, blocks.H_m @ (rigid_feedback + G - particular_feedback), unserved, gives)
     return LinearLaw(F, G, moved @ F - blocks.H_bm.T @ yielding + friction, moved @ G, unserved, gives)
