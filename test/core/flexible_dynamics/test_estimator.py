@@ -382,3 +382,8 @@ def test_after_a_reset_all_is_as_at_first() -> None:
 def test_a_senseless_configuration_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"{next(iter(bad))} is .*, expected"):
         EstimatorConfig(**bad)
+
+
+def test_a_rigid_arm_is_refused() -> None:
+    with pytest.raises(ConfigError, match="neither elastic joints nor flexible links"):
+        FlexibleEstimator(FlexibleModel(robot("arm_7r"), gravity=GRAVITY["flexible_2r"]))

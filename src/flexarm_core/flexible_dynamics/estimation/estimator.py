@@ -30,7 +30,7 @@ from itertools import chain
 
 import numpy as np
 
-from flexarm_core.errors import InputError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.correction import Correction
 from flexarm_core.flexible_dynamics.estimation.covariance import join, propagate
@@ -97,9 +97,14 @@ class FlexibleEstimator:
         Args:
             model: the robot; the instance must not be shared, because a model keeps the state of its last call.
             config: settings; None: defaults.
+
+        Raises:
+            ConfigError: the robot has neither elastic joints nor flexible links.
         """
         self._model, self._config = model, config or EstimatorConfig()
         free = model.unmeasured
+        if not len(free):
+            raise ConfigError("the robot has neither elastic joints nor flexible links: there is nothing to estimate")
         self._K = model.stiffness_matrix()[np.ix_(free, free)]
         self._C = model.damping_matrix()[np.ix_(free, free)]
         M = model.mass_matrix(np.zeros(model.size))
