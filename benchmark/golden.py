@@ -94,7 +94,11 @@ def run_apart(path: Path, seconds: float, domain: int) -> tuple[str, dict[str, d
 
 
 def difference(one: dict[str, Array], other: dict[str, Array]) -> tuple[float, str]:
-    """Return the largest difference between two runs, infinite for other decisions or other NaN, and where it is."""
+    """Return the largest difference between two runs, and where it is.
+
+    It is a share of the largest value of its field where that is above 1: efforts of 1,000 N*m have 1e-13 of rounding.
+    It is infinite for other decisions or other NaN.
+    """
     worst, where = 0.0, ""
     for name in one:
         here, there = one[name], other[name]
@@ -102,7 +106,7 @@ def difference(one: dict[str, Array], other: dict[str, Array]) -> tuple[float, s
             return np.inf, f"{name}: other ticks have a value"
         if name == "decisions" and not np.array_equal(here, there):
             return np.inf, f"{', '.join(DECISIONS)}: {here} and {there}"
-        apart = float(np.nanmax(np.abs(here - there), initial=0.0))
+        apart = float(np.nanmax(np.abs(here - there), initial=0.0) / np.nanmax(np.abs(there), initial=1.0))
         if apart > worst:
             worst, where = apart, name
     return worst, where
