@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
 import numba.extending
+import numpy as np
 
 OPTIONS: Any = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp", "reassoc"}}
 # Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
@@ -31,3 +33,19 @@ def view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
     The view is not reference counted; slicing and reshaping would cost 20 times as much.
     """
     return numba.carray(_pointer(array.ctypes.data + 8 * start), shape, array.dtype)  # type: ignore[attr-defined, call-arg]
+
+
+def allocate(views: Callable[..., Any], *sizes: int) -> tuple[Any, Any]:
+    """Return the memory of a kernel, and the named views of it for use outside of kernels.
+
+    Args:
+        views: kernel that views a flat array as a named tuple of arrays, of which the last ends with the memory.
+        sizes: further arguments of that kernel.
+    """
+    probe = np.zeros(1)
+    parts = views(probe, *sizes)  # addresses and shapes only: nothing is read, as the probe is too short
+    starts = [(part.ctypes.data - probe.ctypes.data) // 8 for part in parts]
+    memory = np.zeros(starts[-1] + parts[-1].size)
+    # views that numba makes would not keep the memory alive, and are slow in NumPy as their type is another object
+    views_of = (memory[i : i + part.size].reshape(part.shape) for i, part in zip(starts, parts, strict=True))
+    return memory, type(parts)(*views_of)

@@ -242,20 +242,26 @@ class ArmModel:
         if type(value) is not np.ndarray or value.dtype != FLOAT:
             raise InputError(f"{name} of a state must be a float64 array of shape ({size},), no {type(value).__name__}")
 
-    def blocks(self, state: ArmState) -> DynamicsBlocks:
-        """Return the blocks of the equation of motion, from ``H = CRBA(q)`` and ``c = RNEA(q, v, 0)``."""
+    def blocks(self, state: ArmState, out: DynamicsBlocks | None = None) -> DynamicsBlocks:
+        """Return the blocks of the equation of motion, from ``H = CRBA(q)`` and ``c = RNEA(q, v, 0)``.
+
+        Args:
+            state: state of arm and base.
+            out: blocks to be overwritten and returned; None: new ones.
+        """
         self.check_state(state)
         q = self._configuration(state.position, state.deflection)
         v = self._velocity(state.velocity, state.deflection_rate)
-        n, m = self.n, self.m
-        H_b, H_bm, H_m, c_b, c_m = np.empty((m, m)), np.empty((m, n)), np.empty((n, n)), np.empty(m), np.empty(n)
+        if out is None:
+            n, m = self.n, self.m
+            out = DynamicsBlocks(*(np.empty(shape) for shape in ((m, m), (m, n), (n, n), m, n, m)))
         H, c = pin.crba(self._model, self._data, q), pin.rnea(self._model, self._data, q, v, self._rest)
-        split(H, c, self._elastic_v, self._actuated_v, H_b, H_bm, H_m, c_b, c_m)
-        bias = c_b
+        split(H, c, self._elastic_v, self._actuated_v, out.H_b, out.H_bm, out.H_m, out.c_b, out.c_m)
+        out.dH_bm_qd[:] = out.c_b
         if self._weighs or state.deflection_rate.dot(state.deflection_rate) > 0.0:
             v[self._elastic_v] = 0.0
-            bias = pin.rnea(self._weightless, self._weightless_data, q, v, self._rest)[self._elastic_v]
-        return DynamicsBlocks(H_b, H_bm, H_m, c_b, c_m, bias)
+            out.dH_bm_qd[:] = pin.rnea(self._weightless, self._weightless_data, q, v, self._rest)[self._elastic_v]
+        return out
 
     def weight(self, state: ArmState) -> Array:
         """Return the gravity terms (m,) of the base rows, ``RNEA(q, 0, 0)`` [N | N*m]."""

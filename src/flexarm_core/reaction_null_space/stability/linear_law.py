@@ -20,7 +20,7 @@ from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
 from flexarm_core.reaction_null_space.stability.linear_plant import LinearPlant, gravity_stiffness
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration.law import giving_way
+from flexarm_core.reaction_null_space.vibration.posture_terms import giving_way
 from flexarm_core.reaction_null_space.vibration.torque_law import torque_law_gain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array

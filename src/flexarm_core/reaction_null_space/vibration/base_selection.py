@@ -18,7 +18,7 @@ import numpy as np
 from flexarm_core.entrance import ANY, expect, finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.coupling.base_modes import base_modes, soft_mode_count
-from flexarm_core.reaction_null_space.vibration.law import select, yielding_inertia
+from flexarm_core.reaction_null_space.vibration.posture_terms import select, yielding_inertia
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.types import Array
 
 LAWS = ("reactionless", "torque", "resolved_acceleration")
 TASKS = ("tool_path", "joint_path", "hold", "none")
@@ -79,17 +78,3 @@ class VibrationControllerConfig:
         for name in ("coupling_threshold", "tool_threshold"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ConfigError(f"{name} must lie in (0, 1), got {getattr(self, name)}")
-
-    def gains(self, joint_damping: float) -> Array:
-        """Return the ``gains`` (7,) for the modules ``law`` and ``task``, with a separately given joint damping G_m."""
-        return np.array(
-            [
-                self.damping_ratio,
-                self.vibration_gain,
-                joint_damping,
-                self.coupling_threshold,
-                self.tool_threshold,
-                self.position_gain,
-                self.velocity_gain,
-            ]
-        )

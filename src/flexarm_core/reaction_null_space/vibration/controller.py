@@ -36,22 +36,27 @@ J, J_b             tool Jacobian of the arm, of the base
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError
-from flexarm_core.ik_redundancy.chain import pose_error
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
-from flexarm_core.reaction_null_space.vibration.config import LAWS, VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration.law import FREE_GOAL, NO_GOAL, TOOL_GOAL, sample
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.law import step
+from flexarm_core.reaction_null_space.vibration.law_memory import (
+    Inputs,
+    Outputs,
+    pack_constants,
+    pack_settings,
+    view_inputs,
+    view_outputs,
+)
 from flexarm_core.reaction_null_space.vibration.led_joints import LedJoints
-from flexarm_core.reaction_null_space.vibration.motion_guard import TURN, MotionGuard
-from flexarm_core.reaction_null_space.vibration.task import Goal, goal_of, pull, tool_task
-from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks, ToolKinematics
+from flexarm_core.reaction_null_space.vibration.motion_guard import MotionGuard
+from flexarm_core.reaction_null_space.vibration.task import Goal, goal_of
+from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
 
-BRAKING = 4.0  # [1/s] rate at which joints are brought to rest, each in proportion to its velocity
 REST_BANDWIDTH = 2.0  # [rad/s] bandwidth of load estimation when the arm is held at rest and no bandwidth is configured
 
 
@@ -87,14 +92,19 @@ class VibrationController:
         self.model = model
         self.selection = BaseSelection(model) if selection is None else selection
         lying = model.blocks(ArmState(0, np.full(model.n, 0.3), *np.zeros((2, model.n))[:1], *np.zeros((2, model.m))))
-        self._weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
         self.guard = None if limits is None else MotionGuard(limits, config.longest_wait, model.m)
         self.config = config
-        self._unbounded, self._untimed = np.empty((4, 0)), np.zeros(7)
-        self._none, self._still = np.zeros(model.m), np.zeros(model.n)
-        self._nothing = np.zeros(0)
-        self._no_axes = np.zeros((0, model.n)), np.zeros((0, model.m))
-        self._nothing_to_do = (NO_GOAL, self._still, True, False, *self._no_axes)
+        weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
+        bounds = None if self.guard is None else self.guard.limits
+        self._constants = pack_constants(model, self.selection, bounds, weighs)
+        n, m, k = model.n, model.m, self.selection.count
+        self._x: Inputs
+        self._out: Outputs
+        self._inputs, self._x = allocate(view_inputs, n, m)
+        self._outputs, self._out = allocate(view_outputs, n, m, k)
+        x = self._x
+        self._blocks = DynamicsBlocks(x.H_b, x.H_bm, x.H_m, x.c_b, x.c_m, x.dH_bm_qd)
+        x.damps[0] = x.rate[0] = 1.0
         self._joints = LedJoints(model)
         self.reset()
 
@@ -106,8 +116,7 @@ class VibrationController:
     @config.setter
     def config(self, config: VibrationControllerConfig) -> None:
         self._config = config
-        self._gains = config.gains(config.joint_damping)
-        self._resting_gains = config.gains(BRAKING)
+        self._settings, self._resting = pack_settings(config, rests=False), pack_settings(config, rests=True)
         if self.guard is not None:
             self.guard.clock.longest = config.longest_wait
 
@@ -115,7 +124,7 @@ class VibrationController:
         """Forget the held posture and the joint reference; both start again at the next sample."""
         self._posture: Array | None = None
         self._joints.let_go()
-        self._rests, self._correction = False, self._nothing
+        self._rests = False
         if self.guard is not None:
             self.guard.reset()
 
@@ -151,165 +160,97 @@ class VibrationController:
         self._rests = rests
         led = rests or config.realization == "joint_servo"
         at = self._joints.at(state, rests, config.law == "torque") if led else state
-        blocks = model.blocks(at)
-        n, m = model.n, model.m
-        values, out = np.empty(min(self.selection.count, n)), np.empty((6, max(n, m)))
-        task = self._nothing_to_do if rests else self._task(at, state, goal_of(config.task, reference, joints, model.n))
-        rank, damping, restricted, lost = sample(
-            blocks.H_b,
-            blocks.H_bm,
-            blocks.H_m,
-            blocks.c_b,
-            blocks.c_m,
-            blocks.dH_bm_qd,
-            model.weight(at) if config.law == "torque" else self._none,
-            model.K_b,
-            model.D_b,
-            model.D_m,
-            self.selection.rows,
-            self.selection.soft,
-            LAWS.index("reactionless" if rests and config.law == "torque" else config.law),
-            led,
-            config.vibration_damping and (guard is None or guard.damps),
-            self._resting_gains if rests else self._gains,
-            at.velocity,
-            state.deflection,
-            state.deflection_rate,
-            self._servo(at, state, led, blocks),
-            *task,
-            self._nothing if rests else self._free_motion(at, joints),
-            self._nothing if rests else self._heading(reference, joints, len(task[1])),
-            self._correction,
-            at.position,
-            state.velocity,
-            self._unbounded if guard is None else guard.limits,
-            *self._lacking(state, led, blocks),
-            self._weighs,
-            config.load_bandwidth > 0.0,
-            self._untimed if guard is None else guard.timing,
-            out,
-            self._joints.gives,
-            values,
-        )
-        acceleration, effort, base, reaction, momentum = out[0, :n], out[1, :n], out[2, :m], out[3, :m], out[4, :m]
+        self._give_state(at, state)
+        model.blocks(at, self._blocks)
+        if config.law == "torque":
+            self._x.weight[:] = model.weight(at)
+        if not rests:
+            self._give_goal(at, state, goal_of(config.task, reference, joints, model.n))
+            if config.task == "tool_path" and config.posture_gain > 0.0:
+                self._give_joints(joints)
         if guard is not None:
-            guard.end(acceleration - out[5, :n], base, lost)
+            self._give_clock(guard)
+            self._give_load(at, state, led, guard)
+        rank = step(self._constants, self._resting if rests else self._settings, self._inputs, self._outputs)
+        out = self._out
+        acceleration, effort = out.acceleration.copy(), out.effort.copy()
+        if guard is not None:
+            if not rests and config.task == "tool_path":
+                guard.keep_near(float(out.distance[0]), config.largest_error)
+            guard.end(acceleration - out.uncompensated, out.base, float(out.lost[0]), out.bounding)
         answer = JointReference(stamp=state.stamp, acceleration=acceleration, effort=effort)
         if led:
+            self._joints.gives[:] = out.gives
             self._joints.take(at, acceleration, state.deflection_rate)
             answer = JointReference(state.stamp, at.position, at.velocity, acceleration, effort)
         else:
             self._joints.let_go()
         return answer, BaseReaction(
             stamp=state.stamp,
-            wrench_on_base_in_base=model.wrench_on_base(state, acceleration, base),
-            reaction=reaction,
-            coupling_momentum=momentum,
+            wrench_on_base_in_base=model.wrench_on_base(state, acceleration, out.base),
+            reaction=out.reaction.copy(),
+            coupling_momentum=out.momentum.copy(),
             rank=rank,
-            coupling_singular_values=values,
-            smallest_restricted_singular_value=restricted,
-            damping=damping,
+            coupling_singular_values=out.singular_values.copy(),
+            smallest_restricted_singular_value=float(out.restricted[0]),
+            damping=float(out.damping[0]),
             vibration_damping=config.vibration_damping and config.law != "resolved_acceleration",
         )
 
-    def _servo(self, at: ArmState, state: ArmState, led: bool, blocks: DynamicsBlocks) -> Array:
-        """Return the accelerations (n,) that the joint servos request, including those that carry an unknown load."""
-        config, guard = self.config, self.guard
+    def _give_state(self, at: ArmState, state: ArmState) -> None:
+        """Write the state at which the law is evaluated and the measured state."""
+        x = self._x
+        x.position[:], x.velocity[:] = at.position, at.velocity
+        x.measured_position[:], x.measured_velocity[:] = state.position, state.velocity
+        x.deflection[:], x.deflection_rate[:] = state.deflection, state.deflection_rate
+
+    def _give_clock(self, guard: MotionGuard) -> None:
+        """Write the path clock and how limits are approached."""
+        x = self._x
+        x.rate_change[0], x.rate_change[1], x.rate_change[2] = guard.rate_change
+        x.rate[0], x.approach_time[0], x.damps[0] = guard.clock.rate, guard.approach_time, guard.damps
+
+    def _give_load(self, at: ArmState, state: ArmState, led: bool, guard: MotionGuard) -> None:
+        """Write what is known of an unknown load: what joint servos must add, and the deficits of joints and base."""
+        x, config = self._x, self.config
+        bandwidth, inertia = config.load_bandwidth, np.diag(x.H_m)
+        x.carrying[:], x.lacking[:] = 0.0, 0.0
         if not led:
-            return self._still
-        asked = np.empty(self.model.n)
-        pull(
-            config.servo_position_gain, config.servo_velocity_gain, at.position, at.velocity, self._still,
-            state.position, state.velocity, asked,
-        )  # fmt: skip
-        if guard is not None and (config.load_bandwidth > 0.0 or self._rests):
+            x.lacking[:] = guard.find_load(state.position, state.velocity, bandwidth or guard.watched, inertia)
+        elif bandwidth > 0.0 or self._rests:
             # a tenth of Routh's stability bound k_i < k_p k_d, because the model does not include the unknown load
-            bandwidth = min(config.load_bandwidth or REST_BANDWIDTH, 0.1 * config.servo_velocity_gain)
-            gain = bandwidth * config.servo_position_gain
-            asked += guard.integrate(at.position - state.position, gain, np.diag(blocks.H_m))
-        return asked
+            bound = min(bandwidth or REST_BANDWIDTH, 0.1 * config.servo_velocity_gain)
+            gain = bound * config.servo_position_gain
+            x.carrying[:] = guard.integrate(at.position - state.position, gain, inertia)
+        if bandwidth > 0.0:
+            unlimited = np.full(self.model.m, np.inf)
+            x.base_lacking[:] = guard.base.find(state.deflection, state.deflection_rate, bandwidth, unlimited)
+        else:
+            x.base_lacking[:] = 0.0
 
-    def _lacking(self, state: ArmState, led: bool, blocks: DynamicsBlocks) -> tuple[Array, Array]:
-        """Return acceleration deficits due to an unknown load: of joints without servos (n,), and of the base (m,)."""
-        guard, bandwidth = self.guard, self.config.load_bandwidth
-        joints, base = self._still, self._none
-        if guard is not None and not led:
-            joints = guard.find_load(state.position, state.velocity, bandwidth or guard.watched, np.diag(blocks.H_m))
-        if guard is not None and bandwidth > 0.0:
-            base = guard.base.find(state.deflection, state.deflection_rate, bandwidth, np.full(self.model.m, np.inf))
-        return joints, base
-
-    def _heading(self, tool: CartesianReference | None, joints: JointReference | None, count: int) -> Array:
-        """Return the path velocity of the task at clock rate 1: of the tracked tool axes, or of the joints."""
-        if self.config.task == "tool_path" and tool is not None:
-            return np.ascontiguousarray(tool.velocity[tool.axes])
-        if self.config.task == "joint_path" and joints is not None and joints.velocity is not None:
-            return np.ascontiguousarray(joints.velocity)
-        return np.zeros(count)
-
-    def _task(self, at: ArmState, measured: ArmState, goal: Goal) -> tuple[int, Array, bool, bool, Array, Array]:
-        """Return goal, wish, projected, absolute, J_m and J_b of ``sample`` for the task at a joint state."""
-        config, projected = self.config, self.config.law != "resolved_acceleration"
+    def _give_goal(self, at: ArmState, measured: ArmState, goal: Goal) -> None:
+        """Write the goal of the task."""
+        x = self._x
         if isinstance(goal, CartesianReference):
             swung = ArmState(at.stamp, at.position, at.velocity, measured.deflection, measured.deflection_rate)
-            kinematics, wish = self.model.tool_kinematics(swung, goal.frame), np.empty(6)
-            J_m, J_b = kinematics.J_m, kinematics.J_b
-            rate = 1.0 if self.guard is None else self.guard.clock.rate
-            count = tool_task(
-                kinematics.position,
-                kinematics.rotation,
-                kinematics.velocity,
-                kinematics.dJ_v,
-                goal.position,
-                np.ascontiguousarray(goal.rotation),
-                goal.velocity if rate == 1.0 else rate * goal.velocity,
-                goal.acceleration if rate == 1.0 else rate * rate * goal.acceleration,
-                self._gains,
-                goal.axes,
-                wish,
-                J_m,
-                J_b,
-            )
-            self._correction = self._watch(goal, kinematics)
-            absolute = goal.frame == self.model.world_frame
-            return TOOL_GOAL, wish[:count], projected, absolute, J_m[:count], J_b[:count]
-        if isinstance(goal, JointReference):
-            wish = self._towards(goal, at, config.position_gain, config.velocity_gain)
-            return FREE_GOAL, wish, projected, True, *self._no_axes
-        if config.task == "hold" and self._posture is not None:
-            still = JointReference(at.stamp, self._posture)
-            wish = self._towards(still, at, config.position_gain, config.velocity_gain)
-            return FREE_GOAL, wish, True, False, *self._no_axes
-        return NO_GOAL, self._still, projected, False, *self._no_axes
+            tool = self.model.tool_kinematics(swung, goal.frame)
+            x.tool_position[:], x.tool_rotation[:], x.tool_velocity[:] = tool.position, tool.rotation, tool.velocity
+            x.dJ_v[:], x.J_m[:], x.J_b[:] = tool.dJ_v, tool.J_m, tool.J_b
+            x.goal_position[:], x.goal_rotation[:], x.axes[:] = goal.position, goal.rotation, goal.axes
+            x.goal_velocity[:], x.goal_acceleration[:] = goal.velocity, goal.acceleration
+            x.absolute[0] = goal.frame == self.model.world_frame
+        elif isinstance(goal, JointReference):
+            self._give_joints(goal)
+            x.absolute[0] = True
+        elif self.config.task == "hold":
+            self._give_joints(None)
+            x.absolute[0] = False
 
-    def _watch(self, goal: CartesianReference, tool: ToolKinematics) -> Array:
-        """Return the correction velocity of the tracked tool axes; give up if the tool error is too large."""
-        if self.guard is None:
-            return self._nothing
-        config, away = self.config, np.empty(6)
-        pose_error(goal.position, np.ascontiguousarray(goal.rotation), tool.position, tool.rotation, away)
-        correction: Array = away[goal.axes] * (config.position_gain / max(config.velocity_gain, 1.0))
-        away[3:] /= TURN
-        self.guard.keep_near(float(np.linalg.norm(away[goal.axes])), config.largest_error)
-        return correction
-
-    def _free_motion(self, at: ArmState, joints: JointReference | None) -> Array:
-        """Return accelerations (n,) for the directions that base and tool leave free; empty: damping only."""
-        gain = self.config.posture_gain
-        if gain == 0.0 or self.config.task != "tool_path":
-            return self._nothing
+    def _give_joints(self, joints: JointReference | None) -> None:
+        """Write a joint reference; the posture of the first sample if it is None or without a position."""
+        x = self._x
         if joints is None or joints.position is None:
-            joints = JointReference(at.stamp, self._posture)
-        return self._towards(joints, at, gain, 2.0 * math.sqrt(gain))
-
-    def _towards(self, goal: JointReference, at: ArmState, position_gain: float, velocity_gain: float) -> Array:
-        """Return accelerations (n,) that drive the joints to a reference that has a position."""
-        assert goal.position is not None
-        velocity = self._still if goal.velocity is None else goal.velocity
-        acceleration = self._still if goal.acceleration is None else goal.acceleration
-        if self.guard is not None and self.guard.clock.rate != 1.0:
-            rate = self.guard.clock.rate
-            velocity, acceleration = rate * velocity, rate * rate * acceleration
-        wish = np.empty(self.model.n)
-        pull(position_gain, velocity_gain, goal.position, velocity, acceleration, at.position, at.velocity, wish)
-        return wish
+            joints = JointReference(0, self._posture)
+        x.joint_position[:] = joints.position
+        x.joint_velocity[:] = 0.0 if joints.velocity is None else joints.velocity
+        x.joint_acceleration[:] = 0.0 if joints.acceleration is None else joints.acceleration

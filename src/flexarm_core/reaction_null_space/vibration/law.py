@@ -1,338 +1,307 @@
-"""One sample of the control laws of the vibration controller, compiled; for the laws see the module ``controller``.
-
-The symbols are those of ``controller`` and ``torque_law``. With ``load = D_b xd_b + K_b x_b + c_b`` the base
-acceleration is ``xdd_b = -H_b^-1 (load + H_bm qdd)``. Elimination of ``xdd_b`` gives, for joint efforts
-``H_m a + c_m + D_m qd``,
-
-    (H_m - H_bm^T H_b^-1 H_bm) qdd = H_m a + H_bm^T H_b^-1 load
-"""
+"""One sample of the control laws of the vibration controller, compiled; for the laws see the module ``controller``."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.reaction_null_space.coupling.base_modes import find_modes
+from flexarm_core.ik_redundancy.chain import pose_error
 from flexarm_core.reaction_null_space.coupling.null_space import invert_damped
-from flexarm_core.reaction_null_space.coupling.small_matrices import (
-    backward,
-    cholesky,
-    forward,
-    product,
-    solve_definite,
-    times,
+from flexarm_core.reaction_null_space.coupling.small_matrices import cholesky, product, solve_definite, times
+from flexarm_core.reaction_null_space.vibration.law_memory import (
+    JOINT_GOAL,
+    REACTIONLESS,
+    RESOLVED_ACCELERATION,
+    TOOL_GOAL,
+    TORQUE,
+    Constants,
+    Inputs,
+    Outputs,
+    Settings,
+    view_constants,
+    view_inputs,
+    view_outputs,
+    view_settings,
 )
 from flexarm_core.reaction_null_space.vibration.motion_bounds import bound_motion
+from flexarm_core.reaction_null_space.vibration.posture_terms import (
+    base_acceleration,
+    coupled_inertia,
+    damping_of,
+    giving_way,
+    select,
+    yielded_inertia,
+    yielding_inertia,
+)
 from flexarm_core.types import Array
 
-REACTIONLESS, TORQUE, RESOLVED_ACCELERATION = 0, 1, 2
 SLOWEST = 0.02  # [m/s] least unattainable part of the tool correction velocity that counts
-NO_GOAL, FREE_GOAL, TOOL_GOAL = 0, 1, 2  # no goal, joint accelerations, tool acceleration
+TURN = 3.0  # [rad/m] orientation error that counts as much as 1 m of position error
+
+
+class Coupling(NamedTuple):
+    """Selected base motions at the posture of the sample."""
+
+    L: Array  # (m, m) Cholesky factor of H_b
+    load: Array  # (m,) base forces at zero joint accelerations
+    rows: Array  # (k, m) S
+    damping: Array  # (k, m) ``S H_b G_b``
+    inverse: Array  # (n, k) damped inverse of ``S H_bm``
+    space: Array  # (rank, n) orthonormal rows that span the row space of ``S H_bm``
+    scale: float  # largest damping factor of the inverse
+
+
+class Motion(NamedTuple):
+    """Joint accelerations (n,) that the goal changes."""
+
+    acceleration: Array  # of the law
+    feedback: Array  # part of it due to the base feedback; computed if there are limits
+    along: Array  # per unit of the rate change r' of the path clock; computed if there are limits
+    compensated: Array  # deficits due to an unknown load that the efforts compensate
 
 
 @kernel
-def damping_of(H: Array, K: Array, damping_ratio: float) -> Array:
-    """Return ``H G = H V diag(2 zeta w) V^T H`` (k, k) for a base with inertia H and stiffness K (k, k)."""
-    k = H.shape[0]
-    frequencies, shapes = np.empty(k), np.empty((k, k))
-    find_modes(H, K, frequencies, shapes)
-    momenta = product(shapes.T, H)
-    D = np.zeros((k, k))
-    for mode in range(k):
-        rate = 2.0 * damping_ratio * frequencies[mode]
-        for i in range(k):
-            for j in range(k):
-                D[i, j] += momenta[mode, i] * rate * momenta[mode, j]
-    return D
-
-
-@kernel
-def select(H_b: Array, K_b: Array, S: Array, soft: int, damping_ratio: float, literal_gain: float) -> Any:
-    """Return the selected motions at one posture: rows S (k, m) and their damping ``S H_b G_b`` (k, m).
-
-    Args:
-        H_b: (m, m) base inertia.
-        K_b: (m, m) base stiffness.
-        S: (k, m) given rows; used if ``soft`` is 0.
-        soft: number of soft modes to select instead of S; 0: use S.
-        damping_ratio: zeta of every selected motion.
-        literal_gain: g_b that replaces the damping ratio [1/s]; 0: not used.
-    """
-    if soft > 0:
-        m = H_b.shape[0]
-        frequencies, shapes = np.empty(m), np.empty((m, m))
-        find_modes(H_b, K_b, frequencies, shapes)
-        rows = shapes[:, :soft].T.copy()
-        damping = product(rows, H_b)
-        for i in range(soft):
-            rate = literal_gain if literal_gain > 0.0 else 2.0 * damping_ratio * frequencies[i]
-            for j in range(m):
-                damping[i, j] *= rate
-        return rows, damping
-    H = product(product(S, H_b), S.T)
-    D = literal_gain * H if literal_gain > 0.0 else damping_of(H, product(product(S, K_b), S.T), damping_ratio)
-    return S.copy(), product(D, S)
-
-
-@kernel
-def yielding_inertia(H_b: Array, H_bm: Array, H_m: Array, rows: Array) -> Array:
-    """Return the joint inertia (n, n) when motions S (k, m) yield: ``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm``."""
-    coupled = product(rows, H_bm)
-    H = product(product(rows, H_b), rows.T)
-    L = np.empty_like(H)
-    cholesky(H, L)
-    forward(L, coupled)
-    return H_m - product(coupled.T, coupled)
-
-
-@kernel
-def base_acceleration(L: Array, H_bm: Array, load: Array, acceleration: Array) -> Array:
-    """Return the base acceleration ``-H_b^-1 (load + H_bm qdd)`` (m,) with ``H_b = L L^T``."""
-    x = (-load - times(H_bm, acceleration)).reshape(-1, 1)
-    forward(L, x)
-    backward(L, x)
-    return x[:, 0].copy()
-
-
-@kernel
-def giving_way(H_bm: Array, H_m: Array, S: Array, K_b: Array) -> Array:
-    """Return the map (n, m) from the base rate to the joint velocity that it causes in joints without effort.
-
-    The map is ``-H_m^-1 H_bm^T S^T (S K_b S^T)^-1 S K_b``; only the selected motions S (k, m) of the base enter.
-    """
-    SK = product(S, K_b)
-    K, L, L_m = product(SK, S.T), np.empty((S.shape[0], S.shape[0])), np.empty_like(H_m)
-    cholesky(K, L)
-    forward(L, SK)
-    backward(L, SK)
-    moved = product(H_bm.T, product(S.T, SK))
-    cholesky(H_m, L_m)
-    forward(L_m, moved)
-    backward(L_m, moved)
-    return -moved
-
-
-@kernel
-def sample(
-    H_b: Array,
-    H_bm: Array,
-    H_m: Array,
-    c_b: Array,
-    c_m: Array,
-    dH_bm_qd: Array,
-    weight: Array,
-    K_b: Array,
-    D_b: Array,
-    D_m: Array,
-    S: Array,
-    soft: int,
-    law: int,
-    led: bool,
-    damped: bool,
-    gains: Array,
-    velocity: Array,
-    deflection: Array,
-    rate: Array,
-    servo: Array,
-    goal: int,
-    wish: Array,
-    projected: bool,
-    absolute: bool,
-    J_m: Array,
-    J_b: Array,
-    posture: Array,
-    heading: Array,
-    correction: Array,
-    position: Array,
-    measured_velocity: Array,
-    limits: Array,
-    lacking: Array,
-    base_lacking: Array,
-    carries: bool,
-    wholly: bool,
-    clock: Array,
-    out: Array,
-    gives: Array,
-    values: Array,
-) -> Any:
-    """Compute one sample of a control law.
-
-    Args:
-        H_b: (m, m) base inertia, block of the equation of motion.
-        H_bm: (m, n) inertia coupling.
-        H_m: (n, n) arm inertia.
-        c_b: (m,) velocity and gravity terms of the base.
-        c_m: (n,) velocity and gravity terms of the joints.
-        dH_bm_qd: (m,) ``dH_bm/dt qd``.
-        weight: (m,) gravity terms of the base rows; used by ``TORQUE``.
-        K_b: (m, m) base stiffness.
-        D_b: (m, m) base damping.
-        D_m: (n,) viscous damping of the joints.
-        S: (k, m) selected motions; used if ``soft`` is 0.
-        soft: number of soft modes to select.
-        law: one of the law codes above.
-        led: whether joint servos follow a reference that is integrated from the law (``joint_servo``).
-        damped: whether the base feedback is active.
-        gains: damping ratio, literal gain, G_m, thresholds of coupling and tool, G_p, G_d.
-        velocity: (n,) joint velocities at which the law is evaluated.
-        deflection: (m,) measured base deflection.
-        rate: (m,) measured base deflection rate.
-        servo: (n,) accelerations that the joint servos request; used if ``led``.
-        goal: one of the goal codes above.
-        wish: ``FREE_GOAL``: (n,) joint accelerations; ``TOOL_GOAL``: (a,) ``xdd_d + G_d ed + G_p e - dJ v`` of the
-            tracked axes.
-        projected: whether the goal is restricted to the null space.
-        absolute: whether ``wish`` is the total acceleration, of the joints (``FREE_GOAL``) or of the tool in the
-            inertial frame (``TOOL_GOAL``). If false, ``FREE_GOAL`` adds ``wish`` to the law, and ``TOOL_GOAL`` excludes
-            the motion of the base.
-        J_m: (a, n) Jacobian of the tracked axes with respect to the joints; used by ``TOOL_GOAL``.
-        J_b: (a, m) Jacobian of the tracked axes with respect to the elastic joints; used by ``TOOL_GOAL``.
-        posture: (n,) joint accelerations for the directions that ``TOOL_GOAL`` leaves free; empty: only damping there.
-        heading: (a,) or (n,) velocity of the path that the goal follows; empty: no path.
-        correction: (a,) velocity at which ``TOOL_GOAL`` brings the tool back to its path; used with limits.
-        position: (n,) joint positions at which the law is evaluated.
-        measured_velocity: (n,) measured joint velocities.
-        limits: (4, n) lower and upper position, velocity, effort; (4, 0): the motion is not bounded.
-        lacking: (n,) estimated acceleration deficits of the joints due to an unknown load; used with limits.
-        base_lacking: (m,) estimated acceleration deficits of the base.
-        carries: whether ``lacking`` is compensated in the directions that no feedback of the goal controls.
-        wholly: whether ``lacking`` is compensated in all directions.
-        clock: (7,) input: wanted, smallest and largest rate change r' of the path clock, time in which a limit is
-            approached; output: applied r', share of base feedback, share of the law against braking (see
-            ``motion_bounds``).
-        out: (6, max(n, m)) output rows: joint accelerations; joint efforts; base acceleration; reaction; coupling
-            momentum; joint acceleration deficits that remain uncompensated.
-        gives: (n, m) output: the result of :func:`giving_way`, if ``led`` with ``TORQUE``.
-        values: (min(k, n),) output: singular values of the coupling.
+def step(constants: Array, settings: Array, inputs: Array, outputs: Array) -> int:
+    """Compute one sample; for the arrays see :mod:`law_memory`.
 
     Returns:
-        Rank of the coupling, largest damping factor, smallest singular value of the restricted Jacobian (0 without a
-        tool goal), and the share of the path velocity, or of the path correction, that the tool cannot attain.
+        Rank of the coupling.
     """
-    n, m = H_m.shape[0], H_b.shape[0]
-    L, load = np.empty((m, m)), times(K_b, deflection) + times(D_b, rate) + c_b + times(H_b, base_lacking)
-    cholesky(H_b, L)
-    rows, damping = select(H_b, K_b, S, soft, gains[0], gains[1])
-    k = rows.shape[0]
-    coupled, held = product(rows, H_bm), product(product(rows, H_b), rows.T)
-    scale = gains[3] * math.sqrt(np.trace(held) * np.trace(H_m))
-    inverse, row_space = np.zeros((n, k)), np.empty((min(k, n), n))
-    rank, largest = invert_damped(coupled, scale, scale, inverse, row_space, values)
+    c, s = view_constants(constants), view_settings(settings)
+    x, out = view_inputs(inputs, c.n, c.m), view_outputs(outputs, c.n, c.m, c.selected)
+    coupling = _couple(c, s, x, out)
+    L, load, inverse = coupling.L, coupling.load, coupling.inverse
+    out.damping[0], out.restricted[0], out.lost[0] = coupling.scale, 0.0, 0.0
 
-    said, still = -gains[2] * velocity, np.zeros(n)
-    wanted, fed = np.zeros(k), np.zeros(k)
-    if law == REACTIONLESS:
-        wanted = -times(rows, dH_bm_qd)
-        if damped:
-            fed = times(damping, rate)
-    elif law == TORQUE:
-        wanted = times(rows, weight - c_b)
-        if damped:
-            K = product(product(rows, K_b), rows.T)
-            modal = solve_definite(K, times(product(rows, K_b), rate))
-            if gains[1] > 0.0:
-                fed = gains[1] * modal
-            else:
-                M = product(product(rows, H_b - _yielded(H_bm, H_m)), rows.T)
-                fed = times(damping_of(M, K, gains[0]), modal)
-    if law != RESOLVED_ACCELERATION:
-        said += times(inverse, wanted + fed)
-    particular, yields = said, law == TORQUE and not led
-    bounded = limits.shape[1] > 0
-    feedback, along, lost = times(inverse, fed), np.zeros(n), 0.0
-    moved, pushed = np.empty((0, 0)), np.empty(0)
+    fed = _base_feedback(c, s, x, coupling)
+    requested = -s.joint_damping * x.velocity
+    if s.law != RESOLVED_ACCELERATION:
+        requested += times(inverse, _bias(s, x, coupling) + fed)
+    particular, feedback, still = requested, times(inverse, fed), np.zeros(c.n)
+    yields = s.law == TORQUE and not s.led
+    free_inertia, drift = np.empty((0, 0)), np.empty(0)
     if yields:
-        moved = H_m - _coupled_inertia(L, H_bm)
-        pushed = -times(H_bm.T, base_acceleration(L, H_bm, load, np.zeros(n)))
-        particular = solve_definite(moved, times(H_m, said) + pushed)
-        feedback = solve_definite(moved, times(H_m, feedback))
-
-    acceleration, restricted = particular.copy(), 0.0
-    loose = lacking.copy() if carries or wholly else still
-    if goal == FREE_GOAL:
-        if not wholly:
-            loose = times(row_space[:rank].T, times(row_space[:rank], loose)) if projected else still
-        extra = wish - particular if absolute else wish.copy()
-        if projected:
-            extra -= times(row_space[:rank].T, times(row_space[:rank], extra))
-        acceleration += extra
-        if bounded and absolute:
-            feedback = times(row_space[:rank].T, times(row_space[:rank], feedback)) if projected else still
-        if bounded and heading.size:
-            along = heading - (times(row_space[:rank].T, times(row_space[:rank], heading)) if projected else still)
-    elif goal == TOOL_GOAL:
-        a = J_m.shape[0]
-        asked, J, norm = wish - times(J_m, particular), J_m.copy(), 0.0
-        if absolute:
-            asked -= times(J_b, base_acceleration(L, H_bm, load, particular))
-        for i in range(a):
-            for j in range(n):
-                norm += J[i, j] * J[i, j]
-        if projected:
-            J -= product(product(J, row_space[:rank].T), row_space[:rank])
-        small = gains[4] * math.sqrt(norm)
-        back, space, restrictions = np.zeros((n, a)), np.empty((min(a, n), n)), np.empty(min(a, n))
-        tool_rank, tool_damping = invert_damped(J, small, small, back, space, restrictions)
-        largest = max(largest, tool_damping)
-        # At most n - rank(H_bm) tracked axes can be served; for any others J is singular by dimension, not by posture.
-        served = min(max(n - (rank if projected else 0), 1), min(a, n))
-        restricted = restrictions[served - 1] if served else 0.0
-        acceleration += times(back, asked)
-        if not wholly:
-            loose = loose - times(space[:tool_rank].T, times(space[:tool_rank], loose))
-        if bounded:
-            felt = times(J_m, feedback)
-            if absolute:
-                felt += times(J_b, base_acceleration(L, H_bm, np.zeros(m), feedback))
-            feedback = feedback - times(back, felt)
-            if posture.size:
-                left = feedback.copy()
-                if projected:
-                    left -= times(row_space[:rank].T, times(row_space[:rank], left))
-                left -= times(space[:tool_rank].T, times(space[:tool_rank], left))
-                feedback -= left
-            along = times(back, heading)
-            lost = max(_share_lost(J, back, heading, 1e-9), _share_lost(J, back, correction, SLOWEST))
-        if posture.size:
-            extra = posture - acceleration
-            if projected:
-                extra -= times(row_space[:rank].T, times(row_space[:rank], extra))
-            extra -= times(space[:tool_rank].T, times(space[:tool_rank], extra))
-            acceleration += extra
-
+        free_inertia = x.H_m - coupled_inertia(L, x.H_bm)
+        drift = -times(x.H_bm.T, base_acceleration(L, x.H_bm, load, still))
+        particular = solve_definite(free_inertia, times(x.H_m, requested) + drift)
+        feedback = solve_definite(free_inertia, times(x.H_m, feedback))
+    compensated = x.lacking.copy() if c.weighs or s.wholly else still.copy()
+    motion = Motion(particular.copy(), feedback, np.zeros(c.n), compensated)
+    if s.goal == JOINT_GOAL:
+        _follow_joints(c, s, x, coupling, particular, motion)
+    elif s.goal == TOOL_GOAL:
+        _follow_tool(c, s, x, coupling, particular, motion, out)
+    acceleration = motion.acceleration
+    effort = np.empty(0)
     if yields:
-        effort = times(H_m, said + acceleration - particular)
-        acceleration = solve_definite(moved, effort + pushed)  # includes the effect of the unselected directions
-    served = times(yielding_inertia(H_b, H_bm, H_m, rows) if led else H_m - _coupled_inertia(L, H_bm), servo + loose)
-    if bounded:
-        inertia, biased = H_m, c_m + D_m * velocity + served
-        if not led:
-            inertia = H_m - _coupled_inertia(L, H_bm)
-            biased = biased + times(H_bm.T, base_acceleration(L, H_bm, load, still))
-        quiet = times(inverse, -times(rows, dH_bm_qd)) if law == REACTIONLESS else still
-        clock[4], clock[5], clock[6] = bound_motion(
-            acceleration, along, feedback, quiet, inertia, biased, position, velocity, limits, lacking - loose,
-            clock[3], clock[0], clock[1], clock[2],
+        effort = times(x.H_m, requested + acceleration - particular)
+        acceleration = solve_definite(free_inertia, effort + drift)  # includes the effect of unselected directions
+
+    inertia = yielding_inertia(x.H_b, x.H_bm, x.H_m, coupling.rows) if s.led else x.H_m - coupled_inertia(L, x.H_bm)
+    served = times(inertia, _servo(s, x) + motion.compensated)
+    out.uncompensated[:] = x.lacking - motion.compensated
+    if c.bounded:
+        biased = x.c_m + c.D_m * x.velocity + served
+        if not s.led:
+            biased = biased + times(x.H_bm.T, base_acceleration(L, x.H_bm, load, still))
+        quiet = times(inverse, -times(coupling.rows, x.dH_bm_qd)) if s.law == REACTIONLESS else still
+        out.bounding[0], out.bounding[1], out.bounding[2] = bound_motion(
+            acceleration, motion.along, motion.feedback, quiet, x.H_m if s.led else inertia, biased, x.position,
+            x.velocity, c.limits, out.uncompensated, x.approach_time[0], x.rate_change[0], x.rate_change[1],
+            x.rate_change[2],
         )  # fmt: skip
-    if led:
-        effort = times(H_m, acceleration) + served
-        if law == TORQUE:
-            gives[:] = giving_way(H_bm, H_m, rows, K_b)
-    elif yields and bounded:
-        effort = times(moved, acceleration) - pushed + served
+    if s.led:
+        effort = times(x.H_m, acceleration) + served
+        if s.law == TORQUE:
+            out.gives[:] = giving_way(x.H_bm, x.H_m, coupling.rows, c.K_b)
+    elif yields and c.bounded:
+        effort = times(free_inertia, acceleration) - drift + served
     elif not yields:
-        effort = times(H_m, acceleration) + times(H_bm.T, base_acceleration(L, H_bm, load, acceleration)) + served
-    out[0, :n] = acceleration
-    out[1, :n] = effort + c_m + D_m * velocity
-    out[5, :n] = lacking - loose
-    going = acceleration - out[5, :n]
-    out[2, :m] = base_acceleration(L, H_bm, load, going)
-    out[3, :m] = -times(H_bm, going) - dH_bm_qd
-    out[4, :m] = times(H_bm, measured_velocity)
-    return rank, largest, restricted, lost
+        effort = times(x.H_m, acceleration) + times(x.H_bm.T, base_acceleration(L, x.H_bm, load, acceleration)) + served
+    out.acceleration[:] = acceleration
+    out.effort[:] = effort + x.c_m + c.D_m * x.velocity
+    expected = acceleration - out.uncompensated
+    out.base[:] = base_acceleration(L, x.H_bm, load, expected)
+    out.reaction[:] = -times(x.H_bm, expected) - x.dH_bm_qd
+    out.momentum[:] = times(x.H_bm, x.measured_velocity)
+    return coupling.space.shape[0]
+
+
+@kernel
+def _couple(c: Constants, s: Settings, x: Inputs, out: Outputs) -> Coupling:
+    """Compute the coupling; write its singular values to ``out``."""
+    L = np.empty((c.m, c.m))
+    load = times(c.K_b, x.deflection) + times(c.D_b, x.deflection_rate) + x.c_b + times(x.H_b, x.base_lacking)
+    cholesky(x.H_b, L)
+    rows, damping = select(x.H_b, c.K_b, c.S, c.selected if c.soft else 0, s.damping_ratio, s.vibration_gain)
+    held = product(product(rows, x.H_b), rows.T)
+    threshold = s.coupling_threshold * math.sqrt(np.trace(held) * np.trace(x.H_m))
+    inverse, row_space = np.zeros((c.n, c.selected)), np.empty((min(c.selected, c.n), c.n))
+    coupled = product(rows, x.H_bm)
+    rank, scale = invert_damped(coupled, threshold, threshold, inverse, row_space, out.singular_values)
+    return Coupling(L, load, rows, damping, inverse, row_space[:rank], scale)
+
+
+@kernel
+def _bias(s: Settings, x: Inputs, coupling: Coupling) -> Array:
+    """Return what ``S H_bm qdd`` (k,) must be for the selected motions to feel no bias forces."""
+    if s.law == REACTIONLESS:
+        return -times(coupling.rows, x.dH_bm_qd)
+    return times(coupling.rows, x.weight - x.c_b)
+
+
+@kernel
+def _base_feedback(c: Constants, s: Settings, x: Inputs, coupling: Coupling) -> Array:
+    """Return the part (k,) of ``S H_bm qdd`` that damps the selected motions."""
+    if not s.damped or x.damps[0] == 0.0 or s.law == RESOLVED_ACCELERATION:
+        return np.zeros(c.selected)
+    if s.law == REACTIONLESS:
+        return times(coupling.damping, x.deflection_rate)
+    rows = coupling.rows
+    K = product(product(rows, c.K_b), rows.T)
+    modal = solve_definite(K, times(product(rows, c.K_b), x.deflection_rate))
+    if s.vibration_gain > 0.0:
+        return s.vibration_gain * modal
+    M = product(product(rows, x.H_b - yielded_inertia(x.H_bm, x.H_m)), rows.T)
+    return times(damping_of(M, K, s.damping_ratio), modal)
+
+
+@kernel
+def _servo(s: Settings, x: Inputs) -> Array:
+    """Return the accelerations (n,) that the joint servos request; 0 without joint servos."""
+    if not s.led:
+        return np.zeros(x.position.shape[0])
+    lag = _pull(
+        s.servo_position_gain, s.servo_velocity_gain, x.position, x.velocity, x.measured_position, x.measured_velocity
+    )
+    return lag + x.carrying
+
+
+@kernel
+def _pull(
+    stiffness: float, damping: float, goal: Array, goal_velocity: Array, position: Array, velocity: Array
+) -> Array:
+    """Return accelerations ``d (qd_r - qd) + k (q_r - q)`` (n,) that drive joints to a reference."""
+    return damping * (goal_velocity - velocity) + stiffness * (goal - position)
+
+
+@kernel
+def _towards_joints(x: Inputs, stiffness: float, damping: float) -> Array:
+    """Return accelerations (n,) that drive the joints to their reference, on the path clock."""
+    rate = x.rate[0]
+    pull = _pull(stiffness, damping, x.joint_position, rate * x.joint_velocity, x.position, x.velocity)
+    return pull + rate * rate * x.joint_acceleration
+
+
+@kernel
+def _within(space: Array, vector: Array) -> Array:
+    """Return the projection of a vector (n,) onto orthonormal rows (r, n)."""
+    return times(space.T, times(space, vector))
+
+
+@kernel
+def _follow_joints(c: Constants, s: Settings, x: Inputs, coupling: Coupling, particular: Array, motion: Motion) -> None:
+    """Add the joint goal to the motion."""
+    if not s.wholly:
+        motion.compensated[:] = _within(coupling.space, motion.compensated) if s.projected else np.zeros(c.n)
+    extra, total = _towards_joints(x, s.position_gain, s.velocity_gain), x.absolute[0] > 0.0
+    if total:
+        extra = extra - particular
+    if s.projected:
+        extra -= _within(coupling.space, extra)
+    motion.acceleration[:] += extra
+    if not c.bounded:
+        return
+    if total:
+        motion.feedback[:] = _within(coupling.space, motion.feedback) if s.projected else np.zeros(c.n)
+    motion.along[:] = x.joint_velocity
+    if s.projected:
+        motion.along[:] -= _within(coupling.space, x.joint_velocity)
+
+
+class ToolTask(NamedTuple):
+    """The a tracked axes of the tool."""
+
+    wish: Array  # (a,) ``xdd_d + G_d ed + G_p e - dJ v``
+    heading: Array  # (a,) velocity of the path at rate 1
+    correction: Array  # (a,) velocity at which the tool is brought back to its path
+    J_m: Array  # (a, n)
+    J_b: Array  # (a, m)
+
+
+@kernel
+def _tool_task(s: Settings, x: Inputs, out: Outputs) -> ToolTask:
+    """Return the task of the tracked axes; write the tool error to ``out``."""
+    a = 0
+    for i in range(6):
+        a += int(x.axes[i])
+    n, m, rate = x.J_m.shape[1], x.J_b.shape[1], x.rate[0]
+    wish, heading, correction, J_m, J_b = np.empty(a), np.empty(a), np.empty(a), np.empty((a, n)), np.empty((a, m))
+    error, square, a = np.empty(6), 0.0, 0
+    pose_error(x.goal_position, x.goal_rotation, x.tool_position, x.tool_rotation, error)
+    for i in range(6):
+        if x.axes[i] == 0.0:
+            continue
+        damping = s.velocity_gain * (rate * x.goal_velocity[i] - x.tool_velocity[i])
+        wish[a] = rate * rate * x.goal_acceleration[i] + damping + s.position_gain * error[i] - x.dJ_v[i]
+        heading[a] = x.goal_velocity[i]
+        correction[a] = error[i] * (s.position_gain / max(s.velocity_gain, 1.0))
+        J_m[a], J_b[a] = x.J_m[i], x.J_b[i]
+        square += (error[i] / (TURN if i >= 3 else 1.0)) ** 2
+        a += 1
+    out.distance[0] = math.sqrt(square)
+    return ToolTask(wish, heading, correction, J_m, J_b)
+
+
+@kernel
+def _follow_tool(
+    c: Constants, s: Settings, x: Inputs, coupling: Coupling, particular: Array, motion: Motion, out: Outputs
+) -> None:
+    """Add the tool goal to the motion, and the posture in the directions that it leaves free."""
+    task = _tool_task(s, x, out)
+    a, J, space = task.wish.shape[0], task.J_m.copy(), coupling.space
+    asked, norm = task.wish - times(task.J_m, particular), 0.0
+    if x.absolute[0] > 0.0:
+        asked -= times(task.J_b, base_acceleration(coupling.L, x.H_bm, coupling.load, particular))
+    for i in range(a):
+        for j in range(c.n):
+            norm += J[i, j] * J[i, j]
+    if s.projected:
+        J -= product(product(J, space.T), space)
+    small = s.tool_threshold * math.sqrt(norm)
+    back, rows, restrictions = np.zeros((c.n, a)), np.empty((min(a, c.n), c.n)), np.empty(min(a, c.n))
+    rank, scale = invert_damped(J, small, small, back, rows, restrictions)
+    tool_space = rows[:rank]
+    out.damping[0] = max(out.damping[0], scale)
+    # At most n - rank(H_bm) tracked axes can be served; for any others J is singular by dimension, not by posture.
+    served = min(max(c.n - (space.shape[0] if s.projected else 0), 1), min(a, c.n))
+    out.restricted[0] = restrictions[served - 1] if served else 0.0
+    motion.acceleration[:] += times(back, asked)
+    if not s.wholly:
+        motion.compensated[:] -= _within(tool_space, motion.compensated)
+    if c.bounded:
+        felt = times(task.J_m, motion.feedback)
+        if x.absolute[0] > 0.0:
+            felt += times(task.J_b, base_acceleration(coupling.L, x.H_bm, np.zeros(c.m), motion.feedback))
+        motion.feedback[:] -= times(back, felt)
+        if s.posture_gain > 0.0:
+            left = motion.feedback.copy()
+            if s.projected:
+                left -= _within(space, left)
+            left -= _within(tool_space, left)
+            motion.feedback[:] -= left
+        motion.along[:] = times(back, task.heading)
+        lost, uncorrected = _share_lost(J, back, task.heading, 1e-9), _share_lost(J, back, task.correction, SLOWEST)
+        out.lost[0] = max(lost, uncorrected)
+    if s.posture_gain > 0.0:
+        extra = _towards_joints(x, s.posture_gain, 2.0 * math.sqrt(s.posture_gain)) - motion.acceleration
+        if s.projected:
+            extra -= _within(space, extra)
+        extra -= _within(tool_space, extra)
+        motion.acceleration[:] += extra
 
 
 @kernel
@@ -343,20 +312,3 @@ def _share_lost(J: Array, back: Array, velocity: Array, least: float) -> float:
         missed += (velocity[i] - had[i]) ** 2
     missed, whole = math.sqrt(missed), math.sqrt(np.dot(velocity, velocity))
     return missed / whole if missed > least else 0.0
-
-
-@kernel
-def _coupled_inertia(L: Array, H_bm: Array) -> Array:
-    """Return ``H_bm^T H_b^-1 H_bm`` (n, n)."""
-    X = H_bm.copy()
-    forward(L, X)
-    return product(X.T, X)
-
-
-@kernel
-def _yielded(H_bm: Array, H_m: Array) -> Array:
-    """Return ``H_bm H_m^-1 H_bm^T`` (m, m)."""
-    L_m, X = np.empty_like(H_m), H_bm.T.copy()
-    cholesky(H_m, L_m)
-    forward(L_m, X)
-    return product(X.T, X)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.compiled import kernel
 from flexarm_core.entrance import expect, finite
 from flexarm_core.errors import InputError
-from flexarm_core.reaction_null_space.vibration.task import carry_on
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -27,7 +27,7 @@ class LedJoints:
         self._model = expect("model", model, ArmModel)
         self.gives = np.zeros((model.n, model.m))
         self._none, self._still = np.zeros(model.m), np.zeros(model.n)
-        carry_on(self._still, self._still, self._still, 0.0, *np.empty((2, model.n)))  # loads the compiled code
+        _carry_on(self._still, self._still, self._still, 0.0, *np.empty((2, model.n)))  # loads the compiled code
         self.let_go()
 
     def let_go(self) -> None:
@@ -60,7 +60,7 @@ class LedJoints:
             dt = (state.stamp - led.stamp) * 1e-9
             if 0.0 <= dt <= LONGEST_GAP:
                 position, velocity = np.empty_like(self._still), np.empty_like(self._still)
-                carry_on(led.position, led.velocity, acceleration, dt, position, velocity)
+                _carry_on(led.position, led.velocity, acceleration, dt, position, velocity)
                 if np.abs(position - state.position).max() <= LEASH:
                     if yields:
                         velocity = velocity + self.gives @ (state.deflection_rate - self._rate)
@@ -73,3 +73,11 @@ class LedJoints:
                     )
         velocity = state.velocity if rests else self._still
         return ArmState(state.stamp, state.position, velocity, self._none, self._none)
+
+
+@kernel
+def _carry_on(position: Array, velocity: Array, acceleration: Array, dt: float, to: Array, to_velocity: Array) -> None:
+    """Integrate joint positions and velocities (n,) over ``dt`` [s] at constant acceleration, into ``to`` arrays."""
+    for i in range(to.shape[0]):
+        to[i] = position[i] + (velocity[i] + 0.5 * acceleration[i] * dt) * dt
+        to_velocity[i] = velocity[i] + acceleration[i] * dt

@@ -33,7 +33,6 @@ WATCHED = 40.0  # [rad/s] default bandwidth of load estimation, if the loop is f
 LOAD_SHARE = 0.5  # largest share of the motor efforts that an unknown load may take
 SLOWED, QUICK = 0.4, 0.3  # [s] after giving up, from when on damping ends if a joint exceeds this share of its limit
 FAR = 0.1  # share of the largest tool error from which on the error is reported
-TURN = 3.0  # [rad/m] orientation error that counts as much as 1 m of position error
 LATEST = 0.1  # [s] longest time between two samples; after a longer gap the load estimates start again
 
 
@@ -48,8 +47,8 @@ class MotionGuard:
         base: load observer of the base.
         reason: why the law gave up; empty: it did not.
         damps: whether the base is still damped after the law gave up.
-        timing: (7,) input of the law: wanted, smallest and largest rate change r' of the clock, time in which limits
-            are approached; output of the law: applied r', share of base feedback, share of the law against braking.
+        rate_change: wanted, smallest and largest rate change r' of the clock in this sample [1/s].
+        approach_time: time in which a velocity limit is approached [s].
     """
 
     def __init__(self, limits: Array, longest_wait: float, directions: int) -> None:
@@ -57,7 +56,7 @@ class MotionGuard:
         self.limits = numbers("limits", limits, 4, ANY)
         self.joints, self.base = LoadObserver(self.limits.shape[1]), LoadObserver(directions)
         self.clock, self.watched = PathClock(longest_wait), WATCHED
-        self.timing = np.zeros(7)
+        self.rate_change, self.approach_time = (0.0, 0.0, 0.0), NEAR_TIME
         self.reset()
 
     def reset(self) -> None:
@@ -99,8 +98,8 @@ class MotionGuard:
             self.damps = self.damps and not (quick and self._resting > SLOWED)
         step = max(dt, 1e-4)
         allowed = max(1.0 - self._lost / LOST, 0.0) if self._lost > 0.01 else np.inf
-        self.timing[:3] = self.clock.bounds(step, allowed)
-        self.timing[3] = max(NEAR_TIME, PERIODS * step)
+        self.rate_change = self.clock.bounds(step, allowed)
+        self.approach_time = max(NEAR_TIME, PERIODS * step)
 
     def keep_near(self, distance: float, largest: float) -> None:
         """Give up if the tool error exceeds ``largest`` [m]; report the error if it exceeds ``FAR * largest``."""
@@ -123,18 +122,19 @@ class MotionGuard:
         """Return accelerations (n,) that hold a load: the integral of ``gain`` [1/s^3] times the servo error (n,)."""
         return self.joints.integrate(gain * self._dt * error, LOAD_SHARE * self.limits[3] / inertia)
 
-    def end(self, going: Array, base: Array, lost: float) -> None:
+    def end(self, going: Array, base: Array, lost: float, bounding: Array) -> None:
         """Finish a sample with the accelerations that joints and base are expected to have.
 
         Args:
             going: (n,) bounded joint accelerations, minus the deficits that remain uncompensated.
             base: (m,) base accelerations.
             lost: share of the path velocity that the tool cannot attain.
+            bounding: (3,) applied r', share of base feedback, share of the law against braking.
         """
         dt = max(self._dt, 1e-4)
-        change, _, mixed = self.timing[4:]
+        change, _, mixed = bounding.tolist()
         self._lost = lost
-        self.clock.advance(float(change), dt)
+        self.clock.advance(change, dt)
         self._mixed = max(self._mixed + (dt if mixed < 1.0 else -dt), 0.0)
         self.joints.advance(going, dt)
         self.base.advance(base, dt)

@@ -1,0 +1,118 @@
+"""Terms of the control laws at one posture: selected motions of the base, their damping, and inertias (compiled).
+
+The symbols are those of ``controller`` and ``torque_law``. With ``load = D_b xd_b + K_b x_b + c_b`` the base
+acceleration is ``xdd_b = -H_b^-1 (load + H_bm qdd)``. Elimination of ``xdd_b`` gives, for joint efforts
+``H_m a + c_m + D_m qd``,
+
+    (H_m - H_bm^T H_b^-1 H_bm) qdd = H_m a + H_bm^T H_b^-1 load
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.compiled import kernel
+from flexarm_core.reaction_null_space.coupling.base_modes import find_modes
+from flexarm_core.reaction_null_space.coupling.small_matrices import backward, cholesky, forward, product, times
+from flexarm_core.types import Array
+
+
+@kernel
+def damping_of(H: Array, K: Array, damping_ratio: float) -> Array:
+    """Return ``H G = H V diag(2 zeta w) V^T H`` (k, k) for a base with inertia H and stiffness K (k, k)."""
+    k = H.shape[0]
+    frequencies, shapes = np.empty(k), np.empty((k, k))
+    find_modes(H, K, frequencies, shapes)
+    momenta = product(shapes.T, H)
+    D = np.zeros((k, k))
+    for mode in range(k):
+        rate = 2.0 * damping_ratio * frequencies[mode]
+        for i in range(k):
+            for j in range(k):
+                D[i, j] += momenta[mode, i] * rate * momenta[mode, j]
+    return D
+
+
+@kernel
+def select(H_b: Array, K_b: Array, S: Array, soft: int, damping_ratio: float, literal_gain: float) -> Any:
+    """Return the selected motions at one posture: rows S (k, m) and their damping ``S H_b G_b`` (k, m).
+
+    Args:
+        H_b: (m, m) base inertia.
+        K_b: (m, m) base stiffness.
+        S: (k, m) given rows; used if ``soft`` is 0.
+        soft: number of soft modes to select instead of S; 0: use S.
+        damping_ratio: zeta of every selected motion.
+        literal_gain: g_b that replaces the damping ratio [1/s]; 0: not used.
+    """
+    if soft > 0:
+        m = H_b.shape[0]
+        frequencies, shapes = np.empty(m), np.empty((m, m))
+        find_modes(H_b, K_b, frequencies, shapes)
+        rows = shapes[:, :soft].T.copy()
+        damping = product(rows, H_b)
+        for i in range(soft):
+            rate = literal_gain if literal_gain > 0.0 else 2.0 * damping_ratio * frequencies[i]
+            for j in range(m):
+                damping[i, j] *= rate
+        return rows, damping
+    H = product(product(S, H_b), S.T)
+    D = literal_gain * H if literal_gain > 0.0 else damping_of(H, product(product(S, K_b), S.T), damping_ratio)
+    return S.copy(), product(D, S)
+
+
+@kernel
+def yielding_inertia(H_b: Array, H_bm: Array, H_m: Array, rows: Array) -> Array:
+    """Return the joint inertia (n, n) when motions S (k, m) yield: ``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm``."""
+    coupled = product(rows, H_bm)
+    H = product(product(rows, H_b), rows.T)
+    L = np.empty_like(H)
+    cholesky(H, L)
+    forward(L, coupled)
+    return H_m - product(coupled.T, coupled)
+
+
+@kernel
+def base_acceleration(L: Array, H_bm: Array, load: Array, acceleration: Array) -> Array:
+    """Return the base acceleration ``-H_b^-1 (load + H_bm qdd)`` (m,) with ``H_b = L L^T``."""
+    x = (-load - times(H_bm, acceleration)).reshape(-1, 1)
+    forward(L, x)
+    backward(L, x)
+    return x[:, 0].copy()
+
+
+@kernel
+def giving_way(H_bm: Array, H_m: Array, S: Array, K_b: Array) -> Array:
+    """Return the map (n, m) from the base rate to the joint velocity that it causes in joints without effort.
+
+    The map is ``-H_m^-1 H_bm^T S^T (S K_b S^T)^-1 S K_b``; only the selected motions S (k, m) of the base enter.
+    """
+    SK = product(S, K_b)
+    K, L, L_m = product(SK, S.T), np.empty((S.shape[0], S.shape[0])), np.empty_like(H_m)
+    cholesky(K, L)
+    forward(L, SK)
+    backward(L, SK)
+    moved = product(H_bm.T, product(S.T, SK))
+    cholesky(H_m, L_m)
+    forward(L_m, moved)
+    backward(L_m, moved)
+    return -moved
+
+
+@kernel
+def coupled_inertia(L: Array, H_bm: Array) -> Array:
+    """Return ``H_bm^T H_b^-1 H_bm`` (n, n)."""
+    X = H_bm.copy()
+    forward(L, X)
+    return product(X.T, X)
+
+
+@kernel
+def yielded_inertia(H_bm: Array, H_m: Array) -> Array:
+    """Return ``H_bm H_m^-1 H_bm^T`` (m, m)."""
+    L_m, X = np.empty_like(H_m), H_bm.T.copy()
+    cholesky(H_m, L_m)
+    forward(L_m, X)
+    return product(X.T, X)
