@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
+from flexarm_core.behavior_impedance.behaviors.path import Path
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
-from flexarm_core.behavior_impedance.path_stream import give_reference, stream_followers
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.errors import InputError
 from flexarm_core.pipeline.tick import Tick
@@ -18,6 +19,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
 from flexarm_core.types import ArmState, Array, CartesianReference, FlexibleSample, JointReference, all_finite
 
+ALL_AXES = np.ones(6, dtype=bool)
 RESUME = 0.5  # fraction of the tolerance below which a deviation that was reported is cleared
 
 
@@ -118,7 +120,7 @@ class BehaviorStage:
     @property
     def follows(self) -> bool:
         """Whether a behavior follows a stream of tool references."""
-        return any(True for _ in stream_followers(self.controller))
+        return bool(self._followers())
 
     def reset(self) -> None:
         """Wait for the first sample; create every behavior again."""
@@ -193,10 +195,36 @@ class BehaviorStage:
             refused.append(str(error))
         try:
             if tick.tool is not None and self.follows:
-                give_reference(tick.tool, self.controller, self._base, state.deflection, state.stamp)
+                self._give_reference(tick.tool, state)
         except InputError as error:
             refused.append(str(error))
         return refused
+
+    def _followers(self) -> list[Path]:
+        """Return the active path behaviors that follow a stream."""
+        followers = []
+        for active in self.controller.behaviors:
+            if isinstance(active.behavior, Path) and active.spec.settings.get("source") == "stream":
+                followers.append(active.behavior)
+        return followers
+
+    def _give_reference(self, reference: CartesianReference, state: ArmState) -> None:
+        """Pass a tool reference, transformed to the base link frame, to the behaviors that follow a stream.
+
+        Twist and acceleration are rotated into base link axes; the motion of the base link itself is not subtracted.
+        The tracked axes are set by the law's parameter, not by the reference. A stamp later than that of the state is
+        replaced by it, so that a stream that has stopped still times out if the sender's clock is ahead.
+
+        Raises:
+            InputError: the frame is unknown, the pose is not valid, or it jumps; the previous reference is kept.
+        """
+        position, rotation, _ = self._base.reference(replace(reference, axes=ALL_AXES), state.deflection)
+        turn = rotation @ reference.rotation.T
+        twist, acceleration = (
+            (part.reshape(2, 3) @ turn.T).ravel() for part in (reference.velocity, reference.acceleration)
+        )
+        for behavior in self._followers():
+            behavior.give(min(reference.stamp, state.stamp), position, rotation, twist, acceleration)
 
     def _begin(self, state: ArmState) -> None:
         """Start the motion from the measured state; joints that are not in the chain hold their positions."""
