@@ -24,8 +24,8 @@ from flexarm_core.behavior_impedance.layout import (
     VELOCITY,
 )
 from flexarm_core.behavior_impedance.motion_space import solve
-from flexarm_core.behavior_impedance.rotations import rotation_of
 from flexarm_core.compiled import kernel, view
+from flexarm_core.kernels.rotations import rotation_of
 from flexarm_core.types import Array
 
 WITHIN = 1.0 - 1e-6  # fraction of the allowed step that is used, to stay within it despite rounding

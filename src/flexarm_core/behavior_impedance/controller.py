@@ -16,12 +16,11 @@ from flexarm_core.behavior_impedance.ensemble import Ensemble
 from flexarm_core.behavior_impedance.law import law_step
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, counted_error, hindrances
-from flexarm_core.behavior_impedance.rotations import rotation_of
 from flexarm_core.behavior_impedance.tool_step import take_back
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import pose_error
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.solver import RedundancySolver
+from flexarm_core.kernels.rotations import pose_error, rotation_of
 from flexarm_core.types import Array, all_finite
 
 TOO_LARGE = 1e6  # [m, rad] norm of the law's output (pose, error, joint displacement) that no arm could reach

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.layout import ACCELERATION, FREED, OFFSET, TWIST
-from flexarm_core.behavior_impedance.rotations import rotation_of
 from flexarm_core.compiled import kernel, view
-from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.kernels.rotations import rotation_error, rotation_of
 from flexarm_core.types import Array
 
 PARALLEL = 1e-3  # relative norm below which the component of a freed direction orthogonal to the others counts as zero

@@ -20,8 +20,8 @@ from flexarm_core.behavior_impedance.layout import (
     SET_TWIST,
     TWIST,
 )
-from flexarm_core.behavior_impedance.rotations import rotation_of
 from flexarm_core.compiled import kernel, view
+from flexarm_core.kernels.rotations import rotation_of
 from flexarm_core.types import Array
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number, output
-from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array

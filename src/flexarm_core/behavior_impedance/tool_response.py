@@ -28,10 +28,9 @@ from flexarm_core.behavior_impedance.layout import (
     TOOL_PART,
     VELOCITY,
 )
-from flexarm_core.behavior_impedance.rotations import rate_map, rotation_of
 from flexarm_core.behavior_impedance.wrench.tool_matrices import add_yielding, hold_only, tool_matrices
 from flexarm_core.compiled import kernel, view
-from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.kernels.rotations import rate_map, rotation_error, rotation_of
 from flexarm_core.types import Array
 
 SMALL_TURN = 1e-3  # [rad] error below which the change of T within a sample is neglected

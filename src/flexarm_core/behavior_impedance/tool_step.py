@@ -41,11 +41,10 @@ from flexarm_core.behavior_impedance.layout import (
     WANTED_POSITION,
     WANTED_ROTATION,
 )
-from flexarm_core.behavior_impedance.rotations import rotation_of
 from flexarm_core.behavior_impedance.set_point import previous_set_point, set_point
 from flexarm_core.behavior_impedance.tool_response import respond, unchanged_acceleration
 from flexarm_core.compiled import kernel, view
-from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.kernels.rotations import rotation_error, rotation_of
 from flexarm_core.types import Array
 
 MUCH, ROUNDING = 0.1, 1e-9  # fraction of a motion that counts as largely missed; rounding error [m, rad]

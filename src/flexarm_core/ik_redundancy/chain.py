@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,29 +85,6 @@ def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
 
 
 @kernel
-def is_rotation(R: Array, tolerance: float) -> bool:
-    """Return whether a matrix (3, 3) is a rotation: ``|R R^T - 1| < tolerance`` in every entry, and no reflection."""
-    for i in range(3):
-        for j in range(3):
-            entry = -1.0 if i == j else 0.0
-            for k in range(3):
-                entry += R[i, k] * R[j, k]
-            if not abs(entry) < tolerance:
-                return False
-    x, y = R[0, 1] * R[1, 2] - R[0, 2] * R[1, 1], R[0, 2] * R[1, 0] - R[0, 0] * R[1, 2]
-    z = R[0, 0] * R[1, 1] - R[0, 1] * R[1, 0]
-    return bool(x * R[2, 0] + y * R[2, 1] + z * R[2, 2] > 0.0)
-
-
-@kernel
-def pose_error(position: Array, rotation: Array, p: Array, R: Array, out: Array) -> None:
-    """Write translation and rotation vector from pose ``p`` (3,), ``R`` (3, 3) to another pose to ``out`` (6,)."""
-    for i in range(3):
-        out[i] = position[i] - p[i]
-    rotation_error(rotation, R, out[3:])
-
-
-@kernel
 def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> None:
     """Write the tool pose to ``p`` (3,), ``R`` (3, 3) and the Jacobian ``[v; w]`` to ``J`` (6, n), axes of the base."""
     n = q.shape[0]
@@ -135,38 +111,3 @@ def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> Non
     R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
     R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz
     R[2, 0], R[2, 1], R[2, 2] = zx, zy, zz
-
-
-@kernel
-def rotation_error(wanted: Array, present: Array, out: Array) -> None:
-    """Write the rotation vector (3,) from ``present`` to ``wanted``: ``log(R_wanted R_present^T)``, base axes [rad]."""
-    e00 = e01 = e02 = e10 = e11 = e12 = e20 = e21 = e22 = 0.0
-    for k in range(3):
-        e00 += wanted[0, k] * present[0, k]
-        e01 += wanted[0, k] * present[1, k]
-        e02 += wanted[0, k] * present[2, k]
-        e10 += wanted[1, k] * present[0, k]
-        e11 += wanted[1, k] * present[1, k]
-        e12 += wanted[1, k] * present[2, k]
-        e20 += wanted[2, k] * present[0, k]
-        e21 += wanted[2, k] * present[1, k]
-        e22 += wanted[2, k] * present[2, k]
-    x, y, z = 0.5 * (e21 - e12), 0.5 * (e02 - e20), 0.5 * (e10 - e01)
-    sine, cosine = math.sqrt(x * x + y * y + z * z), 0.5 * (e00 + e11 + e22 - 1.0)
-    angle = math.atan2(sine, cosine)
-    if sine > 1e-6:
-        scale = angle / sine
-        out[0], out[1], out[2] = scale * x, scale * y, scale * z
-    elif cosine > 0.0:
-        out[0], out[1], out[2] = x, y, z
-    else:  # half a turn: the axis is the largest column of (E + 1) / 2
-        x, y = math.sqrt(max(0.5 * (e00 + 1.0), 0.0)), math.sqrt(max(0.5 * (e11 + 1.0), 0.0))
-        z = math.sqrt(max(0.5 * (e22 + 1.0), 0.0))
-        if x >= y and x >= z:
-            y, z = 0.25 * (e01 + e10) / x, 0.25 * (e02 + e20) / x
-        elif y >= z:
-            x, z = 0.25 * (e01 + e10) / y, 0.25 * (e12 + e21) / y
-        else:
-            x, y = 0.25 * (e02 + e20) / z, 0.25 * (e12 + e21) / z
-        norm = math.sqrt(x * x + y * y + z * z)
-        out[0], out[1], out[2] = angle * x / norm, angle * y / norm, angle * z / norm

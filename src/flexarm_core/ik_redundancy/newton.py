@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 
 from flexarm_core.compiled import kernel
-from flexarm_core.ik_redundancy.chain import rotation_error, tool_kinematics
+from flexarm_core.ik_redundancy.chain import tool_kinematics
 from flexarm_core.ik_redundancy.newton_step import FLOOR, HIGH, LOW, LOWER, SCALE, UPPER, damped_step, weigh
+from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from flexarm_core.compiled import kernel
+from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import Array
 
 SCALE, LOWER, UPPER, LOW, HIGH = range(5)  # rows of ``joints``
@@ -79,7 +80,9 @@ def damped_step(
                 for r in range(6):
                     for k in range(r + 1):
                         A[r, k] += J[r, i] * J[k, i]
-        _solve(A, e, y)
+        y[:] = e
+        cholesky(A, 6, FLOOR * FLOOR)
+        cholesky_solve(A, y, 6)
         changed = False
         for i in range(n):
             if held[i] == 0.0:
@@ -101,27 +104,3 @@ def damped_step(
         q[i] = min(max(q[i] + joints[SCALE, i] * dq[i], joints[low, i]), joints[high, i])
         largest = max(largest, abs(dq[i]))
     return largest
-
-
-@kernel
-def _solve(A: Array, b: Array, y: Array) -> None:
-    """Solve ``A y = b`` by Cholesky; the factor overwrites the lower half of the positive definite ``A`` (6, 6)."""
-    for j in range(6):
-        pivot = A[j, j]
-        for k in range(j):
-            pivot -= A[j, k] * A[j, k]
-        A[j, j] = 1.0 / math.sqrt(max(pivot, FLOOR * FLOOR))
-        for i in range(j + 1, 6):
-            below = A[i, j]
-            for k in range(j):
-                below -= A[i, k] * A[j, k]
-            A[i, j] = below * A[j, j]
-    for i in range(6):
-        y[i] = b[i]
-        for k in range(i):
-            y[i] -= A[i, k] * y[k]
-        y[i] *= A[i, i]
-    for i in range(5, -1, -1):
-        for k in range(i + 1, 6):
-            y[i] -= A[k, i] * y[k]
-        y[i] *= A[i, i]

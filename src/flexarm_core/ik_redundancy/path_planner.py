@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import Chain, rotation_error
+from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import JointRange, Objective, Quadratic, Sum, quadratic_form
@@ -24,6 +24,7 @@ from flexarm_core.ik_redundancy.plan import WEIGHTS, weight_roots
 from flexarm_core.ik_redundancy.planned_path import JointsAlongPath, PlannedPath, smooth_joint_path
 from flexarm_core.ik_redundancy.solver import ALL_AXES
 from flexarm_core.ik_redundancy.tracking import ERROR, pose_errors, reach, track_size
+from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.path_timing import PathTiming, time_path, timing_grid

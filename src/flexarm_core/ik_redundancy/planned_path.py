@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from flexarm_core.ik_redundancy.chain import Chain, rotation_error
+from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import ROW_NAMES
 from flexarm_core.ik_redundancy.solver import RedundancyStatus
+from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.path_timing import PathTiming
 from flexarm_core.path.pose_path import PosePath

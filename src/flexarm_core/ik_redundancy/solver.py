@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import Chain, is_rotation, pose_error
+from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
 from flexarm_core.ik_redundancy.plan import FREE, WEIGHTS, weight_roots
 from flexarm_core.ik_redundancy.tracking import BEGUN, ERROR, damped_least_squares, track, track_size
+from flexarm_core.kernels.rotations import is_rotation, pose_error
 from flexarm_core.types import Array, all_finite
 
 ALL_AXES = np.ones(6, dtype=bool)

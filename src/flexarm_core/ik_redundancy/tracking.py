@@ -20,11 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from flexarm_core.compiled import kernel, view
-from flexarm_core.ik_redundancy.chain import rotation_error, tool_kinematics
+from flexarm_core.ik_redundancy.chain import tool_kinematics
 from flexarm_core.ik_redundancy.limits import displacement_bounds, limited_step
 from flexarm_core.ik_redundancy.plan import ROW, ROWS, view_weights
 from flexarm_core.ik_redundancy.rows import rows_size, turn_rows, turned, turned_vector
 from flexarm_core.ik_redundancy.step import resolve
+from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
+from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.types import Array
 
 CATCH_UP, CATCH_UP_SPEED = 0.5, 0.9  # share of the acceleration and velocity limits for correcting the remaining error
@@ -260,20 +262,11 @@ def damped_least_squares(
         e[k], e[3 + k] = position[k] - p[k], turn[k]
     for j in range(6):
         for k in range(j + 1):
-            total = damping * damping if j == k else 0.0
+            B[j, k] = damping * damping if j == k else 0.0
             for i in range(n):
-                total += J[j, i] * J[k, i]
-            for i in range(k):
-                total -= B[j, i] * B[k, i]
-            B[j, k] = math.sqrt(max(total, 1e-18)) if j == k else total / B[k, k]
-    for j in range(6):
-        for i in range(j):
-            e[j] -= B[j, i] * e[i]
-        e[j] /= B[j, j]
-    for j in range(5, -1, -1):
-        for i in range(j + 1, 6):
-            e[j] -= B[i, j] * e[i]
-        e[j] /= B[j, j]
+                B[j, k] += J[j, i] * J[k, i]
+    cholesky(B, 6, 1e-18)
+    cholesky_solve(B, e, 6)
     scale = 1.0
     for i in range(n):
         out[i] = 0.0

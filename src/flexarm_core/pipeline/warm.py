@@ -76,8 +76,8 @@ ON_A_SPRING = TWO_LINKS.replace(
 
 
 CALLING_EACH_OTHER = (  # folders of the core
-    ("flexible_dynamics",),
-    ("ik_redundancy", "behavior_impedance", "reaction_null_space"),
+    ("flexible_dynamics", "kernels"),
+    ("ik_redundancy", "behavior_impedance", "reaction_null_space", "kernels"),
     ("base_wrench",),
     ("hardware_gate",),
     ("pipeline",),

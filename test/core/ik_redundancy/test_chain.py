@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from robots import NAMES, PinocchioChain, chain_or_skip, find
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.ik_redundancy.chain import build_chain, rotation_error
+from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.robot.urdf_reader import parse_robot_description
 
 KINDS = ("revolute", "prismatic", "continuous", "fixed")

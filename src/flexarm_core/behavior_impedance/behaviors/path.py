@@ -12,7 +12,7 @@ from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution
 from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.behavior_impedance.smooth_motion import AT_REST, ROW, SmoothMotion
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.path.rotations import checked_rotation

@@ -14,7 +14,7 @@ from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
-from flexarm_core.ik_redundancy.chain import rotation_error
+from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.types import Array
 
 

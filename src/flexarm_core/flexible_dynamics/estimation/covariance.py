@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.flexible_dynamics.recursion import accelerate, articulate_at, cholesky, cholesky_solve, respond
+from flexarm_core.flexible_dynamics.recursion import accelerate, articulate_at, respond
 from flexarm_core.flexible_dynamics.tree import Index, view_tree, view_workspace
+from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import Array
 
 

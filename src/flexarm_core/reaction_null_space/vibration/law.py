@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.ik_redundancy.chain import pose_error
+from flexarm_core.kernels.rotations import pose_error
 from flexarm_core.reaction_null_space.coupling.null_space import invert_damped
 from flexarm_core.reaction_null_space.coupling.small_matrices import cholesky, product, solve_definite, times
 from flexarm_core.reaction_null_space.vibration.law_memory import (

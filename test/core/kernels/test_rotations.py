@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from flexarm_core.behavior_impedance.rotations import rate_map, rotation_of
+from flexarm_core.kernels.rotations import rate_map, rotation_of
 
 ANGLES = (0.0, 1e-12, 1e-7, 0.9e-4, 1.1e-4, 0.9e-3, 1.1e-3, 0.1, 1.0, 3.1, np.pi, 3.2, 5.0, 6.0)
 
