@@ -9,6 +9,7 @@ from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState
 from flexarm_core.errors import InputError
+from flexarm_core.types import JointReference
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 from flexarm_nodes.node.readings import FLEXIBLE, Readings
 
@@ -47,6 +48,25 @@ def test_joints_are_told_from_elastic_ones_and_what_is_not_said_is_not_a_number(
     assert np.isnan(bare.effort).all()
     with pytest.raises(InputError, match="joint3"):
         inputs.joints(joint_state(9, NAMES[:3]))
+
+
+def test_the_second_sample_waits_for_the_reference_of_the_first_and_later_ones_only_if_any_has_come(planar_3r):
+    def answered(inputs, *stamps):
+        for stamp in stamps:
+            inputs.sample(inputs.joints(joint_state(stamp)))
+        return inputs
+
+    silent = Readings(planar_3r, [], before=True)
+    assert silent.complete(1)
+    assert not answered(silent, 1).complete(2)
+    assert answered(silent, 2).complete(3)  # nobody sends references
+    silent.reset()
+    assert silent.complete(1) and not answered(silent, 1).complete(2)
+
+    led = answered(Readings(planar_3r, [], before=True), 1)
+    led.take_reference(JointReference(1, *[np.zeros(3)] * 3))
+    assert led.complete(2) and led.before(2).stamp == 1
+    assert not answered(led, 2).complete(3) and not answered(led, 3).complete(4)
 
 
 def test_a_sample_waits_for_the_reading_of_its_stamp_whichever_comes_first(inputs):

@@ -31,9 +31,9 @@ class Companions:
         if stamp == self._answered:
             self._missed[name] = 0  # late, but with a matching stamp: joint states can wait for it again
 
-    def give_up(self, name: str) -> None:
-        """Do not wait for a companion until it arrives."""
-        self._missed[name] = LOST_AFTER
+    def wait_once(self, name: str) -> None:
+        """Wait for a companion at one joint state only, unless it arrives with that: it may never arrive."""
+        self._missed[name] = LOST_AFTER - 1
 
     def complete(self, stamp: int) -> bool:
         """Return whether a joint state of this stamp [ns] has to wait for no companion."""

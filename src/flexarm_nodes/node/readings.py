@@ -105,14 +105,19 @@ class Readings:
         self._model, self._joints = model, SampleReader(model, required)
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
-        awaited = (*(topic for topic, *_ in self.subscriptions()), *((BEFORE,) if before else ()))
-        self._companions = Companions(lambda: (*awaited, *awaits()))
+        self._topics, self._awaits = tuple(topic for topic, *_ in self.subscriptions()), awaits
+        self._companions = Companions(self._awaited)
         self.reset()
+
+    def _awaited(self) -> tuple[str, ...]:
+        """Return what the next sample waits for; no reference has answered anything before the first."""
+        before = (BEFORE,) if self._before and self._answered is not None else ()
+        return (*self._topics, *before, *self._awaits())
 
     def reset(self) -> None:
         """Discard all received readings."""
         self._companions.reset()
-        self._companions.give_up(BEFORE)  # none is awaited before the first
+        self._companions.wait_once(BEFORE)  # until the first has arrived: perhaps nobody sends any
         self._readings: dict[tuple[str, str], dict[int, Any]] = {sensor: {} for sensor in self.sensors}
         self._references: deque[JointReference] = deque(maxlen=KEPT)
         self._answered: int | None = None  # stamp of the newest sample [ns]
