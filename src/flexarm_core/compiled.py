@@ -9,7 +9,9 @@ import numba
 import numba.extending
 import numpy as np
 
-OPTIONS: Any = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp", "reassoc"}}
+# No fastmath: a function that another one calls exists in the machine code of both, and a process uses the copy that it
+# loaded first. If each copy may round in its own way, results depend on what was compiled or loaded before.
+OPTIONS: Any = {"error_model": "numpy"}
 # Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
 kernel = numba.njit(cache=True, nogil=True, **OPTIONS)
 # For small functions, where passing the arguments would cost more than the computation itself.

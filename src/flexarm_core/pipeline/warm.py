@@ -1,7 +1,7 @@
 """Compile all kernels into Numba's cache next to the sources: ``python -m flexarm_core.pipeline.warm``.
 
-Numba recompiles a cached function if its own file changes, but not if a function that it calls changes. Therefore cache
-files that are older than the newest source are removed first.
+Numba recompiles a cached function if its own file changes, but not if a function that it calls, or an option of the
+compiler, changes. Therefore cache files that are older than the newest source are removed first.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from flexarm_core import compiled
 from flexarm_core.base_wrench.gravity_regressor import GravityRegressor
 from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.link_heights import LinkHeights
@@ -75,6 +76,7 @@ ON_A_SPRING = TWO_LINKS.replace(
 ).replace("<flexibility>", '<flexibility><elastic_joint name="under" stiffness="100" damping="1"/>')
 
 
+OPTIONS = Path(compiled.__file__)
 CALLING_EACH_OTHER = (  # folders of the core
     ("flexible_dynamics", "kernels"),
     ("ik_redundancy", "behavior_impedance", "reaction_null_space", "kernels"),
@@ -85,15 +87,16 @@ CALLING_EACH_OTHER = (  # folders of the core
 )
 
 
-def remove_stale(*folders: Path) -> int:
+def remove_stale(*folders: Path, options: Path = OPTIONS) -> int:
     """Remove cached functions that are older than the newest source with kernels; return the number of removed files.
 
     Args:
         folders: folders whose functions call each other, with the folders in them.
+        options: source that has the options of the compiler.
     """
     cached = [path for folder in folders for kind in ("nbi", "nbc") for path in folder.rglob(f"__pycache__/*.{kind}")]
     sources = {path.parents[1] / f"{path.name.split('.')[0]}.py" for path in cached}
-    newest = max((path.stat().st_mtime for path in sources if path.is_file()), default=0.0)
+    newest = max(path.stat().st_mtime for path in (options, *sources) if path.is_file())
     stale = [path for path in cached if path.stat().st_mtime < newest]
     for path in stale:
         path.unlink(missing_ok=True)
@@ -192,6 +195,7 @@ def main() -> None:
     # Not resolved: if sources are symbolic links, the cache lies next to the links.
     core = Path(__file__).parents[1]
     removed = sum(remove_stale(*(core / name for name in names)) for names in CALLING_EACH_OTHER)
+    removed += remove_stale(core.parent / "flexarm_sim")
     compile_dynamics()
     compile_redundancy()
     compile_impedance()

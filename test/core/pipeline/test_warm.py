@@ -16,10 +16,15 @@ def test_what_is_older_than_the_newest_kernel_goes_with_all_that_may_call_it(tmp
         for file in (room / "kernel.py", room / "__pycache__" / "kernel.step-7.py311.nbi"):
             file.touch()
             os.utime(file, (1000.0 - age, 1000.0 - age))
-    assert remove_stale(tmp_path / "one") == 1  # the one in inner is as old as the newest source
-    assert remove_stale(tmp_path / "one", tmp_path / "two") == 1
-    assert remove_stale(tmp_path) == 0
+    options = tmp_path / "options.py"
+    options.touch()
+    os.utime(options, (900.0, 900.0))
+    assert remove_stale(tmp_path / "one", options=options) == 1  # the one in inner is as old as the newest source
+    assert remove_stale(tmp_path / "one", tmp_path / "two", options=options) == 1
+    assert remove_stale(tmp_path, options=options) == 0
     assert [path.parents[1].name for path in tmp_path.rglob("*.nbi")] == ["two"]
+    options.touch()
+    assert remove_stale(tmp_path, options=options) == 1  # other options of the compiler
 
 
 def test_every_room_whose_functions_are_cached_is_looked_through():
