@@ -8,13 +8,14 @@ import sys
 
 from flexarm_core.errors import FlexarmError
 from flexarm_core.robot.xacro_switch import NO_XACRO
-from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, view
+from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, schema, view
 from flexarm_tools.process.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
 
 COMMANDS = {
     "run": run,
     "demo": demo,
     "check": check,
+    "schema": schema,
     "plan": plan,
     "map": map,
     "view": view,

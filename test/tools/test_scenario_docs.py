@@ -10,8 +10,9 @@ import yaml
 
 from flexarm_tools.metrics.all import METRICS, OPTIONS, MetricOptions, markdown_metrics
 from flexarm_tools.scenario.file import read_scenario
+from flexarm_tools.scenario.tables import EVENTS, FIGURES, NODES, PUSHES, ROBOT, SCENARIO, TABLES
 from flexarm_tools.yaml_file.document import Document
-from flexarm_tools.yaml_file.schema import EVENTS, FIGURES, NODES, PUSHES, ROBOT, SCENARIO, TABLES, markdown_keys
+from flexarm_tools.yaml_file.schema import markdown_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
@@ -19,7 +20,7 @@ PAGE = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_section_stands_in_the_page_as_in_the_schema(name):
-    table = markdown_keys(TABLES[name].keys)
+    table = markdown_keys(TABLES[name])
     assert table in PAGE, f"put this table into docs/scenario.md, section {name}:\n{table}"
 
 
@@ -34,7 +35,7 @@ def test_every_option_of_a_metric_is_in_the_table_of_options():
 
 
 def test_no_option_has_the_name_of_a_figures_key():
-    assert set(FIGURES.names()).isdisjoint(option.name for option in OPTIONS)
+    assert {key.name for key in FIGURES}.isdisjoint(option.name for option in OPTIONS)
 
 
 def test_every_metric_says_what_it_is_in_one_line():
@@ -54,7 +55,7 @@ def test_the_example_in_the_page_is_a_scenario(tmp_path, packages, planar_3r_tex
 
 
 def test_the_examples_in_the_page_use_known_keys_only():
-    known = {key for table in (SCENARIO, ROBOT, NODES, PUSHES, EVENTS) for key in table.names()}
+    known = {key.name for table in (SCENARIO, ROBOT, NODES, PUSHES, EVENTS) for key in table}
     for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL):
         tops = {key.value for key, _ in yaml.compose(block).value}
-        assert tops <= known | set(TABLES["study"].names())
+        assert tops <= known | {key.name for key in TABLES["study"]}

@@ -185,6 +185,7 @@ def test_a_modal_data_file_that_is_missing_is_said_before_the_run(load, tmp_path
         ("!degrees [60, -60, -60]", "[1.0, x]", 8, "plant.initial_position", "mixes number and text"),
         ("!degrees [60, -60, -60]", "[]", 8, "plant.initial_position", "empty list has no type"),
         ("!degrees [60, -60, -60]", "!degrees [x]", 8, "plant.initial_position[0]", "!degrees needs a number, got 'x'"),
+        ("!degrees [60, -60, -60]", "!degrees [inf]", 8, "plant.initial_position[0]", "needs a number, got 'inf'"),
         ("!degrees [60, -60, -60]", "", 8, "plant.initial_position", "has no value: give one"),
         ("initial_position: !degrees [60, -60, -60]", "a.b: 1\n  a: {b: 2}", 9, "plant.a", "'a.b' is given twice"),
         ("  description: package", "  path: package", 3, "robot.description", "is missing: expected text"),
@@ -196,7 +197,7 @@ def test_a_modal_data_file_that_is_missing_is_said_before_the_run(load, tmp_path
         ("e: reference_generator", "e: simulated_plant\n    name: p", 10, "nodes[0].executable", "always"),
         ("e: reference_generator", "e: rns_vibration_controller", 12, "nodes[1].name", "is taken"),
         ("    parameters: {disp", "    name: 3d\n    parameters: {disp", 11, "nodes[0].name", "not a node name"),
-        ("    parameters: {disp", "    remappings: {a: b c}\n    parameters: {disp", 11, "nodes[0].remappings", "b c"),
+        ("    parameters: {d", "    remappings: {a: b c}\n    parameters: {d", 11, "nodes[0].remappings.a", "b c"),
         ("link: base_link", "link: base_lnk", 15, "pushes[0].link", "did you mean 'base_link'?"),
         ("start: 1.0", "start: 5.95", 15, "pushes[0].start", "ends at 6.05 s, after the run"),
         ("force: [30.0, 0.0, 0.0]", "force: [0.0, 0.0, 0.0]", 15, "pushes[0].force", "that is not zero"),
@@ -212,7 +213,7 @@ def test_a_modal_data_file_that_is_missing_is_said_before_the_run(load, tmp_path
         ('goal: "<= 1e-5"', "since: 1.0", 19, "figures.peak.since", "valid keys: metric, goal, after, before, joints"),
         ('goal: "<= 1e-5"', "after: 7.0", 19, "figures.peak.after", "nothing is measured"),
         ('goal: "<= 1e-5"', "joints: [base_y]", 19, "figures.peak.joints", "elastic joint 'base_y' does not exist"),
-        ("  peak: {", "  peak of it: {", 19, "figures.peak of it", "a figure's name has letters, digits and _"),
+        ("  peak: {", "  peak of it: {", 19, "figures.peak of it", "is not a figure's name: letters, digits and _"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_reported_with_line_key_and_remedy(load, old, new, line, key, message):

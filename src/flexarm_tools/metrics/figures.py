@@ -22,7 +22,7 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "==": operator.eq,
 }
-_GOAL = re.compile(r"(<=|>=|==|<|>)\s*(\S+)")
+GOAL = r"(<=|>=|==|<|>)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"  # comparison and number
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,8 @@ def parse_goal(text: str) -> Goal:
     Raises:
         ConfigError: the text is not a comparison and a finite number.
     """
-    match = _GOAL.fullmatch(text.strip())
-    try:
-        bound = float(match[2]) if match else math.nan
-    except ValueError:
-        bound = math.nan
+    match = re.fullmatch(GOAL, text.strip())
+    bound = float(match[2]) if match else math.nan
     if match is None or not math.isfinite(bound):
         raise ConfigError(f"goal '{text}' is not a comparison and a number, such as '<= 1e-5'; {', '.join(OPERATORS)}")
     return Goal(match[1], bound, text.strip())

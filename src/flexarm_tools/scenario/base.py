@@ -11,13 +11,13 @@ import yaml
 
 from flexarm_core.errors import ConfigError
 from flexarm_tools.graph.packages import Packages, resolve
+from flexarm_tools.scenario.tables import NODES, NODES_OVER_BASE
 from flexarm_tools.yaml_file.document import Document, describe, join, nearest
-from flexarm_tools.yaml_file.schema import NODES, NODES_OVER_BASE, Table
 from flexarm_tools.yaml_file.section import Section
 
 _Pair = tuple[yaml.Node, yaml.Node]
 _NULL = "tag:yaml.org,2002:null"
-_NODE = Table("nodes", (*NODES.keys, *NODES_OVER_BASE.keys))
+_KEPT = tuple(key.name for key in NODES)
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +161,7 @@ def _merged_nodes(document: Document, below: yaml.SequenceNode, over: yaml.Seque
     items = below.items if isinstance(below, _Nodes) else _items(below)
     base = tuple(items)
     for i, node in enumerate(over.value):
-        section = Section(document, node, _NODE, f"nodes[{i}]")
+        section = Section(document, node, (*NODES, *NODES_OVER_BASE), f"nodes[{i}]")
         executable, name = section.text("executable"), section.text("name")
         if not executable:
             continue
@@ -170,7 +170,7 @@ def _merged_nodes(document: Document, below: yaml.SequenceNode, over: yaml.Seque
             names = ", ".join(item.name for item in found)
             section.problem("", f"the base has several nodes '{executable}': choose by 'name' from {names}")
             continue
-        own = _mapping(node, node, [pair for pair in node.value if pair[0].value in NODES.names()])
+        own = _mapping(node, node, [pair for pair in node.value if pair[0].value in _KEPT])
         if not found and section.boolean("remove"):
             section.problem("remove", f"the base has no such node; {_choice(name or executable, base)}")
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,25 +19,12 @@ from flexarm_tools.metrics.figures import FigureSpec, Goal, parse_goal
 from flexarm_tools.scenario.base import lay_over_base
 from flexarm_tools.scenario.expected import Expected
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, PushSpec, RobotSpec, Scenario
-from flexarm_tools.yaml_file.document import Document, join, nearest, raise_problems
-from flexarm_tools.yaml_file.schema import (
-    EVENTS,
-    EXPECT,
-    FIGURES,
-    NODES,
-    PLANT_ROBOT,
-    PUSHES,
-    ROBOT,
-    SCENARIO,
-    Key,
-    Kind,
-    Table,
-)
-from flexarm_tools.yaml_file.section import Section, Vector
+from flexarm_tools.scenario.tables import EXPECT, FIGURES, SCENARIO
+from flexarm_tools.yaml_file.document import Document, raise_problems
+from flexarm_tools.yaml_file.schema import Kind
+from flexarm_tools.yaml_file.section import Keys, Section, Vector
 
 STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ROS_NAME = re.compile(r"[~/]?[A-Za-z_][A-Za-z0-9_/]*")
 
 
 def load_scenario(path: str | Path, packages: Packages | None = None) -> Scenario:
@@ -70,10 +56,11 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
     robot = _read_robot(root, packages)
     plant_robot = _read_plant_robot(root, robot, packages)
     nodes = _read_nodes(root, packages)
-    pushes = tuple(_read_push(section, duration, plant_robot or robot) for section in root.sections("pushes", PUSHES))
-    events = [_read_event(section, nodes, rate, duration) for section in root.sections("events", EVENTS)]
+    pushes = tuple(_read_push(section, duration, plant_robot or robot) for section in root.sections("pushes"))
+    events = [_read_event(section, nodes, rate, duration) for section in root.sections("events")]
     expected = _read_expected(root, nodes)
-    figures = [_read_figure(root, name, node, duration, robot) for name, node in root.named_nodes("figures").items()]
+    figures = root.named_sections("figures", _figure_keys).items()
+    specs = [_read_figure(name, section, duration, robot) for name, section in figures]
     scenario_fields = {
         "title": root.text("title"),
         "description": root.text("description"),
@@ -95,13 +82,13 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
         pushes=pushes,
         events=tuple(sorted(events, key=lambda event: event.at)),
         expected=expected,
-        figures=tuple(figure for figure in figures if figure is not None),
+        figures=tuple(figure for figure in specs if figure is not None),
         **scenario_fields,  # type: ignore[arg-type]
     )
 
 
 def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
-    section = root.section("robot", ROBOT)
+    section = root.section("robot")
     if section is None:
         return None
     arguments, wanted = section.text_mapping("arguments"), section.text("tool_frame")
@@ -118,7 +105,7 @@ def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
 
 
 def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages) -> RobotSpec | None:
-    section = root.section("plant_robot", PLANT_ROBOT)
+    section = root.section("plant_robot")
     if section is None:
         return None
     arguments, path = section.text_mapping("arguments"), None
@@ -167,7 +154,7 @@ def _joints(description: RobotDescription, kind: str) -> str:
 def _read_nodes(root: Section, packages: Packages) -> tuple[NodeSpec, ...]:
     nodes: list[NodeSpec] = []
     taken = {PLANT}
-    for section in root.sections("nodes", NODES):
+    for section in root.sections("nodes"):
         node = _read_node(section, packages)
         if node.name and node.name in taken:
             section.problem("name", f"node name '{node.name}' is taken: give this node another 'name'")
@@ -182,19 +169,12 @@ def _read_node(section: Section, packages: Packages) -> NodeSpec:
     package, _, executable = section.text("executable").rpartition("/")
     package = package or "flexarm"
     known = packages.executables(package)
-    if executable and known is not None and executable not in known:
-        message = f"package '{package}' has no executable '{executable}'; {nearest(executable, known)}"
-        section.problem("executable", message + f"executables: {', '.join(known) or 'none'}")
+    if known is not None:
+        wrong = f"package '{package}' has no executable '{executable}'"
+        section.refuse_unknown("executable", executable, known, wrong)
     if executable == PLANT and package == "flexarm":
         section.problem("executable", "the plant is always started: give its parameters under the key 'plant'")
-    name = section.text("name", executable)
-    if name and not _NAME.fullmatch(name):
-        section.problem("name", f"'{name}' is not a node name: letters, digits and _, not beginning with a digit")
-    remappings = section.text_mapping("remappings")
-    for source, target in remappings.items():
-        for text in (source, target):
-            if text and not _ROS_NAME.fullmatch(text):
-                section.problem("remappings", f"'{text}' is not a ROS name")
+    name, remappings = section.text("name", executable), section.text_mapping("remappings")
     return NodeSpec(package, executable, name, section.parameters("parameters"), remappings)
 
 
@@ -207,10 +187,8 @@ def _read_push(section: Section, duration: float, robot: RobotSpec | None) -> Pu
         torque=section.vector("torque"),
         shape=section.text("shape", "rectangle"),
     )
-    if robot and push.link and push.link not in robot.description.links:
-        links = robot.description.links
-        message = f"link '{push.link}' does not exist; {nearest(push.link, links)}links: {', '.join(links)}"
-        section.problem("link", message)
+    if robot:
+        section.refuse_unknown("link", push.link, robot.description.links, f"link '{push.link}' does not exist")
     if push.start + push.duration > duration:
         section.problem("start", f"the push ends at {push.start + push.duration:g} s, after the run ({duration:g} s)")
     if not any((*push.force, *push.torque)):
@@ -227,9 +205,7 @@ def _read_event(section: Section, nodes: tuple[NodeSpec, ...], rate: float, dura
         kill=section.boolean("kill"),
     )
     names = [PLANT, *(node.name for node in nodes)]
-    if event.node and event.node not in names:
-        message = f"node '{event.node}' is not in this run; {nearest(event.node, names)}nodes: {', '.join(names)}"
-        section.problem("node", message)
+    section.refuse_unknown("node", event.node, names, f"node '{event.node}' is not in this run")
     if event.at >= duration:
         section.problem("at", f"{event.at:g} s is not within the run of {duration:g} s")
     elif not _on_tick(event.at, rate):
@@ -245,45 +221,31 @@ def _read_event(section: Section, nodes: tuple[NodeSpec, ...], rate: float, dura
 
 
 def _read_expected(root: Section, nodes: tuple[NodeSpec, ...]) -> Expected:
-    section = root.section("expect", EXPECT)
+    section = root.section("expect")
     if section is None:
         return Expected()
-    counts: dict[str, Goal] = {}
-    for key in EXPECT.keys:
-        text = section.text(key.name) if key.kind is Kind.TEXT and key.name in section else ""
-        if text:
-            try:
-                counts[key.name] = parse_goal(f"== {text}" if text.isdigit() else text)
-            except ConfigError as error:
-                section.problem(key.name, f"expected a number, or a goal: {error}")
-    blamed, names = section.texts("errors") if "errors" in section else (), [PLANT, *(node.name for node in nodes)]
+    counts = {key.name: read_goal(section, key.name) for key in EXPECT if key.kind is Kind.TEXT}
+    blamed, names = section.texts("errors"), [PLANT, *(node.name for node in nodes)]
     for name in blamed:
-        if name not in names:
-            message = f"node '{name}' is not in this run; {nearest(name, names)}nodes: {', '.join(names)}"
-            section.problem("errors", message)
-    return Expected(counts, tuple(blamed))
+        section.refuse_unknown("errors", name, names, f"node '{name}' is not in this run")
+    return Expected({name: goal for name, goal in counts.items() if goal is not None}, blamed)
 
 
-def _read_figure(
-    root: Section, name: str, node: yaml.Node, duration: float, robot: RobotSpec | None
-) -> FigureSpec | None:
-    path = join("figures", name)
-    if not _NAME.fullmatch(name):
-        root.document.problem(node, path, "a figure's name has letters, digits and _, not beginning with a digit")
-    wanted = METRICS.get(_metric_name(node))
-    options = wanted.options if wanted else tuple(replace(option, default="any") for option in OPTIONS)
-    section = Section(root.document, node, Table(path, (*FIGURES.keys, *options)), path)
+def _figure_keys(node: yaml.Node) -> Keys:
+    """Return the keys of a figure: its metric has options; all options are valid while the metric is unknown."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    metric = METRICS.get(next((str(value.value) for key, value in pairs if key.value == "metric"), ""))
+    return *FIGURES, *(metric.options if metric else (replace(option, default="any") for option in OPTIONS))
+
+
+def _read_figure(name: str, section: Section, duration: float, robot: RobotSpec | None) -> FigureSpec | None:
     metric = section.text("metric")
-    if metric and wanted is None:
-        message = f"metric '{metric}' does not exist; {nearest(metric, METRICS)}metrics: {', '.join(METRICS)}"
-        section.problem("metric", message)
-    if wanted is None:
+    section.refuse_unknown("metric", metric, METRICS, f"metric '{metric}' does not exist")
+    if metric not in METRICS:
         return None
-    values: dict[str, object] = {}
-    for option in wanted.options:
-        if option.name in section:
-            values[option.name] = _read_option(section, option)
-    settings = MetricOptions(**values)  # type: ignore[arg-type]
+    wanted = METRICS[metric]
+    given = [option for option in wanted.options if option.name in section]
+    settings = MetricOptions(**{option.name: section.value(option.name) for option in given})
     if settings.after >= min(settings.before, duration):
         section.problem("after", "nothing is measured: it lies at or after 'before' or the end of the run")
     if settings.since is not None and settings.since >= duration:
@@ -293,29 +255,12 @@ def _read_figure(
         section.problem("last", "is missing: the base of this robot is rigid and has no natural period to go by")
     if not any(settings.direction):
         section.problem("direction", "expected three numbers of which at least one is not 0")
-    if settings.joint and robot is not None and settings.joint not in robot.description.actuated:
+    if robot is not None:
         names = robot.description.actuated
-        message = f"joint '{settings.joint}' does not exist; {nearest(settings.joint, names)}joints: {', '.join(names)}"
-        section.problem("joint", message)
+        section.refuse_unknown("joint", settings.joint, names, f"joint '{settings.joint}' does not exist")
     if wanted.unit == "deflection" or settings.joints:
         _check_joints(section, robot, settings)
     return FigureSpec(name, metric, settings, read_goal(section))
-
-
-def _read_option(section: Section, option: Key) -> object:
-    if option.kind is Kind.TEXTS:
-        return section.texts(option.name)
-    if option.kind is Kind.TEXT:
-        return section.text(option.name)
-    if option.kind is Kind.VECTOR:
-        return section.vector(option.name)
-    return section.number(option.name)
-
-
-def _metric_name(node: yaml.Node) -> str:
-    """Return the metric of a figure; its options determine which other keys are valid."""
-    pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    return next((str(value.value) for key, value in pairs if key.value == "metric"), "")
 
 
 def _check_joints(section: Section, robot: RobotSpec | None, settings: MetricOptions) -> None:
@@ -329,13 +274,13 @@ def _check_joints(section: Section, robot: RobotSpec | None, settings: MetricOpt
         section.problem("joints", str(error))
 
 
-def read_goal(section: Section) -> Goal | None:
-    """Return the goal of a figure's section, None if it has none."""
-    text = section.text("goal")
+def read_goal(section: Section, name: str = "goal") -> Goal | None:
+    """Return the goal under a key, None if there is none; a whole number alone is to be met exactly."""
+    text = section.text(name)
     try:
-        return parse_goal(text) if text else None
+        return parse_goal(f"== {text}" if text.isdigit() else text) if text else None
     except ConfigError as error:
-        section.problem("goal", str(error))
+        section.problem(name, str(error))
         return None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +14,9 @@ from flexarm_tools.graph.packages import AmentPackages, Packages, resolve
 from flexarm_tools.metrics.figures import Figure, Goal, ratio
 from flexarm_tools.scenario.file import read_goal, read_scenario
 from flexarm_tools.scenario.scenario import Scenario
-from flexarm_tools.yaml_file.document import Document, Problem, join, nearest, raise_problems
-from flexarm_tools.yaml_file.schema import COMPARISONS, STUDY, STUDY_FIGURES
+from flexarm_tools.scenario.tables import STUDY
+from flexarm_tools.yaml_file.document import Document, Problem, raise_problems
 from flexarm_tools.yaml_file.section import Section
-
-RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ def load_study(path: str | Path, packages: Packages | None = None) -> Study:
     scenarios, problems = _read_runs(root, packages or AmentPackages())
     names = tuple(root.text_mapping("runs"))
     specs = _read_figures(root, names, scenarios)
-    comparisons = tuple(_read_comparison(section, names) for section in root.sections("comparisons", COMPARISONS))
+    comparisons = tuple(_read_comparison(section, names) for section in root.sections("comparisons"))
     title, description = root.text("title"), root.text("description")
     raise_problems([*document.problems, *problems], "study")
     return Study(
@@ -123,12 +120,6 @@ def _read_runs(root: Section, packages: Packages) -> tuple[dict[str, Scenario], 
     if "runs" in root and not files:
         root.problem("runs", "a study needs at least one run")
     for name, uri in files.items():
-        if not RUN_NAME.fullmatch(name):  # the run name is used for files of the report
-            root.problem(
-                "runs",
-                f"'{name[:60]}' names no run: letters, digits, _, -, ., the first a letter or digit",
-            )
-            continue
         path, wrong = resolve(uri, root.document.path.parent, packages)
         if not uri:
             continue
@@ -148,47 +139,37 @@ def _read_runs(root: Section, packages: Packages) -> tuple[dict[str, Scenario], 
 
 
 def _read_figures(root: Section, runs: tuple[str, ...], scenarios: Mapping[str, Scenario]) -> list[StudyFigureSpec]:
-    nodes = root.named_nodes("figures")
+    sections = root.named_sections("figures")
     specs = []
-    for name, node in nodes.items():
-        section = Section(root.document, node, STUDY_FIGURES, join("figures", name))
+    for name, section in sections.items():
         spec = StudyFigureSpec(
             name, section.text("run"), section.text("figure"), section.texts("ratio"), read_goal(section)
         )
         if ("ratio" in section) == ("run" in section or "figure" in section):
             section.problem("", "expected either 'run' and 'figure', or 'ratio' of two figures")
         elif "ratio" in section:
-            taken = [other for other, value in nodes.items() if _is_taken_from_run(value)]
-            _check_names(section, "ratio", spec.ratio, taken, "figure of a run")
+            taken = [other for other, figure in sections.items() if "run" in figure]
+            for figure in spec.ratio:
+                section.refuse_unknown("ratio", figure, taken, f"figure of a run '{figure}' does not exist")
             if len(spec.ratio) != 2:
                 section.problem("ratio", f"expected two figures, got {len(spec.ratio)}")
         elif "run" not in section or "figure" not in section:
             section.problem("", "expected both 'run' and 'figure'")
         else:
-            _check_names(section, "run", (spec.run,), runs, "run")
+            section.refuse_unknown("run", spec.run, runs, f"run '{spec.run}' does not exist")
             if spec.run in scenarios:
                 known = [figure.name for figure in scenarios[spec.run].figures]
-                _check_names(section, "figure", (spec.figure,), known, f"figure of run '{spec.run}'")
+                wrong = f"figure of run '{spec.run}' '{spec.figure}' does not exist"
+                section.refuse_unknown("figure", spec.figure, known, wrong)
         specs.append(spec)
     return specs
 
 
 def _read_comparison(section: Section, runs: tuple[str, ...]) -> Comparison:
     comparison = Comparison(section.text("title"), section.texts("runs"))
-    _check_names(section, "runs", comparison.runs, runs, "run")
+    for name in comparison.runs:
+        section.refuse_unknown("runs", name, runs, f"run '{name}' does not exist")
     return comparison
-
-
-def _check_names(
-    section: Section, key: str, names: tuple[str, ...], known: list[str] | tuple[str, ...], kind: str
-) -> None:
-    for name in names:
-        if name and name not in known:
-            section.problem(key, f"{kind} '{name}' does not exist; {nearest(name, known)}valid: {', '.join(known)}")
-
-
-def _is_taken_from_run(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.MappingNode) and any(key.value == "run" for key, _ in node.value)
 
 
 def compute_study_figures(study: Study, figures: Mapping[str, tuple[Figure, ...]]) -> tuple[Figure, ...]:

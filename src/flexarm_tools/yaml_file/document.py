@@ -157,10 +157,13 @@ class Document:
 
     def _degrees(self, node: yaml.ScalarNode, key: str) -> float | None:
         try:
-            return math.radians(float(node.value))
+            angle = math.radians(float(node.value))
         except ValueError:
-            self.problem(node, key, f"{DEGREES} needs a number, got '{node.value}'")
-            return None
+            angle = math.nan
+        if math.isfinite(angle):
+            return angle
+        self.problem(node, key, f"{DEGREES} needs a number, got '{node.value}'")
+        return None
 
     def parameter(self, node: yaml.Node, key: str) -> ParameterValue | None:
         """Return the value of a ROS parameter: a scalar or a list of scalars of one type."""

@@ -1,16 +1,18 @@
-"""A mapping of a YAML file, checked against its table of keys: typed values; problems are added with line and key."""
+"""A mapping of a YAML file, checked against its keys: typed values; problems are added with line and key."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import yaml
 
 from flexarm_tools.yaml_file.document import DEGREES, Document, ParameterValue, describe, join, nearest
-from flexarm_tools.yaml_file.schema import Key, Kind, Table
+from flexarm_tools.yaml_file.schema import Key, Kind
 
 Vector = tuple[float, float, float]
+Keys = tuple[Key, ...]
 
 
 class Section:
@@ -20,18 +22,19 @@ class Section:
     case a problem has been added, and objects built from the section must not be used.
     """
 
-    def __init__(self, document: Document, node: yaml.Node, table: Table, path: str) -> None:
+    def __init__(self, document: Document, node: yaml.Node, keys: Keys, path: str) -> None:
         """Check that the names of the keys are valid and that the required keys are present.
 
         Args:
             document: the file.
             node: node of the section.
-            table: table of its keys.
+            keys: its keys.
             path: path of the section in the file, empty for the file itself.
         """
-        self.document, self.node, self.table, self.path = document, node, table, path
+        self.document, self.node, self.path = document, node, path
+        self.keys = {key.name: key for key in keys}
         self.entries: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-        names = table.names()
+        names = list(self.keys)
         if not isinstance(node, yaml.MappingNode):
             message = f"expected a mapping with the keys {', '.join(names)}, got {describe(node)}"
             document.problem(node, path, message)
@@ -40,9 +43,9 @@ class Section:
             if name not in names:
                 message = f"unknown key '{name}'; {nearest(name, names)}valid keys: {', '.join(names)}"
                 document.problem(key_node, join(path, name), message)
-            elif value_node.tag != "tag:yaml.org,2002:null" or table.key(name).required:
+            elif value_node.tag != "tag:yaml.org,2002:null" or self.keys[name].required:
                 self.entries[name] = (key_node, value_node)
-        for key in table.keys:
+        for key in keys:
             if key.required and key.name not in self.entries:
                 document.problem(node, join(path, key.name), f"is missing: expected {key.expected}")
 
@@ -58,15 +61,7 @@ class Section:
     def text(self, name: str, otherwise: str = "") -> str:
         """Return a text; a number is returned as its text."""
         key, node = self._find(name, Kind.TEXT)
-        if node is None:
-            return otherwise
-        value = self._scalar(node, key, join(self.path, name))
-        if not value:
-            return otherwise
-        if key.choices and value not in key.choices:
-            self.problem(name, f"expected {key.expected}, got '{value}'")
-            return otherwise
-        return value
+        return otherwise if node is None else self._scalar(node, key, join(self.path, name)) or otherwise
 
     def number(self, name: str, otherwise: float = math.nan) -> float:
         """Return a finite number within the bounds of the key."""
@@ -100,6 +95,17 @@ class Section:
         x, y, z = (math.nan if value is None else value for value in values)
         return x, y, z
 
+    def value(self, name: str) -> Any:
+        """Return the value of a key of any kind but sections and mappings."""
+        getters: dict[Kind, Callable[[str], Any]] = {
+            Kind.TEXT: self.text,
+            Kind.NUMBER: self.number,
+            Kind.BOOLEAN: self.boolean,
+            Kind.VECTOR: self.vector,
+            Kind.TEXTS: self.texts,
+        }
+        return getters[self.keys[name].kind](name)
+
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of texts."""
         key, node = self._find(name, Kind.TEXTS)
@@ -113,26 +119,20 @@ class Section:
 
     def text_mapping(self, name: str) -> dict[str, str]:
         """Return a mapping of texts; numbers and booleans are returned as written."""
-        key, node = self._find(name, Kind.TEXT_MAPPING)
-        if node is None:
-            return {}
-        if not isinstance(node, yaml.MappingNode):
-            self.problem(name, f"expected {key.expected}, got {describe(node)}")
-            return {}
-        path = join(self.path, name)
-        return {k: self._scalar(v, key, join(path, k)) for k, (_, v) in self.document.entries(node, path).items()}
+        key, path = self.keys[name], join(self.path, name)
+        return {k: self._scalar(v, key, join(path, k)) for k, v in self._named(name, Kind.TEXT_MAPPING).items()}
 
     def parameters(self, name: str) -> dict[str, ParameterValue]:
         """Return ROS parameters."""
         _, node = self._find(name, Kind.PARAMETERS)
         return {} if node is None else self.document.parameters(node, join(self.path, name))
 
-    def section(self, name: str, table: Table) -> Section | None:
+    def section(self, name: str) -> Section | None:
         """Return a section below this one."""
-        _, node = self._find(name, Kind.SECTION)
-        return None if node is None else Section(self.document, node, table, join(self.path, name))
+        key, node = self._find(name, Kind.SECTION)
+        return None if node is None else Section(self.document, node, key.keys, join(self.path, name))
 
-    def sections(self, name: str, table: Table) -> list[Section]:
+    def sections(self, name: str) -> list[Section]:
         """Return a list of sections."""
         key, node = self._find(name, Kind.SECTIONS)
         if node is None:
@@ -141,45 +141,80 @@ class Section:
             self.problem(name, f"expected a {key.kind.value} (lines that begin with '- '), got {describe(node)}")
             return []
         path = join(self.path, name)
-        return [Section(self.document, item, table, f"{path}[{i}]") for i, item in enumerate(node.value)]
+        return [Section(self.document, item, key.keys, f"{path}[{i}]") for i, item in enumerate(node.value)]
 
-    def named_nodes(self, name: str) -> dict[str, yaml.Node]:
-        """Return the nodes of sections by name, for sections whose table depends on their content."""
-        key, node = self._find(name, Kind.NAMED_SECTIONS)
+    def named_sections(self, name: str, choose: Callable[[yaml.Node], Keys] | None = None) -> dict[str, Section]:
+        """Return sections by name.
+
+        Args:
+            name: key of the sections.
+            choose: returns the keys of a section, where they depend on its content.
+        """
+        found = {}
+        for k, node in self._named(name, Kind.NAMED_SECTIONS).items():
+            keys = choose(node) if choose else self.keys[name].keys
+            found[k] = Section(self.document, node, keys, join(join(self.path, name), k))
+        return found
+
+    def refuse_unknown(self, name: str, value: str, valid: Iterable[str], wrong: str) -> None:
+        """Add a problem if a text is not one of the valid ones; it names those, and the one that may be meant.
+
+        Args:
+            name: key of the text.
+            value: the text; an empty one was reported before.
+            valid: valid texts.
+            wrong: what is wrong with any other text.
+        """
+        known = tuple(valid)
+        if value and value not in known:
+            self.problem(name, f"{wrong}; {nearest(value, known)}valid: {', '.join(known) or 'none'}")
+
+    def _named(self, name: str, kind: Kind) -> dict[str, yaml.Node]:
+        """Return the values of a mapping by name."""
+        key, node = self._find(name, kind)
         if node is None:
             return {}
         if not isinstance(node, yaml.MappingNode):
-            self.problem(name, f"expected {key.kind.value}, got {describe(node)}")
+            self.problem(name, f"expected {key.expected}, got {describe(node)}")
             return {}
-        return {k: value for k, (_, value) in self.document.entries(node, join(self.path, name)).items()}
+        path = join(self.path, name)
+        entries = self.document.entries(node, path)
+        for k, (key_node, _) in entries.items():
+            if key.names and not key.names.fits(k):
+                self.document.problem(key_node, join(path, k), f"'{k}' is not {key.names.words}")
+        return {k: value for k, (_, value) in entries.items()}
 
     def _find(self, name: str, kind: Kind) -> tuple[Key, yaml.Node | None]:
-        key = self.table.key(name)
+        key = self.keys[name]
         if key.kind is not kind:
             raise TypeError(f"key '{name}' holds {key.kind.value}, not {kind.value}")
         return key, self.entries[name][1] if name in self.entries else None
 
     def _scalar(self, node: yaml.Node, key: Key, path: str) -> str:
+        """Return a text, an empty one if it is invalid."""
         if self.document.scalar(node, path) is None:
             return ""
-        if not node.value.strip():
-            self.document.problem(node, path, f"is empty: expected {key.expected}")
-        return str(node.value).strip()
+        text = str(node.value).strip()
+        if not text:
+            wrong = f"is empty: expected {key.expected}"
+        elif key.choices and text not in key.choices:
+            wrong = f"expected {key.expected}, got '{text}'"
+        elif key.form and not key.form.fits(text):
+            wrong = f"'{text}' is not {key.form.words}"
+        else:
+            return text
+        self.document.problem(node, path, wrong)
+        return ""
 
     def _number(self, node: yaml.Node, key: Key, path: str) -> float | None:
         value = self.document.scalar(node, path)
         if value is None:
             return None
-        fits = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        fits = fits and node.tag != DEGREES and all(_within(float(value), key))
-        if not fits:
-            got = f"the angle {node.value} deg" if node.tag == DEGREES else describe(node)
-            self.document.problem(node, path, f"expected {key.expected}, got {got}")
-            return None
-        return float(value)
-
-
-def _within(value: float, key: Key) -> Iterable[bool]:
-    yield key.minimum is None or value >= key.minimum
-    yield key.above is None or value > key.above
-    yield key.below is None or value < key.below
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and node.tag != DEGREES:
+            low, above, below = key.minimum, key.above, key.below
+            bounded = (low is None or value >= low) and (above is None or value > above)
+            if math.isfinite(value) and bounded and (below is None or value < below):
+                return float(value)
+        got = f"the angle {node.value} deg" if node.tag == DEGREES else describe(node)
+        self.document.problem(node, path, f"expected {key.expected}, got {got}")
+        return None

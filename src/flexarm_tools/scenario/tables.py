@@ -1,0 +1,177 @@
+"""Tables of the keys of scenario and study files."""
+
+from __future__ import annotations
+
+from flexarm_tools.metrics.figures import GOAL
+from flexarm_tools.yaml_file.schema import Form, Key, Kind
+
+_WORD = r"[A-Za-z_][A-Za-z0-9_]*"
+_WORDS = "letters, digits and _, not beginning with a digit"
+_NODE_NAME = Form(_WORD, f"a node name: {_WORDS}")
+_FIGURE_NAME = Form(_WORD, f"a figure's name: {_WORDS}")
+_ROS_NAME = Form(r"[~/]?[A-Za-z_][A-Za-z0-9_/]*", "a ROS name")
+_RUN_NAME = Form(
+    r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}", "a name of a run: letters, digits, _, -, ., the first a letter or digit"
+)
+_GOAL = Form(GOAL, "a comparison and a number, such as '<= 1e-5'; the comparisons are <=, <, >=, > and ==")
+_COUNT = Form(rf"[0-9]+|{GOAL}", "a number, or a comparison and a number, such as '<= 3'")
+
+ROBOT = (
+    Key(
+        *("description", Kind.TEXT),
+        "`.urdf` or `.xacro` file: `package://PACKAGE/PATH`, or a path relative to this file",
+    ),
+    Key("arguments", Kind.TEXT_MAPPING, "xacro arguments", default="none"),
+    Key("tool_frame", Kind.TEXT, "link whose origin is the tool", default="`tool0`, else the only tip link"),
+)
+
+PLANT_ROBOT = (
+    Key("description", Kind.TEXT, "as in [robot](#robot)", default="the robot's own file"),
+    Key(
+        *("arguments", Kind.TEXT_MAPPING),
+        "xacro arguments; for the robot's own file they are added to the robot's",
+        default="none",
+    ),
+)
+
+NODES = (
+    Key("executable", Kind.TEXT, "an executable of flexarm, or `PACKAGE/EXECUTABLE`"),
+    Key("name", Kind.TEXT, "node name, unique in the run", default="the executable's name", form=_NODE_NAME),
+    Key("parameters", Kind.PARAMETERS, "ROS parameters of the node", default="none"),
+    Key("remappings", Kind.TEXT_MAPPING, "ROS names, from: to", default="none", form=_ROS_NAME, names=_ROS_NAME),
+)
+
+NODES_OVER_BASE = (
+    Key(
+        *("before", Kind.TEXT),
+        "the node's place: before the node of this executable or name",
+        default="as it is; last",
+    ),
+    Key("remove", Kind.BOOLEAN, "`true`: leave the base's node out", default="false"),
+)
+
+PUSHES = (
+    Key("link", Kind.TEXT, "link that is pushed, at its origin"),
+    Key("start", Kind.NUMBER, "when it begins", "s", minimum=0.0),
+    Key("duration", Kind.NUMBER, "how long it lasts", "s", above=0.0),
+    Key("force", Kind.VECTOR, "largest force, in axes of the root link", "N", "[0, 0, 0]"),
+    Key("torque", Kind.VECTOR, "largest torque, in axes of the root link", "N*m", "[0, 0, 0]"),
+    Key("shape", Kind.TEXT, "course over time", default="rectangle", choices=("rectangle", "half_sine")),
+)
+
+EVENTS = (
+    Key("at", Kind.NUMBER, "when it happens, on a tick; in lockstep exactly between two ticks", "s", minimum=0.0),
+    Key("node", Kind.TEXT, "a node of this run, or `simulated_plant`"),
+    Key("set", Kind.PARAMETERS, "parameters to change", default="none"),
+    Key(
+        *("transition", Kind.TEXT, "lifecycle transition to ask for"),
+        default="none",
+        choices=("configure", "activate", "deactivate", "cleanup", "shutdown"),
+    ),
+    Key("kill", Kind.BOOLEAN, "`true`: end the process abruptly", default="none"),
+)
+
+EXPECT = (
+    Key("stops", Kind.TEXT, "controlled stops of the gate", default="0", form=_COUNT),
+    Key("trips", Kind.TEXT, "stops of the gate that only a reset ends", default="0", form=_COUNT),
+    Key("unanswered", Kind.TEXT, "states in lockstep that no command answered", default="0", form=_COUNT),
+    Key("lost_samples", Kind.TEXT, "samples that were sent and not recorded", default="0", form=_COUNT),
+    Key("errors", Kind.TEXTS, "nodes that may report errors on `/diagnostics`", default="none"),
+)
+
+FIGURES = (
+    Key("metric", Kind.TEXT, "name of a [metric](#metrics); its options stand beside it"),
+    Key(
+        *("goal", Kind.TEXT, "`<=`, `<`, `>=`, `>` or `==` and a number in the metric's unit"),
+        default="none: only reported",
+        form=_GOAL,
+    ),
+)
+
+SCENARIO = (
+    Key("base", Kind.TEXT, "scenario file that this one varies, see [base](#base)", default="none"),
+    Key("title", Kind.TEXT, "heading of the report"),
+    Key("description", Kind.TEXT, "what the run shows; a paragraph of the report", default="empty"),
+    Key("robot", Kind.SECTION, "the robot, see [robot](#robot)", keys=ROBOT),
+    Key(
+        *("plant_robot", Kind.SECTION),
+        "robot of the plant where it differs from that of the nodes, see [plant_robot](#plant_robot)",
+        default="the robot",
+        keys=PLANT_ROBOT,
+    ),
+    Key(
+        *("gravity", Kind.VECTOR, "in axes of the root link, given to every node and the plant", "m/s^2"),
+        default="[0, 0, -9.81]",
+    ),
+    Key(
+        *("mode", Kind.TEXT),
+        "`lockstep`: the plant waits for each command, the machine does not matter; `real_time`: wall clock",
+        default="lockstep",
+        choices=("lockstep", "real_time"),
+    ),
+    Key(
+        *("composed", Kind.BOOLEAN),
+        "all stages in one process, `control_loop`: the same results, sooner; see [one process](control_loop.md)",
+        default="false",
+    ),
+    Key("rate", Kind.NUMBER, "control rate; one tick is 1 / rate", "Hz", above=0.0, default="1000"),
+    Key("duration", Kind.NUMBER, "length of the run, a whole number of ticks", "s", above=0.0),
+    Key("plant", Kind.PARAMETERS, "parameters of the node `simulated_plant`", default="none"),
+    Key("nodes", Kind.SECTIONS, "nodes to start, in order of bring-up, see [nodes](#nodes)", keys=NODES),
+    Key("pushes", Kind.SECTIONS, "external forces, see [pushes](#pushes)", default="none", keys=PUSHES),
+    Key("events", Kind.SECTIONS, "changes during the run, see [events](#events)", default="none", keys=EVENTS),
+    Key(
+        *("expect", Kind.SECTION, "what may happen without the run being a failure, see [expect](#expect)"),
+        default="none",
+        keys=EXPECT,
+    ),
+    Key(
+        *("figures", Kind.NAMED_SECTIONS, "what is measured, see [figures](#figures)"),
+        default="none",
+        names=_FIGURE_NAME,
+    ),
+)
+
+STUDY_FIGURES = (
+    Key("run", Kind.TEXT, "run from which a figure is taken", default="none"),
+    Key("figure", Kind.TEXT, "name of the figure in that run", default="none"),
+    Key("ratio", Kind.TEXTS, "two figures of this study: the first over the second", default="none"),
+    Key("goal", Kind.TEXT, "as in a scenario", default="that of the run's figure", form=_GOAL),
+)
+
+COMPARISONS = (Key("title", Kind.TEXT, "heading"), Key("runs", Kind.TEXTS, "names of runs"))
+
+STUDY = (
+    Key("title", Kind.TEXT, "heading of the report"),
+    Key("description", Kind.TEXT, "what the study shows", default="empty"),
+    Key(
+        *("runs", Kind.TEXT_MAPPING),
+        "name of each run and its scenario file, relative to this one; run in this order",
+        names=_RUN_NAME,
+    ),
+    Key(
+        *("figures", Kind.NAMED_SECTIONS, "figures of the study, see [figures of a study](#figures-of-a-study)"),
+        default="none",
+        keys=STUDY_FIGURES,
+    ),
+    Key(
+        *("comparisons", Kind.SECTIONS, "runs to show together, see [comparisons](#comparisons)"),
+        default="one, of all runs",
+        keys=COMPARISONS,
+    ),
+)
+
+TABLES = {
+    "scenario": SCENARIO,
+    "robot": ROBOT,
+    "plant_robot": PLANT_ROBOT,
+    "nodes": NODES,
+    "base": NODES_OVER_BASE,
+    "pushes": PUSHES,
+    "events": EVENTS,
+    "expect": EXPECT,
+    "figures": FIGURES,
+    "study": STUDY,
+    "figures of a study": STUDY_FIGURES,
+    "comparisons": COMPARISONS,
+}
