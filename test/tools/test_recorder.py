@@ -52,7 +52,7 @@ def stamped(tick: int, message):
 def test_estimates_of_the_base_are_recorded_by_name():
     model = ArmModel(load_robot_description(URDF / "wheel_3r.urdf.xacro", {}))
     rows, names = MessageRows(model, ""), model.elastic_joint_names
-    known = rows.blank(topics.FLEXIBLE_STATE, 2)
+    known = rows.columns(2)
     message = FlexibleState(elastic_joints=list(names[::-1]), deflection=[2.0, 1.0], deflection_rate=[20.0, 10.0])
     rows.fills[topics.FLEXIBLE_STATE](known, 1, message)
     np.testing.assert_array_equal(known["estimated_deflection"], [[np.nan, np.nan], [1.0, 2.0]])

@@ -39,7 +39,7 @@ from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
 from flexarm_tools.graph.quiet_node import listening_node
 from flexarm_tools.graph.tapped_topic import TappedTopic
-from flexarm_tools.recording.message_rows import MessageRows
+from flexarm_tools.recording.message_rows import Columns, MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
 
 # not published by a plant without modes, surfaces or joint friction, respectively
@@ -164,7 +164,7 @@ class Recorder:
         """Deserialize the samples and return the recording."""
         self.take()
         ticks, period = outcome.ticks, round(outcome.period * 1e9)
-        known: dict[str, Any] = {}
+        known = self._rows.columns(ticks)
         lost = np.zeros(ticks, dtype=bool)
         always = [topics.TRUE_JOINT_STATES, topics.TRUE_TOOL_POSE, topics.TRUE_TOOL_POSE_IN_BASE]
         truth = [] if self._only_times else always
@@ -231,10 +231,9 @@ class Recorder:
                     latency[stamp // period] = (seen - began[stamp]) * 1e-9
         return latency
 
-    def _fill(self, known: dict[str, Any], topic: str, ticks: int, period: int) -> NDArray[np.bool_]:
+    def _fill(self, known: Columns, topic: str, ticks: int, period: int) -> NDArray[np.bool_]:
         """Write every message of a topic into its row; return which rows have a message."""
         came, fill = np.zeros(ticks, dtype=bool), self._rows.fills[topic]
-        known |= self._rows.blank(topic, ticks)
         for raw in self._raw[topic]:
             message = deserialize_message(raw, self._types[topic])
             row = stamp_to_nanoseconds(message.header.stamp) // period

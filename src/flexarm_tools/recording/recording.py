@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,21 @@ from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
-from flexarm_tools.recording.shapes import recording_shapes
 
 FORMAT = 7
 MOST_PACKED = 200  # largest ratio of unpacked to packed size of a large file: protects against decompression bombs
-OF_TICKS = frozenset(name for name, shape in recording_shapes(-1, 0, 0, 0, 0).items() if shape[:1] == (-1,))
+
+Ticks = Annotated[Array, ("T",)]
+Joints = Annotated[Array, ("T", "n")]
+Elastic = Annotated[Array, ("T", "m")]
+Modal = Annotated[Array, ("T", "k")]
+Gauges = Annotated[Array, ("T", "g")]
+Place = Annotated[Array, ("T", 3)]
+Rotation = Annotated[Array, ("T", 4)]
+Wrench = Annotated[Array, ("T", 6)]
+Stiffness = Annotated[Array, ("m",)]
+Flags = Annotated[NDArray[np.bool_], ("T",)]
+Axes = Annotated[NDArray[np.bool_], (6,)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,147 +54,75 @@ class Recording:
     """Recorded data of a run with T ticks, n actuated joints and m elastic joints of the base. NaN = unknown.
 
     k is the number of modes of the flexible links, g that of their strain gauges; both are 0 for an arm with rigid
-    links.
-
-    Attributes:
-        time: (T,) simulation time, strictly increasing [s].
-        joint_names: (n) names of the actuated joints.
-        joint_units: (n) ``rad`` or ``m``.
-        elastic_names: (m) names of the elastic joints.
-        elastic_units: (m) ``rad`` or ``m``.
-        modes: (k) modes of the simulated arm, ``link/mode``.
-        strain_gauges: (g) names of the strain gauges.
-        root_frame: fixed root link, the inertial frame.
-        base_frame: link that carries the arm.
-        position: (T, n) true joint positions [rad | m].
-        velocity: (T, n) true joint velocities [rad/s | m/s].
-        effort: (T, n) joint effort applied [N*m | N].
-        deflection: (T, m) true deflection x_b of the elastic joints [m | rad].
-        deflection_rate: (T, m) its rate xd_b [m/s | rad/s].
-        modal_position: (T, k) true modal coordinates, mass-normalized [sqrt(kg)*m].
-        modal_rate: (T, k) true rates of the modal coordinates [sqrt(kg)*m/s].
-        estimated_deflection: (T, m) from topic flexible_state, NaN where it is not estimated [m | rad].
-        estimated_deflection_rate: (T, m) from topic flexible_state [m/s | rad/s].
-        estimated_modal_position: (T, k) from topic flexible_state, NaN where a mode is not estimated [sqrt(kg)*m].
-        estimated_modal_rate: (T, k) from topic flexible_state [sqrt(kg)*m/s].
-        strain: (T, g) measured strain [1].
-        desired_position: (T, n) desired joint positions given to the controller [rad | m].
-        reference_velocity: (T, n) velocity in the joint reference given to the gate [rad/s | m/s].
-        reference_effort: (T, n) effort in the joint reference given to the gate [N*m | N].
-        reference_friction: (T, n) friction in the joint reference given to the gate: part of its effort that
-            compensates friction, as determined by a torque loop [N*m | N].
-        true_friction: (T, n) effort lost to joint friction, NaN where the plant has no friction [N*m | N].
-        estimated_torque: (T, n) from topic base_wrench_estimate: effort that reaches the links, gravity compensated
-            [N*m | N].
-        estimated_friction: (T, n) from topic base_wrench_estimate: motor effort that neither reaches the links nor
-            accelerates the rotors [N*m | N].
-        residual_wrench: (T, 6) from topic base_wrench_estimate: base wrench without the parts due to gravity and to the
-            arm's accelerations [N, N*m].
-        estimate_valid: (T,) from topic base_wrench_estimate: 1 if the wrench could be used, 0 if not, NaN if unknown.
-        contact_detected: (T,) from topic base_wrench_estimate: 1 if the residual wrench indicates contact with the arm.
-        correction_weight: (T,) from topic base_wrench_estimate: weight of the torque loop's correction, 0 to 1.
-        resolution_position_error: (T,) distance of the tool in the joint reference from the requested position [m].
-        resolution_orientation_error: (T,) angle between the tool in the joint reference and the requested orientation
-            [rad].
-        condition_number: (T,) condition number of the tool Jacobian, as computed by ik_redundancy_solver.
-        rows_given_up: (T,) number of tool axes that ik_redundancy_solver dropped or damped.
-        tool_position: (T, 3) true tool position in ``root_frame`` [m].
-        tool_position_in_base: (T, 3) true tool position in ``base_frame`` [m].
-        tool_rotation: (T, 4) true tool orientation in ``root_frame``, quaternion x y z w.
-        reference_frame: ``root_frame`` or ``base_frame``: frame of the tool reference.
-        reference_position: (T, 3) tool reference in ``reference_frame``, NaN rows where there is no reference [m].
-        reference_acceleration: (T, 3) acceleration of the tool reference, in ``reference_frame`` [m/s^2].
-        reference_axes: (6,) bool, tracked components x y z rx ry rz.
-        path_frame: ``root_frame`` or ``base_frame``: frame of the path.
-        path_position: (T, 3) set-point in ``path_frame`` from which the behaviors compute the tool reference, NaN rows
-            where there is no separate set-point [m].
-        obstacle_distance: (T,) smallest distance of the commanded arm to obstacles, as reported by the behaviors; NaN
-            if there is none [m].
-        behaviors_held: (T,) 1 where the arm was brought to rest instead of following its behaviors, NaN where unknown.
-        contact_wrench: (T, 6) true wrench of all surfaces on the tool, ``[f; n]`` at the tool origin in axes of
-            ``root_frame``, NaN where there are no surfaces [N, N*m].
-        base_wrench: (T, 6) exerted by the arm on the base, ``[f; n]`` [N, N*m].
-        coupling_momentum: (T, m) coupling momentum L = H_bm qd.
-        smallest_coupling_singular_value: (T,) smallest singular value of H_bm.
-        smallest_restricted_singular_value: (T,) smallest singular value of Jbar.
-        damping: (T,) damping factor applied to Jbar.
-        vibration_damping: (T,) bool, whether the base feedback is active.
-        tick_latency: (T,) wall time from a joint state to its command, NaN where unknown [s].
-        events: events in order of time.
-        elastic_stiffness: (m,) stiffness of the elastic joints [N/m | N*m/rad].
-        natural_period: natural period of the base with the arm at rest, NaN if there is no elastic joint [s].
-        watchdog_stops: number of times that the gate stopped the arm because of missing or invalid input.
-        trips: number of times that the gate tripped; a trip ends only by a reset.
-        lockstep_timeouts: number of states in lockstep without a command in reply.
-        lost_samples: number of samples that were published but not recorded.
-        node_deaths: nodes that ended without being asked to.
-        ended_early: reason why the run did not reach its end; empty if it did.
+    links. Wrenches are ``[f; n]``, that on the tool at the tool's origin.
     """
 
-    time: Array
-    joint_names: tuple[str, ...]
-    joint_units: tuple[str, ...]
-    elastic_names: tuple[str, ...]
-    elastic_units: tuple[str, ...]
-    modes: tuple[str, ...]
-    strain_gauges: tuple[str, ...]
-    root_frame: str
-    base_frame: str
-    position: Array
-    velocity: Array
-    effort: Array
-    deflection: Array
-    deflection_rate: Array
-    modal_position: Array
-    modal_rate: Array
-    estimated_deflection: Array
-    estimated_deflection_rate: Array
-    estimated_modal_position: Array
-    estimated_modal_rate: Array
-    strain: Array
-    desired_position: Array
-    reference_velocity: Array
-    reference_effort: Array
-    reference_friction: Array
-    true_friction: Array
-    estimated_torque: Array
-    estimated_friction: Array
-    residual_wrench: Array
-    estimate_valid: Array
-    contact_detected: Array
-    correction_weight: Array
-    resolution_position_error: Array
-    resolution_orientation_error: Array
-    condition_number: Array
-    rows_given_up: Array
-    tool_position: Array
-    tool_position_in_base: Array
-    tool_rotation: Array
-    reference_frame: str
-    reference_position: Array
-    reference_acceleration: Array
-    reference_axes: NDArray[np.bool_]
-    path_frame: str
-    path_position: Array
-    obstacle_distance: Array
-    behaviors_held: Array
-    contact_wrench: Array
-    base_wrench: Array
-    coupling_momentum: Array
-    smallest_coupling_singular_value: Array
-    smallest_restricted_singular_value: Array
-    damping: Array
-    vibration_damping: NDArray[np.bool_]
-    tick_latency: Array
-    events: tuple[RunEvent, ...]
-    elastic_stiffness: Array
-    natural_period: float
-    watchdog_stops: int
-    trips: int
-    lockstep_timeouts: int
-    lost_samples: int
-    node_deaths: tuple[str, ...]
-    ended_early: str
+    time: Ticks  # simulation time, strictly increasing [s]
+    joint_names: tuple[str, ...]  # (n) names of the actuated joints
+    joint_units: tuple[str, ...]  # (n) ``rad`` or ``m``
+    elastic_names: tuple[str, ...]  # (m) names of the elastic joints
+    elastic_units: tuple[str, ...]  # (m) ``rad`` or ``m``
+    modes: tuple[str, ...]  # (k) modes of the simulated arm, ``link/mode``
+    strain_gauges: tuple[str, ...]  # (g) names of the strain gauges
+    root_frame: str  # fixed root link, the inertial frame
+    base_frame: str  # link that carries the arm
+    position: Joints  # true joint positions [rad | m]
+    velocity: Joints  # true joint velocities [rad/s | m/s]
+    effort: Joints  # joint effort applied [N*m | N]
+    deflection: Elastic  # true deflection x_b of the elastic joints [m | rad]
+    deflection_rate: Elastic  # its rate xd_b [m/s | rad/s]
+    modal_position: Modal  # true modal coordinates, mass-normalized [sqrt(kg)*m]
+    modal_rate: Modal  # true rates of the modal coordinates [sqrt(kg)*m/s]
+    estimated_deflection: Elastic  # from topic flexible_state, NaN where it is not estimated [m | rad]
+    estimated_deflection_rate: Elastic  # from topic flexible_state [m/s | rad/s]
+    estimated_modal_position: Modal  # from topic flexible_state, NaN where a mode is not estimated [sqrt(kg)*m]
+    estimated_modal_rate: Modal  # from topic flexible_state [sqrt(kg)*m/s]
+    strain: Gauges  # measured strain [1]
+    desired_position: Joints  # desired joint positions given to the controller [rad | m]
+    reference_velocity: Joints  # velocity in the joint reference given to the gate [rad/s | m/s]
+    reference_effort: Joints  # effort in that reference [N*m | N]
+    reference_friction: Joints  # the part of that effort that compensates friction, from a torque loop [N*m | N]
+    true_friction: Joints  # effort lost to joint friction, NaN where the plant has no friction [N*m | N]
+    # from topic base_wrench_estimate
+    estimated_torque: Joints  # effort that reaches the links, gravity compensated [N*m | N]
+    estimated_friction: Joints  # motor effort that neither reaches the links nor accelerates the rotors [N*m | N]
+    residual_wrench: Wrench  # base wrench without the parts due to gravity and the arm's accelerations [N, N*m]
+    estimate_valid: Ticks  # 1 if the wrench could be used, 0 if not, NaN if unknown
+    contact_detected: Ticks  # 1 if the residual wrench indicates contact with the arm
+    correction_weight: Ticks  # weight of the torque loop's correction, 0 to 1
+
+    resolution_position_error: Ticks  # distance of the tool in the joint reference from the requested position [m]
+    resolution_orientation_error: Ticks  # angle between the tool in it and the requested orientation [rad]
+    condition_number: Ticks  # condition number of the tool Jacobian, as computed by ik_redundancy_solver
+    rows_given_up: Ticks  # number of tool axes that ik_redundancy_solver dropped or damped
+    tool_position: Place  # true tool position in ``root_frame`` [m]
+    tool_position_in_base: Place  # true tool position in ``base_frame`` [m]
+    tool_rotation: Rotation  # true tool orientation in ``root_frame``, quaternion x y z w
+    reference_frame: str  # ``root_frame`` or ``base_frame``: frame of the tool reference
+    reference_position: Place  # tool reference in ``reference_frame``, NaN rows where there is no reference [m]
+    reference_acceleration: Place  # acceleration of the tool reference, in ``reference_frame`` [m/s^2]
+    reference_axes: Axes  # tracked components x y z rx ry rz
+    path_frame: str  # ``root_frame`` or ``base_frame``: frame of the path
+    path_position: Place  # set-point of the behaviors in ``path_frame``, NaN rows where there is none apart [m]
+    obstacle_distance: Ticks  # smallest distance of the commanded arm to obstacles, NaN if there are none [m]
+    behaviors_held: Ticks  # 1 where the arm was brought to rest instead of following its behaviors, NaN where unknown
+    contact_wrench: Wrench  # of all surfaces on the tool, in axes of ``root_frame``, NaN without surfaces [N, N*m]
+    base_wrench: Wrench  # exerted by the arm on the base [N, N*m]
+    coupling_momentum: Elastic  # coupling momentum L = H_bm qd
+    smallest_coupling_singular_value: Ticks  # smallest singular value of H_bm
+    smallest_restricted_singular_value: Ticks  # smallest singular value of Jbar
+    damping: Ticks  # damping factor applied to Jbar
+    vibration_damping: Flags  # whether the base feedback is active
+    tick_latency: Ticks  # wall time from a joint state to its command, NaN where unknown [s]
+    events: tuple[RunEvent, ...]  # events in order of time
+    elastic_stiffness: Stiffness  # stiffness of the elastic joints [N/m | N*m/rad]
+    natural_period: float  # natural period of the base with the arm at rest, NaN if there is no elastic joint [s]
+    watchdog_stops: int  # number of times that the gate stopped the arm because of missing or invalid input
+    trips: int  # number of times that the gate tripped; a trip ends only by a reset
+    lockstep_timeouts: int  # number of states in lockstep without a command in reply
+    lost_samples: int  # number of samples that were published but not recorded
+    node_deaths: tuple[str, ...]  # nodes that ended without being asked to
+    ended_early: str  # reason why the run did not reach its end; empty if it did
 
     def __post_init__(self) -> None:
         """Check shapes, names and time, and make the arrays read-only.
@@ -193,10 +131,8 @@ class Recording:
             InputError: a field is inconsistent with the others.
         """
         counts = (len(self.joint_names), len(self.elastic_names), len(self.modes), len(self.strain_gauges))
-        shapes = recording_shapes(len(self.time), *counts)
-        for name, shape in shapes.items():
-            kind = np.bool_ if name in ("reference_axes", "vibration_damping") else np.float64
-            array: NDArray[Any] = np.array(getattr(self, name), dtype=kind)
+        for name, shape in recording_shapes(len(self.time), *counts).items():
+            array: NDArray[Any] = np.array(getattr(self, name), dtype=np.bool_ if name in FLAGS else np.float64)
             if array.shape != shape:
                 raise InputError(f"recording: {name} has shape {array.shape}, expected {shape}")
             array.flags.writeable = False
@@ -295,10 +231,8 @@ class Recording:
         }
         names = ("joint_names", "elastic_names", "modes", "strain_gauges")
         shapes = recording_shapes(len(time), *(len(values[name]) for name in names))
-        values |= {name: np.full(shape, np.nan) for name, shape in shapes.items() if name not in values}
-        values["reference_axes"] = np.zeros(6, dtype=bool)
-        values["vibration_damping"] = np.zeros(len(time), dtype=bool)
-        return cls(**(values | known))
+        unknown = {name: unknown_values(name, shape) for name, shape in shapes.items() if name not in values}
+        return cls(**(values | unknown | known))
 
     def save(self, path: Path) -> None:
         """Write a compressed ``.npz`` file for ``load_recording``; the arrays keep their names."""
@@ -316,6 +250,26 @@ class Recording:
             np.savez_compressed(file, **arrays, meta=np.array(json.dumps(rest)))
 
 
+_AXES: dict[str, tuple[str | int, ...]] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Recording, include_extras=True).items()
+    if hasattr(hint, "__metadata__")
+}
+_OF_TICKS = frozenset(name for name, axes in _AXES.items() if axes[0] == "T")
+FLAGS = ("reference_axes", "vibration_damping")
+
+
+def recording_shapes(ticks: int, n: int, m: int, k: int, g: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every array of a recording, for its numbers of ticks, joints, modes and gauges."""
+    sizes: dict[str | int, int] = {"T": ticks, "n": n, "m": m, "k": k, "g": g, 3: 3, 4: 4, 6: 6}
+    return {name: tuple(sizes[axis] for axis in axes) for name, axes in _AXES.items()}
+
+
+def unknown_values(name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array of a recording without any known value: NaN, or false."""
+    return np.zeros(shape, dtype=bool) if name in FLAGS else np.full(shape, np.nan)
+
+
 def load_recording(path: Path) -> Recording:
     """Read a file written by ``Recording.save``.
 
@@ -324,7 +278,7 @@ def load_recording(path: Path) -> Recording:
     """
     size = path.stat().st_size if path.is_file() else 0
     archive = ArrayFile(path, "recording", InputError, max(MOST_BYTES, MOST_PACKED * size))
-    ticks = {claim.shape[0] for name, claim in archive.claims.items() if name in OF_TICKS and claim.shape}
+    ticks = {claim.shape[0] for name, claim in archive.claims.items() if name in _OF_TICKS and claim.shape}
     unknown = sorted(archive.claims.keys() - {"meta"} - {field.name for field in fields(Recording)})
     if archive.lacking(("meta", "time")) or unknown or len(ticks) != 1:
         wrong = f"holds {unknown[0]}" if unknown else "lacks time, meta, or ticks in one of its arrays"
