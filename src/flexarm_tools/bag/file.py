@@ -20,19 +20,12 @@ from flexarm_tools.graph.offered_qos import read_offered_qos
 
 @dataclass(frozen=True, slots=True)
 class RecordedTopic:
-    """A topic of a file.
+    """A topic of a file."""
 
-    Attributes:
-        type_name: message type, ``PACKAGE/msg/NAME``.
-        definition: message definition; None if the file does not contain it in ``ros2msg`` format.
-        offered: QoS profiles offered by its publishers; empty if not stored in the file.
-        count: number of messages.
-    """
-
-    type_name: str
-    definition: MessageDefinition | None
-    offered: tuple[QoSProfile, ...]
-    count: int
+    type_name: str  # message type, `PACKAGE/msg/NAME`
+    definition: MessageDefinition | None  # message definition; None if the file does not contain it in `ros2msg` format
+    offered: tuple[QoSProfile, ...]  # QoS profiles offered by its publishers; empty if not stored in the file
+    count: int  # number of messages
 
 
 class McapFile:

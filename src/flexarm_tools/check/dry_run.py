@@ -38,15 +38,10 @@ EDGE = 1e-4  # [rad | m] tolerance of the position limits
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """Result of a dry run.
+    """Result of a dry run."""
 
-    Attributes:
-        failure: why the scenario must not be run as it is; empty if it may be run.
-        figures: computed figures of the scenario; empty if the run did not reach its end.
-    """
-
-    failure: str
-    figures: tuple[Figure, ...] = ()
+    failure: str  # why the scenario must not be run as it is; empty if it may be run
+    figures: tuple[Figure, ...] = ()  # computed figures of the scenario; empty if the run did not reach its end
 
 
 def dry_run(scenario: Scenario) -> DryRun:

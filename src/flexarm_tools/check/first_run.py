@@ -42,35 +42,20 @@ SIZES = (1.0, 0.5, 0.25, 0.1)  # scale factors of the motion, tried in this orde
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """A motion and the stages that control it.
+    """A motion and the stages that control it."""
 
-    Attributes:
-        stages: stages between reference and gate: ``flexible``, ``null_space``, ``ik`` or ``joints``.
-        gravity: (3,) in axes of the root link [m/s^2].
-        rate: control rate [Hz].
-        max_acceleration: acceleration limit of every joint [rad/s^2 | m/s^2].
-        posture: (n,) joint positions at the start [rad | m].
-        displacement: (3,) of the tool in the base link's frame [m], or (n,) of the joints [rad | m].
-        axes: (6,) controlled tool axes; empty for a joint motion.
-        time: duration of the motion [s].
-        rest: time at rest after the motion [s].
-        auto: whether only the soft modes of the base are selected.
-        realization: realization of the accelerations, with stages ``null_space``.
-        damping_ratio: damping ratio of the base; 0 without vibration damping.
-    """
-
-    stages: str
-    gravity: Gravity
-    rate: float
-    max_acceleration: float
-    posture: Array
-    displacement: Array
-    axes: tuple[bool, ...]
-    time: float
-    rest: float
-    auto: bool = False
-    realization: str = "computed_torque"
-    damping_ratio: float = 0.0
+    stages: str  # stages between reference and gate: `flexible`, `null_space`, `ik` or `joints`
+    gravity: Gravity  # (3,) in axes of the root link [m/s^2]
+    rate: float  # control rate [Hz]
+    max_acceleration: float  # acceleration limit of every joint [rad/s^2 | m/s^2]
+    posture: Array  # (n,) joint positions at the start [rad | m]
+    displacement: Array  # (3,) of the tool in the base link's frame [m], or (n,) of the joints [rad | m]
+    axes: tuple[bool, ...]  # (6,) controlled tool axes; empty for a joint motion
+    time: float  # duration of the motion [s]
+    rest: float  # time at rest after the motion [s]
+    auto: bool = False  # whether only the soft modes of the base are selected
+    realization: str = "computed_torque"  # realization of the accelerations, with stages `null_space`
+    damping_ratio: float = 0.0  # damping ratio of the base; 0 without vibration damping
 
     @property
     def command_mode(self) -> str:

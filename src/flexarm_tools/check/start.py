@@ -24,17 +24,11 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Result of the search for a first run.
+    """Result of the search for a first run."""
 
-    Attributes:
-        run: first run that passed a dry run; None if none was found.
-        model: model of the arm, with the gravity of the run.
-        refused: why earlier candidates were rejected, in the order of the attempts.
-    """
-
-    run: FirstRun | None
-    model: ArmModel
-    refused: tuple[str, ...]
+    run: FirstRun | None  # first run that passed a dry run; None if none was found
+    model: ArmModel  # model of the arm, with the gravity of the run
+    refused: tuple[str, ...]  # why earlier candidates were rejected, in the order of the attempts
 
     def scenario(self, description: Path, folder: Path, arguments: dict[str, str]) -> str:
         """Return the text of the scenario for a file in a folder.

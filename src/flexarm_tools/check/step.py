@@ -9,34 +9,21 @@ WIDTH = 4  # [characters] indentation under the title of a step
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is missing or wrong in a step.
+    """Something that is missing or wrong in a step."""
 
-    Attributes:
-        text: the finding and its consequence; begins with ``missing:``, ``warning:`` or ``error:``.
-        add: lines to add, as written in the file.
-        where: place to which the lines are added; empty: they form a file of their own.
-    """
-
-    text: str
-    add: tuple[str, ...] = ()
-    where: str = ""
+    text: str  # the finding and its consequence; begins with `missing:`, `warning:` or `error:`
+    add: tuple[str, ...] = ()  # lines to add, as written in the file
+    where: str = ""  # place to which the lines are added; empty: they form a file of their own
 
 
 @dataclass(frozen=True, slots=True)
 class CheckStep:
-    """One step.
+    """One step."""
 
-    Attributes:
-        title: subject.
-        lines: what the description contains.
-        findings: what is missing or wrong.
-        state: state to print; empty: ``ok``, ``can be better`` or ``to do``, depending on the findings.
-    """
-
-    title: str
-    lines: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    state: str = ""
+    title: str  # subject
+    lines: tuple[str, ...] = ()  # what the description contains
+    findings: tuple[Finding, ...] = ()  # what is missing or wrong
+    state: str = ""  # state to print; empty: `ok`, `can be better` or `to do`, depending on the findings
 
     def text(self, number: int) -> list[str]:
         """Format the step as lines of text."""

@@ -37,23 +37,14 @@ POSTURES = 8  # number of postures for evaluating this effect
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """An arm under test.
+    """An arm under test."""
 
-    Attributes:
-        name: name of the robot.
-        text: URDF given to the nodes.
-        gravity: (3,) in axes of the root link [m/s^2].
-        model: model of that URDF.
-        plant_text: URDF of the plant, with different masses.
-        friction: friction in the joints of the plant.
-    """
-
-    name: str
-    text: str
-    gravity: tuple[float, float, float]
-    model: ArmModel
-    plant_text: str
-    friction: JointFriction
+    name: str  # name of the robot
+    text: str  # URDF given to the nodes
+    gravity: tuple[float, float, float]  # (3,) in axes of the root link [m/s^2]
+    model: ArmModel  # model of that URDF
+    plant_text: str  # URDF of the plant, with different masses
+    friction: JointFriction  # friction in the joints of the plant
 
     def backend(self, max_step: float = 0.001) -> Any:
         """Create the plant, with a different dynamics engine than the gate's model."""

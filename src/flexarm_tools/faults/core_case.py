@@ -31,21 +31,13 @@ TRAVEL = 0.0005  # [s] transport time of a message without delay
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Setting in which a fault is tried.
+    """Setting in which a fault is tried."""
 
-    Attributes:
-        seed: seed of all random numbers.
-        arm: name of the arm.
-        mode: command mode.
-        layout: separate gate node, or control loop.
-        rate: rate of joint states [Hz].
-    """
-
-    seed: int
-    arm: str
-    mode: str
-    layout: str
-    rate: int
+    seed: int  # seed of all random numbers
+    arm: str  # name of the arm
+    mode: str  # command mode
+    layout: str  # separate gate node, or control loop
+    rate: int  # rate of joint states [Hz]
 
 
 class Case:

@@ -32,21 +32,13 @@ Answer = Callable[[ArmState], JointReference | None]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Status reported by the gate.
+    """Status reported by the gate."""
 
-    Attributes:
-        state: ``waiting``, ``running``, ``stopping`` or ``tripped``.
-        reason: reason for a stop.
-        stops: number of stops begun so far.
-        blind: whether it has no plausible measurement.
-        fallback: whether it requests that the drives are switched to the fallback controller.
-    """
-
-    state: str
-    reason: str
-    stops: int
-    blind: bool = False
-    fallback: bool = False
+    state: str  # `waiting`, `running`, `stopping` or `tripped`
+    reason: str  # reason for a stop
+    stops: int  # number of stops begun so far
+    blind: bool = False  # whether it has no plausible measurement
+    fallback: bool = False  # whether it requests that the drives are switched to the fallback controller
 
 
 class SourceStage:

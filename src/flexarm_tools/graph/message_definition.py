@@ -28,14 +28,10 @@ class MessageDefinition:
 
     The text of the type is first. Each nested type follows once, after a line of 80 ``=`` and a line
     ``MSG: PACKAGE/NAME``.
-
-    Attributes:
-        type_name: ``PACKAGE/msg/NAME``.
-        text: definition of the type and of all nested types.
     """
 
-    type_name: str
-    text: str
+    type_name: str  # `PACKAGE/msg/NAME`
+    text: str  # definition of the type and of all nested types
 
     @classmethod
     def find(cls, type_name: str, packages: Packages) -> MessageDefinition:

@@ -13,19 +13,12 @@ from flexarm_nodes.node.topics import EVERY_SAMPLE
 
 @dataclass(frozen=True, slots=True)
 class HeardMessage:
-    """A message as received.
+    """A message as received."""
 
-    Attributes:
-        arrived: time of arrival in this process [ns since 1970].
-        sent: time of publication [ns since 1970].
-        sequence: sequence number of its publisher, from 1; 0 if the middleware does not provide it.
-        data: serialized message (CDR).
-    """
-
-    arrived: int
-    sent: int
-    sequence: int
-    data: bytes
+    arrived: int  # time of arrival in this process [ns since 1970]
+    sent: int  # time of publication [ns since 1970]
+    sequence: int  # sequence number of its publisher, from 1; 0 if the middleware does not provide it
+    data: bytes  # serialized message (CDR)
 
 
 class TappedTopic:

@@ -11,17 +11,11 @@ OF_NODES = ("/rosout", "/parameter_events")
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
-    """Topics selected by name or pattern (``/ground_truth/*``); a leading ``/`` may be omitted.
+    """Topics selected by name or pattern (``/ground_truth/*``); a leading ``/`` may be omitted."""
 
-    Attributes:
-        names: selected topics; empty: all.
-        exclude: excluded topics; they take precedence over ``names``.
-        hidden: whether "all" includes hidden topics, those with a part that begins with ``_`` (of actions).
-    """
-
-    names: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    hidden: bool = False
+    names: tuple[str, ...] = ()  # selected topics; empty: all
+    exclude: tuple[str, ...] = ()  # excluded topics; they take precedence over `names`
+    hidden: bool = False  # whether "all" includes hidden topics, those with a part that begins with `_` (of actions)
 
     def takes(self, topic: str) -> bool:
         """Return whether a topic, given by its full name, is selected."""

@@ -27,17 +27,11 @@ GOAL = r"(<=|>=|==|<|>)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Required range of a figure.
+    """Required range of a figure."""
 
-    Attributes:
-        comparison: one of ``<= < >= > ==``.
-        bound: number on the right of the comparison, in the unit of the figure.
-        text: the goal as written.
-    """
-
-    comparison: str
-    bound: float
-    text: str
+    comparison: str  # one of `<= < >= > ==`
+    bound: float  # number on the right of the comparison, in the unit of the figure
+    text: str  # the goal as written
 
     def holds(self, value: float, at_least: bool = False, at_most: bool = False) -> bool:
         """Return whether a value meets the goal; a value that is not finite never does.
@@ -69,43 +63,26 @@ def parse_goal(text: str) -> Goal:
 
 @dataclass(frozen=True, slots=True)
 class FigureSpec:
-    """A figure that a scenario requests.
+    """A figure that a scenario requests."""
 
-    Attributes:
-        name: name in the output.
-        metric: name of a registered metric.
-        options: options of the metric.
-        goal: goal, None if the figure is only reported.
-    """
-
-    name: str
-    metric: str
-    options: MetricOptions
-    goal: Goal | None
+    name: str  # name in the output
+    metric: str  # name of a registered metric
+    options: MetricOptions  # options of the metric
+    goal: Goal | None  # goal, None if the figure is only reported
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured number.
+    """A measured number."""
 
-    Attributes:
-        name: unique in its file.
-        value: measured value, NaN if it could not be measured.
-        unit: SI unit, ``1`` if it has none.
-        goal: goal, None if the figure is only reported.
-        meaning: one sentence for the report.
-        at_least: whether the value is a lower bound.
-        at_most: whether the value is an upper bound.
-        details: additional information, written beside the value.
-    """
-
-    name: str
-    value: float
-    unit: str
-    goal: Goal | None = None
-    meaning: str = ""
-    at_least: bool = False
-    at_most: bool = False
+    name: str  # unique in its file
+    value: float  # measured value, NaN if it could not be measured
+    unit: str  # SI unit, `1` if it has none
+    goal: Goal | None = None  # goal, None if the figure is only reported
+    meaning: str = ""  # one sentence for the report
+    at_least: bool = False  # whether the value is a lower bound
+    at_most: bool = False  # whether the value is an upper bound
+    # additional information, written beside the value
     details: dict[str, bool | float | str] = field(default_factory=dict)
 
     @property

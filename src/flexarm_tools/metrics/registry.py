@@ -31,47 +31,30 @@ MOMENTA = {"m": "kg*m/s", "rad": "kg*m^2/s"}  # unit of momentum by unit of the 
 
 @dataclass(frozen=True, slots=True)
 class MetricOptions:
-    """Options of a metric; each metric uses the options with which it is registered.
+    """Options of a metric; each metric uses the options with which it is registered."""
 
-    Attributes:
-        after: start of the evaluated time [s].
-        before: end of the evaluated time [s].
-        last: length of the final window [s], None = one natural period.
-        since: reference time of a settling time [s], None = time of the largest value.
-        threshold: fraction of the peak below which a signal has settled.
-        joints: elastic joints to evaluate, empty = all.
-        direction: (3,) direction of a force to evaluate, or of a distance to ignore; any nonzero length.
-        wanted: desired force [N], None = not given.
-        resolution: resolution of the joint encoders [rad | m], None = not given.
-        joint: actuated joint to evaluate, empty = not given.
-        position: desired position of that joint [rad | m].
-    """
-
-    after: float = 0.0
-    before: float = np.inf
-    last: float | None = None
-    since: float | None = None
-    threshold: float = 0.05
-    joints: tuple[str, ...] = ()
+    after: float = 0.0  # start of the evaluated time [s]
+    before: float = np.inf  # end of the evaluated time [s]
+    last: float | None = None  # length of the final window [s], None = one natural period
+    since: float | None = None  # reference time of a settling time [s], None = time of the largest value
+    threshold: float = 0.05  # fraction of the peak below which a signal has settled
+    joints: tuple[str, ...] = ()  # elastic joints to evaluate, empty = all
+    # (3,) direction of a force to evaluate, or of a distance to ignore; any nonzero length
     direction: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    wanted: float | None = None
-    resolution: float | None = None
-    joint: str = ""
-    position: float = 0.0
+    wanted: float | None = None  # desired force [N], None = not given
+    resolution: float | None = None  # resolution of the joint encoders [rad | m], None = not given
+    joint: str = ""  # actuated joint to evaluate, empty = not given
+    position: float = 0.0  # desired position of that joint [rad | m]
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Result of a metric.
+    """Result of a metric."""
 
-    Attributes:
-        value: measured value, NaN if it cannot be measured.
-        at_least: whether the value is only a lower bound, because the expected event is not in the recording.
-        details: additional information for the figure, by name.
-    """
-
-    value: float
+    value: float  # measured value, NaN if it cannot be measured
+    # whether the value is only a lower bound, because the expected event is not in the recording
     at_least: bool = False
+    # additional information for the figure, by name
     details: dict[str, bool | float | str] = field(default_factory=dict)
 
 
@@ -80,21 +63,15 @@ Function = Callable[[Recording, MetricOptions], Measurement]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A registered metric.
+    """A registered metric."""
 
-    Attributes:
-        name: as written in scenario files.
-        unit: SI unit, ``1`` if it has none. ``deflection`` stands for the unit of the elastic joints, ``joint`` for
-            that of the actuated joints (``joint/s``, ``joint/s^2`` for its derivatives), ``effort`` for that of their
-            efforts, ``momentum`` for that of the coupling momentum.
-        options: valid options.
-        function: computes the metric from a recording.
-    """
-
-    name: str
+    name: str  # as written in scenario files
+    # SI unit, `1` if it has none. `deflection` stands for the unit of the elastic joints, `joint` for that of the
+    # actuated joints (`joint/s`, `joint/s^2` for its derivatives), `effort` for that of their efforts, `momentum` for
+    # that of the coupling momentum.
     unit: str
-    options: tuple[Key, ...]
-    function: Function
+    options: tuple[Key, ...]  # valid options
+    function: Function  # computes the metric from a recording
 
     @property
     def meaning(self) -> str:

@@ -25,34 +25,22 @@ Vector = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """Request for a plan.
+    """Request for a plan."""
 
-    Attributes:
-        start: (3,) tool position at the start, in the base link's frame [m]; None: that of the posture.
-        goal: (3,) tool position at the end, in the base link's frame [m].
-        duration: duration of the motion [s].
-        posture: (n,) joint positions at the start [rad | m]; None lets the planner choose.
-        straight: whether the tool follows the straight line.
-        selection: base motions not to be excited on the straight line: ``all``, ``auto`` (soft modes), or names of
-            elastic joints.
-        axes: tracked axes of the tool position, some of ``xyz``.
-        gravity: (3,) in axes of the root link [m/s^2]; None: that of the scenario, or standard gravity.
-        tool_frame: tool link, empty for the default.
-        arguments: xacro arguments.
-        planner: planner settings; None: default.
-    """
-
+    # (3,) tool position at the start, in the base link's frame [m]; None: that of the posture
     start: Sequence[float] | None
-    goal: Sequence[float]
-    duration: float
-    posture: Sequence[float] | None = None
-    straight: bool = False
+    goal: Sequence[float]  # (3,) tool position at the end, in the base link's frame [m]
+    duration: float  # duration of the motion [s]
+    posture: Sequence[float] | None = None  # (n,) joint positions at the start [rad | m]; None lets the planner choose
+    straight: bool = False  # whether the tool follows the straight line
+    # base motions not to be excited on the straight line: `all`, `auto` (soft modes), or names of elastic joints
     selection: tuple[str, ...] = (AUTO,)
-    axes: str = AXES
+    axes: str = AXES  # tracked axes of the tool position, some of `xyz`
+    # (3,) in axes of the root link [m/s^2]; None: that of the scenario, or standard gravity
     gravity: Vector | None = None
-    tool_frame: str = ""
-    arguments: dict[str, str] | None = None
-    planner: ReactionPlannerConfig | None = None
+    tool_frame: str = ""  # tool link, empty for the default
+    arguments: dict[str, str] | None = None  # xacro arguments
+    planner: ReactionPlannerConfig | None = None  # planner settings; None: default
 
 
 def plan_motion(file: Path, request: PlanRequest, output: Path) -> str:

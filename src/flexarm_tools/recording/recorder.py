@@ -50,23 +50,14 @@ TAKE_PERIOD = 0.01  # [s] wall time between two polls of the subscriptions
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Results of a run that are known to the runner and not published on topics.
+    """Results of a run that are known to the runner and not published on topics."""
 
-    Attributes:
-        ticks: number of completed control periods.
-        period: control period [s].
-        natural_period: natural period of the base [s], NaN if there is no elastic joint.
-        events: actions of the runner.
-        node_deaths: nodes that ended without being asked to.
-        ended_early: reason why the run did not reach its end; empty if it did.
-    """
-
-    ticks: int
-    period: float
-    natural_period: float
-    events: tuple[RunEvent, ...]
-    node_deaths: tuple[str, ...]
-    ended_early: str = ""
+    ticks: int  # number of completed control periods
+    period: float  # control period [s]
+    natural_period: float  # natural period of the base [s], NaN if there is no elastic joint
+    events: tuple[RunEvent, ...]  # actions of the runner
+    node_deaths: tuple[str, ...]  # nodes that ended without being asked to
+    ended_early: str = ""  # reason why the run did not reach its end; empty if it did
 
 
 class Recorder:

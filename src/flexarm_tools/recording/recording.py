@@ -34,19 +34,12 @@ Axes = Annotated[NDArray[np.bool_], (6,)]
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """An event during the run.
+    """An event during the run."""
 
-    Attributes:
-        time: simulation time [s].
-        source: node or part of the runner that reported the event.
-        level: ``info``, ``warn`` or ``error``.
-        message: description of the event.
-    """
-
-    time: float
-    source: str
-    level: str
-    message: str
+    time: float  # simulation time [s]
+    source: str  # node or part of the runner that reported the event
+    level: str  # `info`, `warn` or `error`
+    message: str  # description of the event
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +52,9 @@ class Recording:
 
     time: Ticks  # simulation time, strictly increasing [s]
     joint_names: tuple[str, ...]  # (n) names of the actuated joints
-    joint_units: tuple[str, ...]  # (n) ``rad`` or ``m``
+    joint_units: tuple[str, ...]  # (n) `rad` or `m`
     elastic_names: tuple[str, ...]  # (m) names of the elastic joints
-    elastic_units: tuple[str, ...]  # (m) ``rad`` or ``m``
+    elastic_units: tuple[str, ...]  # (m) `rad` or `m`
     modes: tuple[str, ...]  # (k) modes of the simulated arm, ``link/mode``
     strain_gauges: tuple[str, ...]  # (g) names of the strain gauges
     root_frame: str  # fixed root link, the inertial frame
@@ -95,18 +88,18 @@ class Recording:
     resolution_orientation_error: Ticks  # angle between the tool in it and the requested orientation [rad]
     condition_number: Ticks  # condition number of the tool Jacobian, as computed by ik_redundancy_solver
     rows_given_up: Ticks  # number of tool axes that ik_redundancy_solver dropped or damped
-    tool_position: Place  # true tool position in ``root_frame`` [m]
-    tool_position_in_base: Place  # true tool position in ``base_frame`` [m]
-    tool_rotation: Rotation  # true tool orientation in ``root_frame``, quaternion x y z w
-    reference_frame: str  # ``root_frame`` or ``base_frame``: frame of the tool reference
-    reference_position: Place  # tool reference in ``reference_frame``, NaN rows where there is no reference [m]
-    reference_acceleration: Place  # acceleration of the tool reference, in ``reference_frame`` [m/s^2]
+    tool_position: Place  # true tool position in `root_frame` [m]
+    tool_position_in_base: Place  # true tool position in `base_frame` [m]
+    tool_rotation: Rotation  # true tool orientation in `root_frame`, quaternion x y z w
+    reference_frame: str  # `root_frame` or `base_frame`: frame of the tool reference
+    reference_position: Place  # tool reference in `reference_frame`, NaN rows where there is no reference [m]
+    reference_acceleration: Place  # acceleration of the tool reference, in `reference_frame` [m/s^2]
     reference_axes: Axes  # tracked components x y z rx ry rz
-    path_frame: str  # ``root_frame`` or ``base_frame``: frame of the path
-    path_position: Place  # set-point of the behaviors in ``path_frame``, NaN rows where there is none apart [m]
+    path_frame: str  # `root_frame` or `base_frame`: frame of the path
+    path_position: Place  # set-point of the behaviors in `path_frame`, NaN rows where there is none apart [m]
     obstacle_distance: Ticks  # smallest distance of the commanded arm to obstacles, NaN if there are none [m]
     behaviors_held: Ticks  # 1 where the arm was brought to rest instead of following its behaviors, NaN where unknown
-    contact_wrench: Wrench  # of all surfaces on the tool, in axes of ``root_frame``, NaN without surfaces [N, N*m]
+    contact_wrench: Wrench  # of all surfaces on the tool, in axes of `root_frame`, NaN without surfaces [N, N*m]
     base_wrench: Wrench  # exerted by the arm on the base [N, N*m]
     coupling_momentum: Elastic  # coupling momentum L = H_bm qd
     smallest_coupling_singular_value: Ticks  # smallest singular value of H_bm

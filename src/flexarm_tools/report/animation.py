@@ -26,23 +26,14 @@ SIGHTED_FRAMES = 80  # frames of each run that are used to choose the view
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Direction of view of a robot, in parallel projection.
+    """Direction of view of a robot, in parallel projection."""
 
-    Attributes:
-        azimuth: rotation of the picture's horizontal about the root link's z axis [rad].
-        elevation: elevation of the eye above the root link's x-y plane [rad].
-        center: (3,) center of everything that is drawn [m].
-        size: (2,) width and height of everything that is drawn, in this view [m].
-        radius: radius of a sphere around everything [m].
-        floor: lowest z of everything [m].
-    """
-
-    azimuth: float
-    elevation: float
-    center: Array
-    size: Array
-    radius: float
-    floor: float
+    azimuth: float  # rotation of the picture's horizontal about the root link's z axis [rad]
+    elevation: float  # elevation of the eye above the root link's x-y plane [rad]
+    center: Array  # (3,) center of everything that is drawn [m]
+    size: Array  # (2,) width and height of everything that is drawn, in this view [m]
+    radius: float  # radius of a sphere around everything [m]
+    floor: float  # lowest z of everything [m]
 
     @property
     def axes(self) -> Array:

@@ -34,19 +34,12 @@ LOGGED = 200  # largest number of events shown for a run
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run.
+    """A finished run."""
 
-    Attributes:
-        name: short name, unique in a study.
-        scenario: scenario of the run.
-        recording: recording of the run.
-        figures: figures computed from the recording.
-    """
-
-    name: str
-    scenario: Scenario
-    recording: Recording
-    figures: tuple[Figure, ...]
+    name: str  # short name, unique in a study
+    scenario: Scenario  # scenario of the run
+    recording: Recording  # recording of the run
+    figures: tuple[Figure, ...]  # figures computed from the recording
 
     @property
     def unexpected(self) -> tuple[str, ...]:

@@ -16,34 +16,21 @@ TIME = "time [s]"
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A mark in the plots of a run, for a push or an event.
+    """A mark in the plots of a run, for a push or an event."""
 
-    Attributes:
-        number: shown in the plots.
-        begin: start time [s].
-        end: end time [s], equal to ``begin`` for an instant.
-        text: description, shown once below the plots.
-    """
-
-    number: int
-    begin: float
-    end: float
-    text: str
+    number: int  # shown in the plots
+    begin: float  # start time [s]
+    end: float  # end time [s], equal to `begin` for an instant
+    text: str  # description, shown once below the plots
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot for the page.
+    """A plot for the page."""
 
-    Attributes:
-        title: heading.
-        svg: the plot as SVG.
-        legend: color number (from 1), label and whether dashed, for each curve.
-    """
-
-    title: str
-    svg: str
-    legend: tuple[tuple[int, str, bool], ...] = ()
+    title: str  # heading
+    svg: str  # the plot as SVG
+    legend: tuple[tuple[int, str, bool], ...] = ()  # color number (from 1), label and whether dashed, for each curve
 
 
 def time_plot(

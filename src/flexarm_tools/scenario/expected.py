@@ -14,15 +14,11 @@ STOPPED = ("controlled stop", "tripped")  # prefixes of the gate's stop messages
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Events that a scenario expects.
+    """Events that a scenario expects."""
 
-    Attributes:
-        counts: limit on the number of occurrences, by name (see WORDS); an event without a limit must not occur.
-        errors: nodes that may report errors.
-    """
-
+    # limit on the number of occurrences, by name (see WORDS); an event without a limit must not occur
     counts: Mapping[str, Goal] = field(default_factory=dict)
-    errors: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()  # nodes that may report errors
 
     def beyond(self, recording: Recording) -> tuple[str, ...]:
         """Describe each unexpected event of a run in one short text; empty if there was none."""

@@ -16,121 +16,69 @@ PLANT = "simulated_plant"
 
 @dataclass(frozen=True, slots=True)
 class RobotSpec:
-    """The robot of a scenario.
+    """The robot of a scenario."""
 
-    Attributes:
-        path: URDF or xacro file.
-        arguments: xacro arguments.
-        tool_frame: tool link.
-        description: content of the expanded file; ``description.text`` is the URDF.
-    """
-
-    path: Path
-    arguments: dict[str, str]
-    tool_frame: str
-    description: RobotDescription
+    path: Path  # URDF or xacro file
+    arguments: dict[str, str]  # xacro arguments
+    tool_frame: str  # tool link
+    description: RobotDescription  # content of the expanded file; `description.text` is the URDF
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node to start.
+    """A node to start."""
 
-    Attributes:
-        package: ROS package of the executable.
-        executable: program to start.
-        name: node name, unique in the run.
-        parameters: by name; names of nested parameters are joined with dots.
-        remappings: ROS names, mapped from original to new name.
-    """
-
-    package: str
-    executable: str
-    name: str
-    parameters: dict[str, ParameterValue]
-    remappings: dict[str, str]
+    package: str  # ROS package of the executable
+    executable: str  # program to start
+    name: str  # node name, unique in the run
+    parameters: dict[str, ParameterValue]  # by name; names of nested parameters are joined with dots
+    remappings: dict[str, str]  # ROS names, mapped from original to new name
 
 
 @dataclass(frozen=True, slots=True)
 class PushSpec:
-    """An external force on a link, applied at the link origin, in axes of the root link.
+    """An external force on a link, applied at the link origin, in axes of the root link."""
 
-    Attributes:
-        link: pushed link.
-        start: start time [s].
-        duration: duration [s].
-        force: (3,) peak force [N].
-        torque: (3,) peak torque [N*m].
-        shape: time profile, ``rectangle`` or ``half_sine``.
-    """
-
-    link: str
-    start: float
-    duration: float
-    force: Vector
-    torque: Vector
-    shape: str
+    link: str  # pushed link
+    start: float  # start time [s]
+    duration: float  # duration [s]
+    force: Vector  # (3,) peak force [N]
+    torque: Vector  # (3,) peak torque [N*m]
+    shape: str  # time profile, `rectangle` or `half_sine`
 
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """A change during the run, in lockstep between two ticks. Exactly one of the three actions is given.
+    """A change during the run, in lockstep between two ticks. Exactly one of the three actions is given."""
 
-    Attributes:
-        at: simulation time, on a tick [s].
-        node: name of a node of the run.
-        parameters: parameters to set; empty for another action.
-        transition: lifecycle transition; empty for another action.
-        kill: whether to kill the process.
-    """
-
-    at: float
-    node: str
-    parameters: dict[str, ParameterValue]
-    transition: str
-    kill: bool
+    at: float  # simulation time, on a tick [s]
+    node: str  # name of a node of the run
+    parameters: dict[str, ParameterValue]  # parameters to set; empty for another action
+    transition: str  # lifecycle transition; empty for another action
+    kill: bool  # whether to kill the process
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One run.
+    """One run."""
 
-    Attributes:
-        path: scenario file.
-        source: text of the file; for a file with a base, the merged YAML.
-        title: heading of the report.
-        description: paragraph of the report.
-        robot: robot as described to every node.
-        plant_robot: robot that the plant simulates if it differs from ``robot``, else None.
-        gravity: (3,) in axes of the root link [m/s^2].
-        mode: ``lockstep`` or ``real_time``.
-        composed: whether all stages run in one process.
-        rate: control rate [Hz].
-        duration: length of the run, a whole number of ticks [s].
-        plant: parameters of ``simulated_plant``.
-        nodes: in order of bring-up.
-        pushes: external forces.
-        events: in order of time.
-        expected: events that do not make the run a failure.
-        figures: figures to compute from the recording.
-    """
-
-    path: Path
-    source: str
-    title: str
-    description: str
-    robot: RobotSpec
-    plant_robot: RobotSpec | None
-    gravity: Vector
-    mode: str
-    composed: bool
-    rate: float
-    duration: float
-    plant: dict[str, ParameterValue]
-    nodes: tuple[NodeSpec, ...]
-    pushes: tuple[PushSpec, ...]
-    events: tuple[EventSpec, ...]
-    expected: Expected
-    figures: tuple[FigureSpec, ...]
+    path: Path  # scenario file
+    source: str  # text of the file; for a file with a base, the merged YAML
+    title: str  # heading of the report
+    description: str  # paragraph of the report
+    robot: RobotSpec  # robot as described to every node
+    plant_robot: RobotSpec | None  # robot that the plant simulates if it differs from `robot`, else None
+    gravity: Vector  # (3,) in axes of the root link [m/s^2]
+    mode: str  # `lockstep` or `real_time`
+    composed: bool  # whether all stages run in one process
+    rate: float  # control rate [Hz]
+    duration: float  # length of the run, a whole number of ticks [s]
+    plant: dict[str, ParameterValue]  # parameters of `simulated_plant`
+    nodes: tuple[NodeSpec, ...]  # in order of bring-up
+    pushes: tuple[PushSpec, ...]  # external forces
+    events: tuple[EventSpec, ...]  # in order of time
+    expected: Expected  # events that do not make the run a failure
+    figures: tuple[FigureSpec, ...]  # figures to compute from the recording
 
     @property
     def true_robot(self) -> RobotSpec:

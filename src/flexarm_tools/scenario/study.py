@@ -21,55 +21,33 @@ from flexarm_tools.yaml_file.section import Section
 
 @dataclass(frozen=True, slots=True)
 class StudyFigureSpec:
-    """A figure of a study: a figure of one run, or the ratio of two figures of the study.
+    """A figure of a study: a figure of one run, or the ratio of two figures of the study."""
 
-    Attributes:
-        name: name in the study.
-        run: name of the run that provides the figure; empty for a ratio.
-        figure: name of the figure in that run.
-        ratio: names of two figures of the study, numerator and denominator; empty for a figure of a run.
-        goal: goal of the figure, or None: without a goal of its own, a figure of a run uses that run's goal.
-    """
-
-    name: str
-    run: str
-    figure: str
-    ratio: tuple[str, ...]
-    goal: Goal | None
+    name: str  # name in the study
+    run: str  # name of the run that provides the figure; empty for a ratio
+    figure: str  # name of the figure in that run
+    ratio: tuple[str, ...]  # names of two figures of the study, numerator and denominator; empty for a figure of a run
+    goal: Goal | None  # goal of the figure, or None: without a goal of its own, a figure of a run uses that run's goal
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs that are shown together.
+    """Runs that are shown together."""
 
-    Attributes:
-        title: heading.
-        runs: names of the runs.
-    """
-
-    title: str
-    runs: tuple[str, ...]
+    title: str  # heading
+    runs: tuple[str, ...]  # names of the runs
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Several runs and the figures computed from them.
+    """Several runs and the figures computed from them."""
 
-    Attributes:
-        path: study file.
-        title: heading of the report.
-        description: paragraph of the report.
-        scenarios: scenarios by name of the run, in order.
-        figures: figures of the study.
-        comparisons: runs that are shown together, at least one entry.
-    """
-
-    path: Path
-    title: str
-    description: str
-    scenarios: dict[str, Scenario]
-    figures: tuple[StudyFigureSpec, ...]
-    comparisons: tuple[Comparison, ...]
+    path: Path  # study file
+    title: str  # heading of the report
+    description: str  # paragraph of the report
+    scenarios: dict[str, Scenario]  # scenarios by name of the run, in order
+    figures: tuple[StudyFigureSpec, ...]  # figures of the study
+    comparisons: tuple[Comparison, ...]  # runs that are shown together, at least one entry
 
 
 def is_study(path: str | Path) -> bool:

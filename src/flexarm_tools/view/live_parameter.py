@@ -23,27 +23,16 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class LiveParameter:
-    """A parameter that can be changed now.
+    """A parameter that can be changed now."""
 
-    Attributes:
-        node: full name of its node.
-        name: name of the parameter.
-        kind: ``bool``, ``int``, ``double``, ``string`` or ``double[]``.
-        value: current value.
-        description: description with unit.
-        lower: smallest allowed number, or None.
-        upper: largest allowed number, or None.
-        choices: allowed strings, or empty.
-    """
-
-    node: str
-    name: str
-    kind: str
-    value: Any
-    description: str
-    lower: float | None
-    upper: float | None
-    choices: tuple[str, ...]
+    node: str  # full name of its node
+    name: str  # name of the parameter
+    kind: str  # `bool`, `int`, `double`, `string` or `double[]`
+    value: Any  # current value
+    description: str  # description with unit
+    lower: float | None  # smallest allowed number, or None
+    upper: float | None  # largest allowed number, or None
+    choices: tuple[str, ...]  # allowed strings, or empty
 
     def parse(self, entry: Any) -> Any:
         """Convert an entry of the page to a value.

@@ -22,17 +22,11 @@ LEAST_SPAN = 1e-6  # smallest range of an axis
 
 @dataclass(frozen=True, slots=True)
 class PlotSpec:
-    """Specification of a plot.
+    """Specification of a plot."""
 
-    Attributes:
-        title: title.
-        unit: unit of the values.
-        labels: (c) labels of the curves.
-    """
-
-    title: str
-    unit: str
-    labels: tuple[str, ...]
+    title: str  # title
+    unit: str  # unit of the values
+    labels: tuple[str, ...]  # (c) labels of the curves
 
 
 def envelope(time: Array, values: Array) -> tuple[Array, Array]:

@@ -22,17 +22,11 @@ GRAY = (0.6, 0.6, 0.65)
 
 @dataclass(frozen=True, slots=True)
 class Solid:
-    """Triangle mesh in the frame of a link.
+    """Triangle mesh in the frame of a link."""
 
-    Attributes:
-        vertices: (N, 3) [m].
-        faces: (M, 3) indices of vertices.
-        color: red, green, blue, 0 to 1.
-    """
-
-    vertices: Array
-    faces: NDArray[np.int64]
-    color: tuple[float, float, float]
+    vertices: Array  # (N, 3) [m]
+    faces: NDArray[np.int64]  # (M, 3) indices of vertices
+    color: tuple[float, float, float]  # red, green, blue, 0 to 1
 
 
 def link_solids(description: RobotDescription, complain: Callable[[str], None]) -> dict[str, list[Solid]]:

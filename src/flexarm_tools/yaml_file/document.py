@@ -29,21 +29,14 @@ _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "tex
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem in a file.
+    """One problem in a file."""
 
-    Attributes:
-        path: file that contains the problem.
-        line: line number, from 1.
-        key: path of the key, for example ``events[1].at``; empty for the file as a whole.
-        message: what is wrong, what is valid, and how to correct it.
-        variant: file that was read, if the problem is in a base of that file; ignored when problems are compared, so
-            that the same problem is reported only once.
-    """
-
-    path: Path
-    line: int
-    key: str
-    message: str
+    path: Path  # file that contains the problem
+    line: int  # line number, from 1
+    key: str  # path of the key, for example `events[1].at`; empty for the file as a whole
+    message: str  # what is wrong, what is valid, and how to correct it
+    # file that was read, if the problem is in a base of that file; ignored when problems are compared, so that the same
+    # problem is reported only once
     variant: Path | None = field(default=None, compare=False)
 
     def __str__(self) -> str:

@@ -25,15 +25,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a text must look like.
+    """What a text must look like."""
 
-    Attributes:
-        pattern: regular expression for the whole text.
-        words: the form in words, to follow "is not".
-    """
-
-    pattern: str
-    words: str
+    pattern: str  # regular expression for the whole text
+    words: str  # the form in words, to follow "is not"
 
     def fits(self, text: str) -> bool:
         """Return whether a text has this form."""
@@ -42,35 +37,20 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of a section.
+    """One key of a section."""
 
-    Attributes:
-        name: as written in the file.
-        kind: type of its value.
-        meaning: one sentence for the docs.
-        unit: SI unit of a number, empty if it has none.
-        default: default in words; empty: the key is required.
-        minimum: smallest allowed number.
-        above: exclusive lower bound of a number.
-        below: exclusive upper bound of a number.
-        choices: allowed texts.
-        form: form of its texts.
-        names: form of the names of a mapping.
-        keys: keys of its sections; empty if they depend on what a section contains.
-    """
-
-    name: str
-    kind: Kind
-    meaning: str
-    unit: str = ""
-    default: str = ""
-    minimum: float | None = None
-    above: float | None = None
-    below: float | None = None
-    choices: tuple[str, ...] = ()
-    form: Form | None = None
-    names: Form | None = None
-    keys: tuple[Key, ...] = ()
+    name: str  # as written in the file
+    kind: Kind  # type of its value
+    meaning: str  # one sentence for the docs
+    unit: str = ""  # SI unit of a number, empty if it has none
+    default: str = ""  # default in words; empty: the key is required
+    minimum: float | None = None  # smallest allowed number
+    above: float | None = None  # exclusive lower bound of a number
+    below: float | None = None  # exclusive upper bound of a number
+    choices: tuple[str, ...] = ()  # allowed texts
+    form: Form | None = None  # form of its texts
+    names: Form | None = None  # form of the names of a mapping
+    keys: tuple[Key, ...] = ()  # keys of its sections; empty if they depend on what a section contains
 
     @property
     def required(self) -> bool:
