@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from source_packages import SourcePackages
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools.graph.packages import SourcePackages
 from flexarm_tools.recording.recording import Recording
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from source_packages import SourcePackages
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.flexible_dynamics.parameters import flexible_controller
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
 from flexarm_nodes.registry import NODES
-from flexarm_tools.graph.packages import SourcePackages
 from flexarm_tools.run.composition import (
     compose_simulation,
     compose_stages,

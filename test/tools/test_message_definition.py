@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from source_packages import SourcePackages
 
 from flexarm_core.errors import ConfigError
 from flexarm_tools.graph.message_class import message_class
 from flexarm_tools.graph.message_definition import SEPARATOR, MessageDefinition
-from flexarm_tools.graph.packages import AmentPackages, SourcePackages
+from flexarm_tools.graph.packages import AmentPackages
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = sorted(path.stem for path in (ROOT / "msg").glob("*.msg"))

@@ -35,22 +35,6 @@ class AmentPackages:
         return tuple(sorted(path.name for path in folder.iterdir() if path.is_file()))
 
 
-class SourcePackages:
-    """Packages used from their source folders, for tests and benchmarks without an installation."""
-
-    def __init__(self, folders: dict[str, Path]) -> None:
-        """Set the source folder of each package by name."""
-        self._folders = folders
-
-    def share(self, package: str) -> Path | None:
-        """Return the source folder of a package."""
-        return self._folders.get(package)
-
-    def executables(self, package: str) -> tuple[str, ...] | None:
-        """Return None: the executables are not known from the sources."""
-        return None
-
-
 def resolve(uri: str, folder: Path, packages: Packages) -> tuple[Path, str]:
     """Resolve the path of a file to which a scenario refers.
 

@@ -11,7 +11,7 @@ from flexarm_tools.metrics.flexible import distance_from_mean
 from flexarm_tools.recording.recording import Recording
 from flexarm_tools.report.friction_plots import run_friction_plots
 from flexarm_tools.report.svg_plot import SvgPlot, decimate, series_color, within_reason
-from flexarm_tools.report.time_plots import TIME, Marker, Plot, known_curves, logarithmic_plot, mark, time_plot
+from flexarm_tools.report.time_plots import Marker, Plot, known_curves, logarithmic_plot, time_plot
 from flexarm_tools.scenario.scenario import Scenario
 
 
@@ -101,15 +101,11 @@ def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
 
 def _tool_vibration(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
     """Plot the distance of the tool from its final position; logarithmic, because it is small after a long slew."""
-    distance = 1e3 * within_reason(tool_distance(recording))
-    if not recording.modes or not (np.isfinite(distance) & (distance > 0.0)).any():
+    if not recording.modes:
         return None
-    plot = SvgPlot(TIME, "from its final position [mm]")
-    plot.line(recording.time, np.where(distance > 0.0, distance, np.nan), series_color(0))
-    plot.logarithmic([distance])
-    plot.axes.set_xlim(float(recording.time[0]), float(recording.time[-1]))
-    mark(plot, markers)
-    return Plot("Tool vibration", plot.svg("Distance of the tool from its final position over time, logarithmic"))
+    curves = {"": 1e3 * within_reason(tool_distance(recording))}
+    words = "Distance of the tool from its final position"
+    return logarithmic_plot("Tool vibration", "from its final position [mm]", words, recording, curves, markers)
 
 
 def _tool_path(recording: Recording) -> Plot | None:
@@ -144,15 +140,8 @@ def _thin(points: Array, first: int, second: int) -> tuple[Array, Array]:
 
 
 def _tracking_error(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
-    error = np.where(recording.has_reference, recording.tracking_error, np.nan)
-    if not (np.isfinite(error) & (error > 0.0)).any():
-        return None
-    plot = SvgPlot(TIME, "[m]")
-    plot.line(recording.time, np.where(error > 0.0, error, np.nan), series_color(0))
-    plot.logarithmic([error])
-    plot.axes.set_xlim(float(recording.time[0]), float(recording.time[-1]))
-    mark(plot, markers)
-    return Plot("Tracking error", plot.svg("Distance of tool and reference over time, logarithmic"))
+    curves = {"": np.where(recording.has_reference, recording.tracking_error, np.nan)}
+    return logarithmic_plot("Tracking error", "[m]", "Distance of tool and reference", recording, curves, markers)
 
 
 def _singular_values(recording: Recording, markers: Sequence[Marker]) -> Plot | None:

@@ -79,7 +79,10 @@ def known_curves(curves: dict[str, Array]) -> dict[str, Array]:
 def logarithmic_plot(
     title: str, label: str, words: str, recording: Recording, curves: dict[str, Array], markers: Sequence[Marker]
 ) -> Plot | None:
-    """Plot positive curves over time on a logarithmic scale; return None if there are no values."""
+    """Plot positive curves by name over time on a logarithmic scale; return None if there are no values.
+
+    A curve without a name is not in the legend.
+    """
     curves = {name: curve for name, curve in curves.items() if (np.isfinite(curve) & (curve > 0.0)).any()}
     if not curves:
         return None
@@ -87,8 +90,9 @@ def logarithmic_plot(
     for index, curve in enumerate(curves.values()):
         plot.line(recording.time, np.where(curve > 0.0, curve, np.nan), series_color(index))
     plot.logarithmic(curves.values())
+    plot.axes.set_xlim(float(recording.time[0]), float(recording.time[-1]))
     mark(plot, markers)
-    legend = tuple((index + 1, name, False) for index, name in enumerate(curves))
+    legend = tuple((index + 1, name, False) for index, name in enumerate(curves) if name)
     return Plot(title, plot.svg(f"{words} over time, logarithmic"), legend)
 
 
