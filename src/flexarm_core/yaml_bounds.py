@@ -1,4 +1,4 @@
-"""Limits for YAML files, checked on the event stream before any object is built: size, depth and alias expansion."""
+"""Limits for YAML files, checked on the events before any object is built: size, depth, aliases and what they give."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ def excess(text: str) -> str:
                 if event.anchor:
                     known[event.anchor] = 1
             elif isinstance(event, yaml.AliasEvent):
+                if event.anchor in anchors:
+                    line = event.start_mark.line + 1 if event.start_mark else 1
+                    return f"has an alias that contains itself (line {line})"
                 sizes[-1] += known.get(event.anchor or "", 1)
             if sizes[-1] > MOST_NODES:
                 return f"holds more than {MOST_NODES} values, aliases written out"

@@ -240,7 +240,6 @@ def test_all_mistakes_are_reported_at_once_in_order_of_lines(load):
         ("", 1, "the file is empty: expected a scenario"),
         ("- a\n- b\n", 1, "expected a mapping with the keys base, title, description, robot"),
         ("title: a\n---\ntitle: b\n", 2, "not valid YAML: but found another document"),
-        ("title: &a [*a]\n", 1, "an alias contains itself"),
         ("title: x\n<<: {rate: 1}\n", 2, "merge keys (<<) are not supported"),
         ("title: \t\x07\n", 1, "not valid YAML"),
     ],
@@ -251,6 +250,13 @@ def test_what_is_not_a_scenario_at_all_is_refused(tmp_path, packages, text, line
     with pytest.raises(ConfigError, match=re.escape(f"run.yaml:{line}: ")) as error:
         load_scenario(path, packages)
     assert message in str(error.value)
+
+
+def test_an_alias_that_contains_itself_is_refused(tmp_path, packages):
+    path = tmp_path / "run.yaml"
+    path.write_text("title: a\nplant: &a {b: [*a]}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"run.yaml' has an alias that contains itself \(line 2\)"):
+        load_scenario(path, packages)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path, packages):

@@ -88,9 +88,6 @@ class Document:
         else:
             if self.root is None:
                 self._add(1, "", f"the file is empty: expected a {kind}")
-            elif (loop := _find_loop(self.root)) is not None:
-                self.problem(loop, "", "an alias contains itself")
-                self.root = None
 
     def problem(self, node: yaml.Node, key: str, message: str) -> None:
         """Add a problem at a node, which may originate from another file that was merged into this document."""
@@ -239,23 +236,3 @@ def raise_problems(problems: Iterable[Problem], kind: str) -> None:
         head = f"{len(found)} problem{'s' if len(found) > 1 else ''} in the {kind}:"
         more = [f"... and {len(found) - MOST_PROBLEMS} more"] if len(found) > MOST_PROBLEMS else []
         raise ConfigError("\n  ".join([head, *map(str, found[:MOST_PROBLEMS]), *more]))
-
-
-def _find_loop(root: yaml.Node) -> yaml.Node | None:
-    """Return a node that contains itself (``&a [*a]``), if there is one."""
-    open_nodes: set[int] = set()
-    done: set[int] = set()
-    stack: list[tuple[yaml.Node, bool]] = [(root, False)]
-    while stack:
-        node, leaving = stack.pop()
-        if leaving:
-            open_nodes.discard(id(node))
-            done.add(id(node))
-        elif id(node) in open_nodes:
-            return node
-        elif id(node) not in done and not isinstance(node, yaml.ScalarNode):
-            open_nodes.add(id(node))
-            stack.append((node, True))
-            pairs = node.value if isinstance(node, yaml.SequenceNode) else [n for pair in node.value for n in pair]
-            stack.extend((child, False) for child in pairs)
-    return None

@@ -94,7 +94,7 @@ def test_a_relative_path_is_the_path_from_the_origin_moved(load, relative):
         ("", ":1: must be a mapping with keys of: frame, relative, characteristic_length, segments; got None"),
         ("- 1", ":1: must be a mapping"),
         ("segments: [", ":1: not valid YAML"),
-        ("a: &x [*x]", "not valid YAML: found unconstructable recursive node"),
+        ("a: &x [*x]", "has an alias that contains itself \\(line 1\\)"),
         ("segments: []\nframe: x\nsegments: []", ":3: not valid YAML: key 'segments' twice"),
         ("!!python/object/apply:os.getcwd []", "not valid YAML: could not determine a constructor"),
         ("segments: 3", "segments: must be a list of at least one of: line, turn, arc, circle, spline"),
