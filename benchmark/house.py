@@ -26,7 +26,7 @@ EXCEPTIONS = {  # small modules with a single user that are a concept of their o
     "flexarm_core.behavior_impedance.behaviors.posture": "one kind of behavior; every kind has a module of its own",
     "flexarm_core.path.joint_stop": "one law of motion, like the others in its folder; its user is a node",
     "flexarm_core.pipeline.reference_stage": "one stage; every stage has a module of its own, which knows no ROS",
-    "flexarm_nodes.behavior_impedance.controller": "one node; every node has a module of its own",
+    "flexarm_nodes.node.companions": "the rule of what a joint state waits for, with tests of its own",
     "flexarm_nodes.node.joint_commands": "how another package's hardware interface writes commands",
     "flexarm_nodes.node.real_time": "what is asked of the operating system, not of ROS",
     "flexarm_nodes.node.tick_times": "a histogram, which knows nothing of the loop whose ticks it counts",
@@ -36,6 +36,7 @@ EXCEPTIONS = {  # small modules with a single user that are a concept of their o
     "flexarm_tools.commands.map": "one command; every command has a module of its own",
     "flexarm_tools.commands.record": "one command; every command has a module of its own",
     "flexarm_tools.commands.replay": "one command; every command has a module of its own",
+    "flexarm_tools.commands.schema": "one command; every command has a module of its own",
     "flexarm_tools.commands.view": "one command; every command has a module of its own",
     "flexarm_tools.metrics.behavior": "one group of metrics; every group has a module of its own",
 }

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import yaml
 from action_msgs.msg import GoalStatus
+from calibration_text import calibration_of
 from rclpy.action import ActionClient
 from sensed_arm import GRAVITY, NODE, SensedArm, sensed_arm_of_a_module  # noqa: F401
 
 from flexarm.action import CalibrateBaseWrench
-from flexarm_core.base_wrench.calibration_file import read_calibration
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -130,7 +130,7 @@ def test_bias_and_gravity_are_found_written_and_taken_in_poses_that_the_node_cho
         assert np.linalg.norm(left[:3]) < 0.05 and np.linalg.norm(left[3:]) < 0.03
         assert np.linalg.norm(before[:3]) > 1.0
     # written and taken
-    bias, parameters = read_calibration(file, described)
+    bias, parameters = calibration_of(file, described)
     assert np.allclose(bias, result.wrench_bias) and np.allclose(parameters, found)
     assert "arm_7r" in file.read_text() and yaml.safe_load(file.read_text())[NODE]
     taken = moved.parameters()

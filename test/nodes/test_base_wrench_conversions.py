@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calibration_text import calibration_of
 from sensed_arm import GRAVITY, NODE, Core, description
 from visualization_msgs.msg import Marker
 
 from flexarm.action import CalibrateBaseWrench
-from flexarm_core.base_wrench.calibration_file import read_calibration
 from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
@@ -164,7 +164,7 @@ def test_a_new_bias_is_written_with_the_masses_that_it_was_found_with(tmp_path):
         plan.write(found)
         assert np.allclose(plan.parameters(found)["wrench_bias"], bias)
         assert set(plan.parameters(found)) == {"wrench_bias"}  # what else there is stays as it is
-        written, parameters = read_calibration(goal.output_file, described)
+        written, parameters = calibration_of(goal.output_file, described)
         assert np.allclose(written, bias)
         assert parameters is None if not loaded else np.array_equal(parameters, table)
 

@@ -63,7 +63,7 @@ def kinds() -> list[Kind]:
     descriptions = [text.encode() for text in urdf.values()]
     readers = _readers(urdf["trep"], urdf["planar_3r"])
     found = [Kind("robot description", ".urdf", descriptions, mutate.mutate_xml, xml, readers["robot description"])]
-    for name in ("scenario", "study", "waypoints", "parameter file", "calibration", "offered QoS"):
+    for name in ("scenario", "study", "waypoints", "parameter file", "offered QoS"):
         found.append(Kind(name, ".yaml", made[name], mutate.mutate_yaml, yml, readers[name]))
     for name in ("modal data", "plan", "reactionless path", "gravity table", "recording"):
         found.append(Kind(name, ".npz", made[name], mutate.mutate_npz, mutate.npz_bombs(made[name][0]), readers[name]))
@@ -121,11 +121,6 @@ simulated_plant:
     rate: 1000.0
     nested: {a: 1, b: [1.0, 2.0]}
 """
-CALIBRATION = b"""\
-base_wrench_torque_estimator:
-  ros__parameters:
-    wrench_bias: [1.0, 2.0, 3.0, 0.1, 0.2, 0.3]
-"""
 QOS = b"""\
 - history: 1
   depth: 10
@@ -159,7 +154,6 @@ def _made_files(trep: str, planar: str) -> dict[str, list[bytes]]:
         "study": [STUDY],
         "waypoints": [WAYPOINTS],
         "parameter file": [PARAMETERS],
-        "calibration": [CALIBRATION],
         "offered QoS": [QOS],
         "plan": [(ROOT / "config" / "boom_7r" / "planned_half_meter.npz").read_bytes()],
     }
@@ -186,7 +180,6 @@ def _made_files(trep: str, planar: str) -> dict[str, list[bytes]]:
 
 
 def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
-    from flexarm_core.base_wrench.calibration_file import read_calibration
     from flexarm_core.base_wrench.gravity_table import GravityTable
     from flexarm_core.flexible_dynamics.modal_data import load_modal_data
     from flexarm_core.flexible_dynamics.model import FlexibleModel
@@ -239,7 +232,6 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
         "study": lambda path: _nothing(load_study(path)),
         "waypoints": waypoints,
         "parameter file": lambda path: _nothing(read_parameter_file(path, ("simulated_plant",))),
-        "calibration": lambda path: _nothing(read_calibration(path, None)),  # type: ignore[arg-type]  # gravity_links
         "offered QoS": lambda path: _nothing(read_offered_qos(path.read_text(encoding="utf-8", errors="replace"))),
         "modal data": lambda path: _nothing(load_modal_data(path)),
         "plan": lambda path: _nothing(load_plan(path, boom)),

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 import pytest
+from calibration_text import calibration_of
 
-from flexarm_core.base_wrench.calibration_file import read_calibration
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.load import load_robot_description
@@ -61,7 +61,7 @@ def test_bias_and_gravity_are_found_and_the_file_is_the_nodes(rested, descriptio
     said = capsys.readouterr().out
     assert f"base_ft_sensor: {POSES} poses at rest, model bias_and_gravity" in said and str(output) in said
     bodies = build_sensed_bodies(description, "base_ft_sensor")
-    bias, gravity = read_calibration(output, bodies)
+    bias, gravity = calibration_of(output, bodies)
     assert np.abs(bias[:3] - BIAS[:3]).max() < 0.05 and np.abs(bias[3:] - BIAS[3:]).max() < 0.02
     assert gravity[:, 0].sum() == pytest.approx(bodies.gravity_parameters()[:, 0].sum(), rel=1e-3)
 
@@ -69,7 +69,7 @@ def test_bias_and_gravity_are_found_and_the_file_is_the_nodes(rested, descriptio
 def test_the_bias_alone_is_found_to_the_noise_of_its_mean(rested, description, tmp_path):
     rested.save(tmp_path / "run.npz")
     calibrate_recording(tmp_path / "run.npz", ROBOT, tmp_path / "bias.yaml", "bias")
-    bias, gravity = read_calibration(tmp_path / "bias.yaml", build_sensed_bodies(description, "base_ft_sensor"))
+    bias, gravity = calibration_of(tmp_path / "bias.yaml", build_sensed_bodies(description, "base_ft_sensor"))
     assert np.all(np.abs(bias - BIAS) < 5.0 * NOISE / np.sqrt(POSES * PER_POSE / 2)) and gravity is None
 
 

@@ -15,22 +15,15 @@ A file without gravity parameters omits the last three entries; the values of th
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import yaml
 
 from flexarm_core.base_wrench.calibration import CalibrationResult
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies
 from flexarm_core.errors import ConfigError
-from flexarm_core.text_file import read_text
 from flexarm_core.types import Array
-from flexarm_core.yaml_bounds import MOST_BYTES, excess
 
 NODE = "base_wrench_torque_estimator"
 NODE_NAME = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
@@ -78,50 +71,6 @@ def write_calibration(
                 raise
     except OSError as error:
         raise ConfigError(f"the calibration file '{path}' cannot be written: {error}") from error
-
-
-def read_calibration(path: str | Path, bodies: SensedBodies, node_name: str = NODE) -> tuple[Array, Array | None]:
-    """Return bias (6,) [N, N*m] and gravity parameters (w, 4) [kg, kg*m], None if the file has no gravity parameters.
-
-    Raises:
-        ConfigError: the file cannot be read, has no parameters of this node, has invalid numbers, or its links are not
-            those above the sensor.
-    """
-    text = read_text(path, "the calibration file", MOST_BYTES)
-    if too_much := excess(text):
-        raise ConfigError(f"the calibration file '{path}' {too_much}")
-    try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, TypeError) as error:
-        raise ConfigError(f"the calibration file '{path}' cannot be read: {' '.join(str(error).split())}") from error
-    section = document.get(node_name) if isinstance(document, dict) else None
-    parameters = section.get("ros__parameters") if isinstance(section, dict) else None
-    if not isinstance(parameters, dict):
-        raise ConfigError(f"the calibration file '{path}' holds no parameters of the node '{node_name}'")
-    bias = _numbers(path, parameters, "wrench_bias", 6)
-    if "gravity_links" not in parameters:
-        return bias, None
-    names = [bodies.names[k] for k in bodies.weighing]
-    if parameters["gravity_links"] != names:
-        raise ConfigError(
-            f"the calibration file '{path}' is of the links {parameters['gravity_links']}, the sensor carries {names}:"
-            " calibrate this robot anew"
-        )
-    masses = _numbers(path, parameters, "gravity_masses", len(names))
-    moments = _numbers(path, parameters, "gravity_first_moments", 3 * len(names))
-    return bias, np.column_stack((masses, moments.reshape(-1, 3)))
-
-
-def _numbers(path: str | Path, parameters: dict[str, Any], key: str, count: int) -> Array:
-    value = parameters.get(key)
-    if (
-        not isinstance(value, list)
-        or len(value) != count
-        or not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in value)
-        or not all(math.isfinite(item) for item in value)
-    ):
-        raise ConfigError(f"the calibration file '{path}': {key} must be {count} finite numbers, got {value}")
-    return np.array(value, dtype=float)
 
 
 def _text(result: CalibrationResult, bodies: SensedBodies, node_name: str, robot: str, date: str) -> str:

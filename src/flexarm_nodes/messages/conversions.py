@@ -235,14 +235,6 @@ def _spatial(linear: Vector3, angular: Vector3) -> Array:
     return np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
 
 
-def joint_readings_to_message(measurement: Measurement) -> JointState:
-    """Return a JointState as joint_state_broadcaster publishes it: actuated joints and state-only elastic joints."""
-    message = JointState()
-    write_header(message, measurement.stamp)
-    write_joint_readings(message, measurement)
-    return message
-
-
 def write_joint_readings(message: JointState, measurement: Measurement) -> None:
     """Write the measured joints into a JointState; its arrays stay empty if no joint is measured."""
     readings = [reading for reading in (measurement.joints, measurement.elastic) if reading is not None]

@@ -102,7 +102,7 @@ class Readings:
     ) -> None:
         """Read the joints of an arm and these sensors, given as (kind, name); ``required``: as of SampleReader."""
         self.sensors = tuple(dict.fromkeys(sensors))
-        self._model, self._joints = model, SampleReader(model, required)
+        self._model, self._joints, self._before = model, SampleReader(model, required), before
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
         self._topics, self._awaits = tuple(topic for topic, *_ in self.subscriptions()), awaits

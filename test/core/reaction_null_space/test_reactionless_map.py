@@ -6,20 +6,9 @@ import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.reaction_null_space.reactionless.map import draw, map_reactionless_paths, seed_grid
+from flexarm_core.reaction_null_space.reactionless.map import draw, map_reactionless_paths
 
 FIRST, SECOND = 0.310 * 0.096 + 0.120 * 0.1, 0.120 * 0.090  # [kg*m] of TREP, tables I and II
-
-
-def test_a_grid_has_every_combination():
-    grid = seed_grid(np.array([0.0, -1.0]), np.array([2.0, 1.0]), (3, 2))
-    assert grid.tolist() == [[0, -1], [0, 1], [1, -1], [1, 1], [2, -1], [2, 1]]
-
-
-@pytest.mark.parametrize("counts", [(3,), (3, 0), (1000, 1000), ()])
-def test_a_grid_that_makes_no_sense_is_refused(counts):
-    with pytest.raises(ConfigError, match="for every joint"):
-        seed_grid(np.zeros(2), np.ones(2), counts)
 
 
 def test_the_family_of_trep_has_each_level_once(trep):

@@ -19,7 +19,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.coupling.small_matrices import (
     EPSILON,
     backward,
-    cholesky,
+    cholesky_semidefinite,
     forward,
     orthogonalise_rows,
 )
@@ -79,9 +79,9 @@ def find_modes(H: Array, K: Array, frequencies: Array, shapes: Array) -> bool:
     """
     m = H.shape[0]
     L, W, U, values = np.empty((m, m)), np.empty((m, m)), np.empty((m, m)), np.empty(m)
-    if not cholesky(H, L):
+    if not cholesky_semidefinite(H, L):
         return False
-    cholesky(K, W)
+    cholesky_semidefinite(K, W)
     forward(L, W)
     orthogonalise_rows(W, U, values, m * EPSILON)
     backward(L, U)

@@ -36,7 +36,7 @@ def times(A: Array, x: Array) -> Array:
 
 
 @kernel
-def cholesky(A: Array, L: Array) -> bool:
+def cholesky_semidefinite(A: Array, L: Array) -> bool:
     """Compute the lower triangle ``L`` (k, k) of ``A = L L^T`` for a symmetric positive semidefinite ``A`` (k, k).
 
     Columns without a positive pivot are set to 0.
@@ -91,7 +91,7 @@ def backward(L: Array, X: Array) -> None:
 def solve_definite(A: Array, b: Array) -> Array:
     """Return ``A^-1 b`` for a positive definite A (k, k) and b (k,)."""
     L, x = np.empty_like(A), b.copy().reshape(-1, 1)
-    cholesky(A, L)
+    cholesky_semidefinite(A, L)
     forward(L, x)
     backward(L, x)
     return x[:, 0].copy()

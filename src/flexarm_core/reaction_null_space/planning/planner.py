@@ -28,9 +28,9 @@ from flexarm_core.reaction_null_space.reactionless.guided_motion import (
     follow_guides,
     follow_line,
 )
-from flexarm_core.reaction_null_space.reactionless.line_search import FASTEST_RATE, LineSearch
 from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMotions
 from flexarm_core.reaction_null_space.reactionless.resolved_line import resolved_line
+from flexarm_core.reaction_null_space.reactionless.start_search import FASTEST_RATE, StartSearch
 from flexarm_core.reaction_null_space.reactionless.tool_postures import ToolPostures
 from flexarm_core.reaction_null_space.vibration.motion_limits import MotionBounds
 from flexarm_core.types import Array
@@ -184,7 +184,7 @@ class ReactionPlanner:
         """Return the best plan with a straight tool path, and the reason why there is no better one."""
         config, bounds = self.config, self._bounds
         if fixed is None:
-            search = LineSearch(config.samples, config.variations, config.least_sigma, config.inset)
+            search = StartSearch(config.samples, config.variations, config.least_sigma, config.inset)
             attempts = search.run(self.motions, ends, duration, bounds, np.random.default_rng(config.seed))
             if not attempts:
                 raise InputError(self._out_of_reach(ends))

@@ -19,10 +19,10 @@ from scipy.interpolate import BSpline
 
 from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
 from flexarm_core.reaction_null_space.reactionless.least_reaction import STAGES, LeastReaction
-from flexarm_core.reaction_null_space.reactionless.line_search import FASTEST_RATE
 from flexarm_core.reaction_null_space.reactionless.motions import ReactionlessMotions
 from flexarm_core.reaction_null_space.reactionless.posture_pairs import PosturePair, pair_postures
 from flexarm_core.reaction_null_space.reactionless.resolved_line import resolved_line
+from flexarm_core.reaction_null_space.reactionless.start_search import FASTEST_RATE
 from flexarm_core.reaction_null_space.vibration.motion_limits import MotionBounds
 from flexarm_core.types import Array
 

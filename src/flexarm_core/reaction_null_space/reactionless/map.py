@@ -20,7 +20,6 @@ from flexarm_core.reaction_null_space.reactionless.trace import trace
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 
-LARGEST_GRID = 100_000
 ON_PATH = 1e-6  # [rad | m] distance below which a seed lies on a path
 
 
@@ -62,28 +61,6 @@ class ReactionlessMap:
     paths: tuple[ReactionlessPath, ...]
     path_of_seed: NDArray[np.int64]
     refused: dict[int, str]
-
-
-def seed_grid(lower: Array, upper: Array, counts: Sequence[int]) -> Array:
-    """Return postures (N, n) on a grid; the last joint changes fastest.
-
-    Args:
-        lower: (n,) first value of each joint [rad | m].
-        upper: (n,) last value of each joint [rad | m].
-        counts: (n) number of values of each joint; 1: only the lower value.
-
-    Raises:
-        ConfigError: shapes do not fit, values are not finite, a count is below 1, or more than 100,000 postures result.
-    """
-    low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
-    fits = low.shape == high.shape == (len(counts),) and np.isfinite(low).all() and np.isfinite(high).all()
-    if not fits or min(counts, default=0) < 1 or np.prod(counts) > LARGEST_GRID:
-        raise ConfigError(
-            f"grid from {low} to {high} by {tuple(counts)}: give a finite lower and upper value and a count of at least"
-            f" 1 for every joint, at most {LARGEST_GRID} postures in all"
-        )
-    axes = [np.linspace(a, b, count) for a, b, count in zip(low, high, counts, strict=True)]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(counts))
 
 
 def map_reactionless_paths(

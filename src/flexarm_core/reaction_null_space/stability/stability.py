@@ -249,22 +249,6 @@ def postures_after_hits(
     return np.clip(posture + np.outer((0.0, 0.5, -0.5, 1.0, -1.0), way), model.lower, model.upper)
 
 
-def neighboring_postures(model: ArmModel, posture: Array, reach: float = FARTHEST, count: int = 8) -> Array:
-    """Return a posture and some random postures around it, within the joint limits; the same at every call.
-
-    Args:
-        model: arm model.
-        posture: (n,) joint positions [rad | m].
-        reach: largest distance of every joint from the posture [rad | m].
-        count: number of neighboring postures.
-
-    Returns:
-        (count + 1, n), the given posture first.
-    """
-    steps = reach * np.random.default_rng(0).uniform(-1.0, 1.0, (count, model.n))
-    return np.vstack((posture, np.clip(posture + steps, model.lower, model.upper)))
-
-
 def _first_crossing(loop: SampledModel, top: float) -> float:
     """Return the smallest unstable feedback; 0 if unstable without feedback, inf if stable at all up to ``top``."""
     if not loop.is_stable(0.0):

@@ -39,7 +39,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.compiled import allocate
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.law import step
@@ -53,11 +53,33 @@ from flexarm_core.reaction_null_space.vibration.law_memory import (
 )
 from flexarm_core.reaction_null_space.vibration.led_joints import LedJoints
 from flexarm_core.reaction_null_space.vibration.motion_guard import MotionGuard
-from flexarm_core.reaction_null_space.vibration.task import Goal, goal_of
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
-from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference
+from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference, all_finite
 
 REST_BANDWIDTH = 2.0  # [rad/s] bandwidth of load estimation when the arm is held at rest and no bandwidth is configured
+
+Goal = CartesianReference | JointReference | None
+
+
+def goal_of(task: str, reference: CartesianReference | None, joints: JointReference | None, n: int) -> Goal:
+    """Return the reference that a task follows for an arm with n joints.
+
+    Raises:
+        InputError: the reference is missing, or a reference has a wrong shape or non-finite numbers.
+    """
+    if task == "tool_path":
+        if reference is None:
+            raise InputError("task 'tool_path' needs a CartesianReference")
+        values = (reference.position, reference.rotation.ravel(), reference.velocity, reference.acceleration)
+        if not all_finite(*values):
+            raise InputError("CartesianReference is not finite")
+    elif task == "joint_path" and (joints is None or joints.position is None):
+        raise InputError("task 'joint_path' needs a JointReference with a position")
+    for name in ("position", "velocity", "acceleration") if joints is not None else ():
+        value = getattr(joints, name)
+        if value is not None and not (value.shape == (n,) and all_finite(value)):
+            raise InputError(f"JointReference {name} is {value}, expected {n} finite numbers")
+    return {"tool_path": reference, "joint_path": joints}.get(task)
 
 
 class VibrationController:

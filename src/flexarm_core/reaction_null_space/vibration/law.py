@@ -10,7 +10,12 @@ import numpy as np
 from flexarm_core.compiled import kernel
 from flexarm_core.kernels.rotations import pose_error
 from flexarm_core.reaction_null_space.coupling.null_space import invert_damped
-from flexarm_core.reaction_null_space.coupling.small_matrices import cholesky, product, solve_definite, times
+from flexarm_core.reaction_null_space.coupling.small_matrices import (
+    cholesky_semidefinite,
+    product,
+    solve_definite,
+    times,
+)
 from flexarm_core.reaction_null_space.vibration.law_memory import (
     JOINT_GOAL,
     REACTIONLESS,
@@ -135,7 +140,7 @@ def _couple(c: Constants, s: Settings, x: Inputs, out: Outputs) -> Coupling:
     """Compute the coupling; write its singular values to ``out``."""
     L = np.empty((c.m, c.m))
     load = times(c.K_b, x.deflection) + times(c.D_b, x.deflection_rate) + x.c_b + times(x.H_b, x.base_lacking)
-    cholesky(x.H_b, L)
+    cholesky_semidefinite(x.H_b, L)
     rows, damping = select(x.H_b, c.K_b, c.S, c.selected if c.soft else 0, s.damping_ratio, s.vibration_gain)
     held = product(product(rows, x.H_b), rows.T)
     threshold = s.coupling_threshold * math.sqrt(np.trace(held) * np.trace(x.H_m))

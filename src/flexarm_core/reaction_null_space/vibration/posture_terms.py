@@ -15,7 +15,13 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.reaction_null_space.coupling.base_modes import find_modes
-from flexarm_core.reaction_null_space.coupling.small_matrices import backward, cholesky, forward, product, times
+from flexarm_core.reaction_null_space.coupling.small_matrices import (
+    backward,
+    cholesky_semidefinite,
+    forward,
+    product,
+    times,
+)
 from flexarm_core.types import Array
 
 
@@ -69,7 +75,7 @@ def yielding_inertia(H_b: Array, H_bm: Array, H_m: Array, rows: Array) -> Array:
     coupled = product(rows, H_bm)
     H = product(product(rows, H_b), rows.T)
     L = np.empty_like(H)
-    cholesky(H, L)
+    cholesky_semidefinite(H, L)
     forward(L, coupled)
     return H_m - product(coupled.T, coupled)
 
@@ -91,11 +97,11 @@ def giving_way(H_bm: Array, H_m: Array, S: Array, K_b: Array) -> Array:
     """
     SK = product(S, K_b)
     K, L, L_m = product(SK, S.T), np.empty((S.shape[0], S.shape[0])), np.empty_like(H_m)
-    cholesky(K, L)
+    cholesky_semidefinite(K, L)
     forward(L, SK)
     backward(L, SK)
     moved = product(H_bm.T, product(S.T, SK))
-    cholesky(H_m, L_m)
+    cholesky_semidefinite(H_m, L_m)
     forward(L_m, moved)
     backward(L_m, moved)
     return -moved
@@ -113,6 +119,6 @@ def coupled_inertia(L: Array, H_bm: Array) -> Array:
 def yielded_inertia(H_bm: Array, H_m: Array) -> Array:
     """Return ``H_bm H_m^-1 H_bm^T`` (m, m)."""
     L_m, X = np.empty_like(H_m), H_bm.T.copy()
-    cholesky(H_m, L_m)
+    cholesky_semidefinite(H_m, L_m)
     forward(L_m, X)
     return product(X.T, X)

@@ -22,7 +22,7 @@ FASTEST_RATE = 1.875  # largest rate of the fifth-order time law, times its dura
 
 
 @dataclass(frozen=True, slots=True)
-class LineSearch:
+class StartSearch:
     """Effort and limits of the search.
 
     Attributes:
