@@ -288,18 +288,6 @@ def test_gains_that_are_unstable_where_the_arm_is_first_seen_are_refused(planar_
     assert tame.controller.config is before
 
 
-def test_a_tool_reference_goes_through_what_carries_it(planar_3r):
-    carried = []
-
-    def carry(reference):
-        carried.append(replace(reference, position=reference.position + [0.0, 0.0, 1.0]))
-        return carried[-1]
-
-    pipeline = Pipeline([line(planar_3r), vibration(planar_3r)], gate_stage(planar_3r), carry)
-    run = drive(pipeline, make_plant(planar_3r), 3)
-    assert [tick.tool for tick in run.ticks] == carried
-
-
 def test_two_stages_of_one_name_are_refused(planar_3r):
     with pytest.raises(ConfigError, match="names of their own"):
         Pipeline([line(planar_3r), line(planar_3r)], gate_stage(planar_3r))
