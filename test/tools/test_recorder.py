@@ -194,6 +194,22 @@ def test_a_run_on_surfaces_is_complete_only_with_the_truth_of_its_contact(live, 
     assert recorder.complete(2)
 
 
+def test_a_node_that_answered_all_states_but_the_last_is_awaited(live, planar_3r):
+    recorder = Recorder(live.node, planar_3r, real_time=False)
+    states, references = (
+        live.publisher(topics.TRUE_JOINT_STATES, JointState),
+        live.publisher(topics.JOINT_REFERENCE, JointReference),
+    )
+    assert not recorder.lacks_last_answer()
+    for tick in range(3):
+        states.publish(stamped(tick, JointState()))
+    live.until(lambda: recorder.take() == 3, "the states")
+    for tick, lacks in ((0, False), (1, True), (2, False)):  # one that stopped earlier is not waited for
+        references.publish(stamped(tick, JointReference()))
+        live.until(lambda tick=tick: recorder.take() == 4 + tick, "a reference")
+        assert recorder.lacks_last_answer() == lacks
+
+
 def test_where_only_times_are_asked_for_states_and_commands_are_heard_and_nothing_else(live, planar_3r):
     recorder = Recorder(live.node, planar_3r, real_time=True, only_times=True)
     for topic in (topics.TRUE_JOINT_STATES, topics.JOINT_REFERENCE, topics.CARTESIAN_REFERENCE):

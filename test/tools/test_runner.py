@@ -186,7 +186,7 @@ SAID = {
 
 
 def test_states_that_are_wrong_or_missing_lead_to_a_stop_each_time_and_back(tmp_path):
-    recording = run(tmp_path, 3.0, plant=FAULTS, move=4.0)
+    recording = run(tmp_path, 4.4, plant=FAULTS, move=4.0)
     assert (recording.watchdog_stops, recording.trips, recording.lockstep_timeouts) == (4, 0, 0)
     assert np.isfinite(recording.effort).all() and np.abs(recording.effort).max() <= 500.0
     assert np.abs(recording.velocity).max() < 4.0
@@ -200,7 +200,11 @@ def test_states_that_are_wrong_or_missing_lead_to_a_stop_each_time_and_back(tmp_
             for e in recording.events
         ), (said, recording.events)
         assert recording.has_reference[round((begin + 0.6) * 1000) - 1]
-    assert recording.has_reference[-1] and recording.tracking_error[recording.has_reference].max() < 0.02
+    assert recording.has_reference[-1]
+    # A stop answers states without references: the plant is ahead of the controllers, by how much is the machine's
+    # affair, and so is the length of the stop and the error that it leaves. That the arm comes back to its path is not.
+    errors = recording.tracking_error
+    assert np.nanmax(errors[recording.has_reference]) < 0.1 and errors[-100:].max() < 0.002
 
 
 def test_when_the_controller_is_killed_the_gate_stops_the_arm(tmp_path):

@@ -151,6 +151,12 @@ class Recorder:
         awaited += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
+    def lacks_last_answer(self) -> bool:
+        """Return whether a topic has a message of the last tick but one, and none of the last tick."""
+        states = self._raw[topics.TRUE_JOINT_STATES][-2:]
+        last_but_one = stamp_of(states[0]) if len(states) == 2 else None
+        return any(samples and stamp_of(samples[-1]) == last_but_one for samples in self._raw.values())
+
     def finish(self, outcome: Outcome) -> Recording:
         """Deserialize the samples and return the recording."""
         self.take()

@@ -36,6 +36,7 @@ START_TIMEOUT = 600.0  # [s] a busy machine needs long to start five Python proc
 ASLEEP_AT_START = 60.0  # [s] wall time for which an awaited node may be idle
 MOST_RELEASES = 5  # number of states per run that may stay unanswered
 QUIET_TIME = 0.3  # [s] wall time without a message after which no more are expected
+LAST_ANSWER = 2.0  # [s] further wall time for nodes that answered every tick but the last: the machine may be busy
 DISCOVERY_TIMEOUT = 30.0  # [s] wall time for the recorder and the publishers to discover each other
 ARRIVAL_TIMEOUT = 10.0  # [s] wall time, longer than the middleware needs to resend a lost message (3 s)
 SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
@@ -209,7 +210,8 @@ class Runner:
             nonlocal count, quiet
             if (now := recorder.take()) != count:
                 count, quiet = now, time.monotonic() + QUIET_TIME
-            return recorder.complete(ticks) and time.monotonic() > quiet
+            patience = LAST_ANSWER if recorder.lacks_last_answer() else 0.0
+            return recorder.complete(ticks) and time.monotonic() > quiet + patience
 
         with contextlib.suppress(
             GraphError, InterruptedRunError, NodeDiedError
