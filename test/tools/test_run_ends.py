@@ -90,7 +90,7 @@ def test_what_is_expected_is_a_number_or_a_goal_and_nodes_of_the_run(tmp_path):
     wrong = "expect: {stops: many, errors: [hardware_gaet], stop: 1}"
     with pytest.raises(ConfigError) as error:
         load_scenario(write(tmp_path, 1.0, more=wrong))
-    for said in ("expect.stops: expected a number", "did you mean 'hardware_gate'", "unknown key 'stop'"):
+    for said in ("expect.stops: 'many' is not a number", "did you mean 'hardware_gate'", "unknown key 'stop'"):
         assert said in str(error.value)
 
 
