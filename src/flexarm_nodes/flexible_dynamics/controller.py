@@ -13,8 +13,9 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from flexarm_core.errors import InputError
-from flexarm_core.flexible_dynamics.control.controller import LAWS
+from flexarm_core.flexible_dynamics.control.controller import LAWS, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.control.force_correction import INFLUENCES
+from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
@@ -33,6 +34,8 @@ from flexarm_nodes.node.ports import BY_POSITION, JOINTS, MOTION, STATES, Input,
 from flexarm_nodes.node.stage_node import StageNode
 
 REFERENCES = ("desired_joint_reference", "joint_trajectory")
+USUAL = FlexibleControllerConfig()
+DAMPING = VibrationDampingConfig()
 
 
 class FlexibleDynamicsController(StageNode):
@@ -42,33 +45,33 @@ class FlexibleDynamicsController(StageNode):
     HEARS = ("joints", "flexible")
     CHECKS_GAINS = True
     PARAMETERS = (
-        Parameter("law", "string", "vibration_damping",
+        Parameter("law", "string", USUAL.law,
             "control law: tracking with vibration damping, exact joint accelerations (accelerations), or a PD servo"
             " with gravity compensation (joint_pd)", choices=LAWS, live=True),
         Parameter("reference", "string", REFERENCES[0],
             "topic of the reference: a stream of joint references, or joint trajectories that this node samples",
             choices=REFERENCES),
-        Parameter("position_gain", "double", 0.0,
+        Parameter("position_gain", "double", DAMPING.position_gain,
             "position gain of the servo of each joint; both servo gains 0: derived from the model for each joint",
             "1/s^2", 0.0, live=True),
-        Parameter("velocity_gain", "double", 0.0,
+        Parameter("velocity_gain", "double", DAMPING.velocity_gain,
             "velocity gain of the servo of each joint; both servo gains 0: derived from the model for each joint",
             "1/s", 0.0, live=True),
-        Parameter("tool_stiffness", "double", 1e4,
+        Parameter("tool_stiffness", "double", DAMPING.tool_stiffness,
             "weight of the deviation of the tool in the cost of the vibration damping (linear-quadratic)",
             "N/m", 0.0, live=True),
-        Parameter("effort_weight", "double", 0.0,
+        Parameter("effort_weight", "double", DAMPING.effort_weight,
             "weight of efforts in the cost of the vibration damping, smaller is faster; 0: derived from the model",
             "s^2", 0.0, live=True),
-        Parameter("gain_period", "double", 0.02,
+        Parameter("gain_period", "double", DAMPING.gain_period,
             "time after which the gains of the vibration damping are redesigned for the present posture",
             "s", 1e-4, live=True),
-        Parameter("influence", "string", "exact",
+        Parameter("influence", "string", USUAL.influence,
             "influence of efforts on accelerations in the force correction: exact, or diagonal approximation",
             choices=INFLUENCES, live=True),
-        Parameter("iterations", "int", 10,
+        Parameter("iterations", "int", USUAL.iterations,
             "largest number of iterations of the force correction per sample", "", 1, 1000, live=True),
-        Parameter("tolerance", "double", 1e-9,
+        Parameter("tolerance", "double", USUAL.tolerance,
             "relative tolerance of the accelerations at which the force correction ends", "", 1e-15, 1.0, live=True),
         Parameter("rate", "double", 1000.0,
             "nominal sampling rate for which gains are designed and checked", "Hz", 1.0, 1e5),
@@ -82,7 +85,7 @@ class FlexibleDynamicsController(StageNode):
         Parameter("velocity_noise", "double", 1e-3,
             "standard deviation of measured joint velocities; gains may turn it into at most 1 % of the effort limits",
             "rad/s | m/s", 0.0),
-        Parameter("check_gains", "bool", True,
+        Parameter("check_gains", "bool", USUAL.check_gains,
             "refuse gains that are unstable within the stiffness and mass margins, or that amplify noise too much"),
         Parameter("start_position", "double[]", [],
             "joint positions at which gains are checked when configured, beside others; empty: where the arm is at"

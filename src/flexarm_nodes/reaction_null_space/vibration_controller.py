@@ -14,7 +14,7 @@ from visualization_msgs.msg import MarkerArray
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import POSTURES
 from flexarm_core.reaction_null_space.reactionless.conditioning_map import ConditioningMapConfig, map_conditioning
-from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, TASKS
+from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, TASKS, VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.sampling import DRIVES
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
@@ -43,6 +43,7 @@ from flexarm_nodes.reaction_null_space.reactionless_markers import map_markers
 from flexarm_nodes.reaction_null_space.vibration_parameters import built_vibration
 
 MAP_ROOM = 1.5  # conditioning required of the map's postures, as a multiple of the threshold at which damping begins
+USUAL = VibrationControllerConfig()
 
 
 class RnsVibrationController(StageNode):
@@ -53,56 +54,56 @@ class RnsVibrationController(StageNode):
     CHECKS_GAINS = True
 
     PARAMETERS = (
-        Parameter("law", "string", "reactionless",
+        Parameter("law", "string", USUAL.law,
             "control law: reactionless (acceleration law), torque (torque law), or resolved_acceleration without"
             " base control", choices=LAWS, live=True),
-        Parameter("task", "string", "tool_path",
+        Parameter("task", "string", USUAL.task,
             "task of the arm beside base control: follow tool references, follow joint references, hold the first"
             " posture, or none", choices=TASKS, live=True),
-        Parameter("realization", "string", "computed_torque",
+        Parameter("realization", "string", USUAL.realization,
             "how joint accelerations are realized: inverse dynamics (computed_torque), or a servo for each joint"
             " (joint_servo)", choices=REALIZATIONS),
         Parameter("selection", "string[]", ["all"],
             "base motions that are kept quiet: all, auto (soft vibration modes), or names of elastic joints"),
-        Parameter("position_gain", "double", 400.0,
+        Parameter("position_gain", "double", USUAL.position_gain,
             "position gain G_p of the tracked tool, of the joint reference or of the held posture",
             "1/s^2", 0.0, live=True),
-        Parameter("velocity_gain", "double", 200.0,
+        Parameter("velocity_gain", "double", USUAL.velocity_gain,
             "velocity gain G_d of the tracked tool, of the joint reference or of the held posture",
             "1/s", 0.0, live=True),
-        Parameter("posture_gain", "double", 0.0,
+        Parameter("posture_gain", "double", USUAL.posture_gain,
             "position gain of the joints toward a posture in motions that base and tool leave free (task tool_path);"
             " 0: damping only", "1/s^2", 0.0, live=True),
         Parameter("posture", "string", "first",
             "posture that posture_gain refers to: the first one measured, or that of the desired_joint_reference topic",
             choices=POSTURES),
-        Parameter("servo_position_gain", "double", 900.0,
+        Parameter("servo_position_gain", "double", USUAL.servo_position_gain,
             "position gain of the servo of each joint (realization joint_servo)", "1/s^2", 0.0, live=True),
-        Parameter("servo_velocity_gain", "double", 60.0,
+        Parameter("servo_velocity_gain", "double", USUAL.servo_velocity_gain,
             "velocity gain of the servo of each joint (realization joint_servo)", "1/s", 0.0, live=True),
-        Parameter("vibration_damping", "bool", True,
+        Parameter("vibration_damping", "bool", USUAL.vibration_damping,
             "damp vibrations of the base by feedback with gain G_b; false: no base feedback", live=True),
-        Parameter("damping_ratio", "double", 0.7,
+        Parameter("damping_ratio", "double", USUAL.damping_ratio,
             "damping ratio of the base for which the feedback gain G_b is computed", "", 0.0, live=True),
-        Parameter("vibration_gain", "double", 0.0,
+        Parameter("vibration_gain", "double", USUAL.vibration_gain,
             "fixed gain g_b of the base feedback; 0: computed from damping_ratio", "1/s", 0.0, live=True),
-        Parameter("joint_damping", "double", 1.0,
+        Parameter("joint_damping", "double", USUAL.joint_damping,
             "joint damping gain G_m, applied to the joint velocities", "1/s", 0.0, live=True),
-        Parameter("coupling_threshold", "double", 0.01,
+        Parameter("coupling_threshold", "double", USUAL.coupling_threshold,
             "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its"
             " inverse is damped", "", 1e-6, 0.999, live=True),
-        Parameter("tool_threshold", "double", 0.02,
+        Parameter("tool_threshold", "double", USUAL.tool_threshold,
             "relative singular value of the tool Jacobian in the reaction null space, sigma(Jbar) / |J|, below which"
             " its inverse is damped", "", 1e-6, 0.999, live=True),
         Parameter("base_state_source", "string", "joint_states",
             "source of the base deflection: joint states, flexible state of the estimator, or none (base assumed at"
             " rest)", choices=(*BASE_STATE_SOURCES, NO_BASE_STATE)),
-        Parameter("load_bandwidth", "double", 0.0,
+        Parameter("load_bandwidth", "double", USUAL.load_bandwidth,
             "bandwidth at which an unknown constant load is estimated and compensated; 0: off, the tool sags",
             "rad/s", 0.0, 100.0, live=True),
-        Parameter("longest_wait", "double", 2.0,
+        Parameter("longest_wait", "double", USUAL.longest_wait,
             "largest delay of the path due to joint limits before the law gives up", "s", 0.0, live=True),
-        Parameter("largest_error", "double", 0.2,
+        Parameter("largest_error", "double", USUAL.largest_error,
             "position error of the tool at which the law gives up; 3 rad of orientation error count as 1 m",
             "m", 1e-6, live=True),
         Parameter("check_gains", "bool", True,
