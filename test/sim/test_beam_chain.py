@@ -351,3 +351,11 @@ def test_modes_of_the_wrong_number_are_refused(beam_robot: Any, name: str) -> No
     backend = MujocoBackend(beam_robot(), max_step=1e-4)
     with pytest.raises(ValueError, match=rf"{name} has shape \(3,\), expected \(2,\)"):
         backend.reset(**{name: np.zeros(3)})
+
+
+def test_a_joint_with_the_name_of_a_hinge_is_a_clear_error(repository_robot: Any) -> None:
+    model = compiled(repository_robot("flexible_2r"), 4)
+    hinge = next(model.joint(i).name for i in range(model.njnt) if model.joint(i).name.startswith("beam/"))
+    robot = repository_robot("flexible_2r", {'"elbow"': f'"{hinge}"'})
+    with pytest.raises(RobotDescriptionError, match=f"cannot simulate robot 'flexible_2r': .*{hinge}"):
+        compiled(robot, 4)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import mujoco
 import numpy as np
 
-from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.errors import ConfigError, FlexarmError, RobotDescriptionError
 from flexarm_core.robot.description import ElasticJoint, Joint, Link, RobotDescription
 from flexarm_sim.beam_chain import BeamChain
 from flexarm_sim.contacts import add_surfaces
@@ -96,17 +96,19 @@ def build_model(
     # automatic resets would hide a divergence; all contacts belong to one island
     flag = mujoco.mjtDisableBit
     spec.option.disableflags = flag.mjDSBL_AUTORESET | (flag.mjDSBL_ISLAND if surfaces else flag.mjDSBL_CONTACT)
-    bodies = _add_bodies(description, spec.worldbody, hard_stops, chains)
-    tool = bodies[description.tool_frame(tool_frame)]
-    tool.add_site(name=TOOL_SITE)
-    if surfaces:
-        add_surfaces(spec, tool, surfaces, tip_radius)
-    add_dampers(chains, spec)
-    for name in description.actuated:
-        spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)  # its default is a motor
-    _add_sensors(description, spec, bodies)
     try:
+        bodies = _add_bodies(description, spec.worldbody, hard_stops, chains)
+        tool = bodies[description.tool_frame(tool_frame)]
+        tool.add_site(name=TOOL_SITE)
+        if surfaces:
+            add_surfaces(spec, tool, surfaces, tip_radius)
+        add_dampers(chains, spec)
+        for name in description.actuated:
+            spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)  # its default is a motor
+        _add_sensors(description, spec, bodies)
         return spec.compile()
+    except FlexarmError:
+        raise
     except ValueError as error:
         raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
 
