@@ -53,7 +53,7 @@ class RedundancySetup:
     """
 
     def __init__(self, values: Values, model: ArmModel) -> None:
-        """Build all objects; a short path loads the compiled code before the first real one.
+        """Build all objects; an update loads the compiled code of the solver before the first sample.
 
         Raises:
             ConfigError: a parameter is invalid for this arm.
@@ -69,7 +69,10 @@ class RedundancySetup:
             leads=values["output"] == "reference",
         )
         self.change(values)
-        self._load_compiled()
+        bounded = np.isfinite(self.chain.lower) & np.isfinite(self.chain.upper)
+        self._middle = 0.5 * (np.where(bounded, self.chain.lower, 0.0) + np.where(bounded, self.chain.upper, 0.0))
+        solver.begin(self._middle)
+        solver.update(*self.chain.pose(self._middle))
 
     def change(self, values: Values) -> None:
         """Apply live parameters at the next sample; on paths, at the next plan.
@@ -97,13 +100,10 @@ class RedundancySetup:
 
         return plan
 
-    def _load_compiled(self) -> None:
-        chain, solver = self.chain, self.stage.solver
-        bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
-        middle = 0.5 * (np.where(bounded, chain.lower, 0.0) + np.where(bounded, chain.upper, 0.0))
+    def load_planner(self) -> None:
+        """Solve for a pose and plan a short path: loads the compiled code before the first request."""
+        chain, middle, solver = self.chain, self._middle, self.stage.solver
         tool = chain.pose(middle)
-        solver.begin(middle)
-        solver.update(*tool)
         ik = InverseKinematics(chain, chain.lower, chain.upper, IkConfig(restarts=0, nearest_restarts=0))
         ik.solve(*tool, middle)
         path, slow = PosePath(*tool).turn([0.0, 0.0, 1e-3]), PathLimits(0.1, 0.1, 0.1, 0.1)

@@ -62,6 +62,7 @@ class IkRedundancySolver(StageNode):
     def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
         """Build the solver from parameters; paths of the action lead it."""
         self._setup = setup = RedundancySetup(values, model)
+        setup.load_planner()
         self._follower.bind(setup)
         return built_redundancy(setup, model)
 
