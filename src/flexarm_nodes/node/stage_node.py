@@ -161,7 +161,7 @@ class StageNode(ArmNode):
         self.sample: FlexibleSample | None = None
         self._newest: dict[str, Any] = {}  # newest inputs of STREAMS by name
         self._once: dict[str, Any] = {}  # awaited inputs that no tick has had
-        self._refusal: tuple[int, str] | None = None  # stamp and reason of the newest rejection
+        self._refusal: tuple[int, bytes, str] | None = None  # stamp, level and reason of the newest rejection
         self._observed: Tick | None = None  # newest observed tick
         self._tick: Tick | None = None  # newest processed tick
         self._used: dict[str, Any] = {}  # inputs of that tick
@@ -187,7 +187,8 @@ class StageNode(ArmNode):
             if name not in self.stage.needs:
                 return
             if reason := self.refusal(name):
-                raise InputError(reason)
+                self.refuse(reason, WARN)
+                return
             try:
                 value = read(message, self.model, self.built)
             except InputError as error:
@@ -296,16 +297,18 @@ class StageNode(ArmNode):
         """Return whether these inputs are those of the newest processed tick: then a reference was repeated."""
         return all(name in self._used and self._used[name].stamp == one.stamp for name, one in inputs.items())
 
-    def refuse(self, reason: str) -> None:
-        """Report why an input was rejected; the report has priority over warnings for a period COMPLAINT."""
+    def refuse(self, reason: str, level: bytes = ERROR) -> None:
+        """Report why an input was rejected; the report has priority over lower levels for a period COMPLAINT."""
         stamp = 0 if self.sample is None else self.sample.stamp
-        self._refusal = stamp, reason
-        self.diagnostics.report(ERROR, reason, stamp)
+        self._refusal = stamp, level, reason
+        self.diagnostics.report(level, reason, stamp)
 
     def _report(self, tick: Tick) -> None:
         level, message, values = self.status(tick)
-        if level != ERROR and self._refusal is not None and tick.stamp - self._refusal[0] <= COMPLAINT:
-            level, message = ERROR, self._refusal[1]
+        if self._refusal is not None:
+            stamp, refused, reason = self._refusal
+            if level < refused and tick.stamp - stamp <= COMPLAINT:
+                level, message = refused, reason
         self.diagnostics.report(level, message, tick.stamp, values)
 
     def _publish(self, tick: Tick) -> None:
