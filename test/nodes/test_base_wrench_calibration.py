@@ -255,3 +255,17 @@ def test_a_clock_that_is_set_back_ends_the_calibration(moved):
     assert answer.status == GoalStatus.STATUS_ABORTED and answer.result.error_code == Result.STALE_STATE
     assert answer.result.message == "the clock was set back" and len(moved.arm.references) == count
     moved.hold(3)  # and who led before leads again
+
+
+def test_a_reference_that_is_ignored_does_not_hide_an_error(moved):
+    moved.begin()
+    moved.hold(80)
+    poses = (BENT + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, (4, 7))).ravel().tolist()
+    handle = moved.ask(poses=poses, model="bias")
+    moved.tick()
+    moved.arm.send_wrench(np.zeros(6), frame="tool0")
+    moved.live.wait_for_diagnostic(NODE, "wrench is in frame 'tool0'")
+    moved.arm.send_desired(position=BENT)
+    moved.live.spin(1.2)  # the status is published once a second at least
+    assert moved.live.said(NODE)[-1][1].startswith("wrench is in frame 'tool0'")
+    assert handle.accepted

@@ -300,6 +300,8 @@ class StageNode(ArmNode):
     def refuse(self, reason: str, level: bytes = ERROR) -> None:
         """Report why an input was rejected; the report has priority over lower levels for a period COMPLAINT."""
         stamp = 0 if self.sample is None else self.sample.stamp
+        if self._refusal is not None and level < self._refusal[1] and stamp - self._refusal[0] <= COMPLAINT:
+            return
         self._refusal = stamp, level, reason
         self.diagnostics.report(level, reason, stamp)
 

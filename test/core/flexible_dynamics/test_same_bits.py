@@ -28,10 +28,10 @@ for _ in range(200):
 
 
 def test_results_do_not_depend_on_what_was_loaded_before():
-    def said(*names: str) -> str:
+    def printed(*names: str) -> str:
         command = [sys.executable, "-c", SCRIPT, str(URDF), *names]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
-    alone = said()
+    alone = printed()
     assert len(alone.splitlines()) == 200
-    assert said("articulate") == alone
+    assert printed("articulate") == alone
