@@ -13,6 +13,7 @@ from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.base_wrench.static_pose import StaticPose
+from flexarm_core.base_wrench.zero import BaseWrenchZero
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import BaseWrenchEstimate, BaseWrenchSample
@@ -27,7 +28,6 @@ from flexarm_nodes.base_wrench.parameters import (
     sensed_bodies,
 )
 from flexarm_nodes.base_wrench.plan import build_plan
-from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchZero
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_from_message, base_wrench_estimate_to_message
 
 BENT = np.array([0.0, 0.6, 0.2, -1.4, -0.3, 0.8, 0.1])

@@ -33,14 +33,21 @@ def stamp_of(tick: int) -> Time:
 class Arm:
     """An arm, and the node that leads it."""
 
-    def __init__(self, live, robot: str, position, more=(), **parameters) -> None:
+    def __init__(self, live, robot: str, position, more=(), *, loop=False, **parameters) -> None:
         self.live, self.names = live, (*robots.chain(robot).joint_names, *more)
         self.chain, self.tick = robots.chain(robot), 0
         self.position = np.array(position, dtype=float)
         text, tool = robots.find(robot)
         # Joint states come here as fast as the test sends them, or not: a time-out in wall time must not matter.
-        usual = {"robot_description": text, "tool_frame": tool, "lockstep": True, "state_timeout": 60.0}
-        live.start(NODE, {**usual, **parameters})
+        shared, own = {"robot_description": text, "tool_frame": tool}, {"lockstep": True, "state_timeout": 60.0}
+        own |= parameters
+        if loop:  # the stage in one process with the gate
+            gate = {"lockstep": True, "command_mode": "position"}
+            stages = {NODE: own, "hardware_gate": gate}
+            inner = {f"{stage}.{name}": value for stage, given in stages.items() for name, value in given.items()}
+            live.start("control_loop", {**shared, "stages": list(stages), "sensor_wait": 0.5, **inner})
+        else:
+            live.start(NODE, {**shared, **own})
         if parameters.get("output") != "trajectory":
             self.listen(topics.JOINT_REFERENCE, JointReference)
         self.listen(topics.REDUNDANCY_STATE, RedundancyState)

@@ -218,7 +218,9 @@ def test_stages_in_one_process_are_wired_as_separate_ones(faults):
     torque = ["reference_generator", "rns_vibration_controller", "base_wrench_torque_estimator", "hardware_gate"]
     assert faults(node("control_loop", stages=torque)) == []
     blind = node("control_loop", stages=["rns_vibration_controller", "hardware_gate"])
-    assert faults(blind) == [("missing_input", ("control_loop",), "control_loop/cartesian_reference")]
+    assert faults(blind) == [("missing_input", ("control_loop",), "cartesian_reference")]
+    led = node("reference_generator", space="tool", displacement=[0.1, 0.0, 0.0])
+    assert faults(led, blind) == []
     assert faults(replace(blind, parameters=blind.parameters | {"rns_vibration_controller.task": "hold"})) == []
     assert faults(GATE, node("control_loop"), GENERATOR)[:1] == [
         ("two_writers", ("hardware_gate", "control_loop"), "forward_effort_controller/commands")

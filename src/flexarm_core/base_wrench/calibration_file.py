@@ -35,6 +35,7 @@ def write_calibration(
     bodies: SensedBodies,
     node_name: str = NODE,
     *,
+    stage: str = "",
     robot: str = "",
     date: str = "",
 ) -> None:
@@ -45,6 +46,7 @@ def write_calibration(
         result: result of the calibration.
         bodies: bodies above the sensor, for which the calibration was made.
         node_name: name of the node that will load the file, with its namespace if it has one.
+        stage: name under which the node has the parameters, if it runs several stages.
         robot: robot name for the comment in the file; empty: none.
         date: date for the comment in the file; empty: none.
 
@@ -61,7 +63,7 @@ def write_calibration(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
             try:
-                file.write(_text(result, bodies, node_name, robot, date))
+                file.write(_text(result, bodies, (node_name, "ros__parameters", *([stage] * bool(stage))), robot, date))
                 file.flush()
                 os.fsync(file.fileno())
                 os.chmod(file.name, 0o644)  # temporary files are readable by their owner only
@@ -73,7 +75,7 @@ def write_calibration(
         raise ConfigError(f"the calibration file '{path}' cannot be written: {error}") from error
 
 
-def _text(result: CalibrationResult, bodies: SensedBodies, node_name: str, robot: str, date: str) -> str:
+def _text(result: CalibrationResult, bodies: SensedBodies, keys: tuple[str, ...], robot: str, date: str) -> str:
     force, torque = result.prediction_error
     comments = [
         f"robot: {robot}" if robot else "",
@@ -86,14 +88,16 @@ def _text(result: CalibrationResult, bodies: SensedBodies, node_name: str, robot
         f"prediction error: {force:.3g} N, {torque:.3g} N*m (three standard deviations at the worst pose)",
     ]
     lines = [f"# {' '.join(comment.split())}" for comment in comments if comment]
-    lines += [f"{node_name}:", "  ros__parameters:", f"    wrench_bias: {_list(result.bias)}"]
+    lines += [f"{'  ' * depth}{key}:" for depth, key in enumerate(keys)]
+    values = [f"wrench_bias: {_list(result.bias)}"]
     if result.model == "bias_and_gravity":
         names = json.dumps([bodies.names[k] for k in bodies.weighing])
-        lines += [
-            f"    gravity_links: {names}",
-            f"    gravity_masses: {_list(result.gravity_parameters[:, 0])}",
-            f"    gravity_first_moments: {_list(result.gravity_parameters[:, 1:].ravel())}",
+        values += [
+            f"gravity_links: {names}",
+            f"gravity_masses: {_list(result.gravity_parameters[:, 0])}",
+            f"gravity_first_moments: {_list(result.gravity_parameters[:, 1:].ravel())}",
         ]
+    lines += [f"{'  ' * len(keys)}{value}" for value in values]
     return "\n".join(lines) + "\n"
 
 

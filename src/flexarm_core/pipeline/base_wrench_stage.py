@@ -10,6 +10,7 @@ import numpy as np
 from flexarm_core.base_wrench.controller import BaseWrenchController
 from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
 from flexarm_core.base_wrench.motion_filter import MotionFilter
+from flexarm_core.base_wrench.zero import BaseWrenchZero
 from flexarm_core.errors import InputError
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference, all_finite
@@ -28,6 +29,9 @@ class Lead(Protocol):
         ``wrench`` (6,): wrench of the robot on its base with the sensor's bias [N, N*m]; None: not valid.
         """
 
+    def interrupt(self, reason: str) -> None:
+        """End: the stage begins anew."""
+
 
 class BaseWrenchStage:
     """Estimates joint torques from a sample, and controls the motors so that the referenced effort acts on the links.
@@ -39,6 +43,7 @@ class BaseWrenchStage:
         newest: newest estimate; None before any.
         reading: (6,) wrench of the robot on its base with the bias, of that estimate; None: not valid [N, N*m].
         weight: weight of the torque loop's correction when that estimate was made; 0 without control.
+        zero: mean of what the estimates do not explain while the arm rests.
         lead: may lead the joints, as a calibration does; None: there is none.
     """
 
@@ -68,16 +73,31 @@ class BaseWrenchStage:
         self._motion, self._measured_effort = base_motion, measured_effort
         self._elastic = estimator.model.m
         self.lead: Lead | None = None
+        self.zero = BaseWrenchZero()
         self._base = MotionFilter([False] * self._elastic, 0.0, base_bandwidth)
         self.reset()
 
     @property
     def needs(self) -> frozenset[str]:
-        """The joint reference, if torques are controlled."""
-        return frozenset() if self.controller is None else frozenset({"joints"})
+        """The joint reference, if torques are controlled and nothing leads the joints."""
+        return frozenset() if self.controller is None or self.refusal else frozenset({"joints"})
+
+    @property
+    def refusal(self) -> str:
+        """Why joint references are not used at present; empty: they are."""
+        leads = self.lead is not None and self.lead.leads
+        return "desired_joint_reference is ignored while the sensor is calibrated" if leads else ""
+
+    @property
+    def answered(self) -> int | None:
+        """Stamp of the newest answer to a reference [ns], None before any."""
+        return None if self._commanded is None else self._commanded[0]
 
     def reset(self) -> None:
-        """Forget earlier samples."""
+        """Forget earlier samples; what leads the joints ends."""
+        if self.lead is not None:
+            self.lead.interrupt("the clock was set back")
+        self.zero.reset()
         self.estimator.reset()
         self._base.reset()
         if self.controller is not None:
@@ -112,6 +132,7 @@ class BaseWrenchStage:
         tick.estimate = self.newest = replace(estimate, left_out=tuple(left_out)) if left_out else estimate
         self.state = ArmState(tick.stamp, sample.position, self.estimator.velocity, *base[:2])
         self.reading = self.estimator.sign * wrench if wrench is not None and self.newest.valid else None
+        self.zero.take(self.newest, self.estimator.velocity)
 
     def update(self, tick: Tick) -> None:
         """Compute motor efforts for the joint reference, if there is one, from the estimate of the sample.
@@ -121,7 +142,10 @@ class BaseWrenchStage:
         """
         wanted = None if self.controller is None else tick.take_joints()
         if self.lead is not None and self.lead.leads and self.state is not None:
-            wanted = self.lead.reference(self.state, self.reading)
+            if wanted is not None:
+                tick.remarks[self.name] = self.refusal
+            led = self.lead.reference(self.state, self.reading)
+            wanted = wanted if led is None else led  # with what led before, the arm goes on
         if wanted is None or self.controller is None:
             return
         if self.state is None or self.newest is None:

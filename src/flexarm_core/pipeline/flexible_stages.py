@@ -9,8 +9,9 @@ import numpy as np
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
+from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.types import ArmState
+from flexarm_core.types import ArmState, FlexibleSample, JointReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +78,27 @@ class FlexibleEstimatorStage:
 
 
 class FlexibleControlStage:
-    """Computes joint efforts from a joint reference and the flexible state."""
+    """Computes joint efforts from a joint reference and the flexible state.
+
+    Attributes:
+        controller: controller of the arm.
+        samples: whether the stage samples the joint trajectory that it follows; else it takes joint references.
+        newest: newest measurements, None before any.
+    """
 
     name = "flexible_dynamics_controller"
 
-    def __init__(self, controller: FlexibleController) -> None:
+    def __init__(self, controller: FlexibleController, *, samples: bool = False) -> None:
         """Bind the stage to a controller."""
-        self.controller = controller
+        self.controller, self.samples = controller, samples
         self._looked, self._refused = False, ""
+        self.reset()
 
     @property
     def needs(self) -> frozenset[str]:
-        """The joint reference, and the flexible state unless the law is ``joint_pd``."""
-        return frozenset({"joints"} if self.controller.config.law == "joint_pd" else {"joints", "flexible"})
+        """The joint reference unless a trajectory is sampled, the flexible state unless the law is ``joint_pd``."""
+        flexible = () if self.controller.config.law == "joint_pd" else ("flexible",)
+        return frozenset(flexible if self.samples else ("joints", *flexible))
 
     def change(self, config: FlexibleControllerConfig) -> None:
         """Use other settings from the next sample on.
@@ -102,8 +111,24 @@ class FlexibleControlStage:
             self._looked, self._refused = False, ""
 
     def reset(self) -> None:
-        """Forget earlier samples."""
+        """Forget earlier samples and the trajectory."""
         self.controller.reset()
+        self.newest: FlexibleSample | None = None
+        self._trajectory: JointTrajectory | None = None
+
+    def follow(self, trajectory: JointTrajectory, start: int) -> None:
+        """Follow a trajectory that begins at a stamp [ns]; before any, the first measured position is held."""
+        self._trajectory, self._start = trajectory, start
+
+    def _wanted(self, tick: Tick) -> JointReference | None:
+        joints = tick.take_joints()
+        if not self.samples:
+            return joints
+        if self._trajectory is None:
+            position = tick.sample.position
+            self.follow(JointTrajectory(position, [0.0], position[None]), tick.stamp)
+        assert self._trajectory is not None
+        return self._trajectory.sample(tick.stamp, (tick.stamp - self._start) * 1e-9)
 
     def update(self, tick: Tick) -> None:
         """Process one sample; do nothing if the joint reference, or the flexible state that the law needs, is missing.
@@ -113,7 +138,8 @@ class FlexibleControlStage:
         Raises:
             InputError: the input is not usable, or the gains are not stable at the first posture.
         """
-        wanted, sample = tick.take_joints(), tick.sample
+        wanted, sample = self._wanted(tick), tick.sample
+        self.newest = sample
         if not self._looked:
             self._looked = True
             try:

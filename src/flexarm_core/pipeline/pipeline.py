@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.gate_stage import GateStage
@@ -33,6 +34,7 @@ class Pipeline:
         if len(set(names)) < len(names):
             raise ConfigError(f"stages need names of their own, got {', '.join(names)}")
         self.stages, self.gate = tuple(stages), gate
+        self._leaders: set[str] = set()  # stages that have given joint references
         self.reset()
 
     def reset(self) -> None:
@@ -47,21 +49,24 @@ class Pipeline:
         self._before: JointReference | None = None
         self._flexible: FlexibleState | None = None
 
-    def tick(self, sample: FlexibleSample, age: float | None = None) -> Tick:
+    def tick(self, sample: FlexibleSample, age: float | None = None, **given: Any) -> Tick:
         """Process one sample; return the tick with the command and the results of every stage.
 
         Args:
             sample: measurements.
             age: age of the sample on arrival, by the clock that set its stamp [s]; None: unknown.
+            given: fields of the tick that are not given by a stage: ``tool``, ``joints``, ``flexible``.
         """
-        tick = Tick(sample, self.gate.elastic, age, self._before)
+        tick = Tick(sample, self.gate.elastic, age, self._before, **given)
         for stage in self.stages:
             try:
                 advance(stage, tick)
+                if stage.name in tick.given:
+                    self._leaders.add(stage.name)
             except Exception as error:  # a defect of one stage must not hide the joint state from the gate
                 known = isinstance(error, InputError)
                 tick.refused[stage.name] = str(error) if known else f"internal error: {type(error).__name__}: {error}"
-                if "joints" in stage.needs:
+                if "joints" in stage.needs or stage.name in self._leaders:
                     tick.joints = None  # not led past the stage, just as in a process of its own
         self.gate.update(tick)
         if tick.joints is not None:

@@ -70,6 +70,7 @@ class RedundancyStage:
         leads: whether joint references command the arm; else only paths are followed, by another controller.
         activity: what the last sample did: HOLDING, STREAMING, PLANNING, FOLLOWING or STOPPING.
         fraction: completed fraction of the path.
+        measured: positions of all joints in the newest sample, None before any.
     """
 
     name = "ik_redundancy_solver"
@@ -115,6 +116,7 @@ class RedundancyStage:
         self._streamed = -1  # stamp of the newest tool reference that was followed [ns]
         self._expected: int | None = None  # stamp since which a stream is expected [ns]
         self._held: Array | None = None  # positions of joints that are not in the chain
+        self.measured: Array | None = None
 
     @property
     def needs(self) -> frozenset[str]:
@@ -164,6 +166,7 @@ class RedundancyStage:
         """
         tick.take_joints()
         sample, solver, lead, refusal = tick.sample, self.solver, self.lead, self.refusal
+        self.measured = sample.position
         measured = sample.position[self.place]
         if self._pauses(tick.stamp):
             self._begin(tick, measured)
@@ -186,7 +189,8 @@ class RedundancyStage:
             lead.rest(tick.stamp, self._resting(sample, measured))
         joints = solver if led is None else led
         parts = joints.position, joints.velocity, joints.acceleration
-        tick.give_joints(self.name, whole_reference(tick.stamp, self._held, self.place, *parts))
+        if self.leads:
+            tick.give_joints(self.name, whole_reference(tick.stamp, self._held, self.place, *parts))
 
     def _pauses(self, stamp: int) -> bool:
         """Return whether the motion begins anew at this stamp [ns]."""

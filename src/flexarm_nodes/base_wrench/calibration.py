@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from rclpy.action import GoalResponse
@@ -17,37 +17,20 @@ from flexarm_core.base_wrench.calibration import CalibrationResult
 from flexarm_core.base_wrench.calibration_run import CalibrationRun
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.path.joint_stop import JointStop
-from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
 from flexarm_core.types import ArmState, Array, JointReference
 from flexarm_nodes.base_wrench.plan import CalibrationPlan
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.built_stage import StageHost
 from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.goal_server import GoalServer
 
 Result = CalibrateBaseWrench.Result
 PREPARING, LEADING, STOPPING, SOLVING = "preparing", "leading", "stopping", "solving"
 WATCH_PERIOD = 0.05  # [s] period at which the age of the newest joint state is checked
+Check = Callable[[], None]
+Plan = Callable[[CalibrateBaseWrench.Goal], CalibrationPlan]
+Take = Callable[[dict[str, Any]], None]
 NEAR = 1e-9  # [rad | m] distance from a pose below which the reference has arrived
-
-
-class CalibrationHost(Protocol):
-    """The node whose sensor is calibrated.
-
-    Attributes:
-        stage: its stage.
-    """
-
-    stage: BaseWrenchStage
-
-    def check_calibration(self) -> None:
-        """Raise FlexarmError if the sensor cannot be calibrated now."""
-
-    def plan(self, goal: CalibrateBaseWrench.Goal) -> CalibrationPlan:
-        """Return the plan for a goal; raise FlexarmError if the goal is not usable."""
-
-    def take_parameters(self, parameters: dict[str, Any]) -> None:
-        """Set parameters that a calibration found; raise FlexarmError if they are rejected."""
 
 
 class BaseWrenchCalibration:
@@ -56,16 +39,28 @@ class BaseWrenchCalibration:
     Slow work, the choice of poses and the solution, is done in a thread while the arm is held.
     """
 
-    def __init__(self, node: ArmNode, host: CalibrationHost) -> None:
-        """Offer the action on a node."""
-        self._node, self._host = node, host
-        self._server = GoalServer(
-            node, CalibrateBaseWrench, topics.CALIBRATE_BASE_WRENCH, self._on_goal, self._on_accepted
-        )
+    def __init__(self, host: StageHost, check: Check, plan: Plan, take: Take) -> None:
+        """Offer the action on a node.
+
+        Args:
+            host: the node.
+            check: raises FlexarmError if the sensor cannot be calibrated now.
+            plan: returns the plan for a goal; raises FlexarmError if the goal is not usable.
+            take: sets parameters that a calibration found; raises FlexarmError if they are rejected.
+        """
+        self._node, self._check, self._plan_of, self._take = host.node, check, plan, take
+        name = host.name(topics.CALIBRATE_BASE_WRENCH)
+        self._server = GoalServer(host.node, CalibrateBaseWrench, name, self._on_goal, self._on_accepted)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="calibration")
-        watch = node.guarded(lambda _: self._watch_states())
-        node.create_timer(WATCH_PERIOD, lambda: watch(None))
+        watch = host.node.guarded(lambda _: self._watch_states())
+        self._timer = host.node.create_timer(WATCH_PERIOD, lambda: watch(None))
         self._forget()
+
+    def close(self) -> None:
+        """Withdraw the action."""
+        self._server.destroy()
+        self._node.destroy_timer(self._timer)
+        self._worker.shutdown(wait=False)
 
     def _forget(self) -> None:
         self._handle: ServerGoalHandle | None = None
@@ -101,7 +96,7 @@ class BaseWrenchCalibration:
         try:
             if self._handle is not None:
                 raise InputError("another calibration runs; cancel it first")
-            self._host.check_calibration()
+            self._check()
         except FlexarmError as error:  # the action client only learns that the goal was rejected
             self._node.diagnostics.report(ERROR, f"goal rejected: {error}", 0)
             return GoalResponse.REJECT
@@ -110,7 +105,7 @@ class BaseWrenchCalibration:
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         self._handle, self._heard = handle, self._node.get_clock().now()
         try:
-            self._plan = plan = self._host.plan(handle.request)
+            self._plan = plan = self._plan_of(handle.request)
         except FlexarmError as error:
             self._finish(Result.INVALID_GOAL, str(error))
             return
@@ -217,6 +212,10 @@ class BaseWrenchCalibration:
         self._stop = JointStop(self._reference, np.array(self._plan.run.acceleration))
         return self._stop
 
+    def interrupt(self, reason: str) -> None:
+        """End the goal, since the stage begins anew; see Lead."""
+        self.end(Result.STALE_STATE, reason)
+
     def end(self, code: int, reason: str) -> None:
         """End the goal, if there is one, at once: the arm gets no further references."""
         if self._handle is not None:
@@ -262,7 +261,7 @@ class BaseWrenchCalibration:
                 plan.write(found)
                 result.output_file = goal.output_file
             if goal.apply:
-                self._host.take_parameters(parameters)
+                self._take(parameters)
         except FlexarmError as error:
             self._finish(Result.INVALID_GOAL, str(error), result)
         else:

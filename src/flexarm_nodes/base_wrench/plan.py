@@ -41,6 +41,7 @@ class CalibrationPlan:
         gravity: (3,) gravity, axes of the root link [m/s^2].
         sign: -1 if the sensor measures the wrench of the base on the robot, else 1.
         node_name: node name under which parameters are written.
+        stage: stage name under which the node has them, if it runs several stages.
         config: settings of the solution.
         run: settings of the motion.
         margin: fraction of each joint's range that chosen poses leave free at both ends.
@@ -54,6 +55,7 @@ class CalibrationPlan:
     gravity: tuple[float, float, float]
     sign: float
     node_name: str
+    stage: str
     config: CalibrationConfig
     run: CalibrationRunConfig
     margin: float
@@ -147,13 +149,14 @@ class CalibrationPlan:
             replace(found, bias=self.sign * found.bias, model="bias_and_gravity" if all_of_it else found.model),
             self.bodies,
             self.node_name,
+            stage=self.stage,
             robot=self.model.description.name,
             date=datetime.now().astimezone().isoformat(timespec="seconds"),
         )
 
 
 def build_plan(
-    goal: CalibrateBaseWrench.Goal, values: Values, model: ArmModel, start: Array, node_name: str
+    goal: CalibrateBaseWrench.Goal, values: Values, model: ArmModel, start: Array, node_name: str, stage: str
 ) -> CalibrationPlan:
     """Return the plan of a goal under the parameter values, for an arm at rest at ``start`` (n,) [rad | m].
 
@@ -179,6 +182,7 @@ def build_plan(
         gravity=(values["gravity"][0], values["gravity"][1], values["gravity"][2]),
         sign=1.0 if values["wrench_convention"] == "robot_on_base" else -1.0,
         node_name=node_name,
+        stage=stage,
         config=config,
         run=calibration_run_config(values, model),
         margin=values["calibration.margin"],

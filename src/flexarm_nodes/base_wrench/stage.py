@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BaseWrenchEstimate
 from flexarm_core.base_wrench.controller import BaseWrenchController
@@ -15,6 +16,7 @@ from flexarm_core.pipeline.stage import advance
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample, FlexibleState, JointReference
+from flexarm_nodes.base_wrench.markers import BaseWrenchMarkers
 from flexarm_nodes.base_wrench.parameters import (
     calibration_config,
     calibration_run_config,
@@ -24,6 +26,7 @@ from flexarm_nodes.base_wrench.parameters import (
     gravity_table,
     sensed_bodies,
 )
+from flexarm_nodes.base_wrench.setup import BaseWrenchSetup
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, required_base
@@ -55,6 +58,7 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
         base_bandwidth=values["acceleration_bandwidth"],
         measured_effort=values["effort_source"] == "joint_states",
     )
+    setup, drawn = BaseWrenchSetup(stage, model, values), BaseWrenchMarkers(model, stage.estimator.bodies.sensor_frame)
     frame, used = stage.estimator.bodies.sensor_frame, {name: values[name] for name in CALIBRATED}
 
     def change(changed: Values) -> None:
@@ -64,13 +68,18 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
         calibrated = {name: changed[name] for name in CALIBRATED}
         if calibrated != used:  # a new bias or new masses restart the estimator
             stage.estimator = estimator(changed)
+            stage.zero.reset()
             used.update(calibrated)
-        controller.config = config
+        controller.config, setup.values = config, changed
 
     def make(tick: Tick) -> Any:
         if tick.estimate is None:
             return None
         return base_wrench_estimate_to_message(tick.estimate, model.joint_names, frame, stage.weight)
+
+    def draw(tick: Tick) -> Any:
+        drawn.scale = setup.values["marker_scale"]
+        return None if tick.estimate is None else drawn.message(tick.estimate)
 
     change(values)
     still, none = np.zeros(model.n), np.zeros(model.m)
@@ -79,11 +88,16 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
         bent = FlexibleState(stamp, none, none, none, none[:0], none[:0], none[:0])
         advance(stage, Tick(sample, model.m, flexible=bent, joints=JointReference(stamp, still)))
     stage.reset()
-    outputs = (Output(topics.BASE_WRENCH_ESTIMATE, BaseWrenchEstimate, make),)
+    outputs = (
+        Output(topics.BASE_WRENCH_ESTIMATE, BaseWrenchEstimate, make),
+        Output(topics.MARKERS, MarkerArray, draw, topics.CONTROL, rate=lambda: float(setup.values["marker_rate"])),
+    )
     return BuiltStage(
         stage,
         change,
         (*outputs, joint_output(stage.name, model)) if control else outputs,
         (("wrench", stage.sensor), *((FLEXIBLE,) if motion == "flexible_state" else ())),
         required_base(motion),
+        setup=setup,
+        status=setup.status,
     )

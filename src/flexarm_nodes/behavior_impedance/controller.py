@@ -5,17 +5,16 @@ Behaviors are set by parameters, by behavior sets on a topic, and by a service; 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from flexarm_core.behavior_impedance.wrench.tool_wrench import tool_sensors
 from flexarm_core.ik_redundancy.chain import build_chain
-from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS, NO_SENSOR, declare_behaviors
 from flexarm_nodes.behavior_impedance.setup import built_behaviors
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage, Values
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MARKERS, MOTION, STATES, TOOL, Input, Output, Ports, Role, Use, needed
 from flexarm_nodes.node.stage_node import StageNode
 
@@ -64,10 +63,8 @@ class BehaviorImpedanceNode(StageNode):
             ),
         )
 
-    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
-        """Build the behaviors from parameters; the settings of each behavior are declared here, as its kind defines."""
-        declare_behaviors(self.table, values)
-        return built_behaviors(self.table.values(), model)
+    later_rows = staticmethod(declare_behaviors)
+    build_stage = staticmethod(built_behaviors)
 
 
 def main() -> None:

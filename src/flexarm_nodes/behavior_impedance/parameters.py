@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -189,7 +189,7 @@ def tool_wrench(values: dict[str, Any], description: RobotDescription, chain: Ch
 # Behaviors ------------------------------------------------------------------------------------------------------------
 
 
-def declare_behaviors(table: ParameterTable | StageTable, values: dict[str, Any]) -> None:
+def declare_behaviors(table: ParameterTable | StageTable, values: Mapping[str, Any]) -> None:
     """Declare ``<name>.kind`` for every behavior name, and ``<name>.<setting>`` for the settings of its kind.
 
     Args:

@@ -15,7 +15,7 @@ from flexarm_nodes.behavior_impedance.markers import BehaviorMarkers
 from flexarm_nodes.messages.behavior import behavior_status_to_message
 from flexarm_nodes.messages.conversions import cartesian_reference_to_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import Output
+from flexarm_nodes.node.built_stage import Output, Status
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 
 
@@ -29,16 +29,15 @@ class BehaviorReport:
     def __init__(self, stage: BehaviorStage) -> None:
         """Report on this stage."""
         self._stage, self._drawn = stage, BehaviorMarkers(stage.controller)
-        self._shown: dict[str, int] = {}  # stamps at which topics with a limited rate were last published [ns]
         self.outputs = (
             Output(topics.SET_POINT, CartesianReference, self._set_point),
-            Output(topics.BEHAVIOR_STATUS, BehaviorStatus, self._status),
-            Output(topics.MARKERS, MarkerArray, self._markers, topics.CONTROL),
+            Output(topics.BEHAVIOR_STATUS, BehaviorStatus, self._status, rate=lambda: self._status_rate),
+            Output(topics.MARKERS, MarkerArray, self._markers, topics.CONTROL, rate=lambda: self._marker_rate),
         )
 
     def change(self, values: dict[str, Any]) -> None:
         """Apply changed parameters."""
-        self._rates = {"status": values["status_rate"], "markers": values["marker_rate"]}
+        self._status_rate, self._marker_rate = values["status_rate"], values["marker_rate"]
         self._drawn.scale, self._drawn.capsules = values["marker_force_scale"], values["marker_capsules"]
 
     def _set_point(self, tick: Tick) -> Any:
@@ -48,34 +47,24 @@ class BehaviorReport:
         return cartesian_reference_to_message(record, chain.tool_frame)
 
     def _status(self, tick: Tick) -> Any:
-        if not self._due("status", tick.stamp):
-            return None
         return behavior_status_to_message(tick.stamp, self._stage.controller, self._stage.external)
 
     def _markers(self, tick: Tick) -> Any:
-        return self._drawn.message(tick.stamp, self._stage.external) if self._due("markers", tick.stamp) else None
+        return self._drawn.message(tick.stamp, self._stage.external)
 
-    def _due(self, what: str, stamp: int) -> bool:
-        """Return whether a message with a limited rate is due at this sample; a repeated sample repeats it."""
-        rate, last = self._rates[what], self._shown.get(what, stamp)
-        if rate <= 0.0 or 0 < stamp - last < (1.0 - 1e-6) * 1e9 / rate:
-            return False
-        self._shown[what] = stamp
-        return True
-
-    def judge(self) -> tuple[bytes, str]:
-        """Return the diagnostic level and text for the newest sample."""
+    def judge(self) -> Status:
+        """Return the status for the newest sample."""
         stage = self._stage
         output, active = stage.controller.output, stage.controller.behaviors
         failures = [f"behavior '{one.spec.name}' has failed: {one.failure}" for one in active if one.failure]
         if stage.trouble or failures:
-            return ERROR, "; ".join([stage.trouble] if stage.trouble else failures)
+            return ERROR, "; ".join([stage.trouble] if stage.trouble else failures), {}
         if output.held:
-            return WARN, f"held: {output.held}"
+            return WARN, f"held: {output.held}", {}
         if output.stalled:
             reason = ", ".join(output.hindered_by) or "nothing that is known"
-            return WARN, f"at rest away from the set-point, hindered by: {reason}"
+            return WARN, f"at rest away from the set-point, hindered by: {reason}", {}
         if stage.external is None and stage.wrenches.sensor:
-            return WARN, f"no valid wrench of '{stage.wrenches.sensor}': the law works without"
+            return WARN, f"no valid wrench of '{stage.wrenches.sensor}': the law works without", {}
         names = ", ".join(one.spec.name for one in active) or "none: the tool is held"
-        return OK, f"behaviors: {names}"
+        return OK, f"behaviors: {names}", {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,32 +17,23 @@ from flexarm_nodes.behavior_impedance.sets import BehaviorSets
 from flexarm_nodes.messages.behavior import change_from_message
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.built_stage import StageHost
 
 
 class BehaviorRequests:
     """Subscriptions and services of a node that has behaviors."""
 
-    def __init__(
-        self, node: ArmNode, stage: BehaviorStage, sets: BehaviorSets, refuse: Callable[[str], None], private: str
-    ) -> None:
-        """Create the subscriptions and services.
-
-        Args:
-            node: node that owns them.
-            stage: stage of the behaviors.
-            sets: takes behavior sets.
-            refuse: called with the reason when a message is rejected.
-            private: prefix of the services' names.
-        """
-        self._node, self._stage, self._sets, self._refuse = node, stage, sets, refuse
+    def __init__(self, host: StageHost, stage: BehaviorStage, sets: BehaviorSets) -> None:
+        """Create the subscriptions and services of a stage."""
+        self._node, self._stage, self._sets, self._refuse = host.node, stage, sets, host.refuse
+        node = host.node
         self._subscriptions = [
             node.hear(BehaviorSet, topics.BEHAVIOR_SET, self._on_set, topics.CHANGES, self._on_lost),
             node.hear(TwistStamped, topics.TWIST_COMMAND, self._on_twist),
         ]
         self._services = [
-            node.create_service(SetBehaviors, topics.SET_BEHAVIORS.replace("~/", private), self._on_set_service),
-            node.create_service(Trigger, topics.ZERO_WRENCH.replace("~/", private), self._on_zero),
+            node.create_service(SetBehaviors, host.name(topics.SET_BEHAVIORS), self._on_set_service),
+            node.create_service(Trigger, host.name(topics.ZERO_WRENCH), self._on_zero),
         ]
 
     def close(self) -> None:

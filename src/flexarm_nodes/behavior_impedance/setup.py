@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,28 @@ from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrenc
 from flexarm_core.errors import FlexarmError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.pipeline.behavior_stage import BehaviorStage
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.behavior_impedance.parameters import impedance_config, mapping_config, tool_wrench
 from flexarm_nodes.behavior_impedance.report import BehaviorReport
 from flexarm_nodes.behavior_impedance.requests import BehaviorRequests
 from flexarm_nodes.behavior_impedance.sets import BehaviorSets
 from flexarm_nodes.ik_redundancy.parameters import motion_limits
-from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, tool_output
+from flexarm_nodes.node.built_stage import (
+    BuiltStage,
+    StageHost,
+    StageSetup,
+    Status,
+    Values,
+    joint_output,
+    tool_output,
+)
 
 TOOL, NOTHING = frozenset({"tool"}), frozenset[str]()
 
 
-class BehaviorSetup:
-    """Owns the objects that parameters, behavior sets and samples act on: the setup of the stage (StageSetup).
+class BehaviorSetup(StageSetup):
+    """Owns the objects that parameters, behavior sets and samples act on.
 
     Attributes:
         controller: impedance controller.
@@ -70,17 +77,17 @@ class BehaviorSetup:
         """Whether behavior sets wait for their sample."""
         return self.sets.waits
 
-    def open(self, node: ArmNode, refuse: Callable[[str], None], private: str) -> None:
+    def open(self, host: StageHost) -> None:
         """Create the subscriptions and services of the behaviors."""
-        self._node = node
-        self._requests = BehaviorRequests(node, self.stage, self.sets, refuse, private)
+        self._node = host.node
+        self._requests = BehaviorRequests(host, self.stage, self.sets)
 
     def close(self) -> None:
         """Destroy them."""
         self._requests.close()
 
-    def judge(self) -> tuple[bytes, str]:
-        """Return the diagnostic level and text for the newest sample; a defect of a behavior is logged."""
+    def status(self, tick: Tick) -> Status:
+        """Return the status for the newest sample; a defect of a behavior is logged."""
         if self.stage.defect:
             self._node.get_logger().error(self.stage.defect)
         return self.report.judge()
@@ -129,5 +136,6 @@ def built_behaviors(values: Values, model: ArmModel) -> BuiltStage:
         (tool_output(name, model), *joints, *setup.report.outputs),
         (("wrench", sensor),) if sensor else (),
         setup=setup,
+        status=setup.status,
         awaits=lambda: TOOL if stage.follows else NOTHING,
     )

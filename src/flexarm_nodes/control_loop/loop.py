@@ -14,19 +14,21 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
+from flexarm.msg import FlexibleState
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.status import STOPPED
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
-from flexarm_nodes.control_loop.stage_builders import BUILDERS, GATE_PARAMETERS, LATER_ROWS, build_gate, builders
+from flexarm_nodes.control_loop.outside import OutsideReferences
+from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, SUITE, build_gate, builders
 from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
-from flexarm_nodes.node.built_stage import BuiltStage, StageSetup
+from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.node.readings import FLEXIBLE, Readings
@@ -44,15 +46,15 @@ SHARED = tuple(row.name for row in ARM_PARAMETERS)
 
 
 class ControlLoop(ArmNode):
-    """Reads joint states and sensors; publishes commands and the output of every stage.
+    """Reads joint states, sensors and references; publishes commands and the output of every stage.
 
-    A joint state is processed when every sensor has delivered its reading of the same stamp, when the next joint state
-    arrives, or after ``sensor_wait``, whichever is first.
+    A joint state is processed when every sensor has delivered its reading of the same stamp, and other nodes the
+    references that no stage gives, when the next joint state arrives, or after ``sensor_wait``, whichever is first.
     """
 
     PARAMETERS = (
         Parameter("stages", "string[]", USUAL,
-            f"stages in order of execution, {GATE} last; available: {', '.join([*BUILDERS, GATE])}"),
+            f"stages in order of execution, {GATE} last; available: {', '.join([*SUITE, GATE])}"),
         Parameter("sensor_wait", "double", 0.005,
             "longest wall time that a joint state waits for sensor readings of its stamp", "s", 1e-4),
     )  # fmt: skip
@@ -60,11 +62,12 @@ class ControlLoop(ArmNode):
     def __init__(self) -> None:
         """Declare the parameters of every stage; the topics depend on the selected stages."""
         super().__init__("control_loop")
-        for name, rows in {**{name: rows for name, (rows, _) in builders().items()}, GATE: GATE_PARAMETERS}.items():
+        for name, rows in {**{name: one.parameters for name, one in builders().items()}, GATE: GATE_PARAMETERS}.items():
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
         self._inputs = StageInputs(self, self._update, self._refuse)
+        self._outside = OutsideReferences(self, self._refuse, self._inputs.came)
         self._output: StageOutputs | None = None
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
         watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
@@ -81,23 +84,37 @@ class ControlLoop(ArmNode):
                 f" {', '.join(known)}{''.join(f'; {fault}' for fault in added_stages().faults)}"
             )
         for name in names[:-1]:
-            if name in LATER_ROWS:
-                LATER_ROWS[name](StageTable(self.table, name), _of(name, values))
+            known[name].later_rows(StageTable(self.table, name), _of(name, values))
         values = self.table.values()
         self._built: dict[str, BuiltStage] = {}
         for name in names[:-1]:
-            self._built[name] = known[name][1](_of(name, values), model)
+            self._built[name] = known[name].build(_of(name, values), model)
         stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
         if self._output is not None:
             self._output.close()
-        self._output = StageOutputs(self, list(self._built.values()), self._refuse)
+        self._output = StageOutputs(self, list(self._built.values()), self._refuse, self.try_again)
         self._pipeline = Pipeline(stages, build_gate(gate_values, model))
         self._model = model
         self._commands.open(self._pipeline.gate.gate, gate_values)
-        sensors = [sensor for built in self._built.values() for sensor in built.sensors if sensor != FLEXIBLE]
-        self._inputs.open(Readings(model, sensors), model, values["sensor_wait"])
+        self._outside.open([(built, known[name].hears) for name, built in self._built.items()], model)
+        readings = Readings(model, self._sensors(), awaits=lambda: self._outside.awaited(self._stamp))
+        self._inputs.open(readings, model, values["sensor_wait"])
+        self._note_timeouts(values)
         self._lockstep = gate_values["lockstep"]
         self._forget()
+
+    def _sensors(self) -> list[tuple[str, str]]:
+        """Return the sensors of all stages; the motion of the base is one of them unless a stage estimates it."""
+        every = self._built.values()
+        sensors = [sensor for built in every for sensor in built.sensors if sensor != FLEXIBLE]
+        if any(output.kind is FlexibleState for built in every for output in built.outputs):
+            return sensors
+        sources = [getattr(stage, "source", "") for stage in (*self._pipeline.stages, self._pipeline.gate)]
+        needed = topics.FLEXIBLE_STATE in sources or any(FLEXIBLE in built.sensors for built in every)
+        return [*sensors, *([FLEXIBLE] if needed else ())]
+
+    def _note_timeouts(self, values: dict[str, Any]) -> None:
+        self._timeouts = {name: _of(name, values).get("reference_timeout", 0.0) for name in self._built}
 
     def start(self) -> None:
         """Discard earlier samples, and wait for the controller that takes the commands."""
@@ -107,6 +124,7 @@ class ControlLoop(ArmNode):
     def _forget(self) -> None:
         self._pipeline.reset()
         self._inputs.reset()
+        self._outside.reset()
         self._times.reset()
         self._rehearsed = False
         self._sent = 0.0  # when the newest command was sent [s]
@@ -117,6 +135,7 @@ class ControlLoop(ArmNode):
         self._stamp = 0  # stamp of the newest joint state [ns]
         self._age: float | None = None  # age of the waiting joint state when it arrived [s]
         self._ending = False
+        self._held: FlexibleSample | None = None  # sample that waits for a stage
 
     def brake(self) -> None:
         """Brake the arm to rest with the joint states that still arrive; no other stage sees them."""
@@ -127,6 +146,8 @@ class ControlLoop(ArmNode):
     def stop(self) -> None:
         """Send the command that holds the arm without control: gravity effort, or zero velocity."""
         self._inputs.drop()
+        for built in self._built.values():
+            built.setup.end()
         self._commands.stop()
         self.get_logger().info(self._times.summary())
 
@@ -136,6 +157,7 @@ class ControlLoop(ArmNode):
         self._commands.check_mode(mode)
         for name, built in self._built.items():
             built.change(_of(name, values))
+        self._note_timeouts(values)
         self._commands.change_mode(mode)  # last: nothing that a stage rejects interrupts the gate
 
     # Samples ----------------------------------------------------------------------------------------------------------
@@ -158,6 +180,8 @@ class ControlLoop(ArmNode):
         if self._answered is not None and stamp < self._answered:  # time went backward
             self._pipeline.reset_stages()
             self._inputs.reset()
+            self._outside.reset()
+            self._held = None
         self._stamp = stamp
         age = None if self._lockstep else self.age_of(stamp)
         try:
@@ -177,7 +201,12 @@ class ControlLoop(ArmNode):
         """Process a joint state with the readings that arrived for its stamp."""
         if not self._rehearsed and self._rehearse(sample):
             return
-        tick: Tick = self._pipeline.tick(sample, self._age)
+        self._held = sample if any(built.setup.delays for built in self._built.values()) else None
+        if self._held is not None:
+            return
+        flexible = self._inputs.readings.flexible(sample.stamp)
+        given = self._outside.take(sample.stamp, self._timeouts.__getitem__)
+        tick: Tick = self._pipeline.tick(sample, self._age, **({"flexible": flexible} | given))
         self._answered, self._command = tick.stamp, tick.command
         self._mode = self._pipeline.gate.gate.config.command_mode
         self._send(tick.command)
@@ -185,15 +214,13 @@ class ControlLoop(ArmNode):
         self._times.add(time.perf_counter() - self._came)
         assert self._output is not None
         self._output.publish(tick)
-        left_out = [one.left_out for one in (tick.estimate, tick.flexible) if one is not None]
-        remarks = [f"left out: {', '.join(names)}" for names in left_out if names]
-        if tick.reaction is not None and tick.reaction.damping > 0.0:
-            remarks.append("near-singular: the inverse is damped")
-        remarks += [f"{name}: {text}" for name, text in tick.remarks.items()]
-        for setup in self._setups():
-            level, text = setup.judge()
-            remarks += [text] if level != OK else []
-        self._report(tick.refused, remarks)
+        said = [(name, *built.judge(tick)) for name, built in self._built.items() if name not in tick.refused]
+        self._report(tick.refused, [f"{name}: {text}" for name, level, text, _ in said if level != OK])
+
+    def try_again(self) -> None:
+        """Process the sample that waited for a stage."""
+        if self._held is not None:
+            self.guarded(self._update)(self._held)
 
     def _rehearse(self, sample: FlexibleSample) -> bool:
         """Run a first tick without publishing it: gains are checked, and everything that is loaded lazily gets loaded.
@@ -202,7 +229,7 @@ class ControlLoop(ArmNode):
             Whether this took so long that the sample is out of date: longer than the state timeout, not in lockstep.
         """
         self._rehearsed = True
-        if any(setup.waits for setup in self._setups()):
+        if any(built.setup.waits for built in self._built.values()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
         self._pipeline.tick(sample)
         self._pipeline.reset()
@@ -218,10 +245,6 @@ class ControlLoop(ArmNode):
 
     def _send(self, command: Array | None) -> None:
         self._commands.send(command, self._stamp)
-
-    def _setups(self) -> list[StageSetup]:
-        """Return what stages have beside their samples."""
-        return [built.setup for built in self._built.values() if built.setup is not None]
 
     def _refuse(self, reason: str) -> None:
         """Report why a message was rejected."""

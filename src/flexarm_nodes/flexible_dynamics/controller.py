@@ -1,34 +1,22 @@
 """Node flexible_dynamics_controller: ACT stage, joint reference or trajectory -> efforts of a flexible arm.
 
 Core: ``flexible_dynamics.controller``. Sampled references arrive on ``desired_joint_reference``. A
-``trajectory_msgs/JointTrajectory`` on ``joint_trajectory`` is sampled here, so that the node needs no other reference.
+``trajectory_msgs/JointTrajectory`` on ``joint_trajectory`` is sampled by the stage, which then needs no other one.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
-from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.control.controller import LAWS, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.control.force_correction import INFLUENCES
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
-from flexarm_core.path.joint_trajectory import JointTrajectory
-from flexarm_core.pipeline.tick import Tick
-from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.types import FlexibleSample
-from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.flexible_dynamics.parameters import ESTIMATOR_PARAMETERS, built_controller
-from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
-from flexarm_nodes.messages.path import joint_trajectory_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage, Values
-from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.ports import BY_POSITION, JOINTS, MOTION, STATES, Input, Output, Ports, Role, Use, needed
 from flexarm_nodes.node.stage_node import StageNode
@@ -109,15 +97,7 @@ class FlexibleDynamicsController(StageNode):
             (Output(topics.JOINT_REFERENCE, JOINTS, Role.LEADS, MOTION | {"effort"}),),
         )
 
-    def __init__(self) -> None:
-        """Subscribe to trajectories."""
-        super().__init__()
-        self.hear(JointTrajectoryMessage, topics.JOINT_TRAJECTORY, self._on_trajectory)
-
-    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
-        """Build the controller from parameters."""
-        self._from_trajectory = values["reference"] == "joint_trajectory"
-        return built_controller(values, model)
+    build_stage = staticmethod(built_controller)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Log the gains that are in use."""
@@ -128,43 +108,6 @@ class FlexibleDynamicsController(StageNode):
             weight = motion.effort_weight
             self.get_logger().info(f"position_gain {k_p}, velocity_gain {k_d}, effort_weight {weight:.3g}")
         return done
-
-    def start(self) -> None:
-        """Discard earlier samples and the trajectory."""
-        super().start()
-        self._trajectory: JointTrajectory | None = None
-        self._begun = 0
-
-    def provide(self, sample: FlexibleSample) -> dict[str, Any]:
-        """Sample the trajectory; before the first one, hold the first measured position."""
-        if not self._from_trajectory:
-            return {}
-        if self._trajectory is None:
-            still = np.zeros(len(sample.position))
-            self._trajectory, self._begun = JointTrajectory(sample.position, [0.0], sample.position[None]), 0
-            return {"joints": JointReferenceRecord(sample.stamp, sample.position, still, still)}
-        return {"joints": self._trajectory.sample(sample.stamp, (sample.stamp - self._begun) * 1e-9)}
-
-    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
-        """Return the status of the force correction."""
-        controller = self.stage.controller
-        left = controller.discrepancy
-        values = {"iterations": str(controller.iterations), "discrepancy": f"{left:.3g}"}
-        if controller.limited < 1.0:
-            values["demand"] = f"{controller.limited:.3g}"
-            return WARN, "demand beyond the effort limits: reduced", values
-        if left > 1e-3:
-            return WARN, "forces did not converge: raise iterations", values
-        return OK, "controlling", values
-
-    def _on_trajectory(self, message: JointTrajectoryMessage) -> None:
-        if not self._from_trajectory:
-            raise InputError("a joint trajectory came, but parameter reference is 'desired_joint_reference'")
-        if self.sample is None:
-            raise InputError("joint trajectory refused: no joint state has come yet")
-        self._trajectory = joint_trajectory_from_message(message, self.model.joint_names, self.sample.position)
-        stamp = stamp_to_nanoseconds(message.header.stamp)
-        self._begun = stamp or self.sample.stamp  # no stamp: now, as in ros2_control
 
 
 def main() -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
-from flexarm_core.pipeline.tick import Tick
-from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.flexible_dynamics.stages import built_estimator, estimator_sensors
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
-from flexarm_nodes.node.built_stage import BuiltStage, Values
-from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Use
 from flexarm_nodes.node.readings import READERS
@@ -103,14 +98,7 @@ class FlexibleDynamicsEstimator(StageNode):
             inputs.append(Input(topics.JOINT_REFERENCE, JOINTS, Use.FEEDBACK, "subtract_friction"))
         return Ports(tuple(inputs), (Output(topics.FLEXIBLE_STATE, "FlexibleState"),))
 
-    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
-        """Build the estimator from parameters and load its compiled dynamics, so that the first tick is not late."""
-        return built_estimator(values, model)
-
-    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
-        """Return the status, with the readings that were left out."""
-        left_out = () if tick.flexible is None else tick.flexible.left_out
-        return (WARN, f"left out: {', '.join(left_out)}", {}) if left_out else (OK, "estimating", {})
+    build_stage = staticmethod(built_estimator)
 
 
 def main() -> None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from trajectory_msgs.msg import JointTrajectory
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.control.gain_check import LoopConditions
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 from flexarm_core.pipeline.flexible_stages import FlexibleControlStage
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, FlexibleState, JointReference
 from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
-from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.path import joint_trajectory_from_message
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.built_stage import BuiltStage, StageHost, StageSetup, Status, Values, joint_output
+from flexarm_nodes.node.diagnostics import OK, WARN
 
 CHECKED = (
     "correct", "use_strain", "use_deflection", "effort_noise", "modal_noise", "base_noise", "strain_noise",
@@ -60,14 +66,53 @@ def built_controller(values: Values, model: ArmModel) -> BuiltStage:
         ConfigError: as for :func:`flexible_controller`.
     """
     controller = flexible_controller(values, model)
-    stage = FlexibleControlStage(controller)
+    stage = FlexibleControlStage(controller, samples=values["reference"] == "joint_trajectory")
+
+    def status(tick: Tick) -> Status:
+        left = controller.discrepancy
+        shown = {"iterations": str(controller.iterations), "discrepancy": f"{left:.3g}"}
+        if controller.limited < 1.0:
+            return WARN, "demand beyond the effort limits: reduced", shown | {"demand": f"{controller.limited:.3g}"}
+        if left > 1e-3:
+            return WARN, "forces did not converge: raise iterations", shown
+        return OK, "controlling", shown
+
     return BuiltStage(
         stage,
         lambda changed: stage.change(flexible_controller_config(changed)),
         (joint_output(stage.name, model),),
         modes=controller.model.mode_names,
         prepare=controller.prepare,
+        setup=TrajectoryInput(stage, model),
+        status=status,
     )
+
+
+class TrajectoryInput(StageSetup):
+    """Joint trajectories on a topic, for the stage."""
+
+    def __init__(self, stage: FlexibleControlStage, model: ArmModel) -> None:
+        """Give trajectories of an arm to its stage."""
+        self._stage, self._names = stage, model.joint_names
+
+    def open(self, host: StageHost) -> None:
+        """Subscribe to trajectories."""
+        self._node = host.node
+        self._subscription = host.node.hear(JointTrajectory, topics.JOINT_TRAJECTORY, self._on_trajectory)
+
+    def close(self) -> None:
+        """Destroy the subscription."""
+        self._node.destroy_subscription(self._subscription)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        newest = self._stage.newest
+        if not self._stage.samples:
+            raise InputError("a joint trajectory came, but parameter reference is 'desired_joint_reference'")
+        if newest is None:
+            raise InputError("joint trajectory refused: no joint state has come yet")
+        trajectory = joint_trajectory_from_message(message, self._names, newest.position)
+        stamp = stamp_to_nanoseconds(message.header.stamp)
+        self._stage.follow(trajectory, stamp or newest.stamp)  # no stamp: now, as in ros2_control
 
 
 def flexible_controller_config(values: Values) -> FlexibleControllerConfig:

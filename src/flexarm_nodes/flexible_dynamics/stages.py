@@ -18,7 +18,8 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.flexible import flexible_state_to_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, unchanged
+from flexarm_nodes.node.built_stage import BuiltStage, Output, Status, Values, unchanged
+from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.readings import READERS
 
 
@@ -66,6 +67,10 @@ def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
     def make(tick: Tick) -> Any:
         return None if tick.flexible is None else flexible_state_to_message(tick.flexible, names, modes)
 
+    def status(tick: Tick) -> Status:
+        left_out = () if tick.flexible is None else tick.flexible.left_out
+        return (WARN, f"left out: {', '.join(left_out)}", {}) if left_out else (OK, "estimating", {})
+
     return BuiltStage(
         stage,
         unchanged,
@@ -73,4 +78,5 @@ def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
         awaited,
         required=("effort",),
         before=values["subtract_friction"],
+        status=status,
     )

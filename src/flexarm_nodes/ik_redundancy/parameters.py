@@ -109,7 +109,7 @@ IK_PARAMETERS = (
     Parameter("trajectory_rate", "double", 100.0,
         "rate of the points of a published joint trajectory (output trajectory)", "Hz", 1.0, 1e4, live=True),
     Parameter("ik_restarts", "int", 200,
-        "largest number of restarts of the solve_ik service; joint states are not answered while it runs",
+        "largest number of restarts of the solve_ik service",
         "", 0, 10000, live=True),
 )  # fmt: skip
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +19,11 @@ from flexarm_core.ik_redundancy.planned_path import PlannedPath
 from flexarm_core.ik_redundancy.solver import RedundancyStatus
 from flexarm_core.pipeline.redundancy_stage import FOLLOWING, HOLDING, PLANNING, STOPPING, PathSample
 from flexarm_core.types import Array
-from flexarm_nodes.ik_redundancy.setup import RedundancySetup
+from flexarm_nodes.ik_redundancy.resolution import Resolution
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 from flexarm_nodes.messages.path import check_goal, fill_rows, joint_trajectory_to_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.built_stage import StageHost
 from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.goal_server import GoalServer
 
@@ -39,32 +38,29 @@ class PathFollower:
         activity: HOLDING, PLANNING (from acceptance on), FOLLOWING or STOPPING.
     """
 
-    def __init__(self, node: ArmNode, planned: Callable[[], None]) -> None:
-        """Offer the action on a node.
-
-        Args:
-            node: node that offers the action.
-            planned: called when a path has been planned, or cannot be: a sample may have waited for it.
-        """
-        self._node, self._planned = node, planned
+    def __init__(self, host: StageHost, resolution: Resolution, worker: Executor) -> None:
+        """Offer the action on a node, and lead a stage; paths are planned by the worker."""
+        self._node, self._planned, self._worker = host.node, host.try_again, worker
+        self._resolution, self._chain, resolution.stage.lead = resolution, resolution.chain, self
         self._server = GoalServer(
-            node, FollowCartesianPath, topics.FOLLOW_CARTESIAN_PATH, self._on_goal, self._on_accepted
+            host.node, FollowCartesianPath, topics.FOLLOW_CARTESIAN_PATH, self._on_goal, self._on_accepted
         )
-        watch = node.guarded(self._on_watch)
-        self._timer = node.create_timer(WATCH_PERIOD, lambda: watch(None))
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="planner")
-        self._setup: RedundancySetup | None = None
+        watch = host.node.guarded(self._on_watch)
+        self._timer = host.node.create_timer(WATCH_PERIOD, lambda: watch(None))
         self._trajectories: Any = None
+        if not resolution.stage.leads:
+            self._trajectories = host.node.create_publisher(
+                JointTrajectory, topics.CONTROLLER_TRAJECTORY, topics.CONTROL
+            )
         self._rest: Array | None = None
         self._forget()
 
-    def bind(self, setup: RedundancySetup) -> None:
-        """Lead this stage."""
-        self._setup, self._chain, self._rest, setup.stage.lead = setup, setup.chain, None, self
-        if self._trajectories is None and not setup.stage.leads:
-            self._trajectories = self._node.create_publisher(
-                JointTrajectory, topics.CONTROLLER_TRAJECTORY, topics.CONTROL
-            )
+    def close(self) -> None:
+        """Withdraw the action."""
+        self._server.destroy()
+        self._node.destroy_timer(self._timer)
+        if self._trajectories is not None:
+            self._node.destroy_publisher(self._trajectories)
 
     def _forget(self) -> None:
         self.activity = HOLDING
@@ -81,8 +77,7 @@ class PathFollower:
         return self._job is not None and self.activity == PLANNING and self._value("lockstep")
 
     def _value(self, name: str) -> Any:
-        assert self._setup is not None
-        return self._setup.values[name]
+        return self._resolution.values[name]
 
     # Goals ------------------------------------------------------------------------------------------------------------
 
@@ -90,11 +85,11 @@ class PathFollower:
         try:
             if self._handle is not None:
                 raise InputError("another goal is being followed; cancel it first")
-            if self._setup is None or not self._node.active:
+            if not self._node.active:
                 raise InputError("the node is not active")
-            if self._setup.stage.hindrance:
-                raise InputError(self._setup.stage.hindrance)
-            check_goal(goal, self._setup.base)
+            if self._resolution.stage.hindrance:
+                raise InputError(self._resolution.stage.hindrance)
+            check_goal(goal, self._resolution.base)
         except FlexarmError as error:  # the action client only learns that the goal was rejected
             self._node.get_logger().warning(f"goal rejected: {error}")
             self._node.diagnostics.report(ERROR, f"goal rejected: {error}", 0)
@@ -113,12 +108,12 @@ class PathFollower:
 
     def _plan(self) -> None:
         """Plan in the worker thread if a goal waits and the joints rest."""
-        if self._handle is None or self._job is not None or self._rest is None or self._setup is None:
+        if self._handle is None or self._job is not None or self._rest is None:
             return
         if self._handle.is_cancel_requested:
             self._finish(Result.CANCELED, "canceled before the path began")
             return
-        self._job = job = self._worker.submit(self._setup.planner(self._rest), self._handle.request)
+        self._job = job = self._worker.submit(self._resolution.planner(self._rest), self._handle.request)
         job.add_done_callback(self._hand_over)
 
     def _hand_over(self, job: Future[PlannedPath]) -> None:
@@ -149,7 +144,7 @@ class PathFollower:
 
     def _publish_trajectory(self, path: PlannedPath, start: float) -> None:
         """Publish a path from path time ``start`` [s] on, if a joint trajectory controller commands the arm."""
-        if self._setup is not None and not self._setup.stage.leads:
+        if self._trajectories is not None:
             names, rate = self._chain.joint_names, self._value("trajectory_rate")
             self._trajectories.publish(joint_trajectory_to_message(path, names, self._begun, rate, start))
 

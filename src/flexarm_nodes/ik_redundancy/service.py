@@ -9,30 +9,30 @@ from flexarm_core.errors import FlexarmError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.inverse_kinematics import IkConfig, InverseKinematics
 from flexarm_core.types import Array
-from flexarm_nodes.ik_redundancy.setup import RedundancySetup
+from flexarm_nodes.ik_redundancy.resolution import Resolution
 from flexarm_nodes.messages.conversions import doubles
 from flexarm_nodes.messages.path import pose_from_message
 
 USUAL = IkConfig()
 
 
-def answer_solve_ik(request: SolveIk.Request, setup: RedundancySetup, present: Array | None) -> SolveIk.Response:
+def answer_solve_ik(request: SolveIk.Request, resolution: Resolution, present: Array | None) -> SolveIk.Response:
     """Return the response of the service; an unusable request is answered with the reason.
 
     Args:
         request: service request.
-        setup: setup of the arm's redundancy resolution.
+        resolution: redundancy resolution of the arm.
         present: (n,) present joint positions of the arm [rad | m], or None if not yet known.
     """
-    chain = setup.chain
+    chain = resolution.chain
     response = SolveIk.Response(names=list(chain.joint_names))
     try:
-        start = _start(request, chain, None if present is None else present[setup.stage.place])
-        position, rotation = setup.base.pose(request.pose.header.frame_id, *pose_from_message(request.pose.pose))
+        start = _start(request, chain, None if present is None else present[resolution.stage.place])
+        position, rotation = resolution.base.pose(request.pose.header.frame_id, *pose_from_message(request.pose.pose))
         config = IkConfig(
             position_tolerance=request.position_tolerance or USUAL.position_tolerance,
             rotation_tolerance=request.orientation_tolerance or USUAL.rotation_tolerance,
-            restarts=request.restarts if request.restarts >= 0 else setup.values["ik_restarts"],
+            restarts=request.restarts if request.restarts >= 0 else resolution.values["ik_restarts"],
             nearest_restarts=0,
         )
         solver = InverseKinematics(chain, chain.lower, chain.upper, config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.qos import QoSProfile
 
@@ -22,8 +22,10 @@ from flexarm_nodes.messages.conversions import (
 )
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.diagnostics import OK, WARN
 
 Values = Mapping[str, Any]
+Status = tuple[bytes, str, dict[str, str]]  # level, message and values of the diagnostics
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +36,65 @@ class Output:
         topic: name of the topic.
         kind: message type.
         make: makes the message of a processed tick; None: nothing to publish.
-        quality: quality of service.
+        quality: quality of service; messages of ``topics.LATCHED`` are made even without subscribers.
+        first: message that is published before any tick, None: none.
+        rate: returns how many messages are published in a second of stamps at most [Hz], 0: none; None: one a tick.
     """
 
     topic: str
     kind: Any
     make: Callable[[Tick], Any]
     quality: QoSProfile = field(default_factory=lambda: topics.EVERY_SAMPLE)
+    first: Any = None
+    rate: Callable[[], float] | None = None
 
 
-class StageSetup(Protocol):
-    """What a stage has beside its samples: subscriptions and services, and a status."""
+@dataclass(frozen=True, slots=True)
+class StageHost:
+    """The node that runs a stage, as the setup of the stage sees it.
+
+    Attributes:
+        node: the node.
+        refuse: reports why a request was rejected.
+        try_again: processes the sample that waited while ``StageSetup.delays``.
+        stage: name of the stage in a node that runs several stages; empty: the node runs this stage only.
+    """
+
+    node: ArmNode
+    refuse: Callable[[str], None]
+    try_again: Callable[[], None]
+    stage: str = ""
+
+    def name(self, topic: str) -> str:
+        """Return the name of a topic, service or action: a private one, ``~/NAME``, is ``~/STAGE/NAME`` here."""
+        return topic.replace("~/", f"~/{self.stage}/") if self.stage else topic
+
+    def parameter(self, name: str) -> str:
+        """Return the name that a parameter of the stage has in the node."""
+        return f"{self.stage}.{name}" if self.stage else name
+
+
+class StageSetup:
+    """What a stage has beside its samples: subscriptions, services and actions; this one has nothing."""
 
     @property
     def waits(self) -> bool:
         """Whether requests wait for their sample, and must not be lost with a rehearsal."""
+        return False
 
-    def open(self, node: ArmNode, refuse: Callable[[str], None], private: str) -> None:
-        """Create subscriptions and services of a node.
+    @property
+    def delays(self) -> bool:
+        """Whether samples have to wait at present, until ``StageHost.try_again`` is called."""
+        return False
 
-        Args:
-            node: node that runs the stage.
-            refuse: reports why a request was rejected.
-            private: prefix of private names: ``~/``, or ``~/STAGE/`` in a node that runs several stages.
-        """
+    def open(self, host: StageHost) -> None:
+        """Create subscriptions, services and actions."""
 
     def close(self) -> None:
         """Destroy them."""
 
-    def judge(self) -> tuple[bytes, str]:
-        """Return the diagnostic level and text for the newest sample."""
+    def end(self) -> None:
+        """End what leads the arm: the node is deactivated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +111,10 @@ class BuiltStage:
         modes: names of the modes that the stage needs in flexible states.
         before: whether the stage uses the joint reference that answered the sample before.
         prepare: checks the gains at joint positions (n,) before the first sample; raises FlexarmError to reject them.
-        setup: what the stage has beside its samples; None: nothing.
+        setup: what the stage has beside its samples.
+        status: returns the status after a processed tick, or after an observed one; None: that of :meth:`judge`.
+        waits: returns the references that a sample waits for, from its stamp and that of the newest tool reference
+            [ns], -1 before any; None: ``stage.needs``.
         awaits: names the references of which a sample takes the newest one once, and waits for that of its stamp as it
             does for sensor readings; called for every joint state.
     """
@@ -93,13 +127,34 @@ class BuiltStage:
     modes: tuple[str, ...] = ()
     before: bool = False
     prepare: Callable[[Array], None] | None = None
-    setup: StageSetup | None = None
+    setup: StageSetup = field(default_factory=StageSetup)
+    status: Callable[[Tick], Status] | None = None
+    waits: Callable[[int, int], frozenset[str]] | None = None
     awaits: Callable[[], frozenset[str]] = frozenset
+
+    def waits_for(self, stamp: int, newest: int) -> frozenset[str]:
+        """Return the references that a sample of a stamp waits for; see ``waits``."""
+        return self.stage.needs if self.waits is None else self.waits(stamp, newest)
+
+    def judge(self, tick: Tick) -> Status:
+        """Return the status of the stage after a tick: its own, else its remark in the tick."""
+        if self.status is not None:
+            return self.status(tick)
+        remark = tick.remarks.get(self.stage.name, "")
+        return (WARN, remark, {}) if remark else (OK, "controlling", {})
 
 
 def required_base(source: str) -> tuple[str, ...]:
     """Return what joint states must contain for the deflection of the base, by its source."""
     return ("base",) if source == "joint_states" else ()
+
+
+def reaction_status(stage: str, tick: Tick) -> Status:
+    """Return the status of a stage that gives the reaction of the arm on its base."""
+    remark = tick.remarks.get(stage, "")
+    if not remark and tick.reaction is not None and tick.reaction.damping > 0.0:
+        remark = "near-singular: the inverse is damped"
+    return (WARN, remark, {}) if remark else (OK, "controlling", {})
 
 
 def unchanged(values: Values) -> None:

@@ -38,7 +38,7 @@ STAGES = (  # of the suite, in the usual order
     "base_wrench_torque_estimator",
     "hardware_gate",
 )
-TAKEN = (*STAGES, "simulated_plant", "control_loop", "state_markers", "path_follower")
+TAKEN = (*STAGES, "simulated_plant", "control_loop", "state_markers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,7 @@ class StageKind:
         class KindNode(StageNode):
             NAME, HEARS, PARAMETERS, CHECKS_GAINS = kind.name, kind.reads, kind.parameters, True
 
-            def build_stage(self, values: Values, model: ArmModel) -> BuiltStage:
-                return kind.built(values, model)
+            build_stage = staticmethod(kind.built)
 
         return KindNode()
 

@@ -23,11 +23,13 @@ from flexarm_nodes.messages.conversions import (
 from flexarm_nodes.messages.flexible import flexible_state_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.built_stage import BuiltStage, Values
+from flexarm_nodes.node.diagnostics import ERROR, WARN
+from flexarm_nodes.node.parameters import ParameterTable
 from flexarm_nodes.node.readings import Readings
 from flexarm_nodes.node.stage_inputs import StageInputs
 from flexarm_nodes.node.stage_outputs import StageOutputs
+from flexarm_nodes.node.stage_table import StageTable
 
 SET_BACK = 0.1  # [s] a joint state that is older than the newest by more shows that the clock was set back
 COMPLAINT = 1_000_000_000  # [ns] time for which a rejection stays in the diagnostics
@@ -53,7 +55,7 @@ class Rejected:
 class StageNode(ArmNode):
     """Runs a stage: a joint state, and what the stage needs with it, becomes what the stage gives.
 
-    A joint state is processed when everything that it waits for (:meth:`awaited`) has arrived with its stamp. A
+    A joint state is processed when everything that it waits for has arrived with its stamp. A
     reference that arrives after a newer joint state is used for that one, if the node has a ``reference_timeout`` and
     the reference is no older; one that is stamped up to AHEAD later than the joint state is used. A flexible state must
     have the stamp of the joint state. A reference that the stage can do without (``BuiltStage.awaits``) is waited for
@@ -90,42 +92,21 @@ class StageNode(ArmNode):
 
     # Methods that a subclass overrides --------------------------------------------------------------------------------
 
-    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
+    @staticmethod
+    def build_stage(values: Values, model: ArmModel) -> BuiltStage:
         """Build the stage from parameters; raise FlexarmError to reject them."""
-        raise TypeError(f"{type(self).__name__} does not override build_stage()")
+        raise TypeError("build_stage() is not overridden")
 
-    def awaited(self, sample: FlexibleSample) -> frozenset[str]:
-        """Return what a sample waits for: names of references, or of anything else until :meth:`try_again`."""
-        needs: frozenset[str] = self.stage.needs
-        return needs
-
-    def refusal(self, name: str) -> str:
-        """Return why references of this name are not used at present; empty: they are."""
-        return ""
-
-    def provide(self, sample: FlexibleSample) -> dict[str, Any]:
-        """Return references that the node itself has for a sample, by their names in STREAMS."""
-        return {}
-
-    def observed(self, tick: Tick) -> None:
-        """Do what follows when the stage has observed a sample."""
-
-    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
-        """Return level, message and values of the diagnostics after a processed tick, or after an observed one."""
-        if self.built.setup is not None:
-            return *self.built.setup.judge(), {}
-        remark = tick.remarks.get(self.NAME, "")
-        if not remark and tick.reaction is not None and tick.reaction.damping > 0.0:
-            remark = "near-singular: the inverse is damped"
-        return (WARN, remark, {}) if remark else (OK, "controlling", {})
-
-    def after(self) -> None:
-        """Do what may wait until the results of a tick are published."""
+    @staticmethod
+    def later_rows(table: ParameterTable | StageTable, values: Values) -> None:
+        """Declare the parameters that depend on other parameters, from the present values."""
 
     # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Build the stage, its publishers, and the subscription of the base state."""
+        self.later_rows(self.table, values)
+        values = self.table.values()
         self.built = built = self.build_stage(values, model)
         self.stage: Any = built.stage
         self._observes, self.model = hasattr(built.stage, "observe"), model
@@ -134,7 +115,7 @@ class StageNode(ArmNode):
         self._inputs.open(readings, model, values.get("sensor_wait", 1.0), before=built.before)
         if self._outputs is not None:
             self._outputs.close()
-        self._outputs = StageOutputs(self, [built], self.refuse, alone=True)
+        self._outputs = StageOutputs(self, [built], self.refuse, self.try_again, alone=True)
         self._timeout: float | None = values.get("reference_timeout")
         if self._base_state is not None:
             self.destroy_subscription(self._base_state)
@@ -166,6 +147,10 @@ class StageNode(ArmNode):
         self._tick: Tick | None = None  # newest processed tick
         self._used: dict[str, Any] = {}  # inputs of that tick
 
+    def stop(self) -> None:
+        """End what leads the arm; the gate stops it when references cease."""
+        self.built.setup.end()
+
     def change(self, values: dict[str, Any]) -> None:
         """Apply live parameters at the next sample."""
         self.built.change(values)
@@ -184,15 +169,15 @@ class StageNode(ArmNode):
                     self.refuse(str(error))
                 self._inputs.came(name, stamp_to_nanoseconds(message.header.stamp))
                 return
-            if name not in self.stage.needs:
-                return
-            if reason := self.refusal(name):
+            if reason := getattr(self.stage, "refusal", ""):
                 self.refuse(reason, WARN)
+                return
+            if name not in self.stage.needs:
                 return
             try:
                 value = read(message, self.model, self.built)
             except InputError as error:
-                if not self.INTEGRATES or self.sample is None or name not in self.awaited(self.sample):
+                if not self.INTEGRATES or self.sample is None or name not in self._awaited(self.sample):
                     raise
                 value = Rejected(stamp_to_nanoseconds(message.header.stamp), str(error))
             back = (self._used[name].stamp - value.stamp) * 1e-9 if name in self._used else 0.0
@@ -236,7 +221,6 @@ class StageNode(ArmNode):
         self.stage.observe(tick)
         self.sample, self._observed = sample, tick
         self._publish(tick)
-        self.observed(tick)
         self._answer(sample.stamp)
         self._report(tick)
 
@@ -250,18 +234,17 @@ class StageNode(ArmNode):
         if self.sample is not None:
             self.guarded(self._answer)(self.sample.stamp)
 
-    def newest_stamp(self, name: str) -> int:
-        """Return the stamp of the newest reference of this name [ns], -1 before the first."""
-        return self._newest[name].stamp if name in self._newest else -1
+    def _awaited(self, sample: FlexibleSample) -> frozenset[str]:
+        """Return the names of the references that a sample waits for."""
+        return self.built.waits_for(sample.stamp, self._newest["tool"].stamp if "tool" in self._newest else -1)
 
     def _answer(self, stamp: int) -> None:
         """Process the newest joint state if everything that it waits for has arrived with this stamp, or later."""
         sample = self.sample
-        if sample is None or stamp > sample.stamp:
+        if sample is None or stamp > sample.stamp or self.built.setup.delays:
             return
-        needs = self.awaited(sample)
+        needs = self._awaited(sample)
         inputs: dict[str, Any] = {name: self._newest[name] for name in needs if name in self._newest}
-        inputs |= self.provide(sample)
         if len(inputs) < len(needs) or any(one.stamp < stamp for one in inputs.values()):
             return
         if "flexible" in needs and inputs["flexible"].stamp != sample.stamp:
@@ -291,7 +274,6 @@ class StageNode(ArmNode):
             self.refuse("; ".join(tick.refused.values()))
         if not self._observes:  # otherwise the status is that of the observed tick
             self._report(tick)
-        self.after()
 
     def _same(self, inputs: dict[str, Any]) -> bool:
         """Return whether these inputs are those of the newest processed tick: then a reference was repeated."""
@@ -306,7 +288,7 @@ class StageNode(ArmNode):
         self.diagnostics.report(level, reason, stamp)
 
     def _report(self, tick: Tick) -> None:
-        level, message, values = self.status(tick)
+        level, message, values = self.built.judge(tick)
         if self._refusal is not None:
             stamp, refused, reason = self._refusal
             if level < refused and tick.stamp - stamp <= COMPLAINT:

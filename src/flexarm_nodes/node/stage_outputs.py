@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.pipeline.tick import Tick
+from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.built_stage import BuiltStage, StageHost
 
 REFERENCES = (CartesianReference, JointReference)
+
+
+@dataclass(slots=True)
+class _Sender:
+    publisher: Any
+    make: Callable[[Tick], Any]
+    latched: bool
+    rate: Callable[[], float] | None
+    shown: int | None = None  # stamp of the newest message [ns]
+
+    def due(self, stamp: int, rate: float) -> bool:
+        """Return whether a message with a limited rate [Hz] is due at this stamp; a repeated sample repeats it."""
+        last = stamp if self.shown is None else self.shown
+        return rate > 0.0 and not 0 < stamp - last < (1.0 - 1e-6) * 1e9 / rate
 
 
 class StageOutputs:
@@ -21,7 +37,13 @@ class StageOutputs:
     """
 
     def __init__(
-        self, node: ArmNode, stages: Sequence[BuiltStage], refuse: Callable[[str], None], *, alone: bool = False
+        self,
+        node: ArmNode,
+        stages: Sequence[BuiltStage],
+        refuse: Callable[[str], None],
+        try_again: Callable[[], None],
+        *,
+        alone: bool = False,
     ) -> None:
         """Create the publishers of a node for its stages, in their order, and open what else they have.
 
@@ -29,30 +51,38 @@ class StageOutputs:
             node: node that publishes.
             stages: its stages.
             refuse: reports why a request to a stage was rejected.
+            try_again: processes the sample that waited for a stage.
             alone: whether the node is that of its only stage.
         """
-        self._node, self._senders, self._setups = node, [], [built.setup for built in stages if built.setup is not None]
+        self._node, self._setups = node, [built.setup for built in stages]
+        self._senders: list[_Sender] = []
         last = {out.topic: built.stage.name for built in stages for out in built.outputs if out.kind in REFERENCES}
         for built in stages:
             name = built.stage.name
+            host = StageHost(node, refuse, try_again, "" if alone else name)
             for out in built.outputs:
                 topic = out.topic if last.get(out.topic, name) == name else f"{name}/{out.topic}"
                 topic = topic if alone else topic.replace("~/", f"{name}/")
-                self._senders.append((node.create_publisher(out.kind, topic, out.quality), out.make))
-            if built.setup is not None:
-                built.setup.open(node, refuse, "~/" if alone else f"~/{name}/")
+                publisher = node.create_publisher(out.kind, topic, out.quality)
+                self._senders.append(_Sender(publisher, out.make, out.quality is topics.LATCHED, out.rate))
+                if out.first is not None:
+                    publisher.publish(out.first)
+            built.setup.open(host)
 
     def close(self) -> None:
         """Destroy the publishers, and close what else the stages have."""
-        for publisher, _ in self._senders:
-            self._node.destroy_publisher(publisher)
+        for sender in self._senders:
+            self._node.destroy_publisher(sender.publisher)
         for setup in self._setups:
             setup.close()
 
     def publish(self, tick: Tick) -> None:
         """Publish what the stages gave for a sample."""
-        for publisher, make in self._senders:
-            if publisher.get_subscription_count():
-                message: Any = make(tick)
+        for sender in self._senders:
+            if sender.latched or sender.publisher.get_subscription_count():
+                if sender.rate is not None and not sender.due(tick.stamp, sender.rate()):
+                    continue
+                message = sender.make(tick)
                 if message is not None:
-                    publisher.publish(message)
+                    sender.publisher.publish(message)
+                    sender.shown = tick.stamp

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.pipeline.reactionless_stage import ReactionlessStage, ReactionlessTask
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
 from flexarm_core.reaction_null_space.reactionless.path_file import load_path
 from flexarm_core.reaction_null_space.reactionless.path_motion import SPEED_LAWS, PathMotionConfig
@@ -24,13 +26,17 @@ from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
 from flexarm_nodes.node.built_stage import (
     BuiltStage,
     Output,
+    Status,
     Values,
     joint_message,
     joint_output,
     reaction_output,
+    reaction_status,
     required_base,
 )
+from flexarm_nodes.node.diagnostics import OK
 from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.reaction_null_space.reactionless_markers import path_markers
 
 TASKS = ("hold", "path")
 
@@ -179,7 +185,24 @@ def built_reactionless(values: Values, model: ArmModel) -> BuiltStage:
     Raises:
         FlexarmError: as for :func:`reactionless_stage`.
     """
-    stage = reactionless_stage(dict(values), model)
+    stage, others = reactionless_stage(dict(values), model), shown_paths(dict(values), model)
+    drawn = stage.path
+
+    def draw(tick: Tick) -> MarkerArray | None:
+        nonlocal drawn
+        if stage.path is drawn:
+            return None
+        drawn = stage.path  # traced through the first posture
+        return path_markers(drawn, others, model.base_frame)
+
+    def status(tick: Tick) -> Status:
+        level, message, shown = reaction_status(stage.name, tick)
+        if tick.reaction is not None:
+            shown["sigma_min"] = f"{tick.reaction.coupling_singular_values[-1]:.3g}"
+        if stage.along is not None:
+            shown["s"] = f"{stage.along.s:.4f}"
+        return level, "at the end of the path" if level == OK and stage.finished else message, shown
+
     return BuiltStage(
         stage,
         lambda changed: stage.change(law_config(dict(changed))),
@@ -187,8 +210,16 @@ def built_reactionless(values: Values, model: ArmModel) -> BuiltStage:
             reaction_output(model),
             Output(topics.DESIRED_JOINT_REFERENCE, JointReference, lambda tick: joint_message(stage.wanted, model)),
             joint_output(stage.name, model),
+            Output(
+                topics.MARKERS,
+                MarkerArray,
+                draw,
+                topics.LATCHED,
+                first=path_markers(drawn, others, model.base_frame),
+            ),
         ),
         required=required_base(stage.source),
+        status=status,
     )
 
 

@@ -7,22 +7,14 @@ together with the joint reference of the same stamp. Task ``joint_path`` process
 
 from __future__ import annotations
 
-from typing import Any
-
-from visualization_msgs.msg import MarkerArray
-
-from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import POSTURES
-from flexarm_core.reaction_null_space.reactionless.conditioning_map import ConditioningMapConfig, map_conditioning
 from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, TASKS, VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.sampling import DRIVES
-from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE
-from flexarm_nodes.node.built_stage import BuiltStage, Values
-from flexarm_nodes.node.diagnostics import ERROR
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.ports import (
     BY_POSITION,
@@ -39,10 +31,8 @@ from flexarm_nodes.node.ports import (
     needed,
 )
 from flexarm_nodes.node.stage_node import StageNode
-from flexarm_nodes.reaction_null_space.reactionless_markers import map_markers
 from flexarm_nodes.reaction_null_space.vibration_parameters import built_vibration
 
-MAP_ROOM = 1.5  # conditioning required of the map's postures, as a multiple of the threshold at which damping begins
 USUAL = VibrationControllerConfig()
 
 
@@ -158,29 +148,7 @@ class RnsVibrationController(StageNode):
             ),
         )
 
-    def __init__(self) -> None:
-        """Create the markers."""
-        super().__init__()
-        self._markers = self.create_publisher(MarkerArray, topics.MARKERS, topics.LATCHED)
-
-    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
-        """Build the controller from parameters."""
-        built = built_vibration(values, model)
-        self._show(built.stage, model, values["map_postures"], values["coupling_threshold"])
-        return built
-
-    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
-        """Return the status, an error once the law gave up."""
-        level, message, values = super().status(tick)
-        return ERROR if self.stage.gave_up else level, message, values
-
-    def _show(self, stage: Any, model: ArmModel, postures: int, threshold: float) -> None:
-        """Publish a map of where the tool can move without reaction on the base."""
-        found = None
-        if postures:
-            config = ConditioningMapConfig(postures, least_conditioning=MAP_ROOM * threshold)
-            found = map_conditioning(model, stage.controller.selection, config)
-        self._markers.publish(map_markers(found, model.base_frame))
+    build_stage = staticmethod(built_vibration)
 
 
 def main() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
+from visualization_msgs.msg import MarkerArray
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import VibrationStage
+from flexarm_core.reaction_null_space.reactionless.conditioning_map import ConditioningMapConfig, map_conditioning
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
@@ -15,7 +18,21 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.motion_guard import joint_limits
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, reaction_output, required_base
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.built_stage import (
+    BuiltStage,
+    Output,
+    Status,
+    Values,
+    joint_output,
+    reaction_output,
+    reaction_status,
+    required_base,
+)
+from flexarm_nodes.node.diagnostics import ERROR
+from flexarm_nodes.reaction_null_space.reactionless_markers import map_markers
+
+MAP_ROOM = 1.5  # conditioning required of the map's postures, as a multiple of the threshold at which damping begins
 
 
 def vibration_config(values: Values) -> VibrationControllerConfig:
@@ -60,10 +77,30 @@ def built_vibration(values: Values, model: ArmModel) -> BuiltStage:
         ConfigError: as for :func:`vibration_stage`.
     """
     stage = vibration_stage(values, model)
+
+    def status(tick: Tick) -> Status:
+        level, message, shown = reaction_status(stage.name, tick)
+        return ERROR if stage.gave_up else level, message, shown
+
     return BuiltStage(
         stage,
         lambda changed: stage.change(vibration_config(changed)),
-        (reaction_output(model), joint_output(stage.name, model)),
+        (
+            reaction_output(model),
+            joint_output(stage.name, model),
+            Output(topics.MARKERS, MarkerArray, lambda tick: None, topics.LATCHED, first=_map(values, stage, model)),
+        ),
         prepare=stage.prepare,
         required=required_base(stage.source),
+        status=status,
     )
+
+
+def _map(values: Values, stage: VibrationStage, model: ArmModel) -> MarkerArray:
+    """Return a map of where the tool can move without reaction on the base; empty without ``map_postures``."""
+    found = None
+    if values["map_postures"]:
+        least = MAP_ROOM * values["coupling_threshold"]
+        config = ConditioningMapConfig(values["map_postures"], least_conditioning=least)
+        found = map_conditioning(model, stage.controller.selection, config)
+    return map_markers(found, model.base_frame)

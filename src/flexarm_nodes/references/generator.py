@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from flexarm_core.path.input_shaping import SHAPERS
 from flexarm_core.path.joint_move import TIME_LAWS
-from flexarm_core.pipeline.tick import Tick
-from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
-from flexarm_nodes.node.built_stage import BuiltStage, Values
-from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, TOOL, Output, Ports, Role, Use, base_state_input
 from flexarm_nodes.node.stage_node import StageNode
@@ -99,13 +95,7 @@ class ReferenceGenerator(StageNode):
             ),
         )
 
-    def build_stage(self, values: dict[str, Any], model: ArmModel) -> BuiltStage:
-        """Build the motion from parameters: line or path of the tool, or motion or plan of the joints."""
-        return built_reference(values, model)
-
-    def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
-        """Return that references are generated."""
-        return OK, "generating", {}
+    build_stage = staticmethod(built_reference)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from flexarm_core.reaction_null_space.planning.plan_file import load_plan
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, required_base, tool_output, unchanged
+from flexarm_nodes.node.diagnostics import OK
 
 
 def built_reference(values: Values, model: ArmModel) -> BuiltStage:
@@ -30,7 +31,8 @@ def built_reference(values: Values, model: ArmModel) -> BuiltStage:
     output = (
         joint_output(stage.name, model, topics.DESIRED_JOINT_REFERENCE) if joints else tool_output(stage.name, model)
     )
-    return BuiltStage(stage, unchanged, (output,), required=required_base(stage.source))
+    base = required_base(stage.source)
+    return BuiltStage(stage, unchanged, (output,), required=base, status=lambda tick: (OK, "generating", {}))
 
 
 def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotion:

@@ -85,8 +85,7 @@ def _pipeline(nodes: Mapping[str, NodeSpec], model: ArmModel) -> Pipeline:
             continue
         if name not in known:
             raise ConfigError(f"'{name}' cannot run in this process; stages that can: {', '.join(known)}")
-        rows, build = known[name]
-        stages.append(build(_values(rows, node), model).stage)
+        stages.append(known[name].build(_values(known[name].parameters, node), model).stage)
     return Pipeline(stages, build_gate(_values(GATE_PARAMETERS, nodes[GATE]), model))
 
 

@@ -21,7 +21,7 @@ from flexarm_tools.wiring.wiring import check_wiring
 LOCKSTEP_WAIT = 8.0  # [s] wall time to wait for a sensor: longer than resending a lost message takes
 VIBRATION = "rns_vibration_controller"
 BENDING, ESTIMATOR = "flexible_dynamics_controller", "flexible_dynamics_estimator"
-TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller", "path_follower")  # publish tool references
+TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller")  # publish tool references
 WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes with a sample timeout on the clock, and a parameter ``lockstep``
 
 
@@ -227,8 +227,8 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
     waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in rows_of(node.executable))
     if lockstep and waits:
         parameters["sensor_wait"] = LOCKSTEP_WAIT  # in lockstep the plant waits anyway
-    if node.executable == CONTROL_LOOP:  # parameters of the gate in the loop
-        parameters |= {"use_sim_time": use_sim_time, f"{GATE}.lockstep": lockstep}
+    if node.executable == CONTROL_LOOP:  # parameters of the stages in the loop
+        parameters |= {"use_sim_time": use_sim_time} | {f"{name}.lockstep": lockstep for name in WATCHFUL}
         parameters |= {f"{VIBRATION}.{name}": value for name, value in _vibration_parameters(scenario).items()}
         parameters |= {f"{BENDING}.{name}": value for name, value in _bending_parameters(scenario).items()}
     parameters |= _timing(node, scenario, lockstep)

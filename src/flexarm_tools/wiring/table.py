@@ -27,7 +27,6 @@ from flexarm_nodes.registry import NODES
 from flexarm_tools.scenario.scenario import NodeSpec
 
 PLANT, GATE, CONTROL_LOOP = "simulated_plant", "hardware_gate", "control_loop"
-DRAWN = "behavior_impedance_controller"  # the stage whose markers a control loop publishes
 
 Values = Mapping[str, Any]
 
@@ -103,16 +102,13 @@ def _control_loop(parameters: Values, description: RobotDescription, tool: str) 
     given: set[str] = set()  # kinds of references and estimates from the previous stages
     for name, each in ports.items():
         for port in each.inputs:
-            if port.kind in given or port.use in (Use.IGNORED, Use.FEEDBACK):
+            if port.kind in given or port.use is Use.FEEDBACK or (port.use is Use.IGNORED and port.topic in inputs):
                 continue
-            between = port.kind in (JOINTS, TOOL, "FlexibleState")
-            topic = f"~/{port.topic}" if between else port.topic  # other nodes do not publish on topics between stages
-            inputs[topic] = replace(port, topic=topic, because=f"stage {name}: {port.because}")
+            inputs[port.topic] = replace(port, because=f"stage {name}: {port.because}")
         for output in each.outputs:
-            drawn = output == MARKERS
-            if output.role is Role.SILENT or (drawn and name != DRAWN):
+            if output.role is Role.SILENT:
                 continue
-            inner = drawn or last.get(output.topic, name) != name
+            inner = output == MARKERS or last.get(output.topic, name) != name
             topic = f"{name}/{output.topic.removeprefix('~/')}" if inner else output.topic
             outputs.append(replace(output, topic=topic, role=output.role if name == GATE else Role.REPORTS))
             given |= {output.kind} if output.kind in (JOINTS, TOOL, "FlexibleState") else set()

@@ -1,14 +1,12 @@
-"""Builds the redundancy stage from its parameters, with what its action and service need, for node and control_loop."""
+"""Resolution: the redundancy stage built from its parameters, with what its action and service need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from flexarm.action import FollowCartesianPath
-from flexarm.msg import RedundancyState
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.inverse_kinematics import IkConfig, InverseKinematics
 from flexarm_core.ik_redundancy.path_planner import PathPlanner
@@ -16,33 +14,16 @@ from flexarm_core.ik_redundancy.planned_path import PlannedPath
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
-from flexarm_core.pipeline.redundancy_stage import (
-    FOLLOWING,
-    HOLDING,
-    PLANNING,
-    STOPPING,
-    STREAMING,
-    RedundancyStage,
-)
-from flexarm_core.pipeline.tick import Tick
+from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.base_link import BaseLink
 from flexarm_core.types import Array
 from flexarm_nodes.ik_redundancy.parameters import motion_limits, redundancy_config
-from flexarm_nodes.messages.path import path_from_goal, path_limits, redundancy_state_to_message, tolerances
-from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output
-
-ACTIVITIES = {
-    HOLDING: RedundancyState.HOLDING,
-    STREAMING: RedundancyState.STREAMING,
-    PLANNING: RedundancyState.PLANNING,
-    FOLLOWING: RedundancyState.FOLLOWING,
-    STOPPING: RedundancyState.STOPPING,
-}
+from flexarm_nodes.messages.path import path_from_goal, path_limits, tolerances
+from flexarm_nodes.node.built_stage import Values
 
 
-class RedundancySetup:
+class Resolution:
     """Owns the objects that parameters, samples, goals and requests act on.
 
     Attributes:
@@ -108,17 +89,3 @@ class RedundancySetup:
         ik.solve(*tool, middle)
         path, slow = PosePath(*tool).turn([0.0, 0.0, 1e-3]), PathLimits(0.1, 0.1, 0.1, 0.1)
         PathPlanner(chain, self._limits, solver.config).plan(path, middle, slow, allow_dropped=True)
-
-
-def built_redundancy(setup: RedundancySetup, model: ArmModel) -> BuiltStage:
-    """Return the stage of the redundancy resolution with its outputs."""
-    stage = setup.stage
-
-    def make(tick: Tick) -> Any:
-        activity = ACTIVITIES[stage.activity]
-        return redundancy_state_to_message(tick.stamp, model.base_frame, activity, stage.fraction, stage.status)
-
-    outputs = [Output(topics.REDUNDANCY_STATE, RedundancyState, make)]
-    if stage.leads:
-        outputs.append(joint_output(stage.name, model))
-    return BuiltStage(stage, setup.change, tuple(outputs))

@@ -1,0 +1,98 @@
+"""The redundancy stage with its outputs, action and service, for its own node and for control_loop."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from flexarm.action import FollowCartesianPath
+from flexarm.msg import RedundancyState
+from flexarm.srv import SolveIk
+from flexarm_core.pipeline.redundancy_stage import FOLLOWING, HOLDING, PLANNING, STOPPING, STREAMING
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_nodes.ik_redundancy.path_follower import PathFollower
+from flexarm_nodes.ik_redundancy.resolution import Resolution
+from flexarm_nodes.ik_redundancy.service import answer_solve_ik
+from flexarm_nodes.messages.path import redundancy_state_to_message
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.built_stage import BuiltStage, Output, StageHost, StageSetup, Status, Values, joint_output
+from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.slow_service import create_slow_service
+
+ACTIVITIES = {
+    HOLDING: RedundancyState.HOLDING,
+    STREAMING: RedundancyState.STREAMING,
+    PLANNING: RedundancyState.PLANNING,
+    FOLLOWING: RedundancyState.FOLLOWING,
+    STOPPING: RedundancyState.STOPPING,
+}
+
+
+class RedundancySetup(StageSetup):
+    """Paths (action) and joint positions of poses (service), computed by a worker thread."""
+
+    def __init__(self, resolution: Resolution) -> None:
+        """Offer the action and the service for this redundancy resolution."""
+        self._resolution = resolution
+        self._follower: PathFollower | None = None
+
+    @property
+    def delays(self) -> bool:
+        """Whether samples have to wait until a path is planned."""
+        return self._follower is not None and self._follower.delays
+
+    def open(self, host: StageHost) -> None:
+        """Create action and service, and load their compiled code."""
+        self._resolution.load_planner()
+        self._node, self._worker = host.node, ThreadPoolExecutor(1, thread_name_prefix="planner")
+        self._follower = PathFollower(host, self._resolution, self._worker)
+        name = host.name(topics.SOLVE_IK)
+        self._service = create_slow_service(host.node, SolveIk, name, self._worker, self._answer)
+
+    def close(self) -> None:
+        """Withdraw action and service."""
+        assert self._follower is not None
+        self._follower.close()
+        self._node.destroy_service(self._service)
+        self._worker.shutdown(wait=False)
+
+    def end(self) -> None:
+        """End the goal; the gate stops the arm when references cease."""
+        assert self._follower is not None
+        self._follower.end(FollowCartesianPath.Result.DEACTIVATED, "the node was deactivated")
+
+    def _answer(self, request: SolveIk.Request) -> SolveIk.Response:
+        return answer_solve_ik(request, self._resolution, self._resolution.stage.measured)
+
+
+def built_redundancy(values: Values, model: ArmModel) -> BuiltStage:
+    """Return the stage of the redundancy resolution with its outputs.
+
+    Raises:
+        ConfigError: a parameter is invalid for this arm.
+    """
+    resolution = Resolution(values, model)
+    stage = resolution.stage
+
+    def make(tick: Tick) -> Any:
+        activity = ACTIVITIES[stage.activity]
+        return redundancy_state_to_message(tick.stamp, model.base_frame, activity, stage.fraction, stage.status)
+
+    def status(tick: Tick) -> Status:
+        remark, found = tick.remarks.get(stage.name, ""), stage.status
+        if not remark and found is not None and (found.dropped or found.cut):
+            parts = (("dropped", found.dropped), ("cut for limits", found.cut), ("limited", found.limited))
+            words = "; ".join(f"{what} {', '.join(names)}" for what, names in parts if names)
+            remark = f"{stage.activity}: {words}"
+        return (WARN, remark, {}) if remark else (OK, stage.activity, {})
+
+    def waits(stamp: int, newest: int) -> frozenset[str]:
+        return stage.needs if stage.streams(stamp, newest) else frozenset()
+
+    outputs = [Output(topics.REDUNDANCY_STATE, RedundancyState, make)]
+    if stage.leads:
+        outputs.append(joint_output(stage.name, model))
+    return BuiltStage(
+        stage, resolution.change, tuple(outputs), setup=RedundancySetup(resolution), status=status, waits=waits
+    )

@@ -1,0 +1,199 @@
+"""Actions, services, markers and references of other nodes, for stages that share one process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+from action_msgs.msg import GoalStatus
+from geometry_msgs.msg import WrenchStamped
+from led_arm import BENT, NODE, Arm, line, pose_message
+from planar_messages import joint_state
+from rclpy.action import ActionClient
+from sensed_arm import GRAVITY, description
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from visualization_msgs.msg import MarkerArray
+
+from flexarm.action import CalibrateBaseWrench
+from flexarm.msg import JointReference
+from flexarm.srv import SolveIk
+from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import JointReference as JointReferenceRecord
+from flexarm_nodes.messages.conversions import (
+    doubles,
+    joint_reference_to_message,
+    nanoseconds_to_stamp,
+    wrench_to_message,
+)
+from flexarm_nodes.node import topics
+from flexarm_sim.mujoco.backend import MujocoBackend
+from flexarm_sim.plant import Plant, PlantConfig
+from flexarm_tools.process.processes import end_all
+
+LOOP, SENSED = "control_loop", "base_wrench_torque_estimator"
+COMMANDS, MARKERS = topics.command_topic("effort"), f"{SENSED}/markers"
+PERIOD = 4_000_000  # period between two joint states [ns]
+BENT_7 = np.array([0.0, 0.6, 0.2, -1.4, -0.3, 0.8, 0.1])
+BIAS = np.array([3.0, -2.0, 5.0, 0.2, 0.3, -0.4])
+QUICK = {
+    "rate": 250.0,
+    "torque_loop": False,
+    "calibration.velocity": [2.0],
+    "calibration.acceleration": [15.0],
+    "calibration.settle_time": 0.1,
+    "calibration.samples": 5,
+    "calibration.max_velocity": 2e-3,
+}
+
+
+def followed(live, loop: bool) -> np.ndarray:
+    """Positions (k, n) of an arm that follows a path and then a stream, led by the node or by a loop of the stage."""
+    arm = Arm(live, "arm_6r", BENT, loop=loop)
+    arm.hold(2)
+    position, rotation = arm.chain.pose(BENT)
+    handle = arm.ask(line(position + [0.05, 0.15, -0.1], rotation), max_linear_velocity=0.4)
+    assert handle.accepted
+    answer = arm.result_of(handle)
+    assert answer.status == GoalStatus.STATUS_SUCCEEDED and answer.result.fraction == 1.0
+    arm.hold(2)
+    place = arm.chain.pose(arm.position)[0]
+    for k in range(20):
+        arm.tick += 1  # the reference comes before its joint state
+        arm.send_reference(place + [0.0, 0.0, 1e-4 * k * k], rotation)
+        arm.tick -= 1
+        arm.send_state()
+        arm.wait_for_answer()
+    assert np.linalg.norm(arm.chain.pose(arm.position)[0] - place - [0.0, 0.0, 1e-4 * 361]) < 1e-6
+    return np.array(list({answer.header.stamp.nanosec: answer.position for answer in arm.answers}.values()))
+
+
+def test_paths_and_streams_of_other_nodes_are_followed_as_by_the_node_of_the_stage(live):
+    alone = followed(live, loop=False)
+    end_all([live.processes.pop(NODE)])
+    for received in live.received.values():
+        received.clear()
+    assert np.array_equal(followed(live, loop=True), alone)
+
+
+def test_poses_are_solved_while_samples_are_answered(live):
+    arm = Arm(live, "arm_6r", BENT, loop=True)
+    client = live.node.create_client(SolveIk, f"/{LOOP}/{NODE}/solve_ik")
+    live.until(client.service_is_ready, "the service")
+    arm.hold(2)
+    request = SolveIk.Request(restarts=10000)
+    request.pose.pose = pose_message(np.array([0.9, 0.0, 0.1]), np.diag([1.0, -1.0, -1.0]))
+    request.pose.pose.position.x = 2.0  # out of reach: every restart is tried
+    future, held = client.call_async(request), 0
+    while not future.done():
+        arm.hold()
+        held += 1
+    assert held > 20 and future.result().restarts == 10000 and not future.result().success
+    assert np.allclose(arm.position, BENT)
+    request.pose.pose, request.restarts = pose_message(*arm.chain.pose(BENT + 0.2)), 10
+    future = client.call_async(request)
+    live.until(future.done, "the solution")
+    assert future.result().success and len(future.result().position) == 6
+
+
+class LoopMoved:
+    """An arm with a bias of its sensor, moved by the commands of a loop that another node leads."""
+
+    def __init__(self, live) -> None:
+        self.live, self.model = live, ArmModel(description("arm_7r"), "", GRAVITY)
+        self.frame = build_sensed_bodies(self.model.description).sensor_frame
+        own = {**QUICK, "state_timeout": 60.0, "marker_rate": 1e4}
+        inner = {f"{SENSED}.{name}": value for name, value in own.items()}
+        stages = {"stages": [SENSED, "hardware_gate"], "hardware_gate.lockstep": True, "sensor_wait": 0.5}
+        live.start(LOOP, {"robot_description": description("arm_7r"), **stages, **inner})
+        for topic, kind in ((COMMANDS, Float64MultiArray), (MARKERS, MarkerArray)):
+            live.listen(topic, kind)
+        self.states = live.publisher(topics.JOINT_STATES, JointState)
+        self.desired = live.publisher(topics.DESIRED_JOINT_REFERENCE, JointReference)
+        self.wrenches = live.publisher(topics.wrench_topic("base_ft_sensor"), WrenchStamped)
+        backend = MujocoBackend(self.model.description, gravity=GRAVITY, max_step=PERIOD * 1e-9)
+        self.plant = Plant(self.model.description, backend, PlantConfig(PERIOD, initial_position=tuple(BENT_7)))
+        self.command = np.zeros(7)
+        live.settle()
+
+    def tick(self) -> None:
+        live, seen = self.live, self.plant.advance(self.command)
+        still, count = np.zeros(7), len(live.received[COMMANDS])
+        wanted = JointReferenceRecord(seen.stamp, BENT_7, still, still)
+        self.desired.publish(joint_reference_to_message(wanted, self.model.joint_names))
+        self.wrenches.publish(wrench_to_message(seen.stamp, self.frame, seen.wrenches["base_ft_sensor"] + BIAS))
+        joints = seen.joints
+        state = JointState(name=list(self.model.joint_names))
+        state.position, state.velocity = doubles(joints.position), doubles(joints.velocity)
+        state.effort, state.header.stamp = doubles(joints.effort), nanoseconds_to_stamp(seen.stamp)
+        self.states.publish(state)
+        live.until(lambda: len(live.received[COMMANDS]) > count, "a command")
+        self.command = np.array(live.received[COMMANDS][-1].data)
+
+
+def test_a_sensor_is_calibrated_zeroed_and_drawn(live, tmp_path):
+    arm, file = LoopMoved(live), tmp_path / "calibration.yaml"
+    client = ActionClient(live.node, CalibrateBaseWrench, f"/{LOOP}/{SENSED}/calibrate")
+    zeroer = live.node.create_client(Trigger, f"/{LOOP}/{SENSED}/zero_wrench")
+    live.until(lambda: client.server_is_ready() and zeroer.service_is_ready(), "action and service")
+    for _ in range(80):
+        arm.tick()
+    assert len(live.received[MARKERS]) > 40
+
+    future = zeroer.call_async(Trigger.Request())
+    live.until(future.done, "an answer")
+    assert future.result().success, future.result().message
+    zeroed = [float(part) for part in future.result().message.removeprefix("wrench_bias: ").strip("[]").split(",")]
+    assert np.allclose(zeroed, BIAS, atol=0.2)  # the first samples still sway
+
+    poses = BENT_7 + 0.3 * np.random.default_rng(1).uniform(-1.0, 1.0, (4, 7))
+    goal = CalibrateBaseWrench.Goal(poses=poses.ravel().tolist(), model="bias", output_file=str(file), apply=True)
+    asked = client.send_goal_async(goal)
+    live.until(asked.done, "an answer to the goal")
+    assert asked.result().accepted
+    result, farthest = asked.result().get_result_async(), 0.0
+    while not result.done():
+        arm.tick()
+        farthest = max(farthest, float(np.abs(arm.plant.state().position - BENT_7).max()))
+    found = result.result()
+    assert found.status == GoalStatus.STATUS_SUCCEEDED, found.result.message
+    assert farthest > 0.25  # it led the arm, though another node wanted it to stay
+    assert np.allclose(found.result.wrench_bias, BIAS, atol=0.05)
+    written = yaml.safe_load(file.read_text())[LOOP]["ros__parameters"][SENSED]["wrench_bias"]
+    assert np.allclose(written, found.result.wrench_bias)
+    live.wait_for_diagnostic(LOOP, "desired_joint_reference is ignored while the sensor is calibrated")
+    for _ in range(20):
+        arm.tick()
+    assert np.allclose(arm.plant.state().position, BENT_7, atol=0.02)
+    assert not any("stop" in message for _, message in live.said(LOOP))
+
+
+def test_a_joint_trajectory_is_sampled(live, planar_3r_text):
+    stage = "flexible_dynamics_controller"
+    shared = {"robot_description": planar_3r_text, "gravity": [0.0, 0.0, 0.0], "tool_frame": "tool0"}
+    inner = {f"{stage}.law": "joint_pd", f"{stage}.reference": "joint_trajectory", f"{stage}.rate": 200.0}
+    live.start(LOOP, {**shared, "stages": [stage, "hardware_gate"], "hardware_gate.lockstep": True, **inner})
+    live.listen(topics.JOINT_REFERENCE, JointReference)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    trajectories = live.publisher(topics.JOINT_TRAJECTORY, JointTrajectory)
+    live.settle()
+    answers = live.received[topics.JOINT_REFERENCE]
+
+    def wanted(tick: int) -> np.ndarray:
+        message = joint_state(tick)
+        states.publish(message)
+        live.until(lambda: bool(answers) and answers[-1].header.stamp == message.header.stamp, f"tick {tick}")
+        return np.array(answers[-1].position)
+
+    start = wanted(1)
+    assert np.array_equal(wanted(2), start)  # before a trajectory the arm is held where it was first seen
+    names = [name for name in joint_state(1).name if name.startswith("joint")]
+    point = JointTrajectoryPoint(positions=doubles(start + 0.1))
+    point.time_from_start.nanosec = 50_000_000
+    trajectories.publish(JointTrajectory(joint_names=names, points=[point]))
+    live.settle()
+    way = [wanted(tick)[0] - start[0] for tick in range(3, 60)]
+    assert way == sorted(way) and way[0] < 0.05 and way[-1] == pytest.approx(0.1, abs=1e-12)
