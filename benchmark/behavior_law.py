@@ -10,7 +10,6 @@ from behavior_arms import DT, least_singular_value, make_arm, make_controller
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.avoidance.obstacles import obstacles_from_lists
 from flexarm_core.behavior_impedance.avoidance.proximity import Proximity
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
@@ -162,11 +161,11 @@ def _displace(controller: BehaviorImpedanceController, random: np.random.Generat
     state = controller._state
     away, turn = random.normal(size=3) * size[0], Rotation.from_rotvec(random.normal(size=3) * size[1]).as_matrix()
     for position, rotation in (
-        (layout.ANCHOR_POSITION, layout.ANCHOR_ROTATION),
-        (layout.SET_POSITION, layout.SET_ROTATION),
+        (state.anchor_position, state.anchor_rotation),
+        (state.set_position, state.set_rotation),
     ):
-        state[position : position + 3] += away
-        state[rotation : rotation + 9] = (turn @ state[rotation : rotation + 9].reshape(3, 3)).ravel()
+        position += away
+        rotation[:] = turn @ rotation
 
 
 def _law_growth(seed: int, variant: str) -> float:

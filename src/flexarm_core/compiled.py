@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numba
@@ -14,7 +16,8 @@ import numpy as np
 OPTIONS: Any = {"error_model": "numpy"}
 # Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
 kernel = numba.njit(cache=True, nogil=True, **OPTIONS)
-# For small functions, where passing the arguments would cost more than the computation itself.
+# For small functions, and for parts of a kernel that take named tuples: passing the arguments would cost more than the
+# computation itself, and a tuple's arrays would be reference counted at each access.
 inlined_kernel = numba.njit(inline="always", **OPTIONS)
 
 
@@ -44,10 +47,24 @@ def allocate(views: Callable[..., Any], *sizes: int) -> tuple[Any, Any]:
         views: kernel that views a flat array as a named tuple of arrays, of which the last ends with the memory.
         sizes: further arguments of that kernel.
     """
+    _, places = _places(views, *sizes)
+    start, shape = places[-1]
+    memory = np.zeros(start + math.prod(shape))
+    return memory, named_views(memory, views, *sizes)
+
+
+def named_views(memory: Any, views: Callable[..., Any], *sizes: int) -> Any:
+    """Return the named views of existing memory, for use outside of kernels; arguments as in :func:`allocate`.
+
+    Views that numba makes would not keep the memory alive, and are slow in NumPy as their type is another object.
+    """
+    kind, places = _places(views, *sizes)
+    return kind(*(memory[start : start + math.prod(shape)].reshape(shape) for start, shape in places))
+
+
+@cache
+def _places(views: Callable[..., Any], *sizes: int) -> tuple[Any, list[tuple[int, tuple[int, ...]]]]:
+    """Return the type of the named views, and for each of them its start and shape."""
     probe = np.zeros(1)
     parts = views(probe, *sizes)  # addresses and shapes only: nothing is read, as the probe is too short
-    starts = [(part.ctypes.data - probe.ctypes.data) // 8 for part in parts]
-    memory = np.zeros(starts[-1] + parts[-1].size)
-    # views that numba makes would not keep the memory alive, and are slow in NumPy as their type is another object
-    views_of = (memory[i : i + part.size].reshape(part.shape) for i, part in zip(starts, parts, strict=True))
-    return memory, type(parts)(*views_of)
+    return type(parts), [((part.ctypes.data - probe.ctypes.data) // 8, part.shape) for part in parts]

@@ -12,18 +12,13 @@ from robots import chain_or_skip, find
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
-from flexarm_core.behavior_impedance.behavior import (
-    Arm,
-    Behavior,
-    BehaviorSpec,
-    Contribution,
-    MotionSample,
-    contribution_size,
-)
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, BehaviorSpec, Contribution, MotionSample
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController, ImpedanceOutput
+from flexarm_core.behavior_impedance.layout import view_parts
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.registry import make_behavior
+from flexarm_core.compiled import allocate
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -101,7 +96,7 @@ def tool_sample(arm: Arm, translation: Array, turn: Array, at: MotionSample, **c
 
 def contribution(arm: Arm) -> Contribution:
     """An empty one."""
-    return Contribution(np.zeros(contribution_size(arm.chain.n)), arm.chain.n)
+    return Contribution(allocate(view_parts, arm.chain.n)[0], arm.chain.n)
 
 
 def made(arm: Arm, kind: str, **settings: Any) -> Behavior:

@@ -8,7 +8,6 @@ import numpy as np
 from robots import chain, find
 from scipy.spatial.transform import Rotation
 
-from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
@@ -60,12 +59,7 @@ def coupled(rng: np.random.Generator, inertia: Array, damping: Array, stiffness:
 
 def displace(made: BehaviorImpedanceController, way: Array, turn: Array) -> None:
     """Put the set-point of a controller without behaviors ``-way`` (3,), ``-turn`` (3,) from the tool [m, rad]."""
-    state, pose = made._state, made._pose
-    back = Rotation.from_rotvec(-turn).as_matrix() @ pose[:9].reshape(3, 3)
-    for position, rotation in (
-        (layout.ANCHOR_POSITION, layout.ANCHOR_ROTATION),
-        (layout.SET_POSITION, layout.SET_ROTATION),
-    ):
-        state[position : position + 3] = pose[9:] - way
-        state[rotation : rotation + 9] = back.ravel()
-    state[layout.CHANGED], state[layout.KNOWN] = 0.0, 1.0
+    state = made._state
+    state.anchor_position[:] = state.set_position[:] = made._position - way
+    state.anchor_rotation[:] = state.set_rotation[:] = Rotation.from_rotvec(-turn).as_matrix() @ made._rotation
+    state.changed[0], state.known[0] = 0.0, 1.0

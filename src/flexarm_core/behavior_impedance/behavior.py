@@ -11,15 +11,15 @@ A user-defined behavior is one class in one file, registered by an entry point o
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape
-from flexarm_core.behavior_impedance.layout import LEAD_POSITION, STIFFNESS, TOOL_PART
+from flexarm_core.behavior_impedance.layout import LEAD_MOTION, Parts, view_parts
 from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.compiled import named_views
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.types import Array
@@ -108,55 +108,20 @@ class Contribution:
         freed: (6, 6) projector onto the directions in which the law's own spring and the path do not act.
         freed_damping: (6, 6) damping that replaces the law's own damping in these directions.
         measure: (1,) scalar that the behavior reports in the status, for example a distance or a force error.
+        row: all of these in one row.
     """
 
-    __slots__ = (
-        "acceleration",
-        "damping",
-        "effort",
-        "effort_stiffness",
-        "force",
-        "freed",
-        "freed_damping",
-        "lead",
-        "lead_acceleration",
-        "lead_motion",
-        "lead_position",
-        "lead_rotation",
-        "lead_twist",
-        "measure",
-        "offset",
-        "row",
-        "stiffness",
-        "twist",
-        "yielding",
-        "yielding_stiffness",
-    )
+    __slots__ = (*Parts._fields, "lead_motion", "row")
 
     def __init__(self, row: Array, n: int) -> None:
-        """Create the views into one row of the table of contributions (see :func:`contribution_size`), for n joints."""
-        self.row = row
-        at = 0
-
-        def part(*shape: int) -> Array:
-            nonlocal at
-            size = math.prod(shape)
-            at += size
-            return row[at - size : at].reshape(shape)
-
-        self.force, self.offset, self.twist, self.acceleration = part(6), part(6), part(6), part(6)
-        self.lead, self.lead_position, self.lead_rotation = part(1), part(3), part(3, 3)
-        self.lead_twist, self.lead_acceleration = part(6), part(6)
-        self.lead_motion = row[LEAD_POSITION:STIFFNESS]
-        self.stiffness, self.damping, self.freed, self.freed_damping = part(6, 6), part(6, 6), part(6, 6), part(6, 6)
-        self.effort, self.yielding = part(n), part(n)
-        self.effort_stiffness, self.yielding_stiffness = part(n, n), part(n, n)
-        self.measure = part(1)
-
-
-def contribution_size(n: int) -> int:
-    """Return the length of one row of the table of contributions, for n joints."""
-    return TOOL_PART + 2 * n + 2 * n * n + 1
+        """Create the views into one row of the table of contributions, or into the sum of all, for n joints."""
+        parts: Parts = named_views(row, view_parts, n)
+        (
+            self.force, self.offset, self.twist, self.acceleration, self.lead, self.lead_position, self.lead_rotation,
+            self.lead_twist, self.lead_acceleration, self.stiffness, self.damping, self.freed, self.freed_damping,
+            self.effort, self.yielding, self.effort_stiffness, self.yielding_stiffness, self.measure,
+        ) = parts  # fmt: skip
+        self.row, self.lead_motion = row, row[LEAD_MOTION]
 
 
 class Behavior(ABC):

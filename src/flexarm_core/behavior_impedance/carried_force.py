@@ -10,21 +10,9 @@ import math
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.layout import (
-    CARRIED,
-    FELT,
-    FELT_ACCELERATION,
-    FORCE,
-    FREED,
-    FREED_DAMPING,
-    HELD_BACK,
-    LAST_ACCELERATION,
-    MISSED,
-    STEPS,
-    VELOCITY,
-)
+from flexarm_core.behavior_impedance.layout import Parts, Settings, State
 from flexarm_core.behavior_impedance.motion_space import solve
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import inlined_kernel
 from flexarm_core.kernels.rotations import rotation_of
 from flexarm_core.types import Array
 
@@ -36,8 +24,8 @@ RAMP_SHARE = 0.45  # fraction of the allowed step used for fading; the rest is l
 LEAST_SHARE = 0.1  # smallest fraction of the allowed step used for fading in the sample of a change
 
 
-@kernel
-def turn_freed(dt: float, total: Array, old_total: Array, state: Array) -> None:
+@inlined_kernel
+def turn_freed(dt: float, total: Parts, old_total: Parts, state: State) -> None:
     """Rotate the freed directions of the old program with the tool, if that explains how the new ones differ.
 
     The law's spring does not act along freed directions and may have a large error there. Without this correction, a
@@ -45,26 +33,26 @@ def turn_freed(dt: float, total: Array, old_total: Array, state: Array) -> None:
     """
     turn = difference = 0.0
     for i in range(3):
-        turn += (state[VELOCITY + 3 + i] * dt) ** 2
-    for i in range(36):
-        difference += (total[FREED + i] - old_total[FREED + i]) ** 2
+        turn += (state.velocity[3 + i] * dt) ** 2
+    for i in range(6):
+        for j in range(6):
+            difference += (total.freed[i, j] - old_total.freed[i, j]) ** 2
     if difference > TURNED * TURNED * turn or difference == 0.0:
         return
     Q, turned = np.empty((3, 3)), np.zeros((6, 6))
-    rotation_of(state[VELOCITY + 3 : VELOCITY + 6] * dt, Q)
-    damping = view(old_total, FREED_DAMPING, (6, 6))
+    rotation_of(state.velocity[3:] * dt, Q)
+    damping = old_total.freed_damping
     for i in range(6):
         for j in range(6):
             for k in range(3):
                 for m in range(3):
                     turned[i, j] += Q[i % 3, k] * damping[3 * (i // 3) + k, 3 * (j // 3) + m] * Q[j % 3, m]
     damping[:, :] = turned
-    for i in range(36):
-        old_total[FREED + i] = total[FREED + i]
+    old_total.freed[:, :] = total.freed
 
 
-@kernel
-def carry(missing: Array, state: Array, V: Array, y: Array) -> None:
+@inlined_kernel
+def carry(missing: Array, state: State, V: Array, y: Array) -> None:
     """Increase the carried force so that the velocity at the end of the sample changes by ``missing`` (6,).
 
     ``V[:, 3:]`` and ``y[:, 3:]`` contain the responses to unit forces.
@@ -77,13 +65,13 @@ def carry(missing: Array, state: Array, V: Array, y: Array) -> None:
             H[i, i] = 1.0
     solve(H, f)
     for i in range(6):
-        state[CARRIED + i] += f[i, 0]
+        state.carried[i] += f[i, 0]
         for j in range(6):
             y[i, 1] += y[i, 3 + j] * f[j, 0]
 
 
-@kernel
-def press_no_harder(total: Array, state: Array, wrench: Array, V: Array, y: Array) -> None:
+@inlined_kernel
+def press_no_harder(total: Parts, state: State, wrench: Array, V: Array, y: Array) -> None:
     """Remove the part of the carried force that adds to an excessive contact force, up to the excess.
 
     This applies in the freed directions, if the tool exerts more than the requested force. The compensation of a change
@@ -95,31 +83,31 @@ def press_no_harder(total: Array, state: Array, wrench: Array, V: Array, y: Arra
         for i in range(part, part + 3):
             excess[i] = wanted = 0.0
             for j in range(6):
-                wanted += total[FREED + 6 * i + j] * total[FORCE + j]
-                excess[i] += total[FREED + 6 * i + j] * (total[FORCE + j] + wrench[j])
+                wanted += total.freed[i, j] * total.force[j]
+                excess[i] += total.freed[i, j] * (total.force[j] + wrench[j])
             asked += excess[i] * wanted
             size += excess[i] * excess[i]
-            along += excess[i] * state[CARRIED + i]
+            along += excess[i] * state.carried[i]
         take = -min(-along / max(size, 1e-300), 1.0) if asked <= 0.0 and along < 0.0 else 0.0
         for i in range(part, part + 3):
             less[i] = take * excess[i]
     for i in range(6):
-        state[CARRIED + i] -= less[i]
+        state.carried[i] -= less[i]
         for j in range(6):
             V[i, 1] -= V[i, 3 + j] * less[j]
             y[i, 1] -= y[i, 3 + j] * less[j]
 
 
-@kernel
-def _step(dt: float, state: Array, V0: Array, V: Array, out: Array) -> None:
+@inlined_kernel
+def _step(dt: float, state: State, V0: Array, V: Array, out: Array) -> None:
     """Compute the step of the acceleration since the last sample (6,), excluding that due to the measured wrench."""
     for i in range(6):
-        felt = (V[i, 2] - state[FELT + i]) / dt - state[FELT_ACCELERATION + i]
-        out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt - state[LAST_ACCELERATION + i] - felt
+        felt = (V[i, 2] - state.felt[i]) / dt - state.felt_acceleration[i]
+        out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt - state.acceleration[i] - felt
 
 
-@kernel
-def fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V: Array, y: Array) -> None:
+@inlined_kernel
+def fade(dt: float, settings: Settings, state: State, changed: bool, V0: Array, V: Array, y: Array) -> None:
     """Reduce the carried force so that the acceleration changes by a fraction of the allowed step.
 
     In the sample of a change, fading uses only what the motion itself leaves of the allowed step, plus the missed
@@ -128,22 +116,22 @@ def fade(dt: float, settings: Array, state: Array, changed: bool, V0: Array, V: 
     step, keep = np.empty(6), 0.0
     _step(dt, state, V0, V, step)
     for part in range(2):
-        made, size, most = 0.0, 0.0, settings[STEPS + part]
+        made, size, most = 0.0, 0.0, settings.steps[part]
         for i in range(3 * part, 3 * part + 3):
             made += (V[i, 1] / dt) ** 2
             size += step[i] ** 2
         fading = RAMP_SHARE * most
         if changed:
-            fading = min(max(WITHIN * most + state[MISSED + part] - math.sqrt(size), LEAST_SHARE * most), fading)
+            fading = min(max(WITHIN * most + state.missed[part] - math.sqrt(size), LEAST_SHARE * most), fading)
         keep = max(keep, 1.0 - fading / max(math.sqrt(made), 1e-300))
     for i in range(6):
-        state[CARRIED + i] *= keep
+        state.carried[i] *= keep
         V[i, 1] *= keep
         y[i, 1] *= keep
 
 
-@kernel
-def bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Array) -> None:
+@inlined_kernel
+def bound(dt: float, settings: Settings, state: State, V0: Array, V: Array, y: Array) -> None:
     """Limit the step of the acceleration, without the effect of the measured wrench, to the allowed step.
 
     If the new program itself requests larger steps sample after sample, they are limited strictly for
@@ -154,7 +142,7 @@ def bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arra
     step, missing, beyond = np.empty(6), np.zeros(6), False
     _step(dt, state, V0, V, step)
     for part in range(2):
-        size, most = 0.0, WITHIN * max(1.0, state[HELD_BACK] / PATIENT) * settings[STEPS + part] + state[MISSED + part]
+        size, most = 0.0, WITHIN * max(1.0, state.held_back[0] / PATIENT) * settings.steps[part] + state.missed[part]
         for i in range(3 * part, 3 * part + 3):
             size += step[i] ** 2
         if size > most * most:
@@ -163,12 +151,12 @@ def bound(dt: float, settings: Array, state: Array, V0: Array, V: Array, y: Arra
                 missing[i] = -step[i] * (1.0 - most / math.sqrt(size)) * dt
     if beyond:
         carry(missing, state, V, y)
-        state[HELD_BACK] += 1.0
+        state.held_back[0] += 1.0
     else:
         calm_down(state)
 
 
-@kernel
-def calm_down(state: Array) -> None:
+@inlined_kernel
+def calm_down(state: State) -> None:
     """Decrease the count of limited samples after a sample that was not limited."""
-    state[HELD_BACK] = max(state[HELD_BACK] - CALM, 0.0)
+    state.held_back[0] = max(state.held_back[0] - CALM, 0.0)

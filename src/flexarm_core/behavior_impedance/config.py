@@ -69,7 +69,7 @@ class ImpedanceConfig:
         return name == "inertia" or (name == "damping" and self.variant == "velocity")
 
     def table(self, n: int) -> Array:
-        """Return all settings as the array that the compiled law reads, for n joints; :mod:`layout` defines the order.
+        """Return all settings as the array that the compiled law reads, for n joints.
 
         Raises:
             ConfigError: joint matrices have the wrong size for n joints, or are not positive.

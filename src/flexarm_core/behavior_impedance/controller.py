@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior, Arm, BehaviorSpec, MotionSample
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.ensemble import Ensemble
 from flexarm_core.behavior_impedance.law import law_step
+from flexarm_core.behavior_impedance.layout import Output, State, view_output, view_state
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, counted_error, hindrances
 from flexarm_core.behavior_impedance.tool_step import take_back
+from flexarm_core.compiled import allocate, named_views
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.solver import RedundancySolver
@@ -81,8 +82,8 @@ class BehaviorImpedanceController:
         n = arm.chain.n
         self.solver = RedundancySolver(arm.chain, arm.limits, mapping)
         self._ensemble = Ensemble(arm)
-        self._frames, self._J, self._out = np.zeros((n + 1, 12)), np.zeros((6, n)), np.zeros(layout.output_size(n))
-        self._state, self._no_wrench = np.zeros(layout.state_size(n)), np.zeros(6)
+        self._frames, self._J, self._no_wrench = np.zeros((n + 1, 12)), np.zeros((6, n)), np.zeros(6)
+        self._memory, self._result = allocate(view_state, n)[0], allocate(view_output, n)[0]
         self._progress, self._motion, self._away = Progress(), np.empty(6), np.empty(6)
         self._look_into()
         self._refusals: dict[str, float] = {}  # by behavior: remaining time for which its rejection counts [s]
@@ -92,11 +93,10 @@ class BehaviorImpedanceController:
 
     def _look_into(self) -> None:
         """Create named views into the work arrays of the law."""
-        self._pose = self._frames[self.arm.chain.n]
-        self._position, self._rotation = self._pose[9:], self._pose[:9].reshape(3, 3)
-        self._wanted_position, self._wanted_rotation = self._out[:3], self._out[3:12].reshape(3, 3)
-        self._error, self._set_twist = self._out[layout.ERROR :][:6], self._state[layout.SET_TWIST :][:6]
-        self._twist, self._acceleration = self._state[:6], self._state[layout.LAST_ACCELERATION :][:6]
+        n = self.arm.chain.n
+        self._position, self._rotation = self._frames[n, 9:], self._frames[n, :9].reshape(3, 3)
+        self._state: State = named_views(self._memory, view_state, n)
+        self._out: Output = named_views(self._result, view_output, n)
 
     # Set-up -----------------------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class BehaviorImpedanceController:
         self._settings = config.table(self.arm.chain.n)  # a new array: the table of the last sample is kept unchanged
         self._axes = np.array(config.axes, dtype=bool)
         self._config = config
-        self._state[layout.CHANGED] = 1.0
+        self._state.changed[0] = 1.0
 
     @property
     def axes(self) -> NDArray[np.bool_]:
@@ -135,29 +135,26 @@ class BehaviorImpedanceController:
         Raises:
             ConfigError: a behavior is not available or not valid, or several behaviors lead; nothing is changed then.
         """
-        freed = self._ensemble.total.copy()
+        freed = self._ensemble.total.freed.copy()
         kept = self._ensemble.change(specs)
         if kept is not None:
             if self.begun:
                 self._move_anchor(kept, freed)
-            self._state[layout.CHANGED] = 1.0
+            self._state.changed[0] = 1.0
 
-    def _move_anchor(self, kept: list[ActiveBehavior], total: Array) -> None:
+    def _move_anchor(self, kept: list[ActiveBehavior], freed: Array) -> None:
         """Set the anchor: the pose at which the tool is held while no behavior leads.
 
-        The anchor is the last set-point; along the directions that ``total`` frees, it is the present tool pose.
+        The anchor is the last set-point; along the freed directions (6, 6), it is the present tool pose.
         """
-        state, e = self._state, total[layout.FREED :][:36].reshape(6, 6) @ self._out[layout.ERROR :][:6]
-        position, rotation = state[layout.SET_POSITION :][:3] + e[:3], state[layout.SET_ROTATION :][:9].reshape(3, 3)
-        turn = np.empty((3, 3))
+        state, e, turn = self._state, freed @ self._out.error, np.empty((3, 3))
         rotation_of(e[3:], turn)
-        rotation = turn @ rotation
+        position, rotation = state.set_position + e[:3], turn @ state.set_rotation
         for active in kept:  # their offsets are added to the anchor again at every sample
             position = position - active.out.offset[:3]
             rotation_of(-active.out.offset[3:], turn)
             rotation = turn @ rotation
-        state[layout.ANCHOR_POSITION :][:3] = position
-        state[layout.ANCHOR_ROTATION :][:9] = rotation.ravel()
+        state.anchor_position[:], state.anchor_rotation[:] = position, rotation
 
     # Motion -----------------------------------------------------------------------------------------------------------
 
@@ -173,13 +170,13 @@ class BehaviorImpedanceController:
             InputError: a shape is wrong, or a value is not finite.
         """
         self.solver.begin(position, velocity)
-        self._state[:] = 0.0
-        self._out[:] = 0.0
+        self._memory[:] = 0.0
+        self._result[:] = 0.0
         self._progress, self._refusals = Progress(), {}
         self._restart()
-        state, pose = self._state, self._pose
-        for at, of in ((layout.ANCHOR_POSITION, layout.ANCHOR_ROTATION), (layout.SET_POSITION, layout.SET_ROTATION)):
-            state[at : at + 3], state[of : of + 9] = pose[9:], pose[:9]
+        state = self._state
+        state.anchor_position[:], state.anchor_rotation[:] = self._position, self._rotation
+        state.set_position[:], state.set_rotation[:] = self._position, self._rotation
         self._ensemble.renew()
         self._held = ""
         self._tell(np.zeros(6))
@@ -221,42 +218,37 @@ class BehaviorImpedanceController:
     @property
     def transition(self) -> float:
         """Norm of the remaining carried force after a change, with torques divided by the length scale [N]."""
-        carried = self._state[layout.CARRIED :][:6]
+        carried = self._state.carried
         return float(np.hypot(np.linalg.norm(carried[:3]), np.linalg.norm(carried[3:]) / self.arm.length_scale))
 
     def set_point(self) -> tuple[Array, Array, Array, Array]:
         """Set-point of the last sample: position (3,) [m], rotation (3, 3), twist (6,), acceleration (6,)."""
         state = self._state
-        return (
-            state[layout.SET_POSITION :][:3].copy(),
-            state[layout.SET_ROTATION :][:9].reshape(3, 3).copy(),
-            state[layout.SET_TWIST :][:6].copy(),
-            state[layout.SET_ACCELERATION :][:6].copy(),
-        )
+        parts = state.set_position, state.set_rotation, state.set_twist, state.set_acceleration
+        return parts[0].copy(), parts[1].copy(), parts[2].copy(), parts[3].copy()
 
     def _follow(self, stamp: int, dt: float, wrench: Array | None) -> None:
-        solver, state, motion = self.solver, self._state, self._motion
+        solver, ensemble, motion, out = self.solver, self._ensemble, self._motion, self._out
         sample = MotionSample(
-            stamp, dt, solver.position, solver.velocity, self._position, self._rotation, self._twist, self._J,
-            self._frames, self._no_wrench if wrench is None else wrench, self._error.copy(), wrench is not None,
+            stamp, dt, solver.position, solver.velocity, self._position, self._rotation, self._state.velocity,
+            self._J, self._frames, self._no_wrench if wrench is None else wrench, out.error.copy(), wrench is not None,
         )  # fmt: skip
-        if self._ensemble.gather(sample):  # a behavior has failed: if it led, the tool is held at the last set-point
-            self._move_anchor(self._ensemble.sound, self._ensemble.last_total)
-            state[layout.CHANGED] = 1.0
-        out = self._out
+        if ensemble.gather(sample):  # a behavior has failed: if it led, the tool is held at the last set-point
+            self._move_anchor(ensemble.sound, ensemble.last_total.freed)
+            self._state.changed[0] = 1.0
         law_step(
-            dt, self.arm.length_scale, self._settings, self._ensemble.total, self._last_settings,
-            self._ensemble.last_total, state, self._frames, self._J, solver.velocity, sample.wrench, out,
+            dt, self.arm.length_scale, self._settings, ensemble.total.row, self._last_settings, ensemble.last_total.row,
+            self._memory, self._frames, self._J, solver.velocity, sample.wrench, self._result,
         )  # fmt: skip
         self._last_settings = self._settings
-        if not out.dot(out) < TOO_LARGE**2:
+        if not self._result.dot(self._result) < TOO_LARGE**2:
             self._rest(dt, "the forces of the behaviors are too large for the law")
             return
-        pose_error(self._wanted_position, self._wanted_rotation, self._position, self._rotation, motion)
+        pose_error(out.position, out.rotation, self._position, self._rotation, motion)
         before = (solver.position, solver.velocity, solver.acceleration)
-        solver.lead(solver.position + out[layout.OUT_JOINTS :])
-        solver.move(self._wanted_position, self._wanted_rotation, motion, self._axes, dt)
-        objection = self._ensemble.forbids(solver.position, solver.velocity, dt)
+        solver.lead(solver.position + out.displacement)
+        solver.move(out.position, out.rotation, motion, self._axes, dt)
+        objection = ensemble.forbids(solver.position, solver.velocity, dt)
         if objection is not None:
             solver.position, solver.velocity, solver.acceleration = before
             self._refusals[objection[0]] = PATIENCE
@@ -264,14 +256,14 @@ class BehaviorImpedanceController:
             self._look_for_progress(dt, sample.wrench)
             return
         arm_kinematics(self.arm.chain.links, solver.position, self._frames, self._J)
-        take_back(dt, self._settings, motion, solver.error, self._J, solver.velocity, state)
-        self._tell(self._acceleration.copy())
+        take_back(dt, self._settings, motion, solver.error, self._J, solver.velocity, self._memory)
+        self._tell(self._state.acceleration.copy())
         self._look_for_progress(dt, sample.wrench)
 
     def _look_for_progress(self, dt: float, wrench: Array) -> None:
         """Update ``stalled`` and ``hindered_by`` of the output."""
-        counted_error(self._axes, self._ensemble.total, self._error, self._away)
-        self.output.stalled = self._progress.update(dt, self._set_twist, self._away)
+        counted_error(self._axes, self._ensemble.total.freed, self._out.error, self._away)
+        self.output.stalled = self._progress.update(dt, self._state.set_twist, self._away)
         if self._refusals:
             self._refusals = {name: left - dt for name, left in self._refusals.items() if left > dt}
         if self.output.stalled:
@@ -280,30 +272,30 @@ class BehaviorImpedanceController:
 
     def _rest(self, dt: float, reason: str) -> None:
         """Brake every joint at its acceleration limit for one sample; at rest, stay there."""
-        before = self._twist.copy()
+        before = self._state.velocity.copy()
         self.solver.stop(dt)
         self._restart()
         self._held = reason
         position, rotation, *_ = self.set_point()
-        pose_error(self._position, self._rotation, position, rotation, self._error)
-        if not math.isfinite(self._error.sum()):
-            self._error[:] = 0.0
-        self._tell((self._twist - before) / dt)
+        pose_error(self._position, self._rotation, position, rotation, self._out.error)
+        if not math.isfinite(self._out.error.sum()):
+            self._out.error[:] = 0.0
+        self._tell((self._state.velocity - before) / dt)
 
     def _restart(self) -> None:
         """Restart the law from the present joint positions and velocities, with zero acceleration."""
         solver, state = self.solver, self._state
         arm_kinematics(self.arm.chain.links, solver.position, self._frames, self._J)
-        state[:6] = self._J @ solver.velocity
-        state[layout.LAST_ACCELERATION :][:6] = 0.0
-        state[layout.JOINT_PART :] = 0.0
-        state[layout.CARRIED :][:6] = 0.0
-        state[layout.MISSED :][:2] = 0.0
-        state[layout.KNOWN] = 0.0
+        state.velocity[:] = self._J @ solver.velocity
+        for part in (
+            state.acceleration, state.carried, state.carried_effort, state.joint_acceleration, state.missed, state.known
+        ):  # fmt: skip
+            part[:] = 0.0
 
     def _tell(self, acceleration: Array) -> None:
         p, R = self._position.copy(), self._rotation.copy()
-        self.output = ImpedanceOutput(p, R, self._twist.copy(), acceleration, self._error.copy(), self._held)
+        twist, error = self._state.velocity.copy(), self._out.error.copy()
+        self.output = ImpedanceOutput(p, R, twist, acceleration, error, self._held)
 
 
 def _checked_wrench(wrench: Array) -> Array:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.behavior import (
     ActiveBehavior,
     Arm,
@@ -14,11 +13,12 @@ from flexarm_core.behavior_impedance.behavior import (
     BehaviorSpec,
     Contribution,
     MotionSample,
-    contribution_size,
 )
 from flexarm_core.behavior_impedance.law import add_up
+from flexarm_core.behavior_impedance.layout import view_parts
 from flexarm_core.behavior_impedance.registry import make_behavior
 from flexarm_core.behavior_impedance.setting import plain_settings
+from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.types import Array
 
@@ -34,10 +34,10 @@ class Ensemble:
 
     def __init__(self, arm: Arm) -> None:
         """Create an ensemble without behaviors."""
-        self._arm, size = arm, contribution_size(arm.chain.n)
-        self._table = np.zeros((0, size))
+        self._arm, self._n = arm, arm.chain.n
+        self.total, self.last_total = (Contribution(allocate(view_parts, self._n)[0], self._n) for _ in range(2))
+        self._table = np.zeros((0, self.total.row.size))
         self.active: list[ActiveBehavior] = []
-        self.total, self.last_total = np.zeros(size), np.zeros(size)
 
     def change(self, specs: Sequence[BehaviorSpec]) -> list[ActiveBehavior] | None:
         """Replace the set of active behaviors; a behavior that keeps its name and class continues.
@@ -66,10 +66,9 @@ class Ensemble:
                     behavior.take_over(old.behavior)
                 except Exception as error:  # a user-defined behavior may raise anything
                     raise ConfigError(f"behavior '{spec.name}' cannot take over: {error}") from error
-        n = self._arm.chain.n
-        self._table = np.zeros((len(made), contribution_size(n)))
+        self._table = np.zeros((len(made), self.total.row.size))
         self.active = [
-            ActiveBehavior(spec, behavior, Contribution(row, n), joined=old is not None and old.joined)
+            ActiveBehavior(spec, behavior, Contribution(row, self._n), joined=old is not None and old.joined)
             for spec, (behavior, old, _), row in zip(specs, made, self._table, strict=True)
         ]
         return [old for _, old, _ in made if old is not None]
@@ -85,7 +84,7 @@ class Ensemble:
 
     def renew(self) -> None:
         """Create every behavior again, without any state of the old instances."""
-        self.total[:] = 0.0
+        self.total.row[:] = 0.0
         for active in self.active:
             active.joined, active.failure, active.out.row[:] = False, "", 0.0
             try:
@@ -110,13 +109,13 @@ class Ensemble:
                 _fail(active, str(error))
             except Exception as error:  # an error in a user-defined behavior must not stop the control of the arm
                 _fail(active, f"{type(error).__name__}: {error}")
-        while (wrong := add_up(self._table, self.total)) >= 0:
+        while (wrong := add_up(self._table, self.total.row, self._n)) >= 0:
             _fail(self.active[wrong], "it contributed a number that is not finite")
-        if self.total[layout.LEAD] not in (0.0, 1.0):
+        if self.total.lead[0] not in (0.0, 1.0):
             for active in self.active:
                 if active.out.lead[0] != float(active.behavior.LEADS):
                     _fail(active, "it wrote lead, and its class does not say so by LEADS")
-            add_up(self._table, self.total)
+            add_up(self._table, self.total.row, self._n)
         return sum(active.failure != "" for active in self.active) > failures
 
     @property

@@ -9,26 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.behavior_impedance.carried_force import RAMP_SHARE
-from flexarm_core.behavior_impedance.layout import (
-    CHANGED,
-    JOINT_MATRICES,
-    JOINT_PART,
-    KNOWN,
-    OUT_JOINTS,
-    STEPS,
-    TOOL_PART,
-)
+from flexarm_core.behavior_impedance.layout import Parts, Settings, State
 from flexarm_core.behavior_impedance.motion_space import solve
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import inlined_kernel
 from flexarm_core.types import Array
 
 
-@kernel
+@inlined_kernel
 def joint_step(
-    dt: float, settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, velocity: Array,
-    N: Array, out: Array,
+    dt: float, settings: Settings, total: Parts, old_settings: Settings, old_total: Parts, state: State,
+    velocity: Array, N: Array, displacement: Array,
 ) -> None:  # fmt: skip
-    """Integrate the redundant part by the implicit Euler method; write the displacement (n,) to ``out[OUT_JOINTS:]``.
+    """Integrate the redundant part by the implicit Euler method; write the displacement (n,).
 
     Arguments as in :func:`tool_step`, and:
         velocity: (n,) commanded joint velocities [rad/s | m/s].
@@ -36,60 +28,59 @@ def joint_step(
     """
     n, r = N.shape
     for i in range(n):
-        out[OUT_JOINTS + i] = 0.0
+        displacement[i] = 0.0
     if r == 0:
         return
     A, X, rho, kept = np.empty((r, r)), np.empty((r, 2)), np.zeros(r), np.zeros(r)
     for c in range(r):
         for i in range(n):
             rho[c] += N[i, c] * velocity[i]
-    if state[KNOWN] == 0.0:
+    if state.known[0] == 0.0:
         for c in range(r):  # continue with the acceleration of the previous sample
             kept[c] = rho[c]
             for i in range(n):
-                kept[c] += dt * N[i, c] * state[JOINT_PART + n + i]
-    elif state[CHANGED] > 0.0:
-        Ke = view(old_total, TOOL_PART + 2 * n, (n, n))
-        Ky = view(old_total, TOOL_PART + 2 * n + n * n, (n, n))
+                kept[c] += dt * N[i, c] * state.joint_acceleration[i]
+    elif state.changed[0] > 0.0:
         for i in range(n):
             for j in range(n):
-                old_total[TOOL_PART + i] -= dt * Ke[i, j] * velocity[j]
-                old_total[TOOL_PART + n + i] -= dt * Ky[i, j] * velocity[j]
+                old_total.effort[i] -= dt * old_total.effort_stiffness[i, j] * velocity[j]
+                old_total.yielding[i] -= dt * old_total.yielding_stiffness[i, j] * velocity[j]
         _respond(dt, old_settings, old_total, state, rho, N, A, X)
         for c in range(r):
             kept[c] = X[c, 0] + X[c, 1]
     _respond(dt, settings, total, state, rho, N, A, X)
-    if state[CHANGED] > 0.0 or state[KNOWN] == 0.0:
+    if state.changed[0] > 0.0 or state.known[0] == 0.0:
         for c in range(r):
             X[c, 1] = kept[c] - X[c, 0]
     _fade(dt, settings, N, X)
     for i in range(n):
-        state[JOINT_PART + i] = 0.0
+        state.carried_effort[i] = 0.0
     for a in range(r):
         g = 0.0
         for b in range(r):
             g += A[a, b] * X[b, 1]
         for i in range(n):
-            state[JOINT_PART + i] += N[i, a] * g / dt
+            state.carried_effort[i] += N[i, a] * g / dt
     for i in range(n):
         rate = before = 0.0
         for a in range(r):
             rate += N[i, a] * (X[a, 0] + X[a, 1])
             before += N[i, a] * rho[a]
-        out[OUT_JOINTS + i] = rate * dt
-        state[JOINT_PART + n + i] = (rate - before) / dt
+        displacement[i] = rate * dt
+        state.joint_acceleration[i] = (rate - before) / dt
 
 
-@kernel
-def _respond(dt: float, settings: Array, total: Array, state: Array, rho: Array, N: Array, A: Array, X: Array) -> None:
+@inlined_kernel
+def _respond(
+    dt: float, settings: Settings, total: Parts, state: State, rho: Array, N: Array, A: Array, X: Array
+) -> None:
     """Compute the rates ``X`` (r, 2) at the end of the sample due to the program and to the carried effort.
 
     ``A`` (r, r) is set to the system matrix of the implicit Euler step.
     """
     n, r = N.shape
     W, S, reduced, G = np.empty((n, r)), np.empty((n, r)), np.empty((r, r)), np.empty((r, r))
-    M, B = view(settings, JOINT_MATRICES, (n, n)), view(settings, JOINT_MATRICES + n * n, (n, n))
-    Ke, Ky = view(total, TOOL_PART + 2 * n, (n, n)), view(total, TOOL_PART + 2 * n + n * n, (n, n))
+    M, B, Ke, Ky = settings.joint_inertia, settings.joint_damping, total.effort_stiffness, total.yielding_stiffness
     for c in range(r):
         for i in range(n):
             W[i, c] = S[i, c] = 0.0
@@ -106,16 +97,16 @@ def _respond(dt: float, settings: Array, total: Array, state: Array, rho: Array,
     for a in range(r):
         f = g = 0.0
         for i in range(n):
-            f += N[i, a] * (total[TOOL_PART + i] + total[TOOL_PART + n + i])
-            g += N[i, a] * state[JOINT_PART + i]
+            f += N[i, a] * (total.effort[i] + total.yielding[i])
+            g += N[i, a] * state.carried_effort[i]
         X[a, 0], X[a, 1] = dt * f, dt * g
         for b in range(r):
             X[a, 0] += reduced[a, b] * rho[b]
     solve(G, X)
 
 
-@kernel
-def _fade(dt: float, settings: Array, N: Array, X: Array) -> None:
+@inlined_kernel
+def _fade(dt: float, settings: Settings, N: Array, X: Array) -> None:
     """Reduce the carried effort; the resulting change of acceleration stays within the allowed step."""
     largest = 0.0
     for i in range(N.shape[0]):
@@ -123,6 +114,6 @@ def _fade(dt: float, settings: Array, N: Array, X: Array) -> None:
         for a in range(N.shape[1]):
             part += N[i, a] * X[a, 1]
         largest = max(largest, abs(part) / dt)
-    keep = max(1.0 - RAMP_SHARE * settings[STEPS + 2] / max(largest, 1e-300), 0.0)
+    keep = max(1.0 - RAMP_SHARE * settings.steps[2] / max(largest, 1e-300), 0.0)
     for a in range(N.shape[1]):
         X[a, 1] *= keep

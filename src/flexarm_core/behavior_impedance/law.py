@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.joint_step import joint_step
-from flexarm_core.behavior_impedance.layout import AXES, CHANGED, KNOWN, MAPPING, TOOL_PART
+from flexarm_core.behavior_impedance.layout import view_output, view_parts, view_settings, view_state
 from flexarm_core.behavior_impedance.merge import merge
 from flexarm_core.behavior_impedance.motion_space import damped_inverse, redundant_space
 from flexarm_core.behavior_impedance.tool_step import tool_step
@@ -16,8 +16,8 @@ from flexarm_core.types import Array
 
 
 @kernel
-def add_up(table: Array, total: Array) -> int:
-    """Sum the rows of the contributions; return a row that contains a non-finite number, or -1 if there is none."""
+def add_up(table: Array, total: Array, n: int) -> int:
+    """Sum the contributions for n joints; return a row that contains a non-finite number, or -1 if there is none."""
     rows, size = table.shape
     wrong = -1
     for i in range(size):
@@ -31,7 +31,7 @@ def add_up(table: Array, total: Array) -> int:
                 if wrong < 0 and not abs(table[k, i]) < math.inf:
                     wrong = k
     if wrong < 0 and rows > 1:
-        merge(table, total)
+        merge(table, total, n)
     return wrong
 
 
@@ -57,18 +57,20 @@ def law_step(
         out: desired pose at the end of the sample, error from the set-point, displacement in the redundant space.
     """
     n = J.shape[1]
-    axes, inverse = view(settings, AXES, (6,)), np.zeros((n, 6))
+    law, old_law = view_settings(settings, n), view_settings(old_settings, n)
+    now, before = view_parts(total, n), view_parts(old_total, n)
+    kept, result, inverse = view_state(state, n), view_output(out, n), np.zeros((n, 6))
     held = 0
     for i in range(6):
-        held += int(axes[i])
+        held += int(law.axes[i])
     there = 0.0
     for i in range(n):
-        there += abs(total[TOOL_PART + n + i]) + abs(old_total[TOOL_PART + n + i])
+        there += abs(now.yielding[i]) + abs(before.yielding[i])
     if there > 0.0:
-        damped_inverse(J, axes, scale, settings[MAPPING], inverse)
+        damped_inverse(J, law.axes, scale, law.mapping_damping, inverse)
     N = np.empty((n, max(n - held, 0)))
-    redundant_space(J, axes, scale, N)
+    redundant_space(J, law.axes, scale, N)
     pose = view(frames, 12 * n, (12,))
-    tool_step(dt, settings, total, old_settings, old_total, state, pose, wrench, inverse, out)
-    joint_step(dt, settings, total, old_settings, old_total, state, velocity, N, out)
-    state[CHANGED], state[KNOWN] = 0.0, 1.0
+    tool_step(dt, law, now, old_law, before, kept, pose, wrench, inverse, result)
+    joint_step(dt, law, now, old_law, before, kept, velocity, N, result.displacement)
+    kept.changed[0], kept.known[0] = 0.0, 1.0

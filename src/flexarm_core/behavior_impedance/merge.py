@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.layout import ACCELERATION, FREED, OFFSET, TWIST
-from flexarm_core.compiled import kernel, view
+from flexarm_core.behavior_impedance.layout import view_parts
+from flexarm_core.compiled import kernel
 from flexarm_core.kernels.rotations import rotation_error, rotation_of
 from flexarm_core.types import Array
 
@@ -15,39 +15,40 @@ PARALLEL = 1e-3  # relative norm below which the component of a freed direction 
 
 
 @kernel
-def merge(table: Array, total: Array) -> None:
+def merge(table: Array, total: Array, n: int) -> None:
     """Correct the sum of the contributions if several behaviors rotate the set-point or free directions."""
     turned = freed = 0
     for k in range(table.shape[0]):
-        turn = free = 0.0
+        part, turn, free = view_parts(table[k], n), 0.0, 0.0
         for i in range(3):
-            turn += abs(table[k, OFFSET + 3 + i])
+            turn += abs(part.offset[3 + i])
         for i in range(6):
-            free += table[k, FREED + 7 * i]
+            free += part.freed[i, i]
         turned += int(turn > 0.0)
         freed += int(free > 0.0)
     if turned > 1:
-        compose(table, total)
+        compose(table, total, n)
     if freed > 1:
-        make_projector(view(total, FREED, (6, 6)))
+        make_projector(view_parts(total, n).freed)
 
 
 @kernel
-def compose(table: Array, total: Array) -> None:
+def compose(table: Array, total: Array, joints: int) -> None:
     """Compute rotation vector, angular velocity and acceleration of ``exp(phi_1) exp(phi_2) ...`` in row order."""
     Q, R, P, w, a, one = np.eye(3), np.empty((3, 3)), np.empty((3, 3)), np.zeros(3), np.zeros(3), np.eye(3)
     rate = np.empty(3)
     for k in range(table.shape[0]):
+        part = view_parts(table[k], joints)
         for i in range(3):
             rate[i] = 0.0
             for j in range(3):
-                rate[i] += Q[i, j] * table[k, TWIST + 3 + j]
+                rate[i] += Q[i, j] * part.twist[3 + j]
         for i in range(3):
             m, n = (i + 1) % 3, (i + 2) % 3
             a[i] += w[m] * rate[n] - w[n] * rate[m]
             for j in range(3):
-                a[i] += Q[i, j] * table[k, ACCELERATION + 3 + j]
-        rotation_of(table[k, OFFSET + 3 : OFFSET + 6], R)
+                a[i] += Q[i, j] * part.acceleration[3 + j]
+        rotation_of(part.offset[3:], R)
         for i in range(3):
             w[i] += rate[i]
             for j in range(3):
@@ -56,8 +57,9 @@ def compose(table: Array, total: Array) -> None:
                     P[i, j] += Q[i, m] * R[m, j]
         Q[:, :] = P
     rotation_error(Q, one, rate)
+    whole = view_parts(total, joints)
     for i in range(3):
-        total[OFFSET + 3 + i], total[TWIST + 3 + i], total[ACCELERATION + 3 + i] = rate[i], w[i], a[i]
+        whole.offset[3 + i], whole.twist[3 + i], whole.acceleration[3 + i] = rate[i], w[i], a[i]
 
 
 @kernel

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior
-from flexarm_core.behavior_impedance.layout import FREED
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
 from flexarm_core.ik_redundancy.solver import RedundancySolver
@@ -61,12 +60,12 @@ def hindrances(active: list[ActiveBehavior], wrench: Array, solver: RedundancySo
 
 
 @kernel
-def counted_error(axes: NDArray[np.bool_], total: Array, error: Array, out: Array) -> None:
-    """Write into ``out`` (6,) the error (6,) along the controlled axes, without the directions that ``total`` frees."""
+def counted_error(axes: NDArray[np.bool_], freed: Array, error: Array, out: Array) -> None:
+    """Write into ``out`` (6,) the error (6,) along the controlled axes, without the freed directions (6, 6)."""
     for i in range(6):
         out[i] = error[i] if axes[i] else 0.0
         for j in range(6):
-            out[i] -= total[FREED + 6 * i + j] * error[j] if axes[i] else 0.0
+            out[i] -= freed[i, j] * error[j] if axes[i] else 0.0
 
 
 @kernel

@@ -12,40 +12,25 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.impedance import propagate
-from flexarm_core.behavior_impedance.layout import (
-    AXES,
-    CARRIED,
-    DAMPING,
-    FELT,
-    FELT_FROM,
-    FORCE,
-    LAST_ACCELERATION,
-    SET_ACCELERATION,
-    SET_POSITION,
-    SET_ROTATION,
-    SET_TWIST,
-    STIFFNESS,
-    TOOL_PART,
-    VELOCITY,
-)
+from flexarm_core.behavior_impedance.layout import Parts, Settings, State
 from flexarm_core.behavior_impedance.wrench.tool_matrices import add_yielding, hold_only, tool_matrices
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import inlined_kernel, view
 from flexarm_core.kernels.rotations import rate_map, rotation_error, rotation_of
 from flexarm_core.types import Array
 
 SMALL_TURN = 1e-3  # [rad] error below which the change of T within a sample is neglected
 
 
-@kernel
+@inlined_kernel
 def respond(
-    dt: float, settings: Array, total: Array, state: Array, pose: Array, wrench: Array, inverse: Array, columns: int,
-    e: Array, V0: Array, T: Array, V: Array, y: Array,
+    dt: float, settings: Settings, total: Parts, state: State, pose: Array, wrench: Array, inverse: Array,
+    columns: int, e: Array, V0: Array, T: Array, V: Array, y: Array,
 ) -> None:  # fmt: skip
     """Compute the response over one sample, relative to the set-point stored in ``state``.
 
     Args:
         dt: sampling period [s].
-        settings: table of the config.
+        settings: settings of the law.
         total: sum of the contributions.
         state: state that is kept from sample to sample; only read here.
         pose: (12,) commanded tool pose at the beginning of the sample: rotation row by row, position [m].
@@ -59,18 +44,18 @@ def respond(
             change of the measured wrench alone (2), and unit forces (3 to 8).
         y: (6, 9) output: displacements over the sample, in the same columns.
     """
-    n, axes = inverse.shape[0], view(settings, AXES, (6,))
+    n, axes = inverse.shape[0], settings.axes
     M, B, K, S, TK = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6))
     phi, mid, E = np.empty(3), np.empty(3), np.empty((3, 3))
     momentum, force = np.zeros((6, columns)), np.zeros((6, columns))
     tool_matrices(settings, total, state, M, B, K)
-    rotation_error(view(pose, 0, (3, 3)), view(state, SET_ROTATION, (3, 3)), phi)
+    rotation_error(view(pose, 0, (3, 3)), state.set_rotation, phi)
     rotation_of(phi, E)
     for i in range(3):
-        e[i], e[3 + i], mid[i] = pose[9 + i] - state[SET_POSITION + i], phi[i], phi[i]
-        V0[i], V0[3 + i] = state[VELOCITY + i] - state[SET_TWIST + i], state[VELOCITY + 3 + i]
+        e[i], e[3 + i], mid[i] = pose[9 + i] - state.set_position[i], phi[i], phi[i]
+        V0[i], V0[3 + i] = state.velocity[i] - state.set_twist[i], state.velocity[3 + i]
         for j in range(3):
-            V0[3 + i] -= E[i, j] * state[SET_TWIST + 3 + j]
+            V0[3 + i] -= E[i, j] * state.set_twist[3 + j]
     for i in range(6):
         V0[i] *= axes[i]
     T[:, :] = 0.0
@@ -85,16 +70,16 @@ def respond(
                     TK[i, j] += T[k, i] * K[k, j]
         for i in range(6):
             for j in range(6):
-                S[i, j] = total[STIFFNESS + 6 * i + j]
+                S[i, j] = total.stiffness[i, j]
                 for k in range(6):
                     S[i, j] += TK[i, k] * T[k, j]
         add_yielding(total, inverse, S)
         for i in range(6):
-            f = wrench[i] + total[FORCE + i]
+            f = wrench[i] + total.force[i]
             for j in range(6):
-                f += total[DAMPING + 6 * i + j] * V0[j] - TK[i, j] * e[j]
+                f += total.damping[i, j] * V0[j] - TK[i, j] * e[j]
             for j in range(n):
-                f += inverse[j, i] * total[TOOL_PART + n + j]
+                f += inverse[j, i] * total.yielding[j]
             force[i, 0] = f
             momentum[i, 0] = 0.0
             for j in range(6):
@@ -102,9 +87,9 @@ def respond(
         for i in range(6):
             for c in range(1, columns):
                 force[i, c] = momentum[i, c] = 0.0
-            force[i, 1], force[i, 2] = state[CARRIED + i], wrench[i] - state[FELT_FROM + i]
+            force[i, 1], force[i, 2] = state.carried[i], wrench[i] - state.felt_from[i]
             for j in range(6):
-                momentum[i, 2] += M[i, j] * state[FELT + j]
+                momentum[i, 2] += M[i, j] * state.felt[j]
             if columns > 3:
                 force[i, 3 + i] = 1.0
         hold_only(axes, M, B, S, momentum, force)
@@ -116,9 +101,9 @@ def respond(
                     mid[i] += 0.5 * T[3 + i, 3 + j] * (y[3 + j, 0] + y[3 + j, 1])
 
 
-@kernel
+@inlined_kernel
 def unchanged_acceleration(
-    dt: float, settings: Array, total: Array, state: Array, pose: Array, wrench: Array, inverse: Array, out: Array
+    dt: float, settings: Settings, total: Parts, state: State, pose: Array, wrench: Array, inverse: Array, out: Array
 ) -> None:
     """Compute the tool acceleration (6,) in this sample if the program of the previous sample were still active.
 
@@ -128,10 +113,10 @@ def unchanged_acceleration(
     e, V0, T, V, y = np.empty(6), np.empty(6), np.empty((6, 6)), np.empty((6, 9)), np.empty((6, 9))
     for i in range(6):
         for j in range(6):
-            total[FORCE + i] -= dt * total[STIFFNESS + 6 * i + j] * state[VELOCITY + j]
-            total[FORCE + i] -= dt * total[DAMPING + 6 * i + j] * state[LAST_ACCELERATION + j]
+            total.force[i] -= dt * total.stiffness[i, j] * state.velocity[j]
+            total.force[i] -= dt * total.damping[i, j] * state.acceleration[j]
     respond(dt, settings, total, state, pose, wrench, inverse, 3, e, V0, T, V, y)
     for i in range(6):
-        out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt + state[SET_ACCELERATION + i]
-        if settings[AXES + i] == 0.0:  # a free axis, which moves as the joints do
-            out[i] = state[LAST_ACCELERATION + i]
+        out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt + state.set_acceleration[i]
+        if settings.axes[i] == 0.0:  # a free axis, which moves as the joints do
+            out[i] = state.acceleration[i]

@@ -21,47 +21,28 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.carried_force import bound, calm_down, carry, fade, press_no_harder, turn_freed
-from flexarm_core.behavior_impedance.layout import (
-    AXES,
-    CARRIED,
-    CHANGED,
-    ERROR,
-    FELT,
-    FELT_ACCELERATION,
-    FELT_FROM,
-    FREED,
-    KNOWN,
-    LAST_ACCELERATION,
-    MISSED,
-    SET_ACCELERATION,
-    SET_POSITION,
-    SET_ROTATION,
-    SET_TWIST,
-    VELOCITY,
-    WANTED_POSITION,
-    WANTED_ROTATION,
-)
+from flexarm_core.behavior_impedance.layout import Output, Parts, Settings, State, view_settings, view_state
 from flexarm_core.behavior_impedance.set_point import previous_set_point, set_point
 from flexarm_core.behavior_impedance.tool_response import respond, unchanged_acceleration
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.kernels.rotations import rotation_error, rotation_of
 from flexarm_core.types import Array
 
 MUCH, ROUNDING = 0.1, 1e-9  # fraction of a motion that counts as largely missed; rounding error [m, rad]
 
 
-@kernel
+@inlined_kernel
 def tool_step(
-    dt: float, settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, pose: Array,
-    wrench: Array, inverse: Array, out: Array,
+    dt: float, settings: Settings, total: Parts, old_settings: Settings, old_total: Parts, state: State, pose: Array,
+    wrench: Array, inverse: Array, out: Output,
 ) -> None:  # fmt: skip
     """Integrate the tool's part of the law: write the desired pose into ``out``, twist and acceleration into ``state``.
 
     Args:
         dt: sampling period [s].
-        settings: table of the config.
+        settings: settings of the law.
         total: sum of the contributions.
-        old_settings: table of the config at the previous sample.
+        old_settings: settings at the previous sample.
         old_total: sum of the contributions at the previous sample; overwritten if the program has changed.
         state: state that is kept from sample to sample.
         pose: (12,) commanded tool pose at the beginning of the sample: rotation row by row, position [m].
@@ -73,10 +54,10 @@ def tool_step(
     e, mid, T, V0 = np.empty(6), np.empty(3), np.empty((6, 6)), np.empty(6)
     E, moved, kept, missing = np.empty((3, 3)), np.empty(6), np.empty(6), np.empty(6)
     V, y = np.empty((6, 9)), np.empty((6, 9))
-    changed = state[CHANGED] > 0.0 or state[KNOWN] == 0.0
+    changed = state.changed[0] > 0.0 or state.known[0] == 0.0
     for i in range(6):
-        kept[i] = state[LAST_ACCELERATION + i]
-    if changed and state[KNOWN] > 0.0:
+        kept[i] = state.acceleration[i]
+    if changed and state.known[0] > 0.0:
         turn_freed(dt, total, old_total, state)
         unchanged_acceleration(dt, old_settings, old_total, state, pose, wrench, inverse, kept)
     set_point(total, state, p, R, twist, acceleration)
@@ -85,22 +66,22 @@ def tool_step(
         V0[i], e[i] = twist[i], acceleration[i]
     for i in range(6):
         for j in range(6):
-            twist[i] -= total[FREED + 6 * i + j] * V0[j]
-            acceleration[i] -= total[FREED + 6 * i + j] * e[j]
+            twist[i] -= total.freed[i, j] * V0[j]
+            acceleration[i] -= total.freed[i, j] * e[j]
     if changed:
         previous_set_point(dt, state, p, R, twist, acceleration)
     carries = changed
     for i in range(6):
-        carries = carries or state[CARRIED + i] != 0.0
+        carries = carries or state.carried[i] != 0.0
     respond(dt, settings, total, state, pose, wrench, inverse, 9 if carries else 3, e, V0, T, V, y)
-    rotation_error(R, view(state, SET_ROTATION, (3, 3)), mid)
+    rotation_error(R, state.set_rotation, mid)
     for i in range(3):
-        moved[i], moved[3 + i] = p[i] - state[SET_POSITION + i], mid[i]
+        moved[i], moved[3 + i] = p[i] - state.set_position[i], mid[i]
     for i in range(6):  # from here on V - V0 is the change of the tool velocity itself
-        V0[i] -= twist[i] - state[SET_TWIST + i]
+        V0[i] -= twist[i] - state.set_twist[i]
     if changed:
         for i in range(6):
-            missing[i] = settings[AXES + i] * (V0[i] + kept[i] * dt - V[i, 0] - V[i, 1])
+            missing[i] = settings.axes[i] * (V0[i] + kept[i] * dt - V[i, 0] - V[i, 1])
         carry(missing, state, V, y)
     if carries:
         press_no_harder(total, state, wrench, V, y)
@@ -110,9 +91,9 @@ def tool_step(
     else:
         calm_down(state)
     for i in range(6):
-        state[FELT_ACCELERATION + i] = 0.0 if changed else (V[i, 2] - state[FELT + i]) / dt
-        state[FELT + i] = 0.0 if changed else V[i, 2]
-        state[FELT_FROM + i] = wrench[i] if changed else state[FELT_FROM + i]
+        state.felt_acceleration[i] = 0.0 if changed else (V[i, 2] - state.felt[i]) / dt
+        state.felt[i] = 0.0 if changed else V[i, 2]
+        state.felt_from[i] = wrench[i] if changed else state.felt_from[i]
     # to the end of the sample
     for i in range(6):
         step = y[i, 0] + y[i, 1]
@@ -122,14 +103,14 @@ def tool_step(
                 step += T[i, 3 + j] * (y[3 + j, 0] + y[3 + j, 1])
         e[i] += step
         for j in range(6):
-            e[i] -= total[FREED + 6 * i + j] * moved[j]
+            e[i] -= total.freed[i, j] * moved[j]
     rotation_of(e[3:], E)
     for i in range(3):
-        out[WANTED_POSITION + i] = p[i] + e[i]
+        out.position[i] = p[i] + e[i]
         for j in range(3):
-            out[WANTED_ROTATION + 3 * i + j] = 0.0
+            out.rotation[i, j] = 0.0
             for k in range(3):
-                out[WANTED_ROTATION + 3 * i + j] += E[i, k] * R[k, j]
+                out.rotation[i, j] += E[i, k] * R[k, j]
     for i in range(6):
         velocity = V[i, 0] + V[i, 1]
         if i < 3:
@@ -137,14 +118,14 @@ def tool_step(
         else:
             for j in range(3):
                 velocity += E[i - 3, j] * twist[3 + j]
-        out[ERROR + i] = e[i]
-        state[LAST_ACCELERATION + i] = (velocity - state[VELOCITY + i]) / dt
-        state[VELOCITY + i] = velocity
-        state[SET_TWIST + i], state[SET_ACCELERATION + i] = twist[i], acceleration[i]
+        out.error[i] = e[i]
+        state.acceleration[i] = (velocity - state.velocity[i]) / dt
+        state.velocity[i] = velocity
+        state.set_twist[i], state.set_acceleration[i] = twist[i], acceleration[i]
     for i in range(3):
-        state[SET_POSITION + i] = p[i]
+        state.set_position[i] = p[i]
         for j in range(3):
-            state[SET_ROTATION + 3 * i + j] = R[i, j]
+            state.set_rotation[i, j] = R[i, j]
 
 
 @kernel
@@ -164,7 +145,8 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
         state: state whose velocity and acceleration are corrected (free axes move as the joints do); the missed
             acceleration is stored in it.
     """
-    axes = view(settings, AXES, (6,))
+    n = J.shape[1]
+    axes, at = view_settings(settings, n).axes, view_state(state, n)
     for part in range(0, 6, 3):
         lost = whole = taken = 0.0
         for i in range(part, part + 3):
@@ -175,12 +157,12 @@ def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array
             share = min(math.sqrt(lost) / (MUCH * math.sqrt(whole) + ROUNDING), 1.0)
         for i in range(part, part + 3):
             actual = 0.0
-            for j in range(J.shape[1]):
+            for j in range(n):
                 actual += J[i, j] * rates[j]
-            change = state[VELOCITY + i] - actual
+            change = at.velocity[i] - actual
             if axes[i] > 0.0:
                 change = share * change + (1.0 - share) * missed[i] / dt
                 taken += (change / dt) ** 2
-            state[VELOCITY + i] -= change
-            state[LAST_ACCELERATION + i] -= change / dt
-        state[MISSED + part // 3] = math.sqrt(taken) / max(1.0 - share, ROUNDING)
+            at.velocity[i] -= change
+            at.acceleration[i] -= change / dt
+        at.missed[part // 3] = math.sqrt(taken) / max(1.0 - share, ROUNDING)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
+from flexarm_core.behavior_impedance.layout import view_settings
 from flexarm_core.errors import ConfigError
 
 TOOL, JOINTS = ("inertia", "damping", "stiffness"), ("joint_inertia", "joint_damping")
@@ -32,31 +32,28 @@ def test_what_is_given_stands_where_the_law_reads_it():
     table = ImpedanceConfig(
         **given, axes=axes, frame="tool", transition_acceleration=(1.0, 2.0, 3.0), mapping_damping=0.04
     ).table(7)
-    assert table[layout.IN_TOOL_FRAME] == 1.0 and table[layout.MAPPING] == 0.04
-    assert table[layout.STEPS : layout.STEPS + 3].tolist() == [1.0, 2.0, 3.0]
-    assert table[layout.AXES : layout.AXES + 6].tolist() == [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
-    for k, name in enumerate(TOOL):
-        start = layout.MATRICES + 36 * k
-        assert table[start : start + 36].reshape(6, 6).tolist() == matrices[name].tolist()
-    for k, name in enumerate(JOINTS):
-        start = layout.JOINT_MATRICES + 49 * k
-        assert table[start : start + 49].reshape(7, 7).tolist() == joints[name].tolist()
-    assert len(table) == layout.JOINT_MATRICES + 98
+    settings = view_settings(table, 7)
+    assert settings.in_tool_frame and settings.mapping_damping == 0.04
+    assert settings.steps.tolist() == [1.0, 2.0, 3.0]
+    assert settings.axes.tolist() == [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    for name in (*TOOL, *JOINTS):
+        assert getattr(settings, name).tolist() == (matrices | joints)[name].tolist()
+    assert settings.joint_damping.ctypes.data + settings.joint_damping.nbytes == table.ctypes.data + table.nbytes
 
 
 def test_diagonals_and_single_numbers_are_matrices_too():
     table = ImpedanceConfig(
         stiffness=(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), joint_inertia=(2.0,), joint_damping=(1.0, 3.0)
     ).table(2)
-    start = layout.MATRICES + 72
-    assert table[start : start + 36].reshape(6, 6).tolist() == np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).tolist()
-    assert table[-8:].tolist() == [2.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 3.0]
-    assert len(ImpedanceConfig().table(1)) == layout.JOINT_MATRICES + 2
+    settings = view_settings(table, 2)
+    assert settings.stiffness.tolist() == np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).tolist()
+    assert settings.joint_inertia.tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert settings.joint_damping.tolist() == [[1.0, 0.0], [0.0, 3.0]]
 
 
 def test_without_inertia_the_law_of_velocities_has_none_in_its_table():
     table = ImpedanceConfig(variant="velocity").table(6)
-    assert not table[layout.MATRICES : layout.MATRICES + 36].any()
+    assert not view_settings(table, 6).inertia.any()
 
 
 @pytest.mark.parametrize("name", TOOL)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from reprogramming import Course, Program, Wall, arm_of, begin, differences, draw, run, violations
 
-from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.errors import ConfigError
@@ -142,7 +141,7 @@ def test_what_makes_up_for_changes_never_presses_the_tool_into_a_wall(force):
     for k in range(600):
         made.set_behaviors([press(2500.0 + k % 2, force)])
         if k == 300:
-            made._state[layout.CARRIED :][:3] = -400.0 * normal
+            made._state.carried[:3] = -400.0 * normal
         wrench, now = wall.press()
         made.update((k + 1) * STEP, DT, wrench)
         wall.advance(made.solver.position)

@@ -16,11 +16,11 @@ STILL = np.zeros(6)
 
 def steps_of(made, ticks, wrench=STILL, first=0):
     """Largest steps of acceleration from sample to sample: linear, angular, and of the redundant joints' part."""
-    largest, before, joints = np.zeros(3), made.output.acceleration, made._state[-made.arm.chain.n :].copy()
+    largest, before, joints = np.zeros(3), made.output.acceleration, made._state.joint_acceleration.copy()
     for tick in range(first, first + ticks):
         out = made.update(tick * 2_000_000, TICK, wrench)
         assert not out.held
-        change, now = out.acceleration - before, made._state[-made.arm.chain.n :].copy()
+        change, now = out.acceleration - before, made._state.joint_acceleration.copy()
         steps = np.linalg.norm(change[:3]), np.linalg.norm(change[3:]), np.abs(now - joints).max()
         largest, before, joints = np.maximum(largest, steps), out.acceleration, now
     return largest

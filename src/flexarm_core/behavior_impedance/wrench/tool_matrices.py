@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.layout import (
-    DAMPING,
-    FREED,
-    FREED_DAMPING,
-    IN_TOOL_FRAME,
-    MATRICES,
-    SET_ROTATION,
-    TOOL_PART,
-)
-from flexarm_core.compiled import kernel, view
+from flexarm_core.behavior_impedance.layout import Parts, Settings, State
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.types import Array
 
 
-@kernel
-def tool_matrices(settings: Array, total: Array, state: Array, M: Array, B: Array, K: Array) -> None:
+@inlined_kernel
+def tool_matrices(settings: Settings, total: Parts, state: State, M: Array, B: Array, K: Array) -> None:
     """Compute inertia, damping and stiffness of the tool in base axes, without the directions that behaviors free."""
-    R, left, free = view(state, SET_ROTATION, (3, 3)), np.empty((6, 6)), np.empty((6, 6))
-    for which in range(3):
-        given = view(settings, MATRICES + 36 * which, (6, 6))
-        out = M if which == 0 else (B if which == 1 else K)
-        if settings[IN_TOOL_FRAME] > 0.0:
+    R, left, free = state.set_rotation, np.empty((6, 6)), np.empty((6, 6))
+    for given, out in ((settings.inertia, M), (settings.damping, B), (settings.stiffness, K)):
+        if settings.in_tool_frame:
             for i in range(6):
                 for j in range(6):
                     left[i, j] = 0.0
@@ -39,13 +29,12 @@ def tool_matrices(settings: Array, total: Array, state: Array, M: Array, B: Arra
             out[:, :] = given
     taken = 0.0
     for i in range(6):
-        taken += total[FREED + 7 * i]
+        taken += total.freed[i, i]
     if taken > 0.0:
         for i in range(6):
             for j in range(6):
-                free[i, j] = (1.0 if i == j else 0.0) - total[FREED + 6 * i + j]
-        for which in range(1, 3):
-            out = B if which == 1 else K
+                free[i, j] = (1.0 if i == j else 0.0) - total.freed[i, j]
+        for out in (B, K):
             for i in range(6):
                 for j in range(6):
                     left[i, j] = 0.0
@@ -58,7 +47,7 @@ def tool_matrices(settings: Array, total: Array, state: Array, M: Array, B: Arra
                         out[i, j] += left[i, k] * free[j, k]
     for i in range(6):
         for j in range(6):
-            B[i, j] += total[FREED_DAMPING + 6 * i + j] + total[DAMPING + 6 * i + j]
+            B[i, j] += total.freed_damping[i, j] + total.damping[i, j]
 
 
 @kernel
@@ -73,11 +62,10 @@ def hold_only(axes: Array, M: Array, B: Array, S: Array, momentum: Array, force:
                 momentum[i, c] = force[i, c] = 0.0
 
 
-@kernel
-def add_yielding(total: Array, inverse: Array, S: Array) -> None:
+@inlined_kernel
+def add_yielding(total: Parts, inverse: Array, S: Array) -> None:
     """Add the stiffness of the yielding efforts, mapped to the tool: ``S += J#^T K_y J#``."""
-    n = inverse.shape[0]
-    K = view(total, TOOL_PART + 2 * n + n * n, (n, n))
+    n, K = inverse.shape[0], total.yielding_stiffness
     there, X = 0.0, np.empty((n, 6))
     for i in range(n):
         there += K[i, i]
