@@ -125,6 +125,11 @@ class MujocoBackend:
         """(g) strain gauges, in the order of every (g,) array."""
         return self._chains.strain_gauges
 
+    def hinges(self) -> dict[str, float]:
+        """Return the position of every hinge of the flexible links, by the name of ``mujoco.beam.hinge_joint``."""
+        data = self._data
+        return {self._model.joint(int(place)).name: float(data.qpos[place]) for place in self._chains.coordinates}
+
     def reset(
         self,
         position: ArrayLike | None = None,

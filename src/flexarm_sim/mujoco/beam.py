@@ -44,12 +44,12 @@ def add_chain(chain: BeamChain, link: Link, body: mujoco.MjsBody) -> list[mujoco
     Raises:
         RobotDescriptionError: the remaining inertia of the link is not physical.
     """
-    _set_first_inertia(chain, link, body)
+    inertias = piece_inertias(chain, link)
+    set_inertia(body, link.name, *inertias[0])
     bodies = [body]
-    for i, piece in enumerate(chain.pieces[1:]):
+    for i, (mass, center, inertia) in enumerate(inertias[1:]):
         step = chain.start_of(i + 1) - chain.start_of(i)
         bodies.append(bodies[-1].add_body(name=piece_body(chain, i + 1), pos=step))
-        mass, center, inertia = _rod(chain, piece)
         set_inertia(bodies[-1], link.name, mass, center - chain.start_of(i + 1), inertia)
         for direction in chain.directions:
             bodies[-1].add_joint(
@@ -72,20 +72,19 @@ def add_dampers(chains: Mapping[str, BeamChain], spec: mujoco.MjSpec) -> None:
                         tendon.wrap_joint(hinge_joint(chain, direction, hinge), factor)
 
 
-def _rod(chain: BeamChain, piece: Piece) -> tuple[float, Array, Array]:
-    """Return mass, center (3,) in the link frame, and inertia (3, 3) about the center, axes of the link."""
-    moments = np.diag([piece.polar, piece.lateral, piece.lateral])
-    center: Array = chain.turn[:, 0] * (piece.start + 0.5 * piece.length)
-    return piece.mass, center, chain.turn @ moments @ chain.turn.T
+def piece_inertias(chain: BeamChain, link: Link) -> list[tuple[float, Array, Array]]:
+    """Return the inertia of each piece; that of the first includes all parts of the link in addition to its beam.
 
+    Returns:
+        Mass, center of mass (3,) in the link frame, and inertia (3, 3) about it in axes of the link, by piece.
 
-def _set_first_inertia(chain: BeamChain, link: Link, body: mujoco.MjsBody) -> None:
-    """Set the inertia of the first piece and of all parts of the link in addition to its beam."""
+    Raises:
+        RobotDescriptionError: the remaining inertia of the link is not physical.
+    """
     rods = [_rod(chain, piece) for piece in chain.pieces]
     rest = link.mass - sum(mass for mass, _, _ in rods)
     if rest < NEGLIGIBLE * link.mass:
-        set_inertia(body, link.name, *rods[0])
-        return
+        return rods
     # all quantities about the origin of the link: the link without its moving pieces
     mass, moment = link.mass, link.mass * link.center_of_mass
     inertia = link.inertia + _shift(link.mass, link.center_of_mass)
@@ -99,7 +98,14 @@ def _set_first_inertia(chain: BeamChain, link: Link, body: mujoco.MjsBody) -> No
             f"link '{link.name}': its <inertial> has {rest:.6g} kg beyond its beam, but less inertia than the beam"
             " alone: <inertial> is that of the whole undeformed link, correct <inertia>"
         )
-    set_inertia(body, link.name, mass, center, central)
+    return [(mass, center, central), *rods[1:]]
+
+
+def _rod(chain: BeamChain, piece: Piece) -> tuple[float, Array, Array]:
+    """Return mass, center (3,) in the link frame, and inertia (3, 3) about the center, axes of the link."""
+    moments = np.diag([piece.polar, piece.lateral, piece.lateral])
+    center: Array = chain.turn[:, 0] * (piece.start + 0.5 * piece.length)
+    return piece.mass, center, chain.turn @ moments @ chain.turn.T
 
 
 def _shift(mass: float, center: Array) -> Array:
