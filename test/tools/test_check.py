@@ -130,6 +130,17 @@ def test_rotor_inertia_is_said_of_the_joints_that_have_one():
     assert ", armature " not in check_robot(URDF / "arm_7r.urdf.xacro", first_run=False)[0]
 
 
+def test_what_gazebo_does_not_get_is_said(tmp_path):
+    said, _ = check_robot(URDF / "boom_7r.urdf.xacro", first_run=False)
+    assert "Gazebo       gets all 13 joints that move; it lacks: nothing" in said
+    said, _ = check_robot(URDF / "arm_7r.urdf.xacro", "", {"armature": "true"}, first_run=False)
+    assert "it lacks: armature of shoulder_yaw, shoulder_pitch" in said
+    text = load_robot_description(URDF / "arm_7r.urdf.xacro")
+    (tmp_path / "arm.urdf").write_text(text.replace('"shoulder_yaw"', '"a::b"'))
+    said, usable = check_robot(tmp_path / "arm.urdf", first_run=False)
+    assert usable and "warning: gazebo.launch.py refuses it: joint 'a::b': Gazebo cannot have that name" in said
+
+
 def steps_of(text: str) -> list[str]:
     return re.findall(r"^ *\d+\. ([^:]+): ", text, re.MULTILINE)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 
+from flexarm_core.errors import FlexarmError
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.dynamics_check import massless_joints
 from flexarm_tools.check.description import state_at
 from flexarm_tools.check.step import CheckStep, Finding
+from flexarm_tools.gazebo.model import gazebo_losses, gazebo_model
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
 
+GAZEBO_STEP = 0.0005  # [s] of config/gazebo/flexarm.sdf
 SENSOR = (
     '<sensor name="{name}">',
     '  <state_interface name="force.x"/>  <!-- and force.y, force.z, torque.x, torque.y, torque.z -->',
@@ -28,7 +32,9 @@ def extension_steps(model: ArmModel, flexible: dict[str, ModalData]) -> list[Che
         model: model of the robot.
         flexible: modal data of its flexible links, by name.
     """
-    return [_flexibility(model, flexible), _sensors(model), _commands(model)]
+    commands, (line, findings) = _commands(model), _gazebo(model)
+    commands = replace(commands, lines=(*commands.lines, line), findings=(*commands.findings, *findings))
+    return [_flexibility(model, flexible), _sensors(model), commands]
 
 
 def _flexibility(model: ArmModel, flexible: dict[str, ModalData]) -> CheckStep:
@@ -179,6 +185,17 @@ def _commands(model: ArmModel) -> CheckStep:
             )
         )
     return CheckStep("Commands", (f"command_mode of hardware_gate: {', '.join(modes) or 'none'}",), tuple(findings))
+
+
+def _gazebo(model: ArmModel) -> tuple[str, list[Finding]]:
+    """Return what gets into Gazebo in words, and why nothing does if that is so."""
+    try:
+        gazebo_model(model.description, GAZEBO_STEP, tool_frame=model.tool_frame)
+    except FlexarmError as error:
+        return "Gazebo       cannot have this robot", [Finding(f"warning: gazebo.launch.py refuses it: {error}")]
+    lost = "; ".join(gazebo_losses(model.description))
+    joints = sum(joint.kind != "fixed" for joint in model.description.joints.values())
+    return f"Gazebo       gets all {joints} joints that move; it lacks: {lost or 'nothing'}", []
 
 
 def _interfaces(text: str, kind: str) -> dict[str, set[str]]:

@@ -116,6 +116,12 @@ def robot_file(robot: str, packages: Packages | None = None) -> Path:
     return path
 
 
+def own_controllers_file(robot: Path) -> Path:
+    """Return where the controllers of a robot of a package are: ``config/ROBOT/controllers.yaml`` beside ``urdf``."""
+    name = robot.name.removesuffix(".xacro").removesuffix(".urdf")
+    return robot.parents[1] / "config" / name / "controllers.yaml"
+
+
 def xacro_arguments(text: str) -> dict[str, str]:
     """Parse ``NAME:=VALUE NAME:=VALUE`` into a mapping.
 

@@ -1,0 +1,77 @@
+"""Files that a launch of Gazebo needs: world, models, and the URDF with the start, for a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.text_file import read_text
+from flexarm_core.yaml_bounds import MOST_BYTES
+from flexarm_nodes.plant.parameters import PLANT_PARAMETERS, plant_surfaces
+from flexarm_tools.gazebo.model import gazebo_model, with_start
+from flexarm_tools.gazebo.start import gazebo_start
+from flexarm_tools.gazebo.world import SURROUNDINGS, read_world, surroundings_model, world_with
+from flexarm_tools.scenario.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class GazeboFiles:
+    """What was written.
+
+    Attributes:
+        world: SDF file of the world.
+        models: SDF files of the models that are put into it, by model name, the robot first.
+        description: URDF file for robot_state_publisher, from which gz_ros2_control reads where joints begin.
+    """
+
+    world: Path
+    models: dict[str, Path]
+    description: Path
+
+
+def write_gazebo_files(
+    scenario: Scenario, world: Path, own_world: bool, controllers_file: str, folder: Path
+) -> GazeboFiles:
+    """Write the files of a scenario.
+
+    Args:
+        scenario: robot, start, gravity and surfaces.
+        world: SDF file of the world.
+        own_world: whether the world is the user's, which keeps its gravity; flexarm's gets that of the scenario.
+        controllers_file: parameter file of the controllers.
+        folder: where to write.
+
+    Raises:
+        ConfigError: the world is not usable, or parameters of the plant are invalid.
+        RobotDescriptionError: the robot cannot be put into Gazebo; the message says why.
+    """
+    text = read_text(world, "world", MOST_BYTES)
+    if not own_world:
+        text = world_with(text, scenario.gravity)
+    found, robot = read_world(text), scenario.true_robot
+    start = gazebo_start(robot.description, found.gravity, scenario.plant)
+    values = {parameter.name: parameter.default for parameter in PLANT_PARAMETERS} | scenario.plant
+    surfaces = plant_surfaces(values)
+    if surfaces and robot.description.name == SURROUNDINGS:
+        raise ConfigError(f"a robot beside surfaces cannot have the name '{SURROUNDINGS}' in Gazebo: it is theirs")
+    models = {
+        robot.description.name: gazebo_model(
+            robot.description,
+            found.step,
+            start,
+            tool_frame=robot.tool_frame,
+            tip_radius=values["tip_radius"],
+            controllers_file=controllers_file,
+        )
+    }
+    if surfaces:
+        models[SURROUNDINGS] = surroundings_model(surfaces)
+    paths = {name: _written(folder / f"model_{i}.sdf", model) for i, (name, model) in enumerate(models.items())}
+    description = _written(folder / "robot.urdf", with_start(scenario.robot.description, start))
+    return GazeboFiles(_written(folder / "world.sdf", text), paths, description)
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,60 @@
+"""Where a robot begins in Gazebo: the pose of a scenario, and the static equilibrium of what gives way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_sim.mujoco.backend import MujocoBackend
+from flexarm_tools.gazebo.model import SEGMENTS, GazeboStart, bendable
+
+FINE_STEP = 1e-6  # [s] the backend refuses longer steps for stiff beams; here nothing is integrated
+
+
+def gazebo_start(
+    description: RobotDescription, gravity: Sequence[float], plant: Mapping[str, Any], segments: int = SEGMENTS
+) -> GazeboStart:
+    """Return the start that parameters of the simulated plant ask for.
+
+    Without ``initial_position`` every joint begins at zero or, if that is beyond its limits, at the nearest limit.
+
+    Args:
+        description: the robot that is simulated.
+        gravity: (3,) gravity of Gazebo's world in axes of the root link [m/s^2].
+        plant: parameters of the simulated plant, those of a scenario.
+        segments: rigid segments of a flexible link.
+
+    Raises:
+        ConfigError: ``initial_position`` or ``initial_deflection`` has a wrong length.
+        RobotDescriptionError: springs or links cannot carry the arm, or the robot cannot be simulated.
+    """
+    joints = [description.joints[name] for name in description.actuated]
+    zero = [float(np.clip(0.0, joint.lower, joint.upper)) for joint in joints]
+    position = _given(plant, "initial_position", len(joints)) or zero
+    deflection = _given(plant, "initial_deflection", len(description.elastic))
+    rests = bool(plant.get("start_in_equilibrium", True))
+    bent: dict[str, float] = {}
+    if description.elastic or description.flexible_links:
+        chains = bendable(description, segments)
+        if chains or not description.flexible_links:
+            count = max((len(chain.pieces) - 1 for chain in chains.values()), default=segments)
+            any_tip = description.tip_links()[0]
+            backend = MujocoBackend(
+                description, tool_frame=any_tip, gravity=gravity, max_step=FINE_STEP, segments=count
+            )
+            backend.reset(position, deflection=deflection, at_rest=rests)
+            deflection, bent = list(backend.state().deflection), backend.hinges()
+    values = deflection or [0.0] * len(description.elastic)
+    names = (*description.actuated, *(elastic.name for elastic in description.elastic))
+    return GazeboStart(dict(zip(names, map(float, [*position, *values]), strict=True)), bent)
+
+
+def _given(plant: Mapping[str, Any], name: str, count: int) -> list[float] | None:
+    values = [float(value) for value in plant.get(name) or ()]
+    if values and len(values) != count:
+        raise ConfigError(f"{name} has {len(values)} values, but the robot has {count} such joints")
+    return values or None

@@ -1,0 +1,102 @@
+"""Gazebo's world: its step and gravity, and the surfaces that a tool can touch."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_sim.surfaces import Surface
+from flexarm_tools.gazebo.xml_parts import add, numbers, pose, shape_tag
+
+DEFAULT_STEP, DEFAULT_GRAVITY = 0.001, (0.0, 0.0, -9.8)  # of SDF
+SURROUNDINGS = "surroundings"
+
+
+@dataclass(frozen=True, slots=True)
+class GazeboWorld:
+    """What a model depends on.
+
+    Attributes:
+        name: name of the world.
+        step: integration step [s].
+        gravity: (3,) gravity [m/s^2].
+    """
+
+    name: str
+    step: float
+    gravity: tuple[float, float, float]
+
+
+def read_world(text: str) -> GazeboWorld:
+    """Return name, step and gravity of a world.
+
+    Raises:
+        ConfigError: the text is not an SDF file with one world.
+    """
+    world = _world(_parsed(text))
+    step = world.findtext("physics/max_step_size")
+    gravity = (world.findtext("gravity") or "").split()
+    try:
+        x, y, z = map(float, gravity or DEFAULT_GRAVITY)
+        return GazeboWorld(world.get("name", ""), float(step or DEFAULT_STEP), (x, y, z))
+    except ValueError as error:
+        raise ConfigError(f"the world's max_step_size '{step}' or gravity '{' '.join(gravity)}' is wrong") from error
+
+
+def world_with(text: str, gravity: Sequence[float]) -> str:
+    """Return a world with another gravity (3,) [m/s^2]."""
+    sdf = _parsed(text)
+    world = _world(sdf)
+    for tag in world.findall("gravity"):
+        world.remove(tag)
+    add(world, "gravity", numbers(*gravity))
+    return ElementTree.tostring(sdf, encoding="unicode")
+
+
+def surroundings_model(surfaces: Sequence[Surface]) -> str:
+    """Return surfaces as an SDF model that stands still, with the root link's frame as its own.
+
+    They are hard: DART knows no stiffness of a contact. Friction is theirs.
+    """
+    sdf = ElementTree.Element("sdf", {"version": "1.9"})
+    model = ElementTree.SubElement(sdf, "model", {"name": SURROUNDINGS})
+    add(model, "static", "true")
+    for surface in surfaces:
+        link = ElementTree.SubElement(model, "link", {"name": surface.name})
+        transform = np.eye(4)
+        transform[:3, :3], transform[:3, 3] = roll_pitch_yaw_to_rotation(*surface.rpy), surface.position
+        pose(link, transform)
+        for kind in ("collision", "visual"):
+            tag = ElementTree.SubElement(link, kind, {"name": kind})
+            if surface.kind == "box":
+                shape_tag(tag, "box", [2.0 * half for half in surface.half_extents])
+            else:
+                plane = ElementTree.SubElement(ElementTree.SubElement(tag, "geometry"), "plane")
+                add(plane, "normal", "0 0 1")
+                add(plane, "size", "2 2")
+            if kind == "collision":
+                friction = ElementTree.SubElement(ElementTree.SubElement(tag, "surface"), "friction")
+                ode = ElementTree.SubElement(friction, "ode")
+                add(ode, "mu", numbers(surface.friction))
+                add(ode, "mu2", numbers(surface.friction))
+    ElementTree.indent(sdf)
+    return ElementTree.tostring(sdf, encoding="unicode")
+
+
+def _parsed(text: str) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise ConfigError(f"the world is not an SDF file: {error}") from error
+
+
+def _world(sdf: ElementTree.Element) -> ElementTree.Element:
+    worlds = sdf.findall("world")
+    if len(worlds) != 1:
+        raise ConfigError(f"the world's file has {len(worlds)} worlds, expected one")
+    return worlds[0]

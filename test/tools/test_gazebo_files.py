@@ -1,0 +1,91 @@
+"""What a launch of Gazebo writes for a scenario, and how it sees that a model has arrived."""
+
+from __future__ import annotations
+
+import stat
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import gazebo_stepper
+import pytest
+from gazebo_stepper import ROOT, GazeboRun
+from source_packages import SourcePackages
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.gazebo.arrival import models_in, wait_for
+from flexarm_tools.gazebo.files import write_gazebo_files
+from flexarm_tools.gazebo.world import SURROUNDINGS, read_world
+from flexarm_tools.run.launch_request import LaunchRequest, own_controllers_file, requested_scenario
+
+WORLD = ROOT / "config/gazebo/flexarm.sdf"
+
+
+def scenario(path):
+    given = LaunchRequest(scenario=str(ROOT / path), robot_arguments="hardware:=gazebo controllers_file:=/c.yaml")
+    return requested_scenario(given, SourcePackages({"flexarm": ROOT}))
+
+
+def test_a_scenario_begins_in_gazebo_as_in_the_plant_with_its_gravity_and_surfaces(tmp_path):
+    wanted = scenario("config/arm_7r/scenarios/behaviors.yaml")
+    files = write_gazebo_files(replace(wanted, gravity=(0.0, 0.0, -1.6)), WORLD, False, "/c.yaml", tmp_path)
+    assert read_world(files.world.read_text()).gravity == (0.0, 0.0, -1.6)
+    assert list(files.models) == ["arm_7r", SURROUNDINGS]
+    names = [tag.get("name") for tag in ElementTree.parse(files.models[SURROUNDINGS]).iter("link")]
+    assert names == wanted.plant["surfaces.names"]
+    found = ElementTree.parse(files.description).findall("ros2_control/joint/state_interface/param")
+    assert [float(param.text) for param in found] == wanted.plant["initial_position"]
+    own = write_gazebo_files(replace(wanted, gravity=(0.0, 0.0, -1.6)), WORLD, True, "/c.yaml", tmp_path)
+    assert read_world(own.world.read_text()).gravity == (0.0, 0.0, -9.81)
+
+
+def test_the_robot_of_the_plant_is_the_one_in_gazebo_and_the_nodes_keep_theirs(tmp_path):
+    wanted = scenario("config/flexible_2r/scenarios/payload.yaml")
+    assert wanted.plant_robot is not None
+    files = write_gazebo_files(wanted, WORLD, False, "/c.yaml", tmp_path)
+    (model,) = files.models.values()
+    masses = {tag.get("name"): float(tag.findtext("inertial/mass")) for tag in ElementTree.parse(model).iter("link")}
+    assert masses["payload"] == wanted.plant_robot.description.links["payload"].mass
+    assert masses["payload"] != wanted.robot.description.links["payload"].mass
+    assert "upper_arm__6" in masses
+    assert "upper_arm__" not in files.description.read_text()
+
+
+@pytest.mark.skipif(bool(gazebo_stepper.missing()), reason=gazebo_stepper.missing())
+def test_sdformat_and_physics_take_what_was_written(tmp_path):
+    files = write_gazebo_files(scenario("config/arm_7r/scenarios/behaviors.yaml"), WORLD, False, "/c.yaml", tmp_path)
+    with GazeboRun([path.read_text() for path in files.models.values()]) as run:
+        assert len(run.joints) == 7 and "rror" not in run.said
+
+
+def test_a_robot_cannot_be_called_as_the_surroundings(tmp_path):
+    wanted = scenario("config/arm_7r/scenarios/behaviors.yaml")
+    robot = replace(wanted.robot, description=replace(wanted.robot.description, name=SURROUNDINGS))
+    with pytest.raises(ConfigError, match="cannot have the name 'surroundings'"):
+        write_gazebo_files(replace(wanted, robot=robot), WORLD, False, "/c.yaml", tmp_path)
+
+
+def test_controllers_of_every_robot_are_found_beside_it():
+    for path in (ROOT / "urdf").glob("*.urdf.xacro"):
+        assert own_controllers_file(path).is_file()
+
+
+LISTING = """Requesting state for world [flexarm]...
+
+Available models:
+    - ground
+    - boom_7r
+"""
+
+
+def test_a_model_that_does_not_arrive_is_named_with_what_is_there(tmp_path, monkeypatch):
+    assert models_in(LISTING) == ["ground", "boom_7r"]
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert "`gz model --list`: [Errno 2]" in wait_for("boom_7r", 0.0)
+    program = tmp_path / "gz"
+    program.write_text(f"#!/bin/sh\ncat << EOF\n{LISTING}EOF\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    assert wait_for("boom_7r", 0.0) == ""
+    said = wait_for("arm_7r", 0.0)
+    assert "Gazebo did not take model 'arm_7r'" in said and said.endswith("models there: ground, boom_7r")
+    program.write_text("#!/bin/sh\necho no world >&2\nexit 1\n")
+    assert wait_for("boom_7r", 0.0).endswith("above say why; no world")
