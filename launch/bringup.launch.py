@@ -33,12 +33,19 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.transport import avoid_shared_memory
 from flexarm_tools.graph.graph import GraphError
 from flexarm_tools.run.composition import command_mode, compose_simulation, write_parameter_file
-from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario, xacro_arguments
+from flexarm_tools.run.launch_request import (
+    ENDLESS,
+    LaunchRequest,
+    own_controllers_file,
+    requested_scenario,
+    xacro_arguments,
+)
 from flexarm_tools.scenario.scenario import Scenario
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 HERE = Path(__file__).absolute().parent
 SIMULATED = ("gazebo", "mujoco")  # backends that publish /clock
+HOLDING = "gazebo"  # backend that holds the joints while no controller is active
 WITHOUT_WRENCHES = ("gazebo", "topic")  # backends that give wrenches and rates on topics of their own
 WRENCHES = ("force_torque_sensor_broadcaster/", "imu_sensor_broadcaster/")
 UPDATE_RATE = 100.0  # [Hz] of a controller manager that is not told one
@@ -99,7 +106,7 @@ def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     hardware, mode = said["hardware"], command_mode(scenario)
     if hardware == "gazebo" and said["start_controller_manager"] == "true":
         raise ConfigError("hardware 'gazebo' has its controller manager inside Gazebo: use gazebo.launch.py")
-    path = Path(said["controllers_file"] or _own_controllers_file(scenario.robot.path))
+    path = Path(said["controllers_file"] or own_controllers_file(scenario.robot.path))
     if not path.is_file():
         raise ConfigError(f"controllers_file '{path}' does not exist: give the one of this robot")
     simulated = hardware == "topic" and said["simulate"] == "true"
@@ -117,7 +124,9 @@ def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     control: list[LaunchDescriptionEntity] = []
     if said["start_controller_manager"] == "true":
         control += _controller_manager(path, hardware, rate, by_clock == "true")
-    stages = [LogInfo(msg=f"flexarm: {topics.command_controller(mode)} is active"), _included("stages.launch.py")]
+    inactive = hardware == HOLDING  # until the gate takes it: else its joints are limp until the first command
+    state = "inactive until the gate takes it" if inactive else "active"
+    stages = [LogInfo(msg=f"flexarm: {topics.command_controller(mode)} is {state}"), _included("stages.launch.py")]
     control += _spawned_in_order(_groups(path, hardware, mode), said["controller_manager"], path, stages)
     if simulated:
         control = _simulated_arm(scenario, rate, given_topics, control)
@@ -202,7 +211,7 @@ def _groups(path: Path, hardware: str, mode: str) -> list[tuple[str, list[str], 
     groups = [
         ("broadcasters", broadcasters, []),
         ("waiting controllers", waiting, ["--inactive"]),
-        (mode, [command], []),
+        (mode, [command], ["--inactive"] if hardware == HOLDING else []),
     ]
     return [group for group in groups if group[1]]
 
@@ -255,11 +264,6 @@ def _spawned_in_order(
 
         entities.append(RegisterEventHandler(OnProcessExit(target_action=spawners[place], on_exit=done)))
     return [*entities, spawners[0]]
-
-
-def _own_controllers_file(robot: Path) -> Path:
-    name = robot.name.removesuffix(".xacro").removesuffix(".urdf")
-    return robot.parents[1] / "config" / name / "controllers.yaml"
 
 
 def _arguments_of(file: str) -> list[DeclareLaunchArgument]:

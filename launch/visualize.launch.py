@@ -8,13 +8,11 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from flexarm_tools.check.gazebo_description import gazebo_description
 from flexarm_tools.run.launch_request import LaunchRequest, requested_robot
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 SHARE = Path(__file__).absolute().parents[1]
 RESPAWN_DELAY = 2.0  # [s]
-SENSOR_RATE = 500.0  # [Hz] of the sensors in Gazebo
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -60,8 +58,8 @@ def show(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     said = {name: LaunchConfiguration(name).perform(context) for name in ("scenario", "robot", "robot_arguments")}
     robot = requested_robot(LaunchRequest(**said))
     text = robot.description.text
-    if context.launch_configurations.get("hardware") == "gazebo":
-        text = gazebo_description(robot.description, SENSOR_RATE)
+    if given := context.launch_configurations.get("gazebo_description"):
+        text = Path(given).read_text(encoding="utf-8")  # with the start that gz_ros2_control is to read
     clock = {"use_sim_time": LaunchConfiguration("use_sim_time").perform(context) == "true"}
     return [
         Node(
