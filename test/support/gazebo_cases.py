@@ -182,6 +182,27 @@ def beside_the_plant(
     return {key: value[:end] for key, value in here.items()}, {key: value[:end] for key, value in other.items()}
 
 
+def at_rest_wrench_error(name: str, position: Iterable[float]) -> dict[str, float]:
+    """Error of each force/torque sensor of an arm that is held in equilibrium, beside the plant."""
+    description, given = robot(name), list(position)
+    start = gazebo_start(description, DOWN, {"initial_position": given})
+    plant = MujocoBackend(description, gravity=DOWN, max_step=FINE)
+    plant.reset(given, at_rest=True)
+    plant.reset(given, deflection=plant.state().deflection, effort=plant.gravity_effort())
+    wanted = plant.state().wrenches
+    above = {joint.child: joint.name for joint in description.joints.values()}
+    sensors = {sensor: above[one.frame] for sensor, one in description.force_torque_sensors.items()}
+    with GazeboRun([gazebo_model(description, STEP, start)], STEP, DOWN) as run:
+        run.set(dict(start.joints))
+        run.hold(description.actuated)
+        run.watch(*sensors.values())
+        _, _, wrenches = run.run(0.5, 100)
+    return {
+        f"{name} at rest: {sensor}": error({sensor: wrenches[-1:, i]}, {sensor: wanted[sensor][None]}, sensor)
+        for i, sensor in enumerate(sensors)
+    }
+
+
 def _beyond(description: RobotDescription, position: np.ndarray) -> np.ndarray:
     """Whether a joint has reached a limit (t,): there are stops in Gazebo, and none in the plant."""
     joints = [description.joints[name] for name in description.actuated]
