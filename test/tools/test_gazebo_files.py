@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import stat
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from types import SimpleNamespace
 
 import gazebo_stepper
 import pytest
@@ -89,3 +92,38 @@ def test_a_model_that_does_not_arrive_is_named_with_what_is_there(tmp_path, monk
     assert "Gazebo did not take model 'arm_7r'" in said and said.endswith("models there: ground, boom_7r")
     program.write_text("#!/bin/sh\necho no world >&2\nexit 1\n")
     assert wait_for("boom_7r", 0.0).endswith("above say why; no world")
+
+
+class Joints:
+    """Stands for Gazebo's bindings, which are not in Debian: joints of one model by name."""
+
+    def __init__(self, names):
+        self.names, self.reset = names, {}
+
+    def Model(self, entity):
+        assert entity == 7
+        return SimpleNamespace(joint_by_name=lambda ecm, name: name if name in self.names else None)
+
+    def Joint(self, entity):
+        return SimpleNamespace(
+            valid=lambda ecm: entity is not None,
+            reset_position=lambda ecm, positions: self.reset.update({entity: positions}),
+        )
+
+
+def test_every_joint_is_put_where_it_begins_and_a_missing_one_is_named(tmp_path, monkeypatch, capfd):
+    wanted = replace(scenario("config/boom_7r/scenarios/push_damped.yaml"), gravity=(0.0, 0.0, -9.81))
+    files = write_gazebo_files(wanted, WORLD, False, "/c.yaml", tmp_path)
+    plugin = ElementTree.parse(files.models["boom_7r"]).find("model/plugin[module_name]")
+    system = importlib.import_module(plugin.findtext("module_name")).get_system()
+    description = wanted.robot.description
+    elastic = [joint.name for joint in description.elastic]
+    bindings = Joints([*description.actuated, *elastic[1:]])
+    monkeypatch.setitem(sys.modules, "gz.sim8", bindings)
+    system.configure(7, SimpleNamespace(get_string=plugin.findtext), None, None)
+    assert [bindings.reset[name] for name in description.actuated] == [
+        [value] for value in wanted.plant["initial_position"]
+    ]
+    assert set(bindings.reset) == set(bindings.names)
+    assert max(abs(bindings.reset[name][0]) for name in elastic[1:]) > 1e-3
+    assert f"no joint '{elastic[0]}'" in capfd.readouterr().out

@@ -9,6 +9,7 @@ much less damping is given, as far as there is any.
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -31,6 +32,8 @@ TIP_RADIUS = 0.015  # [m] of the sphere at the tool that touches things, as in t
 BEAM_WIDTH = 0.03  # [m] of a piece of a beam in the picture
 WORLD_JOINT = "fixed_to_world"
 PLUGIN = {"filename": "gz_ros2_control-system", "name": "gz_ros2_control::GazeboSimROS2ControlPlugin"}
+LOADER = {"filename": "gz-sim-python-system-loader-system", "name": "gz::sim::systems::PythonSystemLoader"}
+START_SYSTEM = "flexarm_tools.gazebo.start_system"
 LINK_PARTS = ("sensor", "light", "gravity", "enable_wind", "kinematic", "particle_emitter")  # of <gazebo reference>
 
 
@@ -62,7 +65,7 @@ def gazebo_model(
 
     A force/torque sensor is in the joint above its frame; it measures the wrench that the robot side exerts on the base
     side, in the frame of its link. Hinges of flexible links have their deflection in the poses, so that Gazebo begins
-    with it; joints begin where gz_ros2_control puts them (``with_start``).
+    with it; joints begin where ``start_system`` and gz_ros2_control (``with_start``) put them.
 
     Args:
         description: description of the robot.
@@ -321,6 +324,10 @@ class _Model:
             for part in tag:
                 if tag.get("reference") is None or part.tag in LINK_PARTS:
                     target.append(deepcopy(part))
+        if self._start.joints:
+            loader = ElementTree.SubElement(self._model, "plugin", LOADER)
+            add(loader, "module_name", START_SYSTEM)
+            add(loader, "start", json.dumps(dict(self._start.joints)))
         named = [tag.get("name") for tag in self._model.findall("plugin")]
         if PLUGIN["name"] not in named:
             plugin = ElementTree.SubElement(self._model, "plugin", PLUGIN)
