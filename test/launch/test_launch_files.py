@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,14 @@ signal.signal(signal.SIGINT, end)
 while STAYS:
     time.sleep(0.1)
 """
+SIMULATOR = """
+from launch import LaunchDescription
+from launch.actions import LogInfo
+from launch.substitutions import LaunchConfiguration
+
+def generate_launch_description():
+    return LaunchDescription([LogInfo(msg=["STUB gz sim ", LaunchConfiguration("gz_args")])])
+"""
 
 
 @pytest.fixture
@@ -33,6 +42,8 @@ def stubs(tmp_path) -> str:
     names = {
         "robot_state_publisher": {"robot_state_publisher": True},
         "controller_manager": {"ros2_control_node": True, "spawner": False, "unspawner": False},
+        "ros_gz_sim": {"create": False},
+        "ros_gz_bridge": {"parameter_bridge": True},
     }
     prefix = tmp_path / "stubs"
     for package, executables in names.items():
@@ -44,6 +55,9 @@ def stubs(tmp_path) -> str:
         for executable, stays in executables.items():
             (folder / executable).write_text(STUB.replace("STAYS", str(stays)))
             (folder / executable).chmod(0o755)
+    simulator = prefix / "share/ros_gz_sim/launch/gz_sim.launch.py"
+    simulator.parent.mkdir(parents=True)
+    simulator.write_text(SIMULATOR)
     return f"{prefix}:"
 
 
@@ -105,3 +119,48 @@ def test_a_spawner_that_fails_ends_all_and_no_stage_is_started(launch, stubs):
     run = launch("bringup.launch.py", f"scenario:={PLAIN}", f"controllers_file:={controllers}", prefix=stubs)
     assert run.ended() == 1
     assert "spawning the broadcasters (joint_state_broadcaster" in run.said and "hardware_gate-" not in run.said
+
+
+@pytest.fixture
+def gz(tmp_path, monkeypatch):
+    """Stands for the program `gz`: lists the models that it is told."""
+
+    def listing(*models: str) -> None:
+        program = tmp_path / "bin" / "gz"
+        program.parent.mkdir(exist_ok=True)
+        lines = "\n".join(f"    - {model}" for model in models)
+        program.write_text(f"#!/bin/sh\ncat << EOF\nAvailable models:\n{lines}\nEOF\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    return listing
+
+
+def test_in_gazebo_the_robot_begins_as_in_the_scenario_and_is_held_until_the_gate_takes_it(launch, stubs, gz):
+    gz("ground", "boom_7r")
+    scenario = ROOT / "config/boom_7r/scenarios/push_damped.yaml"
+    run = launch("gazebo.launch.py", f"scenario:={scenario}", "headless:=true", prefix=stubs)
+    run.wait_until_it_says("forward_effort_controller is inactive until the gate takes it")
+    said = run.said
+    (simulator,) = [line for line in said.splitlines() if "STUB gz sim" in line]
+    world = ElementTree.parse(simulator.split()[-1])
+    assert world.findtext("world/gravity").split() == ["0.0", "0.0", "0.0"]
+    words = next(line for line in said.splitlines() if "STUB create" in line).split("STUB create ")[1].split()
+    assert words[words.index("-name") + 1] == "boom_7r"
+    model = ElementTree.parse(words[words.index("-file") + 1])
+    assert model.find("model/joint[@name='tool_roll']") is not None
+    (published,) = [line for line in said.splitlines() if "STUB robot_state_publisher" in line]
+    parameters = [Path(word) for word in published.split() if word.startswith("/") and Path(word).is_file()]
+    assert any("initial_value" in path.read_text() for path in parameters)
+    spawned = [line for line in said.splitlines() if "STUB spawner" in line]
+    assert "forward_effort_controller" in spawned[-1] and "--inactive" in spawned[-1]
+    assert run.interrupt() == 0
+    assert not Path(words[words.index("-file") + 1]).exists()
+
+
+def test_a_robot_that_gazebo_does_not_take_ends_all_with_the_reason(launch, stubs, gz):
+    gz("ground")
+    run = launch("gazebo.launch.py", f"scenario:={ROOT}/config/boom_7r/scenarios/push_damped.yaml", prefix=stubs)
+    assert run.ended() == 1
+    assert "Gazebo did not take model 'boom_7r' within 15 s" in run.said
+    assert "models there: ground" in run.said
