@@ -27,6 +27,8 @@ from gazebo_cases import (
 )
 from gazebo_stepper import GazeboRun
 from random_arms import random_arm
+from random_flexible_arms import flexible_arm
+from random_trees import random_robot
 
 from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.robot.arm_model import ArmModel
@@ -208,13 +210,17 @@ def test_every_robot_gets_in_with_every_joint_and_stands_where_it_is_put(name):
 
 
 @PHYSICS
-@pytest.mark.parametrize("seed", range(24))
-def test_random_robots_get_in_with_every_joint(seed):
-    _, text = random_arm(seed)
-    description = parse_robot_description(text)
-    start = gazebo_start(description, WEIGHTLESS, {})
-    with GazeboRun([gazebo_model(description, STEP, start)], STEP, WEIGHTLESS) as run:
-        assert set(moving(description)) <= set(run.joints), run.said
+@pytest.mark.parametrize("seed", range(12))
+def test_random_robots_get_in_with_every_joint(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    tree = random_robot(rng, tmp_path, int(rng.integers(2, 9)), flexible=0.5)  # with modal data, which cannot bend
+    for text in (random_arm(seed)[1], flexible_arm(seed).urdf(), tree):
+        description = parse_robot_description(text)
+        start = gazebo_start(description, WEIGHTLESS, {})
+        model = gazebo_model(description, STEP, start, tool_frame=description.tip_links()[0])
+        with GazeboRun([model], STEP, WEIGHTLESS) as run:
+            assert set(moving(description)) <= set(run.joints), run.said
+            assert len(run.joints) == len(moving(description)) + len(start.hinges)
 
 
 @PHYSICS
