@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 import tempfile
@@ -44,7 +45,9 @@ def stepper() -> Path:
             ["pkg-config", "--cflags", "--libs", *PACKAGES], check=True, capture_output=True, text=True
         ).stdout.split()
         BUILT.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["g++", "-std=c++17", "-O1", "-w", str(SOURCE), "-o", str(BUILT), *flags], check=True)
+        own = BUILT.with_suffix(f".{os.getpid()}")  # another process may do the same
+        subprocess.run(["g++", "-std=c++17", "-O1", "-w", str(SOURCE), "-o", str(own), *flags], check=True)
+        own.replace(BUILT)
     return BUILT
 
 
