@@ -164,6 +164,17 @@ def test_the_start_is_that_of_the_scenario_in_equilibrium_and_within_limits(boom
     assert gazebo_start(moved, WEIGHTLESS, {}).joints["elbow"] == -0.5
 
 
+def test_a_base_under_links_that_gazebo_cannot_bend_begins_in_equilibrium_too():
+    bends = robot("flexible_3r")
+    links = {name: replace(link, beam=None, modal_data="x.npz") for name, link in bends.flexible_links.items()}
+    stiff = replace(bends, flexible_links=links)
+    start, bent = gazebo_start(stiff, DOWN, {}), gazebo_start(bends, DOWN, {})
+    assert not start.hinges and len(bent.hinges) == 36
+    assert start.joints["mast_y"] == pytest.approx(bent.joints["mast_y"], rel=0.02)
+    assert start.joints["mast_y"] > 0.005
+    assert list(gazebo_losses(stiff)) == ["bending of upper_arm, forearm (<modal_data> has no pieces)"]
+
+
 def test_gz_ros2_control_is_told_the_start_and_nodes_read_the_same_robot(boom):
     start = gazebo_start(boom, DOWN, {"initial_position": list(BOOM_START)})
     text = with_start(boom, start)

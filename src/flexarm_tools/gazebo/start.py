@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,17 @@ def gazebo_start(
     bent: dict[str, float] = {}
     if description.elastic or description.flexible_links:
         chains = bendable(description, segments)
-        if chains or not description.flexible_links:
-            count = max((len(chain.pieces) - 1 for chain in chains.values()), default=segments)
-            any_tip = description.tip_links()[0]
-            backend = MujocoBackend(
-                description, tool_frame=any_tip, gravity=gravity, max_step=FINE_STEP, segments=count
-            )
-            backend.reset(position, deflection=deflection, at_rest=rests)
-            deflection, bent = list(backend.state().deflection), backend.hinges()
+        if not chains:
+            description = replace(description, flexible_links={}, strain_gauges={})
+        backend = MujocoBackend(
+            description,
+            tool_frame=description.tip_links()[0],
+            gravity=gravity,
+            max_step=FINE_STEP,
+            segments=max((len(chain.pieces) - 1 for chain in chains.values()), default=segments),
+        )
+        backend.reset(position, deflection=deflection, at_rest=rests)
+        deflection, bent = list(backend.state().deflection), backend.hinges()
     values = deflection or [0.0] * len(description.elastic)
     names = (*description.actuated, *(elastic.name for elastic in description.elastic))
     return GazeboStart(dict(zip(names, map(float, [*position, *values]), strict=True)), bent)
