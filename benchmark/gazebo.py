@@ -27,6 +27,7 @@ from gazebo_cases import (
     boom_sag,
     converted,
     error,
+    flexible_modes,
     flexible_sag,
     moving,
 )
@@ -120,6 +121,19 @@ def bending() -> Iterator[Figure]:
     """A step of effort at the shoulder of an arm whose links bend."""
     here, there = beside_the_plant(*SLEW)
     rigid, _ = beside_the_plant(*SLEW, rigid=True)
+    modes = [("flexible_2r", mode) for mode in flexible_modes("flexible_2r", (0.0, 0.785), 4)]
+    modes += [("flexible_3r", mode) for mode in flexible_modes("flexible_3r", (0.0, 0.5, 0.5), 6)]
+    said = {
+        f"{name}, {mode.frequency / 2.0 / np.pi:.2f} Hz": "frequency"
+        f" {mode.measured_frequency / mode.frequency - 1.0:+.2%},"
+        f" damping ratio {mode.measured_damping:.4f} in place of {mode.damping:.4f}"
+        for name, mode in modes
+    }
+    slow = [mode for name, mode in modes if mode.frequency < 100.0]
+    yield Figure(
+        "flexible_mode_error", max(abs(mode.measured_frequency / mode.frequency - 1.0) for mode in slow), "1",
+        parse_goal("<= 0.01"), "frequencies below 16 Hz of flexible_2r and flexible_3r with joints held", details=said,
+    )  # fmt: skip
     yield Figure(
         "flexible_speed_error", error(here, there, "velocity"), "1", parse_goal("<= 0.03"),
         "speeds of flexible_2r under 20 N*m at the shoulder for 0.5 s, as a fraction of the largest",

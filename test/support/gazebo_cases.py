@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from gazebo_stepper import GazeboRun
 
+from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
@@ -16,7 +17,7 @@ from flexarm_core.robot.static_equilibrium import static_equilibrium
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 from flexarm_sim.mujoco.backend import MujocoBackend
-from flexarm_tools.gazebo.model import SEGMENTS, GazeboStart, gazebo_model
+from flexarm_tools.gazebo.model import SEGMENTS, GazeboStart, bendable, gazebo_model
 from flexarm_tools.gazebo.start import gazebo_start
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
@@ -85,12 +86,56 @@ def boom_modes(compensated: bool = True) -> list[Mode]:
             positions, _, _ = run.run(40.0 * every * STEP, every)
             columns = [run.joints.index(name) for name in model.elastic_joint_names]
         signal = positions[:, columns] @ inertia @ shape
-        # a decaying oscillation obeys y[i+1] + y[i-1] exp(-2 s T) = 2 exp(-s T) cos(w T) y[i]
-        sums, *_ = np.linalg.lstsq(np.stack([signal[1:-1], signal[:-2]], axis=1), signal[2:], rcond=None)
-        root = np.log(np.roots([1.0, -sums[0], -sums[1]])[0].astype(complex)) / (every * STEP)
         ratio = float(shape @ damping @ shape) / (2.0 * frequency)
-        modes.append(Mode(frequency, ratio, abs(root), -root.real / abs(root)))
+        modes.append(Mode(frequency, ratio, *_oscillation(signal, every * STEP)))
     return modes
+
+
+def flexible_modes(name: str, position: Iterable[float], count: int) -> list[Mode]:
+    """The lowest modes of base and beams with the joints held still, each excited alone, beside the flexible model."""
+    description, given = robot(name), list(position)
+    model = FlexibleModel(description.text, gravity=WEIGHTLESS)
+    held = [model.hinge_names.index(joint) for joint in description.actuated]
+    x = np.zeros(model.size)
+    x[held] = given
+    free = [i for i in range(model.size) if i not in held]
+    inertia, stiffness, damping = (
+        np.asarray(matrix)[np.ix_(free, free)]
+        for matrix in (model.mass_matrix(x), model.stiffness_matrix(), model.damping_matrix())
+    )
+    factor = np.linalg.inv(np.linalg.cholesky(inertia))
+    squares, shapes = np.linalg.eigh(factor @ stiffness @ factor.T)
+    start = gazebo_start(description, WEIGHTLESS, {"initial_position": given})
+    sdf, modes = gazebo_model(description, STEP, start), []
+    for square, shape in zip(squares[:count], (factor.T @ shapes).T, strict=False):
+        frequency = float(np.sqrt(square))
+        whole = np.zeros(model.size)
+        whole[free] = 1e-3 * shape
+        elastic = {joint.name: float(whole[model.hinge_names.index(joint.name)]) for joint in description.elastic}
+        hinges: dict[str, float] = {}
+        at = len(model.hinge_names)
+        for link, chain in bendable(description).items():
+            values = chain.mode_map @ whole[at : at + len(chain.modes)]
+            at += len(chain.modes)
+            numbered = [f"{link}__{one.name}_{i}" for one in chain.directions for i in range(1, len(chain.pieces))]
+            hinges |= dict(zip(numbered, values.tolist(), strict=True))
+        with GazeboRun([sdf], STEP, WEIGHTLESS) as run:
+            run.set(dict(start.joints) | elastic | hinges)
+            run.hold(description.actuated)
+            every = max(1, round(2.0 * np.pi / frequency / 16.0 / STEP))
+            positions, _, _ = run.run(60.0 * every * STEP, every)
+            signal = sum(positions[:, run.joints.index(hinge)] * value for hinge, value in hinges.items())
+        ratio = float(shape @ damping @ shape) / (2.0 * frequency)
+        modes.append(Mode(frequency, ratio, *_oscillation(signal, every * STEP)))
+    return modes
+
+
+def _oscillation(signal: np.ndarray, period: float) -> tuple[float, float]:
+    """Frequency [rad/s] and damping ratio of a decaying oscillation that is sampled at a period [s]."""
+    # it obeys y[i+1] + y[i-1] exp(-2 s T) = 2 exp(-s T) cos(w T) y[i]
+    sums, *_ = np.linalg.lstsq(np.stack([signal[1:-1], signal[:-2]], axis=1), signal[2:], rcond=None)
+    root = np.log(np.roots([1.0, -sums[0], -sums[1]])[0].astype(complex)) / period
+    return float(abs(root)), float(-root.real / abs(root))
 
 
 def boom_sag(times: int = 20) -> float:

@@ -21,6 +21,7 @@ from gazebo_cases import (
     boom_sag,
     converted,
     error,
+    flexible_modes,
     flexible_sag,
     moving,
     robot,
@@ -260,6 +261,14 @@ def test_soft_modes_of_the_boom_have_their_frequency_and_damping():
     assert [mode.measured_damping for mode in modes] == pytest.approx([mode.damping for mode in modes], rel=0.01)
     raw = boom_modes(compensated=False)[0]
     assert raw.measured_damping > 1.3 * raw.damping  # what the compensation is for
+
+
+@PHYSICS
+@pytest.mark.parametrize(("name", "position"), [("flexible_2r", (0.0, 0.785)), ("flexible_3r", (0.0, 0.5, 0.5))])
+def test_links_that_bend_have_their_modes(name, position):
+    modes = flexible_modes(name, position, 3)
+    assert [mode.measured_frequency for mode in modes] == pytest.approx([mode.frequency for mode in modes], rel=0.01)
+    assert modes[0].measured_damping == pytest.approx(modes[0].damping, rel=0.1)
 
 
 @PHYSICS
