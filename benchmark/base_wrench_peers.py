@@ -90,7 +90,7 @@ class MomentumObserver(PositionOnly):
         """
         super().__init__(model)
         self._gain = gain
-        self._loop = TorqueLoop(model.effort_limit, TorqueLoopConfig(bandwidth=bandwidth))
+        self._loop = TorqueLoop(model.effort_limit, TorqueLoopConfig(torque_bandwidth=bandwidth))
         self._own = MotionFilter([False] * model.n, velocity_bandwidth, 0.0)
         self._residual = np.zeros(model.n)
         self._last: tuple[int, Array, Array, Array] | None = None

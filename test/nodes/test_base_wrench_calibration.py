@@ -186,7 +186,7 @@ def test_goals_of_no_meaning_are_refused_before_anything_moves(moved):
         ({"poses": outside.ravel().tolist()}, f"pose 3: {at.joint_names[1]} at 9 is outside its limits"),
         ({"poses": BENT.tolist()}, "1 poses are too few: model 'bias_and_gravity' needs at least"),
         ({"poses": alike}, "the poses are too alike"),
-        ({"model": "mass"}, "model 'mass' is unknown; valid: bias, bias_and_gravity"),
+        ({"model": "mass"}, "model must be one of bias, bias_and_gravity; got 'mass'"),
         ({"output_file": "/nowhere/file.yaml"}, "there is no folder '/nowhere'"),
         ({"max_displacement": -1.0}, "max_displacement must be >= 0"),
         ({"min_height": 3.0}, "is not safe"),

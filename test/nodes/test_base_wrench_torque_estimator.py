@@ -389,7 +389,7 @@ def test_parameters_without_meaning_are_refused(sensed):
     core = Core(
         "arm_7r",
         position_loop=PositionLoopConfig(400.0, 40.0),
-        torque_loop=TorqueLoopConfig(enabled=False),
+        torque_loop=TorqueLoopConfig(torque_loop=False),
     )
     core.estimate(BaseWrenchSample(2 * PERIOD, BENT, np.zeros(7), None, np.zeros(6)))
     wanted = core.control(JointReference(2 * PERIOD, BENT + 0.1))

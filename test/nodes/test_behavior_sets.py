@@ -215,7 +215,7 @@ def test_a_node_whose_parameters_cannot_be_had_does_not_configure_and_says_why(l
 
 FOREIGN = '''
 from flexarm_core.behavior_impedance.behavior import Behavior
-from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.settings import Setting
 from flexarm_core.errors import ConfigError
 
 

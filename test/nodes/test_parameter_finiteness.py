@@ -7,7 +7,7 @@ import math
 import pytest
 
 from flexarm_core.errors import ConfigError
-from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, _checked
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 
 ROWS = (
     Parameter("gain", "double", 1.0, "a gain"),
@@ -22,12 +22,12 @@ ROWS = (
 def test_what_is_not_finite_is_refused(row, wrong):
     value = [0.0, 0.0, wrong] if row.kind.endswith("[]") else wrong
     with pytest.raises(ConfigError, match=row.name):
-        _checked(row, value)
+        row.checked(value)
 
 
 def test_a_row_whose_default_is_infinite_takes_it_and_no_nan():
     row = Parameter("height", "double", -math.inf, "least height")
-    assert _checked(row, -math.inf) == -math.inf
+    assert row.checked(-math.inf) == -math.inf
     for wrong in (math.nan, math.inf):
         with pytest.raises(ConfigError, match="height"):
-            _checked(row, wrong)
+            row.checked(wrong)

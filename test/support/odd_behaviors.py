@@ -10,8 +10,8 @@ import pytest
 from flexarm_core.behavior_impedance import registry
 from flexarm_core.behavior_impedance.behavior import Behavior, BehaviorSpec
 from flexarm_core.behavior_impedance.registry import known_behaviors
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.errors import InputError
+from flexarm_core.settings import Setting
 
 
 class Odd(Behavior):

@@ -325,4 +325,3 @@ def test_a_tool_that_falls_on_a_floor_stays_above_it(boom):
                 heights.append(run.where("tool0")[2])
         lowest[bool(surfaces)] = min(heights)
     assert lowest[True] > height + 0.01 > lowest[False]  # its center, a radius of 15 mm above
-

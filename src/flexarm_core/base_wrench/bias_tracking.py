@@ -6,33 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class BiasTrackingConfig:
-    """When and how fast the drift estimate is updated.
+class BiasTrackingConfig(Settings):
+    """When and how fast the drift estimate is updated."""
 
-    Attributes:
-        time_constant: time constant with which the drift follows the residual wrench at rest [s]; 0: no tracking.
-        rest_velocity: a joint counts as at rest up to this velocity [rad/s | m/s].
-        rest_time: time for which the arm must have been at rest before the drift is updated [s].
-        max_force: largest force drift from the configured bias [N]; a larger residual is taken as a load, not as drift.
-        max_torque: largest torque drift from the configured bias [N*m]; a larger residual is taken as a load.
-    """
-
-    time_constant: float = 0.0
-    rest_velocity: float = 0.005
-    rest_time: float = 1.0
-    max_force: float = 2.0
-    max_torque: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are negative or not finite."""
-        for name in ("time_constant", "rest_velocity", "rest_time", "max_force", "max_torque"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"bias tracking {name} must be finite and >= 0, got {getattr(self, name)}")
+    # fmt: off
+    time_constant: float = setting(0.0,
+        "time constant with which the sensor bias follows the residual wrench at rest; 0: bias is fixed", "s", 0.0)
+    rest_velocity: float = setting(0.005,
+        "joint velocity below which the arm counts as at rest for bias tracking", "rad/s | m/s", 0.0)
+    rest_time: float = setting(1.0,
+        "time that the arm must have been at rest before its sensor bias is tracked", "s", 0.0)
+    max_force: float = setting(2.0,
+        "largest drift of the force bias from its configured value; larger residuals are not tracked", "N", 0.0)
+    max_torque: float = setting(0.5,
+        "largest drift of the torque bias from its configured value; larger residuals are not tracked", "N*m", 0.0)
+    # fmt: on
 
 
 class BiasTracking:

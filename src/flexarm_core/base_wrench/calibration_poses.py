@@ -17,6 +17,7 @@ from flexarm_core.base_wrench.calibration import fewest_poses
 from flexarm_core.base_wrench.gravity_parameters import IdentifiableGravity, position_ranges
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 IsSafe = Callable[[Array], bool]
@@ -25,40 +26,26 @@ ROUNDS = 20  # number of attempts, in each of which poses that no safe move reac
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationPosesConfig:
-    """Settings of the selection of poses.
+class CalibrationPosesConfig(Settings):
+    """Settings of the selection of poses."""
 
-    Attributes:
-        count: number of poses.
-        margin: fraction of each joint's range that is not used at either end.
-        max_displacement: largest displacement of each joint from its current position [rad | m].
-        max_condition: largest condition number of the gravity parameters over the poses.
-        step: largest joint displacement between two positions at which a move is checked [rad | m].
-        candidates: number of random safe poses from which the poses are selected.
-        seed: seed of the random poses.
-    """
+    # fmt: off
+    count: int = setting(24, "number of poses", "", 2)
+    margin: float = setting(0.1, "fraction of each joint's range that is not used at either end", "", 0.0, 0.499)
+    max_displacement: float = setting(math.inf,
+        "largest displacement of each joint from its current position", "rad | m", 1e-9)
+    max_condition: float = setting(100.0,
+        "largest condition number of the gravity parameters over the poses", "", 1.0 + 1e-9)
+    step: float = setting(0.05,
+        "largest joint displacement between two positions at which a move is checked", "rad | m", 1e-9)
+    candidates: int = setting(400, "number of random safe poses from which the poses are selected")
+    seed: int = setting(0, "seed of the random poses")
+    # fmt: on
 
-    count: int = 24
-    margin: float = 0.1
-    max_displacement: float = math.inf
-    max_condition: float = 100.0
-    step: float = 0.05
-    candidates: int = 400
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range or not finite."""
-        if self.count < 2:
-            raise ConfigError(f"count must be at least 2, got {self.count}")
+    def check(self) -> None:
+        """Raise ConfigError for fewer candidates than poses."""
         if self.candidates < self.count:
             raise ConfigError(f"candidates must be at least count = {self.count}, got {self.candidates}")
-        if not 0.0 <= self.margin < 0.5:
-            raise ConfigError(f"margin must be in [0, 0.5), got {self.margin}")
-        for name in ("max_displacement", "step"):
-            if not getattr(self, name) > 0.0:
-                raise ConfigError(f"{name} must be > 0 rad or m, got {getattr(self, name)}")
-        if not (math.isfinite(self.max_condition) and self.max_condition > 1.0):
-            raise ConfigError(f"max_condition must be finite and > 1, got {self.max_condition}")
 
 
 def choose_calibration_poses(

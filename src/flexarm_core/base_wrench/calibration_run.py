@@ -10,6 +10,7 @@ import numpy as np
 from flexarm_core.base_wrench.static_pose import StaticPose, mean_pose
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array, JointReference
 
 # Largest rate and acceleration of the fifth-order time law for unit displacement and unit duration.
@@ -18,43 +19,34 @@ SHORTEST = 0.01  # shortest duration of a move, also with zero displacement [s]
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationRunConfig:
-    """Settings of a run.
+class CalibrationRunConfig(Settings):
+    """Settings of a run."""
 
-    Attributes:
-        velocity: (n) largest velocity of each joint in a move [rad/s | m/s].
-        acceleration: (n) largest acceleration of each joint in a move [rad/s^2 | m/s^2].
-        settle_time: time at rest before the wrench is averaged [s].
-        samples: number of wrench samples at each pose.
-        max_velocity: largest joint velocity that counts as rest [rad/s | m/s].
-        max_position_error: largest position error of a joint at rest [rad | m].
-        timeout: longest time from the end of a move until the pose is measured [s].
-    """
+    # fmt: off
+    velocity: tuple[float, ...] = setting((0.5,),
+        "largest joint velocity between calibration poses; one for all joints or one per joint", "rad/s | m/s")
+    acceleration: tuple[float, ...] = setting((1.0,),
+        "largest joint acceleration between calibration poses; one for all joints or one per joint", "rad/s^2 | m/s^2")
+    settle_time: float = setting(1.0, "time at rest in a calibration pose before wrenches are averaged", "s", 0.0)
+    samples: int = setting(200, "number of wrenches that are averaged in each calibration pose", "", 2)
+    max_velocity: float = setting(0.01,
+        "joint velocity below which the arm counts as at rest in a calibration pose", "rad/s | m/s", 1e-9)
+    max_position_error: float = setting(0.1,
+        "largest accepted deviation of a joint at rest from a calibration pose", "rad | m", 1e-9)
+    timeout: float = setting(10.0, "longest stay in a calibration pose before the calibration fails", "s", 1e-3)
+    # fmt: on
 
-    velocity: tuple[float, ...]
-    acceleration: tuple[float, ...]
-    settle_time: float = 1.0
-    samples: int = 200
-    max_velocity: float = 0.01
-    max_position_error: float = 0.1
-    timeout: float = 10.0
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range, not finite or of wrong length."""
+    def check(self) -> None:
+        """Raise ConfigError for moves that are invalid, or that take longer to settle than they may last."""
         if len(self.velocity) != len(self.acceleration) or not self.velocity:
             raise ConfigError(
                 f"velocity and acceleration must be of as many joints, got {self.velocity} and {self.acceleration}"
             )
         for name in ("velocity", "acceleration"):
-            if not (np.isfinite(getattr(self, name)).all() and min(getattr(self, name)) > 0.0):
-                raise ConfigError(f"{name} must be finite and > 0 for every joint, got {getattr(self, name)}")
-        for name in ("max_velocity", "max_position_error", "timeout"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ConfigError(f"{name} must be finite and > 0, got {getattr(self, name)}")
-        if self.samples < 2:
-            raise ConfigError(f"samples must be at least 2, got {self.samples}")
-        if not 0.0 <= self.settle_time < self.timeout:
-            raise ConfigError(f"settle_time must be >= 0 and below timeout {self.timeout:g} s, got {self.settle_time}")
+            if not min(getattr(self, name)) > 0.0:
+                raise ConfigError(f"{name} must be > 0 for every joint, got {getattr(self, name)}")
+        if not self.settle_time < self.timeout:
+            raise ConfigError(f"settle_time must be below timeout {self.timeout:g} s, got {self.settle_time}")
 
 
 class CalibrationRun:

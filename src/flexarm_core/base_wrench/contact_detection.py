@@ -8,33 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.entrance import finite
-from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 RELEASE = 0.5  # fraction of the threshold below which a contact ends
 
 
 @dataclass(frozen=True, slots=True)
-class ContactDetectionConfig:
-    """Thresholds on the low-passed residual wrench.
+class ContactDetectionConfig(Settings):
+    """Thresholds on the low-passed residual wrench."""
 
-    Attributes:
-        force: threshold of the force norm; 0: forces are ignored [N].
-        torque: threshold of the norm of the torque about the sensor origin; 0: torques are ignored [N*m].
-        bandwidth: bandwidth of the low-pass [rad/s].
-    """
-
-    force: float = 10.0
-    torque: float = 5.0
-    bandwidth: float = 60.0
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range or not finite."""
-        for name in ("force", "torque"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"contact threshold {name} must be finite and >= 0, got {getattr(self, name)}")
-        if not (np.isfinite(self.bandwidth) and self.bandwidth > 0.0):
-            raise ConfigError(f"contact bandwidth must be > 0 rad/s, got {self.bandwidth}")
+    # fmt: off
+    force: float = setting(10.0,
+        "residual force, not explained by the model, from which a contact is detected; 0: forces are ignored", "N", 0.0)
+    torque: float = setting(5.0,
+        "residual torque about the origin of the sensor from which a contact is detected; 0: torques are ignored",
+        "N*m", 0.0)
+    bandwidth: float = setting(60.0,
+        "bandwidth of the low-pass filter of the residual wrench for contact detection", "rad/s", 1e-6)
+    # fmt: on
 
 
 class ContactDetection:

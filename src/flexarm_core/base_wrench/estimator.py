@@ -15,6 +15,7 @@ from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import NO_WRENCH, JointTorques, SensorDynamics
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array, BaseWrenchEstimate, BaseWrenchSample, all_finite
 
 CONVENTIONS = ("robot_on_base", "base_on_robot")
@@ -25,50 +26,41 @@ KEPT = 64  # number of stored samples, from which the sample of a delayed wrench
 
 
 @dataclass(frozen=True, slots=True)
-class BaseWrenchEstimatorConfig:
+class BaseWrenchEstimatorConfig(Settings):
     """Settings of the estimator.
 
+    The acceleration bandwidth should be well above the bandwidth of the torque loop: due to the lag of the
+    accelerations, part of the rotor inertia appears as friction, and its compensation reduces the damping of the loop.
+
     Attributes:
-        wrench_convention: sign convention of the sensor reading: ``robot_on_base`` or ``base_on_robot``.
-        wrench_bias: (6) sensor reading without load, in the sensor frame [N, N*m].
-        wrench_delay: age of the wrench in a reading [s].
-        joint_acceleration: ``none``: joint accelerations are taken as zero, for slow motions; ``derivative``: they are
-            derivatives of the filtered velocities.
-        velocity_bandwidth: bandwidth of velocities from position differences; 0: measured velocities are used [rad/s].
-        acceleration_bandwidth: bandwidth of the joint accelerations [rad/s]. It should be well above the bandwidth of
-            the torque loop: due to the lag of the accelerations, part of the rotor inertia appears as friction, and its
-            compensation reduces the damping of the loop.
-        frozen_samples: number of successive equal readings, while the efforts change, after which the sensor counts as
-            frozen; 0: no detection.
         contact: settings of the contact detection.
         bias: settings of the bias tracking at rest.
     """
 
-    wrench_convention: str = "robot_on_base"
-    wrench_bias: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    wrench_delay: float = 0.0
-    joint_acceleration: str = "derivative"
-    velocity_bandwidth: float = 2000.0
-    acceleration_bandwidth: float = 2000.0
-    frozen_samples: int = 0
+    # fmt: off
+    wrench_convention: str = setting("robot_on_base",
+        "sign convention of the measured base wrench: exerted by the robot on the base, or by the base on the robot",
+        choices=CONVENTIONS)
+    wrench_bias: tuple[float, ...] = setting((0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        "reading of the base force/torque sensor without load (force, torque), in the axes of the sensor", "N, N*m",
+        size=6)
+    wrench_delay: float = setting(0.0, "age of the wrench in a reading of the base force/torque sensor", "s", 0.0)
+    joint_acceleration: str = setting("derivative",
+        "joint accelerations in the torque estimate: none (neglected), or derivative of the velocities",
+        choices=JOINT_ACCELERATIONS)
+    velocity_bandwidth: float = setting(2000.0,
+        "bandwidth of joint velocities differentiated from positions; 0: measured velocities are used", "rad/s", 0.0)
+    acceleration_bandwidth: float = setting(2000.0,
+        "bandwidth of joint accelerations differentiated from velocities", "rad/s", 0.0)
+    frozen_samples: int = setting(0,
+        "number of consecutive equal wrenches, while efforts change, after which the sensor counts as failed;"
+        " 0: never", "", 0)
     contact: ContactDetectionConfig = field(default_factory=ContactDetectionConfig)
     bias: BiasTrackingConfig = field(default_factory=BiasTrackingConfig)
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range or not finite, or unknown names."""
-        if self.wrench_convention not in CONVENTIONS:
-            raise ConfigError(
-                f"wrench_convention '{self.wrench_convention}' is unknown; valid: {', '.join(CONVENTIONS)}"
-            )
-        if self.joint_acceleration not in JOINT_ACCELERATIONS:
-            raise ConfigError(
-                f"joint_acceleration '{self.joint_acceleration}' is unknown; valid: {', '.join(JOINT_ACCELERATIONS)}"
-            )
-        if len(self.wrench_bias) != 6 or not np.isfinite(self.wrench_bias).all():
-            raise ConfigError(f"wrench_bias must be six finite numbers [N, N*m], got {self.wrench_bias}")
-        for name in ("wrench_delay", "velocity_bandwidth", "acceleration_bandwidth", "frozen_samples"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"{name} must be finite and >= 0, got {getattr(self, name)}")
+    def check(self) -> None:
+        """Raise ConfigError for accelerations without a bandwidth."""
         if self.joint_acceleration == "derivative" and self.acceleration_bandwidth == 0.0:
             raise ConfigError("joint_acceleration 'derivative' needs an acceleration_bandwidth > 0 rad/s")
 

@@ -8,33 +8,26 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import ArmState, Array, JointReference
 
 LONGEST_GAP = 0.1  # longest time between two samples over which the error is integrated [s]
 
 
 @dataclass(frozen=True, slots=True)
-class PositionLoopConfig:
-    """Gains of the loop, which give accelerations; the mass matrix of the arm converts them to torques.
+class PositionLoopConfig(Settings):
+    """Gains of the loop, which give accelerations; the mass matrix of the arm converts them to torques."""
 
-    Attributes:
-        position_gain: position gain k_p [1/s^2].
-        velocity_gain: velocity gain k_d [1/s].
-        integral_gain: integral gain k_i; 0: no integral action [1/s^3].
-        max_integral: largest acceleration due to the integral [rad/s^2 | m/s^2].
-    """
+    # fmt: off
+    position_gain: float = setting(5000.0, "position gain of the joint position loop", "1/s^2", 0.0)
+    velocity_gain: float = setting(200.0, "velocity gain of the joint position loop", "1/s", 0.0)
+    integral_gain: float = setting(0.0, "integral gain of the joint position loop; 0: no integral action", "1/s^3", 0.0)
+    max_integral: float = setting(20.0,
+        "largest acceleration that the integral action of the joint position loop demands", "rad/s^2 | m/s^2", 0.0)
+    # fmt: on
 
-    position_gain: float = 5000.0
-    velocity_gain: float = 200.0
-    integral_gain: float = 0.0
-    max_integral: float = 20.0
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for gains that are not finite, negative, or lead to an unstable loop."""
-        for name in ("position_gain", "velocity_gain", "integral_gain", "max_integral"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ConfigError(f"{name} must be finite and >= 0, got {value}")
+    def check(self) -> None:
+        """Raise ConfigError for gains that lead to an unstable loop."""
         if self.integral_gain > 0.0 and self.integral_gain >= self.position_gain * self.velocity_gain:
             raise ConfigError(
                 f"integral_gain {self.integral_gain:g} makes the loop unstable: it must be below position_gain *"

@@ -8,38 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.base_wrench.static_pose import StaticPose, mean_pose
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import InputError
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class RestConfig:
-    """Criteria for intervals of rest in a recording.
+class RestConfig(Settings):
+    """Criteria for intervals of rest in a recording."""
 
-    Attributes:
-        max_velocity: largest velocity of a joint at rest [rad/s | m/s].
-        max_drift: largest displacement of a joint during an interval of rest [rad | m].
-        settle_time: time at the start of an interval that is ignored [s].
-        min_time: shortest duration of an interval after the settling time [s].
-        min_displacement: smallest displacement of at least one joint from each earlier pose [rad | m].
-        max_gap: longest time between two samples of an interval [s].
-    """
-
-    max_velocity: float = 0.01
-    max_drift: float = 0.005
-    settle_time: float = 0.5
-    min_time: float = 0.3
-    min_displacement: float = 0.1
-    max_gap: float = 0.1
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range or not finite."""
-        for name in ("max_velocity", "max_drift", "min_time", "max_gap"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ConfigError(f"{name} must be finite and > 0, got {getattr(self, name)}")
-        for name in ("settle_time", "min_displacement"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"{name} must be finite and >= 0, got {getattr(self, name)}")
+    # fmt: off
+    max_velocity: float = setting(0.01, "largest velocity of a joint at rest", "rad/s | m/s", 1e-9)
+    max_drift: float = setting(0.005, "largest displacement of a joint during an interval of rest", "rad | m", 1e-9)
+    settle_time: float = setting(0.5, "time at the start of an interval that is ignored", "s", 0.0)
+    min_time: float = setting(0.3, "shortest duration of an interval after the settling time", "s", 1e-9)
+    min_displacement: float = setting(0.1,
+        "smallest displacement of at least one joint from each earlier pose", "rad | m", 0.0)
+    max_gap: float = setting(0.1, "longest time between two samples of an interval", "s", 1e-9)
+    # fmt: on
 
 
 def find_static_poses(

@@ -20,51 +20,37 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import number, numbers
-from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
-class TorqueLoopConfig:
-    """Settings of the loop.
+class TorqueLoopConfig(Settings):
+    """Settings of the loop."""
 
-    Attributes:
-        enabled: whether the loop acts.
-        bandwidth: w [rad/s]; 0: computed from the delays in the loop, see :meth:`resolved_bandwidth`.
-        sensor_bandwidth: bandwidth of the force/torque sensor [rad/s]; 0: far above the bandwidth of the loop.
-        wrench_delay: age of the wrench in a reading [s].
-        period: sampling period [s].
-        max_friction: largest friction that is compensated, as a fraction of each joint's effort limit.
-        fade_time: time over which the correction is faded in and out [s].
-    """
-
-    enabled: bool = True
-    bandwidth: float = 0.0
-    sensor_bandwidth: float = 0.0
-    wrench_delay: float = 0.0
-    period: float = 0.002
-    max_friction: float = 0.8
-    fade_time: float = 0.2
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range or not finite."""
-        for name in ("bandwidth", "sensor_bandwidth", "wrench_delay", "fade_time", "max_friction"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ConfigError(f"{name} must be finite and >= 0, got {value}")
-        if not (np.isfinite(self.period) and self.period > 0.0):
-            raise ConfigError(f"period must be > 0 s, got {self.period}")
+    # fmt: off
+    torque_loop: bool = setting(True, "compensate joint friction by the torque loop; false: position loop only")
+    torque_bandwidth: float = setting(0.0,
+        "bandwidth of the torque loop; 0: derived from the rate, sensor_bandwidth and wrench_delay", "rad/s", 0.0)
+    sensor_bandwidth: float = setting(0.0,
+        "bandwidth of the base force/torque sensor; 0: assumed far above that of the torque loop", "rad/s", 0.0)
+    wrench_delay: float = setting(0.0, "age of the wrench in a reading", "s", 0.0)
+    period: float = setting(0.002, "sampling period", "s", 1e-9)
+    max_friction: float = setting(0.8,
+        "largest friction that the torque loop compensates, as a fraction of the effort limit of each joint", "", 0.0)
+    fade_time: float = setting(0.2, "time in which the torque loop is faded in and out", "s", 0.0)
+    # fmt: on
 
     def resolved_bandwidth(self) -> float:
         """Return the bandwidth in use [rad/s].
 
-        This is ``bandwidth`` if it is positive, else ``1 / (3 (T + d / 2 + 1 / w_sensor))`` with the sampling period T
-        and the wrench delay d.
+        This is ``torque_bandwidth`` if it is positive, else ``1 / (3 (T + d / 2 + 1 / w_sensor))`` with the sampling
+        period T and the wrench delay d.
         """
-        if self.bandwidth > 0.0:
-            return self.bandwidth
+        if self.torque_bandwidth > 0.0:
+            return self.torque_bandwidth
         lag = self.period + 0.5 * self.wrench_delay
         if self.sensor_bandwidth > 0.0:
             lag += 1.0 / self.sensor_bandwidth
@@ -102,7 +88,7 @@ class TorqueLoop:
             (n,) correction to add to the desired effort [N*m | N].
         """
         config, dt = self.config, number("dt", dt, 0.0)
-        on = config.enabled and friction is not None
+        on = config.torque_loop and friction is not None
         step = dt / config.fade_time if config.fade_time > 0.0 else 1.0
         self._weight = min(max(self._weight + (step if on else -step), 0.0), 1.0)
         if on and friction is not None:

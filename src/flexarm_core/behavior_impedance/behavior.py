@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape
 from flexarm_core.behavior_impedance.layout import LEAD_MOTION, Parts, view_parts
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.compiled import named_views
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 

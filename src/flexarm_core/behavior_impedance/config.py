@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from flexarm_core.behavior_impedance.setting import LARGEST
 from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 VARIANTS = ("acceleration", "velocity")
@@ -16,54 +16,53 @@ FRAMES = ("base", "tool")
 
 
 @dataclass(frozen=True, slots=True)
-class ImpedanceConfig:
+class ImpedanceConfig(Settings):
     """Settings of the law.
 
     Tool matrices are symmetric and given as a (6,) diagonal or as (36,) elements row by row, with rows and columns
     ``[x y z rx ry rz]``. Joint matrices are given as one number for all joints, as an (n,) diagonal or as (n * n,)
-    elements; they are projected onto the redundant (null) space.
-
-    Attributes:
-        inertia: M > 0 [kg, kg*m, kg*m^2].
-        damping: B >= 0; must be > 0 in the ``velocity`` variant [N*s/m, N*s, N*m*s/rad].
-        stiffness: K >= 0, between the tool and the set-point [N/m, N, N*m/rad].
-        frame: axes of the tool matrices: ``base`` (base link axes) or ``tool`` (axes of the tool's set-point).
-        variant: ``acceleration``: the law gives an acceleration (claim 2 of seed 002); ``velocity``: the law has no
-            inertia and gives a velocity (claim 3).
-        joint_inertia: inertia in the redundant space, > 0 [kg*m^2 | kg].
-        joint_damping: damping in the redundant space, >= 0 [N*m*s/rad | N*s/m].
-        axes: (6,) which of x y z rx ry rz of the tool are controlled; the other axes are left to the redundant space.
-        transition_acceleration: (3) largest step in the commanded acceleration, from one sample to the next, that a
-            change of behaviors may cause: translation of the tool [m/s^2], rotation of the tool [rad/s^2], redundant
-            joint [rad/s^2 | m/s^2].
-        mapping_damping: damping of the inverse Jacobian that maps joint efforts to the tool [m].
+    elements; they are projected onto the redundant (null) space. Inertia must be > 0, damping > 0 in the ``velocity``
+    variant (claim 3 of seed 002) and >= 0 in the ``acceleration`` variant (claim 2), stiffness >= 0.
     """
 
-    inertia: tuple[float, ...] = (5.0, 5.0, 5.0, 0.2, 0.2, 0.2)
-    damping: tuple[float, ...] = (300.0, 300.0, 300.0, 10.0, 10.0, 10.0)
-    stiffness: tuple[float, ...] = (2000.0, 2000.0, 2000.0, 100.0, 100.0, 100.0)
-    frame: str = "base"
-    variant: str = "acceleration"
-    joint_inertia: tuple[float, ...] = (1.0,)
-    joint_damping: tuple[float, ...] = (10.0,)
-    axes: tuple[bool, ...] = (True, True, True, True, True, True)
-    transition_acceleration: tuple[float, float, float] = (0.5, 2.0, 2.0)
-    mapping_damping: float = 0.01
+    # fmt: off
+    inertia: tuple[float, ...] = setting((5.0, 5.0, 5.0, 0.2, 0.2, 0.2),
+        "desired inertia M of the tool impedance: diagonal, or full matrix row by row; unused in variant velocity",
+        "kg, kg*m, kg*m^2")
+    damping: tuple[float, ...] = setting((300.0, 300.0, 300.0, 10.0, 10.0, 10.0),
+        "desired damping B of the tool impedance: diagonal, or full matrix row by row", "N*s/m, N*s, N*m*s/rad")
+    stiffness: tuple[float, ...] = setting((2000.0, 2000.0, 2000.0, 100.0, 100.0, 100.0),
+        "desired stiffness K between tool and set-point: diagonal, or full matrix row by row", "N/m, N, N*m/rad")
+    frame: str = setting("base",
+        "axes of the matrices of the tool impedance: those of the base link, or of the set-point of the tool",
+        choices=FRAMES)
+    variant: str = setting("acceleration",
+        "impedance law: computes the tool acceleration first, or directly the velocity, without inertia",
+        choices=VARIANTS)
+    joint_inertia: tuple[float, ...] = setting((1.0,),
+        "desired inertia of the redundant joint motion: one value for all joints, diagonal, or full matrix",
+        "kg*m^2 | kg")
+    joint_damping: tuple[float, ...] = setting((10.0,),
+        "desired damping of the redundant joint motion: one value for all joints, diagonal, or full matrix",
+        "N*m*s/rad | N*s/m")
+    axes: tuple[bool, ...] = setting((True, True, True, True, True, True),
+        "tool axes x y z rx ry rz in the base link that are controlled; axes set to false are free for the joints",
+        size=6)
+    transition_acceleration: tuple[float, float, float] = setting((0.5, 2.0, 2.0),
+        "largest step of commanded acceleration when behaviors change: tool linear, tool angular, redundant joints",
+        "m/s^2, rad/s^2, rad/s^2 | m/s^2", size=3)
+    mapping_damping: float = setting(0.01,
+        "damping of the inverse Jacobian through which joint efforts of behaviors act on the tool", "m", 1e-9)
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for invalid values."""
-        for name, valid in (("frame", FRAMES), ("variant", VARIANTS)):
-            if getattr(self, name) not in valid:
-                raise ConfigError(f"{name} '{getattr(self, name)}' is unknown; valid: {', '.join(valid)}")
+    def check(self) -> None:
+        """Raise ConfigError for matrices that are not symmetric or not definite, and no axis at all."""
         for name in ("inertia", "damping", "stiffness"):
             _definite(name, _matrix(name, getattr(self, name), 6, (6, 36)), self._must_be_positive(name))
-        if len(self.axes) != 6 or not any(self.axes):
+        if not any(self.axes):
             raise ConfigError(f"axes must be six of yes or no, one at least yes, for x y z rx ry rz; got {self.axes}")
-        steps = self.transition_acceleration
-        if len(steps) != 3 or not all(math.isfinite(step) and step > 0.0 for step in steps):
-            raise ConfigError(f"transition_acceleration must be three numbers > 0, got {steps}")
-        if not (math.isfinite(self.mapping_damping) and self.mapping_damping > 0.0):
-            raise ConfigError(f"mapping_damping must be > 0 m, got {self.mapping_damping}")
+        if not min(self.transition_acceleration) > 0.0:
+            raise ConfigError(f"transition_acceleration must be three numbers > 0, got {self.transition_acceleration}")
 
     def _must_be_positive(self, name: str) -> bool:
         return name == "inertia" or (name == "damping" and self.variant == "velocity")
@@ -87,11 +86,8 @@ class ImpedanceConfig:
 
 def _matrix(name: str, values: tuple[float, ...], k: int, sizes: tuple[int, ...]) -> Array:
     """Return a list of numbers as a (k, k) matrix."""
-    try:
-        array: Array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(math.nan)
-    if array.ndim != 1 or array.size not in sizes or not np.isfinite(array).all():
+    array: Array = np.array(values, dtype=float)
+    if array.size not in sizes:
         wanted = " or ".join(str(size) for size in dict.fromkeys(sizes))
         raise ConfigError(f"{name} needs {wanted} finite numbers, got {values}")
     if np.abs(array).max() > LARGEST:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 FRAMES = ("base", "tool")

@@ -28,37 +28,38 @@ import scipy.linalg
 from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class VibrationDampingConfig:
+class VibrationDampingConfig(Settings):
     """Settings of the desired motion.
 
     Attributes:
         position_gain: gain k_p of the joint servo; one value, or one per joint [1/s^2]. If velocity_gain is also 0,
             both gains are derived from the model.
         velocity_gain: gain k_d of the joint servo; one value, or one per joint [1/s].
-        tool_stiffness: weight k_t of the tool's position error [N/m].
-        effort_weight: weight rho of the efforts; a smaller value gives a faster response, 0: derived from the model
-            [s^2].
-        gain_period: time after which the gains are recomputed for the current posture [s].
     """
 
+    # fmt: off
     position_gain: float | tuple[float, ...] = 0.0
     velocity_gain: float | tuple[float, ...] = 0.0
-    tool_stiffness: float = 1e4
-    effort_weight: float = 0.0
-    gain_period: float = 0.02
+    tool_stiffness: float = setting(1e4,
+        "weight of the deviation of the tool in the cost of the vibration damping (linear-quadratic)", "N/m", 0.0)
+    effort_weight: float = setting(0.0,
+        "weight of efforts in the cost of the vibration damping, smaller is faster; 0: derived from the model",
+        "s^2", 0.0)
+    gain_period: float = setting(0.02,
+        "time after which the gains of the vibration damping are redesigned for the present posture", "s", 1e-4)
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
-        for name in ("position_gain", "velocity_gain", "tool_stiffness", "effort_weight"):
+    def check(self) -> None:
+        """Raise ConfigError for gains that are negative or not finite."""
+        for name in ("position_gain", "velocity_gain"):
             value = np.asarray(getattr(self, name))
             if not (np.isfinite(value).all() and (value >= 0.0).all()):
                 raise ConfigError(f"{name} must be >= 0, got {getattr(self, name)}")
-        if not (np.isfinite(self.gain_period) and self.gain_period > 0.0):
-            raise ConfigError(f"gain_period must be > 0, got {self.gain_period}")
 
 
 def flexible_reference(model: FlexibleModel, position: Array, velocity: Array, acceleration: Array) -> Array:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.errors import ConfigError
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import ArmState, Array, JointReference
 
 AT_LIMIT = 0.999  # fraction of the effort limit above which an effort counts as saturated
@@ -21,26 +21,18 @@ NEGLIGIBLE = 0.01  # fraction of the energy at the deflection limits below which
 
 
 @dataclass(frozen=True, slots=True)
-class SupervisorConfig:
-    """Thresholds that trip the gate.
+class SupervisorConfig(Settings):
+    """Thresholds that trip the gate."""
 
-    Attributes:
-        saturation_time: accumulated time of saturated efforts, forgotten with a time constant of 1 s [s].
-        tracking_time: position error to the reference, as travel time at the velocity limit [s].
-        stops: number of controlled stops within ``stop_window``.
-        stop_window: length of the window in which stops are counted [s].
-    """
-
-    saturation_time: float = 0.5
-    tracking_time: float = 0.5
-    stops: int = 5
-    stop_window: float = 10.0
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for invalid values."""
-        for name in ("saturation_time", "tracking_time", "stops", "stop_window"):
-            if not getattr(self, name) > 0.0:
-                raise ConfigError(f"{name} must be > 0, got {getattr(self, name)}")
+    # fmt: off
+    max_saturation_time: float = setting(0.5,
+        "accumulated time of efforts at their limits that trips the gate (effort mode)", "s", 1e-3)
+    max_tracking_time: float = setting(0.5,
+        "deviation from the reference that trips the gate (effort mode), as travel time at the velocity limit",
+        "s", 1e-3)
+    max_stops: int = setting(5, "number of controlled stops within stop_window that trips the gate", "", 2)
+    stop_window: float = setting(10.0, "period within which max_stops controlled stops trip the gate", "s", 0.1)
+    # fmt: on
 
 
 class Supervisor:
@@ -52,13 +44,13 @@ class Supervisor:
         joints = [model.description.joints[name] for name in model.elastic_joint_names]
         self._lower, self._upper = (np.array([getattr(j, side) for j in joints]) for side in ("lower", "upper"))
         self._rate = np.array([joint.velocity_limit for joint in joints])
-        self._tracking = config.tracking_time * limits.velocity
+        self._tracking = config.max_tracking_time * limits.velocity
         stiffness, farthest = np.diag(model.K_b), np.minimum(-self._lower, self._upper)
         at_limit = stiffness * np.where(np.isfinite(farthest), farthest, 0.0) ** 2
         self._negligible = NEGLIGIBLE * float(at_limit.sum())
         none, base = np.zeros(model.n), np.zeros(model.m)
         self._inertia = model.blocks(ArmState(0, none, none, base, base)).H_b
-        self._stopped: deque[float] = deque(maxlen=config.stops)
+        self._stopped: deque[float] = deque(maxlen=config.max_stops)
         self.reset()
 
     def reset(self) -> None:
@@ -74,9 +66,9 @@ class Supervisor:
     def on_stop(self, time: float) -> str:
         """Record a controlled stop that began at this time [s]; report too many stops."""
         self._stopped.append(time)
-        if len(self._stopped) < self._config.stops or time - self._stopped[0] > self._config.stop_window:
+        if len(self._stopped) < self._config.max_stops or time - self._stopped[0] > self._config.stop_window:
             return ""
-        return f"{self._config.stops} controlled stops within {time - self._stopped[0]:.1f} s"
+        return f"{self._config.max_stops} controlled stops within {time - self._stopped[0]:.1f} s"
 
     def on_state(self, state: ArmState) -> str:
         """Report a base deflection or rate beyond its limit."""
@@ -98,7 +90,7 @@ class Supervisor:
         largest = self._limits.effort
         saturated = bool((np.abs(command) >= AT_LIMIT * largest).any())
         self._saturated += (dt if saturated else 0.0) - min(dt, 1.0) * self._saturated
-        if self._saturated > self._config.saturation_time:
+        if self._saturated > self._config.max_saturation_time:
             joint = self._model.joint_names[int(np.argmax(np.abs(command) / largest))]
             return f"the effort of {joint} stays at its limit{_friction(reference, joint, self._model)}"
         if reference is not None and reference.position is not None:

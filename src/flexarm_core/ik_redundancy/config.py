@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.objectives import JointRange, Manipulability, Objective, Quadratic, Sum
 from flexarm_core.ik_redundancy.plan import make_plan
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")
@@ -21,60 +21,52 @@ GIVEN_UP = ("hold", "free")
 
 
 @dataclass(frozen=True, slots=True)
-class RedundancyConfig:
+class RedundancyConfig(Settings):
     """Settings of the redundancy resolution.
 
-    Attributes:
-        weights: weights k_i, one for all joints or one per joint; 0 = motion without cost.
-        origin: (n) joint positions of the objective's minimum; empty: the joint positions at the start [rad | m].
-        priority: levels of tool axes, highest first; each level lists axes of x y z rx ry rz with equal priority,
-            separated by spaces.
-        length_scale: scale of the rotation rows relative to the position rows [m/rad].
-        threshold: norm of a row after orthogonalization below which the row is dropped [m].
-        band: width of the band above the threshold in which a row is damped, 0 = none [m].
-        given_up: whether the joints ``hold`` still in a dropped direction, or are ``free`` for the objective.
-        objective: objective in addition to the weights: ``quadratic`` (none), ``joint_range`` or ``manipulability``.
-        objective_weight: weight of that objective.
-        objective_time_constant: time constant of the null-space motion to the minimum of the objective, 0 = at once
-            [s].
-        corrections: number of corrections of the linearization error per sample.
-        method: ``orthogonalisation``, or ``damped_least_squares`` for comparison.
-        damping: damping factor of damped least squares [m].
+    A level of ``priority`` lists axes of x y z rx ry rz with equal priority, separated by spaces.
     """
 
-    weights: tuple[float, ...] = (1.0,)
-    origin: tuple[float, ...] = ()
-    priority: tuple[str, ...] = ("x y z", "rx ry rz")
-    length_scale: float = 0.3
-    threshold: float = 1e-3
-    band: float = 0.05
-    given_up: str = "free"
-    objective: str = "quadratic"
-    objective_weight: float = 1.0
-    objective_time_constant: float = 0.3
-    corrections: int = 3
-    method: str = "orthogonalisation"
-    damping: float = 0.05
+    # fmt: off
+    weights: tuple[float, ...] = setting((1.0,),
+        "weights k_i of the joint motions in the redundancy resolution; one for all joints or one per joint of the"
+        " chain; 0: moves at no cost")
+    origin: tuple[float, ...] = setting((),
+        "joint positions that the quadratic objective refers to; empty: those where the motion starts", "rad | m")
+    priority: tuple[str, ...] = setting(("x y z", "rx ry rz"),
+        "priority levels of the tool axes, highest first; near singularities the last level is given up first")
+    length_scale: float = setting(0.3,
+        "characteristic length that converts rotations into displacements, so that both can be weighed together",
+        "m/rad", 1e-6)
+    threshold: float = setting(1e-3,
+        "norm of a tool axis's Jacobian row, after the rows before it are projected out, below which the axis is"
+        " dropped", "m", 0.0)
+    band: float = setting(0.05,
+        "width of the range above threshold in which a tool axis is given up gradually; 0: abruptly", "m", 0.0)
+    given_up: str = setting("free",
+        "joint motion in a tool direction that is given up: held still, or free for secondary motion", choices=GIVEN_UP)
+    objective: str = setting("quadratic",
+        "objective of the redundant motion: weighted distance from origin alone (quadratic), or with joint_range or"
+        " manipulability added", choices=OBJECTIVES)
+    objective_weight: float = setting(1.0,
+        "weight of the objective joint_range or manipulability beside the joint weights", "", 0.0)
+    objective_time_constant: float = setting(0.3,
+        "time constant with which the redundant motion approaches the minimum of the objective; 0: at once", "s", 0.0)
+    corrections: int = setting(3,
+        "number of corrections of the linearization error of the inverse kinematics per sample; 0: none", "", 0, 10)
+    method: str = setting("orthogonalisation",
+        "method of the inverse kinematics step: orthogonalization by priority, or damped least squares",
+        choices=METHODS)
+    damping: float = setting(0.05, "damping of the method damped_least_squares", "m", 0.0)
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
-        for name, valid in (("objective", OBJECTIVES), ("method", METHODS), ("given_up", GIVEN_UP)):
-            if getattr(self, name) not in valid:
-                raise ConfigError(f"{name} '{getattr(self, name)}' is unknown; valid: {', '.join(valid)}")
-        if not all(isinstance(level, str) for level in self.priority):
-            raise ConfigError(f"priority must be texts such as 'x y z', got {self.priority!r:.100}")
+    def check(self) -> None:
+        """Raise ConfigError for levels that do not name each axis once, and for weights or axes without a plan."""
         named = [axis for level in self.priority for axis in level.split()]
         if sorted(named) != sorted(ROW_NAMES):
             raise ConfigError(
                 f"priority must name each of {' '.join(ROW_NAMES)} once, in levels such as 'x y z'; got {self.priority}"
             )
-        for name in ("objective_time_constant", "objective_weight", "damping"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"{name} must be finite and >= 0, got {getattr(self, name)}")
-        if not 0 <= self.corrections <= 10:
-            raise ConfigError(f"corrections must be 0 to 10, got {self.corrections}")
-        if not np.isfinite(self.origin).all():
-            raise ConfigError(f"origin must be finite, got {self.origin}")
         self.plan(len(self.weights))
 
     def plan(self, n: int, axes: NDArray[np.bool_] | None = None) -> Array:

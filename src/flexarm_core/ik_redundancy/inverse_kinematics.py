@@ -17,6 +17,7 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.newton import search, work_size
 from flexarm_core.robot.kinematic_chain import PRISMATIC
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 FULL_TURN = 2.0 * math.pi - 1e-12  # [rad] joint range that counts as a full turn, allowing for rounding
@@ -26,36 +27,18 @@ LARGEST = 1e6  # [m | rad] beyond this value double precision is insufficient fo
 
 
 @dataclass(frozen=True, slots=True)
-class IkConfig:
-    """Settings of the search.
+class IkConfig(Settings):
+    """Settings of the search."""
 
-    Attributes:
-        position_tolerance: position error up to which the pose counts as reached [m].
-        rotation_tolerance: rotation error up to which the pose counts as reached [rad].
-        restarts: maximum number of attempts after the attempt from the given start.
-        iterations: maximum number of steps per attempt.
-        nearest: whether to return the solution nearest to the start among several, instead of the first solution.
-        nearest_restarts: number of restarts whose solutions are compared if ``nearest`` is set.
-    """
-
-    position_tolerance: float = 1e-6
-    rotation_tolerance: float = 1e-6
-    restarts: int = 300
-    iterations: int = 50
-    nearest: bool = False
-    nearest_restarts: int = 20
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
-        for name in ("position_tolerance", "rotation_tolerance"):
-            if not 1e-10 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"{name} must be >= 1e-10 and finite, got {getattr(self, name)}")
-        if not 0 <= self.restarts <= 100_000:
-            raise ConfigError(f"restarts must lie in 0..100000, got {self.restarts}")
-        if not self.iterations >= 1:
-            raise ConfigError(f"iterations must be >= 1, got {self.iterations}")
-        if not self.nearest_restarts >= 0:
-            raise ConfigError(f"nearest_restarts must be >= 0, got {self.nearest_restarts}")
+    # fmt: off
+    position_tolerance: float = setting(1e-6, "position error up to which the pose counts as reached", "m", 1e-10)
+    rotation_tolerance: float = setting(1e-6, "rotation error up to which the pose counts as reached", "rad", 1e-10)
+    restarts: int = setting(300, "maximum number of attempts after the attempt from the given start", "", 0, 100_000)
+    iterations: int = setting(50, "maximum number of steps per attempt", "", 1)
+    nearest: bool = setting(False,
+        "whether to return the solution nearest to the start among several, instead of the first solution")
+    nearest_restarts: int = setting(20, "number of restarts whose solutions are compared if ``nearest`` is set", "", 0)
+    # fmt: on
 
 
 @dataclass(frozen=True, slots=True)

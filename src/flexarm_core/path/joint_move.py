@@ -10,50 +10,42 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.path.constant_speed import constant_speed
 from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
 from flexarm_core.path.line import fifth_order, seventh_order
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array, JointReference
 
 TIME_LAWS = ("fifth_order", "seventh_order", "constant_speed")
 
 
 @dataclass(frozen=True, slots=True)
-class JointMoveConfig:
+class JointMoveConfig(Settings):
     """Settings of a move.
 
     Attributes:
         displacement: (n,) displacement of the joints from the first position [rad | m].
-        start: time after the first sample at which the motion begins [s].
-        duration: duration of the motion including the shaper: with a longer shaper the time law is faster [s].
-        returns: whether the joints move back and forth, each way in ``duration``.
         shaper: impulse train with which the time law is convolved.
-        time_law: ``fifth_order``, ``seventh_order`` (no jerk jumps at the ends, for flexible arms) or
-            ``constant_speed``.
-        blend_time: duration of the blend at each end of ``constant_speed`` [s].
-        repetitions: number of round trips if ``returns`` is set, after which the joints rest; 0: unlimited.
     """
 
+    # fmt: off
     displacement: tuple[float, ...]
-    start: float = 0.0
-    duration: float = 4.0
-    returns: bool = False
+    start: float = setting(0.0, "time between the first joint state and the start of the motion", "s", 0.0)
+    duration: float = setting(4.0,
+        "duration of the motion, one way, including the input shaper (spaces tool and joints)", "s", 1e-3)
+    returns: bool = setting(False,
+        "move back and forth, each way in the same time, without end unless repetitions sets one; false: move once")
     shaper: InputShaper = UNSHAPED
-    time_law: str = "fifth_order"
-    blend_time: float = 0.1
-    repetitions: int = 0
+    time_law: str = setting("fifth_order",
+        "time law of the joint motion (space joints): polynomial of fifth or seventh order, or constant speed with"
+        " blends", choices=TIME_LAWS)
+    blend_time: float = setting(0.1,
+        "time to reach and to leave the constant speed of time law constant_speed (space joints)", "s", 0.0)
+    repetitions: int = setting(0,
+        "number of back-and-forth cycles before the joints rest (space joints with returns); 0: without end", "", 0)
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range or not finite, or blends longer than the motion."""
+    def check(self) -> None:
+        """Raise ConfigError for a displacement that is not finite, and for blends longer than the motion."""
         if not self.displacement or not np.isfinite(self.displacement).all():
             raise ConfigError(f"the joints' displacement must be finite numbers [rad or m], got {self.displacement}")
-        if self.time_law not in TIME_LAWS:
-            raise ConfigError(f"time_law '{self.time_law}' is unknown; valid: {', '.join(TIME_LAWS)}")
-        if not self.duration > 0.0 or not np.isfinite(self.duration):
-            raise ConfigError(f"duration must be > 0 s, got {self.duration}")
-        if not self.start >= 0.0 or not np.isfinite(self.start):
-            raise ConfigError(f"start must be >= 0 s, got {self.start}")
-        if self.repetitions < 0:
-            raise ConfigError(f"repetitions must be >= 0, got {self.repetitions}")
-        if not self.blend_time >= 0.0 or not np.isfinite(self.blend_time):
-            raise ConfigError(f"blend_time must be >= 0 s, got {self.blend_time}")
         left = self.shaper.unshaped_duration(self.duration)
         if self.time_law == "constant_speed" and left < 2.0 * self.blend_time:
             raise ConfigError(

@@ -8,6 +8,7 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array, CartesianReference
 
 
@@ -47,37 +48,31 @@ def seventh_order(time: float, duration: float) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class LinePathConfig:
+class LinePathConfig(Settings):
     """Settings of a line.
 
     Attributes:
         frame: frame in which the reference is expressed.
         displacement: (3,) displacement of the tool from the first pose [m].
-        start: time after the first sample at which the motion begins [s].
-        duration: duration of the motion including the shaper: with a longer shaper the time law is faster [s].
-        axes: (6,) tracked axes x y z rx ry rz.
-        returns: whether the tool moves back and forth without end, each way in ``duration``.
         shaper: impulse train with which the time law is convolved.
     """
 
+    # fmt: off
     frame: str
     displacement: tuple[float, float, float]
-    start: float = 0.0
-    duration: float = 4.0
-    axes: tuple[bool, bool, bool, bool, bool, bool] = (True, True, True, True, True, True)
-    returns: bool = False
+    start: float = setting(0.0, "time after the first sample at which the motion begins", "s", 0.0)
+    duration: float = setting(4.0,
+        "duration of the motion including the shaper: with a longer shaper the time law is faster", "s", 1e-9)
+    axes: tuple[bool, bool, bool, bool, bool, bool] = setting((True, True, True, True, True, True),
+        "tool axes x y z rx ry rz that the reference specifies (spaces tool and path)", size=6)
+    returns: bool = setting(False, "whether the tool moves back and forth without end, each way in ``duration``")
     shaper: InputShaper = UNSHAPED
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range, not finite or of wrong length."""
+    def check(self) -> None:
+        """Raise ConfigError for a displacement that is not finite, and for a shaper that is too long."""
         if len(self.displacement) != 3 or not np.isfinite(self.displacement).all():
             raise ConfigError(f"displacement must be three finite numbers [m], got {self.displacement}")
-        if len(self.axes) != 6:
-            raise ConfigError(f"axes must be six booleans (x y z rx ry rz), got {self.axes}")
-        if not self.duration > 0.0 or not np.isfinite(self.duration):
-            raise ConfigError(f"duration must be > 0 s, got {self.duration}")
-        if not self.start >= 0.0:
-            raise ConfigError(f"start must be >= 0 s, got {self.start}")
         self.shaper.unshaped_duration(self.duration)  # raises ConfigError if the shaper is too long
 
     def law(self, time: float) -> tuple[float, float, float]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import InputError
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.pose_path import PosePath
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 SAMPLES = 4  # intervals of a stage at whose ends the limits are evaluated
@@ -23,26 +24,21 @@ FACES = 6  # edges of the polygon in half of the circle of a norm; exact at zero
 
 
 @dataclass(frozen=True, slots=True)
-class PathLimits:
-    """Limits of the norms of tool velocity and acceleration.
+class PathLimits(Settings):
+    """Limits of the norms of tool velocity and acceleration."""
 
-    Attributes:
-        linear_velocity: limit of the linear velocity [m/s].
-        linear_acceleration: limit of the linear acceleration [m/s^2].
-        angular_velocity: limit of the angular velocity [rad/s].
-        angular_acceleration: limit of the angular acceleration [rad/s^2].
-    """
-
-    linear_velocity: float
-    linear_acceleration: float
-    angular_velocity: float
-    angular_acceleration: float
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for limits that are not positive and finite."""
-        for name in self.__slots__:
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise ConfigError(f"path limit {name} must be > 0 and finite, got {getattr(self, name)}")
+    # fmt: off
+    linear_velocity: float = setting(0.25,
+        "largest linear velocity of the tool along a path of waypoints, unless an action goal sets one", "m/s", 1e-6)
+    linear_acceleration: float = setting(1.0,
+        "largest linear acceleration of the tool along a path of waypoints, unless an action goal sets one",
+        "m/s^2", 1e-6)
+    angular_velocity: float = setting(1.0,
+        "largest angular velocity of the tool along a path of waypoints, unless an action goal sets one", "rad/s", 1e-6)
+    angular_acceleration: float = setting(4.0,
+        "largest angular acceleration of the tool along a path of waypoints, unless an action goal sets one",
+        "rad/s^2", 1e-6)
+    # fmt: on
 
 
 @dataclass(frozen=True, slots=True)

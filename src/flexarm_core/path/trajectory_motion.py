@@ -8,29 +8,20 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.joint_trajectory import JointTrajectory
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array, JointReference
 
 
 @dataclass(frozen=True, slots=True)
-class TrajectoryMotionConfig:
-    """Settings of the playback.
+class TrajectoryMotionConfig(Settings):
+    """Settings of the playback."""
 
-    Attributes:
-        start: time after the first sample at which the motion begins [s].
-        start_tolerance: largest accepted distance of a joint from the first point of the trajectory [rad | m].
-        returns: whether the trajectory is repeated without end, alternately backward and forward.
-    """
-
-    start: float = 0.0
-    start_tolerance: float = 0.05
-    returns: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that are out of range or not finite."""
-        if not self.start >= 0.0 or not np.isfinite(self.start):
-            raise ConfigError(f"start must be >= 0 s, got {self.start}")
-        if not self.start_tolerance > 0.0 or not np.isfinite(self.start_tolerance):
-            raise ConfigError(f"start_tolerance must be > 0 rad or m, got {self.start_tolerance}")
+    # fmt: off
+    start: float = setting(0.0, "time after the first sample at which the motion begins", "s", 0.0)
+    start_tolerance: float = setting(0.05,
+        "largest accepted distance of a joint from the start of the stored plan (space plan)", "rad | m", 1e-9)
+    returns: bool = setting(False, "whether the trajectory is repeated without end, alternately backward and forward")
+    # fmt: on
 
 
 class TrajectoryMotion:

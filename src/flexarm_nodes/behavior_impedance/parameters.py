@@ -4,41 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from flexarm_core.behavior_impedance.behavior import Behavior, BehaviorSpec
-from flexarm_core.behavior_impedance.config import FRAMES, VARIANTS, ImpedanceConfig
+from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.registry import known_behaviors
 from flexarm_core.behavior_impedance.wrench.tool_wrench import CONVENTIONS, ToolWrench, tool_sensors
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
-from flexarm_core.ik_redundancy.config import GIVEN_UP, METHODS, RedundancyConfig
+from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.robot.description import RobotDescription
-from flexarm_nodes.node.parameters import Parameter, ParameterTable
+from flexarm_nodes.node.parameters import Parameter, ParameterTable, record_of, rows
 from flexarm_nodes.node.stage_table import StageTable
 
 OUTPUTS = ("joints", "tool")
 NO_SENSOR = "none"
-MAPPING = ("weights", "priority", "length_scale", "threshold", "band", "given_up", "corrections", "method")
-LAW, MAP = ImpedanceConfig(), RedundancyConfig()
+UNUSED = ("origin", "objective", "objective_weight", "objective_time_constant", "damping")  # of RedundancyConfig
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
-def _live(
-    name: str,
-    kind: str,
-    default: Any,
-    description: str,
-    unit: str = "",
-    lower: float | None = None,
-    upper: float | None = None,
-    choices: tuple[str, ...] = (),
-) -> Parameter:
-    return Parameter(name, kind, default, description, unit, lower, upper, choices, live=True)
-
+_live = partial(Parameter, live=True)
 
 BEHAVIOR_PARAMETERS = (
     _live("behaviors", "string[]", [],
@@ -49,54 +37,9 @@ BEHAVIOR_PARAMETERS = (
         "published references: joint and Cartesian references (joints), or Cartesian references only (tool)",
         choices=OUTPUTS),
     # the law
-    _live("inertia", "double[]", list(LAW.inertia),
-        "desired inertia M of the tool impedance: diagonal, or full matrix row by row; unused in variant velocity",
-        "kg, kg*m, kg*m^2"),
-    _live("damping", "double[]", list(LAW.damping),
-        "desired damping B of the tool impedance: diagonal, or full matrix row by row", "N*s/m, N*s, N*m*s/rad"),
-    _live("stiffness", "double[]", list(LAW.stiffness),
-        "desired stiffness K between tool and set-point: diagonal, or full matrix row by row", "N/m, N, N*m/rad"),
-    _live("frame", "string", LAW.frame,
-        "axes of the matrices of the tool impedance: those of the base link, or of the set-point of the tool",
-        choices=FRAMES),
-    _live("variant", "string", LAW.variant,
-        "impedance law: computes the tool acceleration first, or directly the velocity, without inertia",
-        choices=VARIANTS),
-    _live("joint_inertia", "double[]", list(LAW.joint_inertia),
-        "desired inertia of the redundant joint motion: one value for all joints, diagonal, or full matrix",
-        "kg*m^2 | kg"),
-    _live("joint_damping", "double[]", list(LAW.joint_damping),
-        "desired damping of the redundant joint motion: one value for all joints, diagonal, or full matrix",
-        "N*m*s/rad | N*s/m"),
-    _live("axes", "bool[]", list(LAW.axes),
-        "tool axes x y z rx ry rz in the base link that are controlled; axes set to false are free for the joints"),
-    _live("transition_acceleration", "double[]", list(LAW.transition_acceleration),
-        "largest step of commanded acceleration when behaviors change: tool linear, tool angular, redundant joints",
-        "m/s^2, rad/s^2, rad/s^2 | m/s^2"),
-    _live("mapping_damping", "double", LAW.mapping_damping,
-        "damping of the inverse Jacobian through which joint efforts of behaviors act on the tool", "m", 1e-9),
+    *rows(ImpedanceConfig, live=True),
     # the mapping to the joints
-    _live("weights", "double[]", list(MAP.weights),
-        "weights of the joint motions in the redundancy resolution; one for all joints or one per joint of the"
-        " chain; 0: moves at no cost"),
-    _live("priority", "string[]", list(MAP.priority),
-        "priority levels of the tool axes, highest first; near singularities the last level is given up first"),
-    Parameter("length_scale", "double", MAP.length_scale,
-        "characteristic length that converts rotations into displacements, so that both can be weighed together",
-        "m/rad", 1e-6),
-    _live("threshold", "double", MAP.threshold,
-        "norm of a tool axis's Jacobian row, after the rows before it are projected out, below which the axis is"
-        " dropped", "m", 0.0),
-    _live("band", "double", MAP.band,
-        "width of the range above threshold in which a tool axis is given up gradually; 0: abruptly", "m", 0.0),
-    _live("given_up", "string", MAP.given_up,
-        "joint motion in a tool direction that is given up: held still, or free for secondary motion",
-        choices=GIVEN_UP),
-    _live("corrections", "int", MAP.corrections,
-        "number of corrections of the linearization error of the inverse kinematics per sample; 0: none", "", 0, 10),
-    _live("method", "string", MAP.method,
-        "method of the inverse kinematics step: orthogonalization by priority, or damped least squares",
-        choices=METHODS),
+    *rows(RedundancyConfig, live=True, but=("length_scale",), without=UNUSED),
     Parameter("max_acceleration", "double[]", [10.0],
         "largest acceleration of the joints; one for all joints or one per joint of the chain", "rad/s^2 | m/s^2"),
     Parameter("velocity_scale", "double", 1.0,
@@ -135,27 +78,14 @@ BEHAVIOR_PARAMETERS = (
 )  # fmt: skip
 
 
-def impedance_config(values: dict[str, Any]) -> ImpedanceConfig:
-    """Return the settings of the impedance law.
-
-    Raises:
-        ConfigError: an invalid value.
-    """
-    return ImpedanceConfig(**_settings(values, [field.name for field in fields(ImpedanceConfig)]))
-
-
 def mapping_config(values: dict[str, Any]) -> RedundancyConfig:
     """Return the settings of the mapping to the joints; the null-space objective is left to the behaviors.
 
     Raises:
         ConfigError: an invalid value.
     """
-    return RedundancyConfig(objective_time_constant=0.0, **_settings(values, MAPPING))
-
-
-def _settings(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return values by name, with lists as tuples."""
-    return {name: tuple(values[name]) if isinstance(values[name], list) else values[name] for name in names}
+    own = {name: value for name, value in values.items() if name != "damping"}  # which is that of the impedance
+    return record_of(RedundancyConfig, own, objective_time_constant=0.0)
 
 
 def tool_wrench(values: dict[str, Any], description: RobotDescription, chain: Chain) -> tuple[str, ToolWrench | None]:

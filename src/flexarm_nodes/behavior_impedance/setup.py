@@ -8,6 +8,7 @@ import numpy as np
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm
+from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.behavior_impedance.warm_up import load_compiled
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
@@ -16,7 +17,7 @@ from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.pipeline.behavior_stage import BehaviorStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.behavior_impedance.parameters import impedance_config, mapping_config, tool_wrench
+from flexarm_nodes.behavior_impedance.parameters import mapping_config, tool_wrench
 from flexarm_nodes.behavior_impedance.report import BehaviorReport
 from flexarm_nodes.behavior_impedance.requests import BehaviorRequests
 from flexarm_nodes.behavior_impedance.sets import BehaviorSets
@@ -30,6 +31,7 @@ from flexarm_nodes.node.built_stage import (
     joint_output,
     tool_output,
 )
+from flexarm_nodes.node.parameters import record_of
 
 TOOL, NOTHING = frozenset({"tool"}), frozenset[str]()
 
@@ -57,7 +59,7 @@ class BehaviorSetup(StageSetup):
         chain = build_chain(model.description, model.tool_frame)
         shape = build_arm_shape(model.description, chain, values["link_radius"])
         arm = Arm(chain, shape, motion_limits(values, chain), values["length_scale"])
-        self.controller = BehaviorImpedanceController(arm, impedance_config(values), mapping_config(values))
+        self.controller = BehaviorImpedanceController(arm, record_of(ImpedanceConfig, values), mapping_config(values))
         self.sets = BehaviorSets(self.controller, values)
         sensor, tool = tool_wrench(values, model.description, chain)
         self.stage = BehaviorStage(
@@ -101,8 +103,8 @@ class BehaviorSetup(StageSetup):
         controller = self.controller
         law, mapping = controller.config, controller.solver.config
         try:
-            if impedance_config(values) != law:
-                controller.set_config(impedance_config(values))
+            if record_of(ImpedanceConfig, values) != law:
+                controller.set_config(record_of(ImpedanceConfig, values))
             if mapping_config(values) != mapping:
                 controller.solver.set_config(mapping_config(values))
             self.sets.change(values)

@@ -8,12 +8,10 @@ from flexarm_nodes.flexible_dynamics.stages import built_estimator, estimator_se
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import Values
-from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Use
 from flexarm_nodes.node.readings import READERS
 from flexarm_nodes.node.stage_node import StageNode
-
-USUAL = EstimatorConfig()
 
 
 class FlexibleDynamicsEstimator(StageNode):
@@ -27,60 +25,9 @@ class FlexibleDynamicsEstimator(StageNode):
 
     NAME = "flexible_dynamics_estimator"
     PARAMETERS = (
-        Parameter("correct", "bool", USUAL.correct,
-            "correct the estimate by measurements; false: open-loop prediction by the model"),
-        Parameter("use_strain", "bool", USUAL.use_strain, "correct the estimate by the strain gauges"),
-        Parameter("use_deflection", "bool", USUAL.use_deflection,
-            "correct the estimate by the elastic joints of the base in the joint states"),
-        Parameter("use_wrench", "bool", USUAL.use_wrench, "correct the estimate by the force/torque sensors"),
-        Parameter("use_imu", "bool", USUAL.use_imu, "correct the estimate by the inertial measurement units"),
-        Parameter("contact_sensor", "string", USUAL.contact_sensor,
-            "force/torque sensor of the tool whose reading is taken as the contact wrench; empty: no contact assumed"),
+        *rows(EstimatorConfig),
         Parameter("subtract_friction", "bool", False,
             "subtract the friction given by the last joint reference from the measured joint efforts"),
-        Parameter("effort_noise", "double", USUAL.effort_noise,
-            "spectral density of unknown efforts of the joints (process noise)", "N*m/sqrt(Hz)", 0.0),
-        Parameter("modal_noise", "double", USUAL.modal_noise,
-            "spectral density of unknown accelerations of the modes of flexible links (process noise)",
-            "sqrt(kg)*m/s^2/sqrt(Hz)", 0.0),
-        Parameter("base_noise", "double", USUAL.base_noise,
-            "spectral density of unknown accelerations of the elastic joints (process noise)", "rad/s^2/sqrt(Hz)", 0.0),
-        Parameter("push_force", "double", USUAL.push_force,
-            "standard deviation of push forces on the base; both push deviations 0 disable push detection", "N", 0.0),
-        Parameter("push_torque", "double", USUAL.push_torque,
-            "standard deviation of push torques on the base; both push deviations 0 disable push detection",
-            "N*m", 0.0),
-        Parameter("push_gate", "double", USUAL.push_gate,
-            "innovation of a sensor of the base, in standard deviations, from which a push on the base is assumed",
-            "", 1.0),
-        Parameter("strain_noise", "double", USUAL.strain_noise,
-            "standard deviation of the noise of a strain gauge", "", 1e-12),
-        Parameter("strain_error", "double", USUAL.strain_error,
-            "standard deviation of the relative error of strain gauges, from calibration and neglected modes", "", 0.0),
-        Parameter("deflection_noise", "double", USUAL.deflection_noise,
-            "standard deviation of a measured position of an elastic joint", "rad | m", 1e-12),
-        Parameter("deflection_rate_noise", "double", USUAL.deflection_rate_noise,
-            "standard deviation of a measured velocity of an elastic joint", "rad/s | m/s", 1e-12),
-        Parameter("force_noise", "double", USUAL.force_noise,
-            "standard deviation of a measured force, including the effect of neglected modes", "N", 1e-12),
-        Parameter("torque_noise", "double", USUAL.torque_noise,
-            "standard deviation of a measured torque", "N*m", 1e-12),
-        Parameter("acceleration_noise", "double", USUAL.acceleration_noise,
-            "standard deviation of a specific force of an IMU, including the effect of neglected modes",
-            "m/s^2", 1e-12),
-        Parameter("gyro_noise", "double", USUAL.gyro_noise,
-            "standard deviation of an angular velocity of an IMU", "rad/s", 1e-12),
-        Parameter("initial_energy", "double", USUAL.initial_energy,
-            "energy, at one standard deviation, that each flexible coordinate may hold at first; 0: derived from the"
-            " arm", "J", 0.0),
-        Parameter("gate", "double", USUAL.gate,
-            "innovation, in standard deviations, beyond which a reading is left out as an outlier", "", 1.0),
-        Parameter("gate_patience", "int", USUAL.gate_patience,
-            "number of consecutive outliers after which a sensor is trusted again", "", 1),
-        Parameter("frozen_samples", "int", USUAL.frozen_samples,
-            "number of consecutive equal readings after which a strain gauge may be considered frozen", "", 1),
-        Parameter("max_gap", "double", USUAL.max_gap,
-            "gap between samples after which the estimate restarts with its initial covariance", "s", 1e-4),
         Parameter("sensor_wait", "double", 0.005,
             "longest wall time that a joint state waits for sensor readings of its stamp", "s", 1e-4),
     )  # fmt: skip

@@ -23,6 +23,7 @@ from flexarm_nodes.messages.path import joint_trajectory_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, StageHost, StageSetup, Status, Values, joint_output
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.parameters import record_of
 
 CHECKED = (
     "correct", "use_strain", "use_deflection", "effort_noise", "modal_noise", "base_noise", "strain_noise",
@@ -43,7 +44,7 @@ def flexible_controller(values: Values, model: ArmModel) -> FlexibleController:
     """
     gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
     flexible = FlexibleModel(model.description, model.tool_frame, gravity)
-    estimator = EstimatorConfig(**{name: values[f"estimator.{name}"] for name in CHECKED})
+    estimator = record_of(EstimatorConfig, values, "estimator.")
     start = np.array(values["start_position"], dtype=float)
     if start.size and not (start.shape == (model.n,) and np.isfinite(start).all()):
         raise ConfigError(f"start_position must be {model.n} finite numbers, got {values['start_position']}")
@@ -121,19 +122,14 @@ def flexible_controller_config(values: Values) -> FlexibleControllerConfig:
     Raises:
         ConfigError: an invalid value.
     """
-    names = ("position_gain", "velocity_gain", "tool_stiffness", "effort_weight", "gain_period")
-    return FlexibleControllerConfig(
-        law=values["law"],
-        motion=VibrationDampingConfig(**{name: values[name] for name in names}),
-        influence=values["influence"],
-        tolerance=values["tolerance"],
-        iterations=values["iterations"],
-        conditions=LoopConditions(
-            1.0 / values["rate"],
-            values["delay"],
-            values["stiffness_margin"],
-            values["mass_margin"],
-            values["velocity_noise"],
+    return record_of(
+        FlexibleControllerConfig,
+        values,
+        motion=record_of(
+            VibrationDampingConfig,
+            values,
+            position_gain=values["position_gain"],
+            velocity_gain=values["velocity_gain"],
         ),
-        check_gains=values["check_gains"],
+        conditions=record_of(LoopConditions, values, period=1.0 / values["rate"]),
     )

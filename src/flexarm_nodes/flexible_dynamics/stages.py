@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from flexarm_nodes.messages.flexible import flexible_state_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Status, Values, unchanged
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.parameters import record_of
 from flexarm_nodes.node.readings import READERS
 
 
@@ -28,17 +28,13 @@ def _flexible_model(values: Values, model: ArmModel) -> FlexibleModel:
     return FlexibleModel(model.description, model.tool_frame, gravity)
 
 
-def _config(values: Values) -> EstimatorConfig:
-    return EstimatorConfig(**{field.name: values[field.name] for field in fields(EstimatorConfig)})
-
-
 def estimator_sensors(values: Values, robot: RobotDescription) -> tuple[tuple[str, str], ...]:
     """Return the sensors that the estimator uses, as (kind, name); see READERS.
 
     Raises:
         ConfigError: invalid values.
     """
-    config = _config(values)
+    config = record_of(EstimatorConfig, values)
     imus = robot.imus if config.correct and config.use_imu else ()
     strain = config.correct and config.use_strain and bool(robot.strain_gauges)
     wrenches = config.wrench_sensors(robot.force_torque_sensors)
@@ -52,7 +48,7 @@ def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
         FlexarmError: values that do not fit the arm.
     """
     robot = model.description
-    config = _config(values)
+    config = record_of(EstimatorConfig, values)
     awaited = estimator_sensors(values, robot)
     by_kind = {kind: tuple(name for one, name in awaited if one == kind) for kind in READERS}
     sensors = FlexibleSensors(strain=bool(by_kind["strain"]), wrenches=by_kind["wrench"], imus=by_kind["imu"])

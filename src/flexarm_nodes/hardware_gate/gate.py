@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.config import COMMAND_MODES, HardwareGateConfig
+from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import ArmState, Array
@@ -20,42 +21,25 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
 from flexarm_nodes.node.built_stage import Values
-from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Role, Use, base_state_input
 
 WATCH_PERIOD = 0.01  # [s] period on a steady clock at which the timeouts are checked
-USUAL = HardwareGateConfig()
 
 
 class HardwareGateNode(ArmNode):
     """Reads joint references and measured states; publishes commands that respect every limit."""
 
     PARAMETERS = (
-        Parameter("command_mode", "string", USUAL.command_mode,
+        Parameter("command_mode", "string", COMMAND_MODES[0],
             "ros2_control command interface in use; changes while active require the parameter controller_manager",
             choices=COMMAND_MODES, live=True),
+        *rows(HardwareGateConfig, without=("command_mode", "period", "base_measured")),
         Parameter("controller_manager", "string", "",
             "name of the controller manager that must have the command controller active; empty: not checked"),
         Parameter("joints", "string[]", [""],
             "joint order of the command controller; empty: order of the robot description"),
         Parameter("rate", "double", 1000.0, "nominal rate at which commands are published", "Hz", 1.0, 1e5),
-        Parameter("lockstep", "bool", USUAL.lockstep,
-            "answer each joint state with exactly one command and measure time by stamps only, for a lockstep"
-            " simulation"),
-        Parameter("reference_timeout", "double", USUAL.reference_timeout,
-            "age of the newest joint reference at which a controlled stop begins", "s", 1e-4),
-        Parameter("state_timeout", "double", USUAL.state_timeout,
-            "age of the newest joint state at which a stop begins", "s", 1e-4),
-        Parameter("max_state_age", "double", 0.0,
-            "age of joint states, or delay of commands, at which effort mode stops; 0: 0.02 s, or 0.01 s on an"
-            " elastic base", "s", 0.0),
-        Parameter("blind_time", "double", USUAL.blind_time,
-            "longest time without usable joint states that effort mode bridges by braking on its model before the"
-            " gate trips", "s", 1e-3),
-        Parameter("recovery_samples", "int", USUAL.recovery_samples,
-            "number of consecutive valid references that end a stop", "", 1),
-        Parameter("hold_frequency", "double", USUAL.hold_frequency,
-            "bandwidth of the servo that brakes and holds the arm during a stop in effort mode", "rad/s", 0.1),
         Parameter("max_acceleration", "double[]", [0.0],
             "acceleration limit and deceleration of a stop; one for all joints or one per joint; 0: 10 times the"
             " velocity limit in a second, at most 20", "rad/s^2 | m/s^2"),
@@ -69,14 +53,7 @@ class HardwareGateNode(ArmNode):
             " joints or one per joint; 0: travel of 0.15 s at the velocity limit", "rad | m"),
         Parameter("allow_unlimited", "bool", False,
             "accept joints without a velocity or effort limit in the robot description"),
-        Parameter("max_saturation_time", "double", 0.5,
-            "accumulated time of efforts at their limits that trips the gate (effort mode)", "s", 1e-3),
-        Parameter("max_tracking_time", "double", 0.5,
-            "deviation from the reference that trips the gate (effort mode), as travel time at the velocity limit",
-            "s", 1e-3),
-        Parameter("max_stops", "int", 5, "number of controlled stops within stop_window that trips the gate", "", 2),
-        Parameter("stop_window", "double", 10.0,
-            "period within which max_stops controlled stops trip the gate", "s", 0.1),
+        *rows(SupervisorConfig),
         Parameter("fallback_controller", "string", "",
             "controller to which the controller manager gives the drives when the gate cannot brake the arm; empty:"
             " none"),

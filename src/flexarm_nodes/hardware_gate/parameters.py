@@ -16,6 +16,7 @@ from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_nodes.node.arm_state_reader import NO_BASE_STATE
+from flexarm_nodes.node.parameters import record_of
 
 Values = Mapping[str, Any]
 FRICTION_SHARE = 1.5  # largest friction in a reference, as a multiple of the friction in the robot description
@@ -52,23 +53,12 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         friction=np.where(friction > 0.0, friction, FRICTION_SHARE * described),
         following_error=np.where(following > 0.0, following, FOLLOWING_TIME * model.velocity_limit),
     )
-    config = HardwareGateConfig(
-        command_mode=values["command_mode"],
+    config = record_of(
+        HardwareGateConfig,
+        values,
         period=1.0 / values["rate"],
-        reference_timeout=values["reference_timeout"],
-        state_timeout=values["state_timeout"],
-        state_age=values["max_state_age"],
-        blind_time=values["blind_time"],
-        recovery_samples=values["recovery_samples"],
-        hold_frequency=values["hold_frequency"],
         base_measured=values["base_state_source"] != NO_BASE_STATE,
-        lockstep=values["lockstep"],
-        supervisor=SupervisorConfig(
-            saturation_time=values["max_saturation_time"],
-            tracking_time=values["max_tracking_time"],
-            stops=values["max_stops"],
-            stop_window=values["stop_window"],
-        ),
+        supervisor=record_of(SupervisorConfig, values),
     )
     return HardwareGate(model, limits, config, clock)
 

@@ -9,26 +9,14 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
-from flexarm_core.ik_redundancy.config import GIVEN_UP, METHODS, OBJECTIVES, RedundancyConfig
+from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.types import Array
-from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.parameters import Parameter, record_of, rows
 
 SOURCES = ("auto", "stream")
 OUTPUTS = ("reference", "trajectory")
-RESOLUTION = (
-    "length_scale",
-    "threshold",
-    "band",
-    "given_up",
-    "corrections",
-    "objective_time_constant",
-    "objective",
-    "objective_weight",
-    "method",
-    "damping",
-)
-USUAL = RedundancyConfig()
 
 IK_PARAMETERS = (
     Parameter("source", "string", "auto",
@@ -45,57 +33,13 @@ IK_PARAMETERS = (
     Parameter("state_timeout", "double", 0.08,
         "gap between joint states after which a path is aborted and the solver restarts from where the arm is",
         "s", 1e-4),
-    Parameter("weights", "double[]", list(USUAL.weights),
-        "weights k_i of the joint motions in the redundancy resolution; one for all joints or one per joint of the"
-        " chain", live=True),
-    Parameter("origin", "double[]", list(USUAL.origin),
-        "joint positions that the quadratic objective refers to; empty: those where the motion starts",
-        "rad | m", live=True),
-    Parameter("priority", "string[]", list(USUAL.priority),
-        "priority levels of the tool axes, highest first; near singularities the last level is given up first",
-        live=True),
-    Parameter("length_scale", "double", USUAL.length_scale,
-        "characteristic length that converts rotations into displacements, so that both can be weighed together",
-        "m/rad", 1e-6, live=True),
-    Parameter("threshold", "double", USUAL.threshold,
-        "norm of a tool axis's Jacobian row, after the rows before it are projected out, below which the axis is"
-        " dropped", "m", 0.0, live=True),
-    Parameter("band", "double", USUAL.band,
-        "width of the range above threshold in which a tool axis is given up gradually; 0: abruptly",
-        "m", 0.0, live=True),
-    Parameter("given_up", "string", USUAL.given_up,
-        "joint motion in a tool direction that is given up: held still, or free for the objective",
-        choices=GIVEN_UP, live=True),
-    Parameter("corrections", "int", USUAL.corrections,
-        "number of corrections of the linearization error of the inverse kinematics per sample; 0: none",
-        "", 0, 10, live=True),
-    Parameter("method", "string", USUAL.method,
-        "method of the inverse kinematics step: orthogonalization by priority, or damped least squares",
-        choices=METHODS, live=True),
-    Parameter("damping", "double", USUAL.damping, "damping of the method damped_least_squares", "m", 0.0, live=True),
-    Parameter("objective", "string", USUAL.objective,
-        "objective of the redundant motion: weighted distance from origin alone (quadratic), or with joint_range or"
-        " manipulability added", choices=OBJECTIVES, live=True),
-    Parameter("objective_weight", "double", USUAL.objective_weight,
-        "weight of the objective joint_range or manipulability beside the joint weights", "", 0.0, live=True),
-    Parameter("objective_time_constant", "double", USUAL.objective_time_constant,
-        "time constant with which the redundant motion approaches the minimum of the objective; 0: at once",
-        "s", 0.0, live=True),
+    *rows(RedundancyConfig, live=True),
     Parameter("max_acceleration", "double[]", [10.0],
         "largest acceleration of the joints; one for all joints or one per joint of the chain",
         "rad/s^2 | m/s^2", live=True),
     Parameter("velocity_scale", "double", 1.0,
         "fraction of the velocity limits of the joints that may be used", "", 1e-3, 1.0, live=True),
-    Parameter("max_linear_velocity", "double", 0.25,
-        "largest linear velocity of the tool along a path, unless the action goal sets one", "m/s", 1e-6, live=True),
-    Parameter("max_linear_acceleration", "double", 1.0,
-        "largest linear acceleration of the tool along a path, unless the action goal sets one",
-        "m/s^2", 1e-6, live=True),
-    Parameter("max_angular_velocity", "double", 1.0,
-        "largest angular velocity of the tool along a path, unless the action goal sets one", "rad/s", 1e-6, live=True),
-    Parameter("max_angular_acceleration", "double", 4.0,
-        "largest angular acceleration of the tool along a path, unless the action goal sets one",
-        "rad/s^2", 1e-6, live=True),
+    *rows(PathLimits, prefix="max_", live=True),
     Parameter("position_tolerance", "double", 1e-4,
         "largest position error of the tool along a planned path, unless the action goal sets one",
         "m", 1e-9, live=True),
@@ -120,9 +64,7 @@ def redundancy_config(values: Mapping[str, Any]) -> RedundancyConfig:
     Raises:
         ConfigError: an invalid value.
     """
-    settings: dict[str, Any] = {name: values[name] for name in RESOLUTION}
-    settings |= {name: tuple(values[name]) for name in ("weights", "origin", "priority")}
-    return RedundancyConfig(**settings)
+    return record_of(RedundancyConfig, values)
 
 
 def motion_limits(values: Mapping[str, Any], chain: Chain) -> MotionLimits:

@@ -2,46 +2,69 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.settings import Setting, Settings, declared_settings, in_brackets
 
 LIVE = "may change while the node is active"  # text in a descriptor's additional_constraints
-PYTHON_TYPES: dict[str, type] = {"bool": bool, "int": int, "double": float, "string": str}
+Record = TypeVar("Record", bound=Settings)
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """One row of a node's parameter table.
+class Parameter(Setting):
+    """One row of a node's parameter table: a setting, and whether it may change while the node is active."""
 
-    Attributes:
-        name: parameter name.
-        kind: ``bool``, ``int``, ``double``, ``string``, ``double[]``, ``string[]`` or ``bool[]``.
-        default: default value.
-        description: what the parameter does.
-        unit: SI unit, or empty.
-        lower: smallest allowed number, or None.
-        upper: largest allowed number, or None.
-        choices: allowed strings, or empty.
-        live: whether it may change while the node is active; other parameters are read when the node is configured.
+    live: bool = False  # other parameters are read when the node is configured
+
+
+def rows(
+    record: type[Settings],
+    *,
+    prefix: str = "",
+    live: bool = False,
+    but: Container[str] = (),
+    without: Container[str] = (),
+) -> tuple[Parameter, ...]:
+    """Return the parameters for the settings that a record declares.
+
+    Args:
+        record: the record.
+        prefix: what stands before each name.
+        live: whether the parameters may change while the node is active.
+        but: settings for which the opposite of ``live`` holds.
+        without: settings that are no parameters.
     """
+    return tuple(
+        Parameter(**(asdict(one) | {"name": f"{prefix}{one.name}", "live": live != (one.name in but)}))
+        for one in declared_settings(record)
+        if one.name not in without
+    )
 
-    name: str
-    kind: str
-    default: Any
-    description: str
-    unit: str = ""
-    lower: float | None = None
-    upper: float | None = None
-    choices: tuple[str, ...] = ()
-    live: bool = False
+
+def record_of(record: type[Record], values: Mapping[str, Any], prefix: str = "", **others: Any) -> Record:
+    """Return a record of settings made from parameters.
+
+    Args:
+        record: what is made.
+        values: parameter values; a setting that is no parameter has its default.
+        prefix: what stands before each name.
+        others: values of further fields, and of settings that come from elsewhere.
+
+    Raises:
+        ConfigError: an invalid value.
+    """
+    given = {}
+    for one in declared_settings(record):
+        if (name := f"{prefix}{one.name}") in values:
+            given[one.name] = tuple(values[name]) if isinstance(values[name], list) else values[name]
+    return record(**(given | others))
 
 
 ARM_PARAMETERS = (
@@ -95,7 +118,7 @@ class ParameterTable:
         Raises:
             ConfigError: a value has the wrong type, is out of bounds or is not one of the choices.
         """
-        return {name: _checked(row, self._node.get_parameter(name).value) for name, row in self._rows.items()}
+        return {name: row.checked(self._node.get_parameter(name).value) for name, row in self._rows.items()}
 
     def on_change(self, check: Callable[[dict[str, Any]], None] | None) -> None:
         """Call ``check`` with all values when live parameters change; a FlexarmError from it rejects the change."""
@@ -111,7 +134,7 @@ class ParameterTable:
                     continue
                 if self._check is not None and not row.live:
                     raise ConfigError(f"{row.name} can only change while the node is not configured")
-                values[row.name] = _checked(row, change.value)
+                values[row.name] = row.checked(change.value)
             if self._check is not None and any(change.name in self._rows for change in changes):
                 self._check(values)
         except FlexarmError as error:
@@ -125,37 +148,15 @@ def row_values(rows: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str,
     Raises:
         ConfigError: a value has the wrong type, is out of bounds or is not one of the choices.
     """
-    return {row.name: _checked(row, given.get(row.name, row.default)) for row in rows}
-
-
-def _checked(row: Parameter, value: Any) -> Any:
-    """Return the validated value of a row; an integer is accepted for a double, since YAML may write 4 for 4.0."""
-    wanted = PYTHON_TYPES[row.kind.removesuffix("[]")]
-    listed = row.kind.endswith("[]")
-    unbounded = row.default if listed else (row.default, row.lower, row.upper)  # infinite only if the row allows it
-    items = list(value) if listed and not isinstance(value, str) and hasattr(value, "__len__") else [value]
-    if wanted is float:
-        items = [float(item) if type(item) is int else item for item in items]
-    if any(type(item) is not wanted for item in items) or (listed and not hasattr(value, "__len__")):
-        raise ConfigError(f"parameter {row.name} must be {row.kind}, got {value!r}")
-    if wanted is float and not all(math.isfinite(item) or item in unbounded for item in items):
-        raise ConfigError(f"parameter {row.name} must be finite, got {value}")
-    for item in items:
-        if row.choices and item not in row.choices:
-            raise ConfigError(f"parameter {row.name} must be one of {', '.join(row.choices)}; got '{item}'")
-        below = row.lower is not None and not item >= row.lower
-        if below or (row.upper is not None and not item <= row.upper):
-            raise ConfigError(f"parameter {row.name} must lie in [{row.lower}, {row.upper}], got {item}")
-    return items if listed else items[0]
+    return {row.name: row.checked(given.get(row.name, row.default)) for row in rows}
 
 
 def _descriptor(row: Parameter) -> ParameterDescriptor:
-    unit = f" [{row.unit}]" if row.unit else ""
     constraints = f"one of: {', '.join(row.choices)}" if row.choices else ""
     if row.lower is not None or row.upper is not None:
         constraints = f"in [{row.lower}, {row.upper}]"
     constraints = "; ".join(filter(None, (constraints, LIVE if row.live else "")))
     # The table checks the types itself: rclpy would end the process if a parameter file has 4 for 4.0.
     return ParameterDescriptor(
-        description=f"{row.description}{unit}", additional_constraints=constraints, dynamic_typing=True
+        description=f"{row.description}{in_brackets(row.unit)}", additional_constraints=constraints, dynamic_typing=True
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from flexarm_core.pipeline.reactionless_stage import ReactionlessStage, Reaction
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
 from flexarm_core.reaction_null_space.reactionless.path_file import load_path
-from flexarm_core.reaction_null_space.reactionless.path_motion import SPEED_LAWS, PathMotionConfig
+from flexarm_core.reaction_null_space.reactionless.path_motion import PathMotionConfig
 from flexarm_core.reaction_null_space.reactionless.trace import trace
 from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
@@ -35,13 +34,11 @@ from flexarm_nodes.node.built_stage import (
     required_base,
 )
 from flexarm_nodes.node.diagnostics import OK
-from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.parameters import Parameter, record_of, rows
 from flexarm_nodes.reaction_null_space.reactionless_markers import path_markers
 
 TASKS = ("hold", "path")
 
-LAW = VelocityLawConfig()
-PATH = PathMotionConfig()
 
 REACTIONLESS_PARAMETERS = (
     Parameter("task", "string", "hold",
@@ -51,47 +48,15 @@ REACTIONLESS_PARAMETERS = (
         "rad | m"),
     Parameter("path_file", "string", "",
         "stored reactionless path (task path): package:// or file:// URI or absolute path; empty: path is traced"),
-    Parameter("selection", "string[]", list(LAW.selection),
-        "elastic joints of the base that are considered, others count as rigid; all: every one; a path file has its"
-        " own"),
+    *rows(VelocityLawConfig, live=True, but=("selection",)),
     Parameter("longest_path", "double", 50.0,
         "length in each direction at which tracing of a reactionless path ends", "rad | m", 1e-3),
-    Parameter("speed_law", "string", PATH.speed_law,
-        "speed along the path: fifth-order polynomial, constant rate, or constant ubar (slower where the coupling"
-        " with the base is weak)", choices=SPEED_LAWS),
+    *rows(PathMotionConfig),
     Parameter("span", "double[]", [],
         "start and end coordinate of the motion on the path; empty: from where the arm is to the end of the path",
         "rad | m"),
-    Parameter("start", "double", PATH.start,
-        "time between the first sample and the start of the motion along the path", "s", 0.0),
-    Parameter("duration", "double", PATH.duration,
-        "duration of one way along the path (speed_law fifth_order)", "s", 1e-3),
-    Parameter("speed", "double", PATH.speed,
-        "speed along the path: path rate (speed_law constant_rate), or ubar in qd = n ubar (speed_law constant_ubar)",
-        "rad/s | 1/(kg*m*s)"),
-    Parameter("blend_time", "double", PATH.blend_time,
-        "time to reach and to leave the constant speed along the path", "s", 1e-3),
-    Parameter("returns", "bool", PATH.returns, "move back and forth along the path without end; false: move once"),
-    Parameter("cyclic", "bool", PATH.cyclic,
-        "circulate along a closed path without end (speed laws constant_rate and constant_ubar)"),
     Parameter("start_tolerance", "double", 0.05,
         "largest accepted distance of the arm from the start of the path", "rad | m", 1e-9),
-    Parameter("vibration_gain", "double", LAW.vibration_gain,
-        "gain g_b of the base feedback; 0: vibrations of the base are not damped", "1/s", 0.0, live=True),
-    Parameter("momentum_gain", "double", LAW.momentum_gain,
-        "gain g_m with which the arm gives back the momentum that it took from the base to damp vibrations",
-        "1/s", 0.0, live=True),
-    Parameter("path_gain", "double", LAW.path_gain,
-        "gain g_p with which the joints return to the path or posture along the reaction null space",
-        "1/s", 0.0, live=True),
-    Parameter("feed_forward", "bool", LAW.feed_forward,
-        "feed the velocity and acceleration of the reference forward; false: feedback only", live=True),
-    Parameter("drive_lag", "double", LAW.drive_lag,
-        "time by which drives lag, compensated by feedforward: 1 / bandwidth plus half a period; 0: not compensated",
-        "s", 0.0, 1.0, live=True),
-    Parameter("coupling_threshold", "double", LAW.coupling_threshold,
-        "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its inverse"
-        " is damped", "", 1e-6, 0.999, live=True),
     Parameter("rate", "double", 1000.0, "nominal sampling rate for which gains are checked", "Hz", 1.0, 1e5),
     Parameter("delay", "double", 0.0, "delay from measurement to command for which gains are checked", "s", 0.0, 0.1),
     Parameter("drive_bandwidth", "double", 200.0,
@@ -103,23 +68,16 @@ REACTIONLESS_PARAMETERS = (
 )  # fmt: skip
 
 
-def law_config(values: dict[str, Any]) -> VelocityLawConfig:
-    """Return the settings of the velocity law."""
-    given = {field.name: values[field.name] for field in fields(VelocityLawConfig)}
-    return VelocityLawConfig(**(given | {"selection": tuple(values["selection"])}))
-
-
 def motion_config(values: dict[str, Any]) -> PathMotionConfig:
     """Return the settings of the motion along a path.
 
     Raises:
         ConfigError: invalid values.
     """
-    given = {field.name: values[field.name] for field in fields(PathMotionConfig)}
     span = values["span"]
     if span and len(span) != 2:
         raise ConfigError(f"span needs two path coordinates, from and to, or none; got {span}")
-    return PathMotionConfig(**(given | {"span": (span[0], span[1]) if span else None}))
+    return record_of(PathMotionConfig, values, span=(span[0], span[1]) if span else None)
 
 
 def known_posture(values: dict[str, Any], model: ArmModel) -> Array | None:
@@ -176,7 +134,7 @@ def reactionless_stage(values: dict[str, Any], model: ArmModel) -> ReactionlessS
         delay=values["delay"],
         drive_bandwidth=values["drive_bandwidth"],
     )
-    return ReactionlessStage(model, law_config(values), task, values["base_state_source"])
+    return ReactionlessStage(model, record_of(VelocityLawConfig, values), task, values["base_state_source"])
 
 
 def built_reactionless(values: Values, model: ArmModel) -> BuiltStage:
@@ -205,7 +163,7 @@ def built_reactionless(values: Values, model: ArmModel) -> BuiltStage:
 
     return BuiltStage(
         stage,
-        lambda changed: stage.change(law_config(dict(changed))),
+        lambda changed: stage.change(record_of(VelocityLawConfig, changed)),
         (
             reaction_output(model),
             Output(topics.DESIRED_JOINT_REFERENCE, JointReference, lambda tick: joint_message(stage.wanted, model)),

@@ -8,14 +8,14 @@ together with the joint reference of the same stamp. Task ``joint_path`` process
 from __future__ import annotations
 
 from flexarm_core.pipeline.vibration_stage import POSTURES
-from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, TASKS, VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.sampling import DRIVES
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE
 from flexarm_nodes.node.built_stage import Values
-from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import (
     BY_POSITION,
     JOINTS,
@@ -33,8 +33,6 @@ from flexarm_nodes.node.ports import (
 from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.reaction_null_space.vibration_parameters import built_vibration
 
-USUAL = VibrationControllerConfig()
-
 
 class RnsVibrationController(StageNode):
     """Reads measured states and tool references; publishes joint references (acceleration, effort), base reactions."""
@@ -44,58 +42,15 @@ class RnsVibrationController(StageNode):
     CHECKS_GAINS = True
 
     PARAMETERS = (
-        Parameter("law", "string", USUAL.law,
-            "control law: reactionless (acceleration law), torque (torque law), or resolved_acceleration without"
-            " base control", choices=LAWS, live=True),
-        Parameter("task", "string", USUAL.task,
-            "task of the arm beside base control: follow tool references, follow joint references, hold the first"
-            " posture, or none", choices=TASKS, live=True),
-        Parameter("realization", "string", USUAL.realization,
-            "how joint accelerations are realized: inverse dynamics (computed_torque), or a servo for each joint"
-            " (joint_servo)", choices=REALIZATIONS),
+        *rows(VibrationControllerConfig, live=True, but=("realization",)),
         Parameter("selection", "string[]", ["all"],
             "base motions that are kept quiet: all, auto (soft vibration modes), or names of elastic joints"),
-        Parameter("position_gain", "double", USUAL.position_gain,
-            "position gain G_p of the tracked tool, of the joint reference or of the held posture",
-            "1/s^2", 0.0, live=True),
-        Parameter("velocity_gain", "double", USUAL.velocity_gain,
-            "velocity gain G_d of the tracked tool, of the joint reference or of the held posture",
-            "1/s", 0.0, live=True),
-        Parameter("posture_gain", "double", USUAL.posture_gain,
-            "position gain of the joints toward a posture in motions that base and tool leave free (task tool_path);"
-            " 0: damping only", "1/s^2", 0.0, live=True),
         Parameter("posture", "string", "first",
             "posture that posture_gain refers to: the first one measured, or that of the desired_joint_reference topic",
             choices=POSTURES),
-        Parameter("servo_position_gain", "double", USUAL.servo_position_gain,
-            "position gain of the servo of each joint (realization joint_servo)", "1/s^2", 0.0, live=True),
-        Parameter("servo_velocity_gain", "double", USUAL.servo_velocity_gain,
-            "velocity gain of the servo of each joint (realization joint_servo)", "1/s", 0.0, live=True),
-        Parameter("vibration_damping", "bool", USUAL.vibration_damping,
-            "damp vibrations of the base by feedback with gain G_b; false: no base feedback", live=True),
-        Parameter("damping_ratio", "double", USUAL.damping_ratio,
-            "damping ratio of the base for which the feedback gain G_b is computed", "", 0.0, live=True),
-        Parameter("vibration_gain", "double", USUAL.vibration_gain,
-            "fixed gain g_b of the base feedback; 0: computed from damping_ratio", "1/s", 0.0, live=True),
-        Parameter("joint_damping", "double", USUAL.joint_damping,
-            "joint damping gain G_m, applied to the joint velocities", "1/s", 0.0, live=True),
-        Parameter("coupling_threshold", "double", USUAL.coupling_threshold,
-            "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its"
-            " inverse is damped", "", 1e-6, 0.999, live=True),
-        Parameter("tool_threshold", "double", USUAL.tool_threshold,
-            "relative singular value of the tool Jacobian in the reaction null space, sigma(Jbar) / |J|, below which"
-            " its inverse is damped", "", 1e-6, 0.999, live=True),
         Parameter("base_state_source", "string", "joint_states",
             "source of the base deflection: joint states, flexible state of the estimator, or none (base assumed at"
             " rest)", choices=(*BASE_STATE_SOURCES, NO_BASE_STATE)),
-        Parameter("load_bandwidth", "double", USUAL.load_bandwidth,
-            "bandwidth at which an unknown constant load is estimated and compensated; 0: off, the tool sags",
-            "rad/s", 0.0, 100.0, live=True),
-        Parameter("longest_wait", "double", USUAL.longest_wait,
-            "largest delay of the path due to joint limits before the law gives up", "s", 0.0, live=True),
-        Parameter("largest_error", "double", USUAL.largest_error,
-            "position error of the tool at which the law gives up; 3 rad of orientation error count as 1 m",
-            "m", 1e-6, live=True),
         Parameter("check_gains", "bool", True,
             "refuse gains with which the closed loop is unstable where the arm starts"),
         Parameter("start_position", "double[]", [],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 from visualization_msgs.msg import MarkerArray
 
@@ -30,18 +28,10 @@ from flexarm_nodes.node.built_stage import (
     required_base,
 )
 from flexarm_nodes.node.diagnostics import ERROR
+from flexarm_nodes.node.parameters import record_of
 from flexarm_nodes.reaction_null_space.reactionless_markers import map_markers
 
 MAP_ROOM = 1.5  # conditioning required of the map's postures, as a multiple of the threshold at which damping begins
-
-
-def vibration_config(values: Values) -> VibrationControllerConfig:
-    """Return the settings of the vibration controller.
-
-    Raises:
-        ConfigError: an invalid value.
-    """
-    return VibrationControllerConfig(**{f.name: values[f.name] for f in fields(VibrationControllerConfig)})
 
 
 def vibration_stage(values: Values, model: ArmModel) -> VibrationStage:
@@ -61,7 +51,7 @@ def vibration_stage(values: Values, model: ArmModel) -> VibrationStage:
     if start.size and not (start.shape == (model.n,) and np.isfinite(start).all()):
         raise ConfigError(f"start_position must be {model.n} finite numbers, got {values['start_position']}")
     return VibrationStage(
-        VibrationController(model, vibration_config(values), selection, limits),
+        VibrationController(model, record_of(VibrationControllerConfig, values), selection, limits),
         sampling if values["check_gains"] else None,
         values["base_state_source"],
         values["posture"],
@@ -84,7 +74,7 @@ def built_vibration(values: Values, model: ArmModel) -> BuiltStage:
 
     return BuiltStage(
         stage,
-        lambda changed: stage.change(vibration_config(changed)),
+        lambda changed: stage.change(record_of(VibrationControllerConfig, changed)),
         (
             reaction_output(model),
             joint_output(stage.name, model),

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flexarm_core.path.input_shaping import SHAPERS
-from flexarm_core.path.joint_move import TIME_LAWS
+from flexarm_core.path.joint_move import JointMoveConfig
+from flexarm_core.path.line import LinePathConfig
+from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.trajectory_motion import TrajectoryMotionConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
 from flexarm_nodes.node.built_stage import Values
-from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, TOOL, Output, Ports, Role, Use, base_state_input
 from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.references.parameters import built_reference
@@ -35,17 +38,8 @@ class ReferenceGenerator(StageNode):
             " or the base link"),
         Parameter("displacement", "double[]", [0.0, 0.0, 0.0],
             "displacement of the tool along a straight line (space tool), in the axes of the reference frame", "m"),
-        Parameter("start", "double", 0.0, "time between the first joint state and the start of the motion", "s", 0.0),
-        Parameter("duration", "double", 4.0,
-            "duration of the motion, one way, including the input shaper (spaces tool and joints)", "s", 1e-3),
-        Parameter("returns", "bool", False,
-            "move back and forth, each way in the same time, without end unless repetitions sets one; false: move"
-            " once"),
-        Parameter("repetitions", "int", 0,
-            "number of back-and-forth cycles before the joints rest (space joints with returns); 0: without end",
-            "", 0),
-        Parameter("axes", "bool[]", [True, True, True, True, True, True],
-            "tool axes x y z rx ry rz that the reference specifies (spaces tool and path)"),
+        *rows(JointMoveConfig),
+        *rows(LinePathConfig, without=("start", "duration", "returns")),
         Parameter("base_state_source", "string", "joint_states",
             "source of the base deflection for tool references (spaces tool and path): joint states, or the flexible"
             " state of the estimator", choices=BASE_STATE_SOURCES),
@@ -53,23 +47,10 @@ class ReferenceGenerator(StageNode):
             "waypoint file of space path: package:// or file:// URI, or absolute path"),
         Parameter("plan_file", "string", "",
             "stored joint plan of space plan: package:// or file:// URI, or absolute path"),
-        Parameter("start_tolerance", "double", 0.05,
-            "largest accepted distance of a joint from the start of the stored plan (space plan)", "rad | m", 1e-9),
-        Parameter("max_linear_velocity", "double", 0.25,
-            "largest linear velocity of the tool along the waypoint path (space path)", "m/s", 1e-6),
-        Parameter("max_linear_acceleration", "double", 1.0,
-            "largest linear acceleration of the tool along the waypoint path (space path)", "m/s^2", 1e-6),
-        Parameter("max_angular_velocity", "double", 1.0,
-            "largest angular velocity of the tool along the waypoint path (space path)", "rad/s", 1e-6),
-        Parameter("max_angular_acceleration", "double", 4.0,
-            "largest angular acceleration of the tool along the waypoint path (space path)", "rad/s^2", 1e-6),
+        *rows(TrajectoryMotionConfig, without=("start", "returns")),
+        *rows(PathLimits, prefix="max_"),
         Parameter("joint_displacement", "double[]", [],
             "displacement of each actuated joint from its first measured position (space joints)", "rad | m"),
-        Parameter("time_law", "string", "fifth_order",
-            "time law of the joint motion (space joints): polynomial of fifth or seventh order, or constant speed"
-            " with blends", choices=TIME_LAWS),
-        Parameter("blend_time", "double", 0.1,
-            "time to reach and to leave the constant speed of time law constant_speed (space joints)", "s", 0.0),
         Parameter("shaper", "string", "none",
             "input shaper of the time law (spaces tool and joints): zero vibration (zv), zero vibration and"
             " derivative (zvd), or none", choices=SHAPERS),

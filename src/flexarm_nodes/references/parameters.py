@@ -18,6 +18,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, required_base, tool_output, unchanged
 from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.parameters import record_of
 
 
 def built_reference(values: Values, model: ArmModel) -> BuiltStage:
@@ -68,12 +69,7 @@ def _waypoints(values: Values, model: ArmModel) -> WaypointMotion:
         WaypointMotionConfig(
             spec=spec,
             frame=_frame(values["frame"] or spec.frame, model),
-            limits=PathLimits(
-                linear_velocity=values["max_linear_velocity"],
-                linear_acceleration=values["max_linear_acceleration"],
-                angular_velocity=values["max_angular_velocity"],
-                angular_acceleration=values["max_angular_acceleration"],
-            ),
+            limits=record_of(PathLimits, values, "max_"),
             start=values["start"],
             axes=tuple(values["axes"]),
             returns=values["returns"],
@@ -83,13 +79,11 @@ def _waypoints(values: Values, model: ArmModel) -> WaypointMotion:
 
 def _line(values: Values, model: ArmModel) -> LinePath:
     return LinePath(
-        LinePathConfig(
+        record_of(
+            LinePathConfig,
+            values,
             frame=_frame(values["frame"], model),
             displacement=tuple(values["displacement"]),
-            start=values["start"],
-            duration=values["duration"],
-            axes=tuple(values["axes"]),
-            returns=values["returns"],
             shaper=_shaper(values),
         )
     )
@@ -104,18 +98,7 @@ def _joint_move(values: Values, model: ArmModel) -> JointMove:
     if len(displacement) != model.n:
         names = ", ".join(model.joint_names)
         raise ConfigError(f"joint_displacement needs {model.n} numbers, for {names}; got {list(displacement)}")
-    return JointMove(
-        JointMoveConfig(
-            displacement=displacement,
-            start=values["start"],
-            duration=values["duration"],
-            returns=values["returns"],
-            repetitions=values["repetitions"],
-            shaper=_shaper(values),
-            time_law=values["time_law"],
-            blend_time=values["blend_time"],
-        )
-    )
+    return JointMove(record_of(JointMoveConfig, values, displacement=displacement, shaper=_shaper(values)))
 
 
 def _planned_motion(values: Values, model: ArmModel) -> TrajectoryMotion:
@@ -125,5 +108,5 @@ def _planned_motion(values: Values, model: ArmModel) -> TrajectoryMotion:
     return TrajectoryMotion(
         plan.trajectory(),
         plan.joint_names,
-        TrajectoryMotionConfig(values["start"], values["start_tolerance"], values["returns"]),
+        record_of(TrajectoryMotionConfig, values),
     )

@@ -354,7 +354,7 @@ def gazebo_losses(description: RobotDescription) -> Iterator[str]:
     for tag in urdf.findall("gazebo"):
         parts = [part.tag for part in tag if tag.get("reference") is not None and part.tag not in LINK_PARTS]
         if parts:
-            yield f"<gazebo reference=\"{tag.get('reference')}\">: {', '.join(parts)}"
+            yield f'<gazebo reference="{tag.get("reference")}">: {", ".join(parts)}'
 
 
 def _sensor(carrier: Element, name: str, kind: str, frame: str, topic: str, update_rate: float) -> Element:

@@ -191,11 +191,11 @@ def test_poses_of_wrong_shape_or_not_finite_are_refused(planar, name):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"model": "all"}, "model 'all' is unknown; valid: bias, bias_and_gravity"),
-        ({"max_condition": 1.0}, "max_condition must be finite and > 1"),
-        ({"min_poses": 0}, "min_poses must be at least 1"),
-        ({"max_velocity": 0.0}, "max_velocity must be finite and > 0"),
-        ({"torque_noise": float("nan")}, "torque_noise must be finite and > 0"),
+        ({"model": "all"}, "model must be one of bias, bias_and_gravity; got 'all'"),
+        ({"max_condition": 1.0}, r"max_condition must lie in \[1.000000001, inf\], got 1.0"),
+        ({"min_poses": 0}, r"min_poses must lie in \[1, inf\], got 0"),
+        ({"max_velocity": 0.0}, r"max_velocity must lie in \[1e-09, inf\], got 0.0"),
+        ({"torque_noise": float("nan")}, r"torque_noise must be finite and lie in \[1e-09, inf\], got nan"),
     ],
 )
 def test_settings_without_meaning_are_refused(setting, message):

@@ -135,12 +135,12 @@ def test_where_no_others_are_left_that_is_said():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"count": 1}, "count must be at least 2"),
+        ({"count": 1}, r"count must lie in \[2, inf\]"),
         ({"candidates": 5}, "candidates must be at least count = 20"),
-        ({"margin": 0.5}, r"margin must be in \[0, 0.5\)"),
-        ({"max_displacement": 0.0}, "max_displacement must be > 0"),
-        ({"step": float("nan")}, "step must be > 0"),
-        ({"max_condition": 0.5}, "max_condition must be finite and > 1"),
+        ({"margin": 0.5}, r"margin must lie in \[0.0, 0.499\]"),
+        ({"max_displacement": 0.0}, r"max_displacement must lie in \[1e-09, inf\]"),
+        ({"step": float("nan")}, r"step must be finite and lie in \[1e-09, inf\]"),
+        ({"max_condition": 0.5}, r"max_condition must lie in \[1.000000001, inf\]"),
     ],
 )
 def test_settings_without_meaning_are_refused(setting, message):

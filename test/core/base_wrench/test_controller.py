@@ -62,7 +62,7 @@ def test_friction_vanishes_from_the_motion_of_an_arm_in_closed_loop(slider):
     """Articulated-body algorithm, friction that opposes nothing but stays: the same arm without it is the judge."""
     ends = {}
     for name, friction, enabled in (("none", 0.0, False), ("loop", 1.0, True), ("no loop", 1.0, False)):
-        config = BaseWrenchControllerConfig(torque_loop=TorqueLoopConfig(enabled=enabled))
+        config = BaseWrenchControllerConfig(torque_loop=TorqueLoopConfig(torque_loop=enabled))
         controller, q, v = BaseWrenchController(slider, config), np.full(4, 0.1), np.zeros(4)
         for k in range(1000):
             state = ArmState(k * STEP, q, v, np.zeros(0), np.zeros(0))
@@ -145,7 +145,7 @@ def test_a_gap_begins_the_torque_loop_anew(slider):
 
 def test_other_settings_take_effect_without_a_bump(slider):
     controller, stamp = faded_in(slider)
-    off = replace(controller.config, torque_loop=replace(controller.config.torque_loop, enabled=False))
+    off = replace(controller.config, torque_loop=replace(controller.config.torque_loop, torque_loop=False))
     controller.config = off
     assert controller.config == off
     now = stamp + STEP
@@ -230,7 +230,7 @@ def run(motion, samples: int, enabled: bool = True):
     estimator = BaseWrenchEstimator(
         model, SensorDynamics(build_sensed_bodies(description)), BaseWrenchEstimatorConfig()
     )
-    config = BaseWrenchControllerConfig(torque_loop=TorqueLoopConfig(enabled=enabled))
+    config = BaseWrenchControllerConfig(torque_loop=TorqueLoopConfig(torque_loop=enabled))
     controller, errors = BaseWrenchController(model, config), []
     for k in range(samples):
         measured, wanted = plant.measure(), motion(k * DT)

@@ -89,7 +89,7 @@ def test_recordings_that_do_not_fit_are_refused():
         find_static_poses(stamps, positions * np.nan, velocities, wrenches, RestConfig())
     with pytest.raises(InputError, match="as many deflections"):
         find_static_poses(stamps, positions, velocities, wrenches, RestConfig(), np.zeros((3, 1)))
-    with pytest.raises(ConfigError, match="max_gap must be finite and > 0"):
+    with pytest.raises(ConfigError, match="max_gap must"):
         RestConfig(max_gap=0.0)
-    with pytest.raises(ConfigError, match="settle_time must be finite and >= 0"):
+    with pytest.raises(ConfigError, match="settle_time must"):
         RestConfig(settle_time=-1.0)

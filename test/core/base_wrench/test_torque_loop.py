@@ -14,7 +14,7 @@ from flexarm_core.errors import ConfigError
 
 DT = 0.002
 WIDE = np.full(1, np.inf)
-CONFIG = TorqueLoopConfig(bandwidth=50.0, fade_time=0.0)
+CONFIG = TorqueLoopConfig(torque_bandwidth=50.0, fade_time=0.0)
 
 
 def started(limit, config: TorqueLoopConfig) -> TorqueLoop:
@@ -42,7 +42,7 @@ def test_the_correction_is_the_integral_of_desired_less_estimated_torque():
 
     times = np.arange(0.0, 2.0, dt)
     expected = solve_ivp(integral, (0.0, 2.0), [0.0], t_eval=times, rtol=1e-9, atol=1e-9).y[0]
-    loop, correction, found = started(WIDE, replace(CONFIG, bandwidth=w)), 0.0, []
+    loop, correction, found = started(WIDE, replace(CONFIG, torque_bandwidth=w)), 0.0, []
     for t in times:
         motor = desired(t) + correction
         found.append(correction)
@@ -86,11 +86,11 @@ def test_a_motor_at_its_limit_winds_nothing_up():
 
 @pytest.mark.parametrize("how", ["disabled", "stale"])
 def test_the_loop_comes_and_goes_without_a_jump_beyond_its_fade(how):
-    config = TorqueLoopConfig(bandwidth=200.0, fade_time=0.2)
+    config = TorqueLoopConfig(torque_bandwidth=200.0, fade_time=0.2)
     loop, friction, found = TorqueLoop(WIDE, config), np.array([10.0]), []
     for k in range(1000):
         on = (k // 70) % 2 == 0 or k > 800  # off before it is fully in, and on before it is fully out
-        loop.config = config if on or how == "stale" else replace(config, enabled=False)
+        loop.config = config if on or how == "stale" else replace(config, torque_loop=False)
         found.append(loop.update(friction if on or how == "disabled" else None, DT)[0])
     steps = np.diff([0.0, *found])
     assert np.abs(steps).max() <= 10.0 * DT / 0.2 + 1e-9
@@ -99,7 +99,7 @@ def test_the_loop_comes_and_goes_without_a_jump_beyond_its_fade(how):
 
 
 def test_what_was_learned_is_forgotten_once_the_loop_is_out():
-    loop = started(WIDE, TorqueLoopConfig(bandwidth=1.0, fade_time=0.01))
+    loop = started(WIDE, TorqueLoopConfig(torque_bandwidth=1.0, fade_time=0.01))
     for _ in range(5000):
         loop.update(np.array([10.0]), DT)
     for _ in range(6):
@@ -128,7 +128,7 @@ def test_the_correction_stays_below_its_share_of_the_effort_limit():
 
 
 def test_the_bandwidth_follows_from_all_that_delays_the_loop():
-    assert TorqueLoopConfig(bandwidth=70.0).resolved_bandwidth() == 70.0
+    assert TorqueLoopConfig(torque_bandwidth=70.0).resolved_bandwidth() == 70.0
     assert TorqueLoopConfig(period=0.002).resolved_bandwidth() == pytest.approx(1.0 / 0.006)
     assert TorqueLoopConfig(period=0.002, wrench_delay=0.004).resolved_bandwidth() == pytest.approx(1.0 / 0.012)
     slow = TorqueLoopConfig(period=0.002, wrench_delay=0.004, sensor_bandwidth=250.0)
@@ -156,7 +156,13 @@ def test_by_its_own_bandwidth_the_loop_does_not_overshoot(delay, sensor_bandwidt
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"bandwidth": -1.0}, {"sensor_bandwidth": np.inf}, {"wrench_delay": np.nan}, {"period": 0.0}, {"fade_time": -1.0}],
+    [
+        {"torque_bandwidth": -1.0},
+        {"sensor_bandwidth": np.inf},
+        {"wrench_delay": np.nan},
+        {"period": 0.0},
+        {"fade_time": -1.0},
+    ],
 )
 def test_settings_without_meaning_are_refused_by_name(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
@@ -170,7 +176,7 @@ def dry(v: float) -> float:
 
 def slow_swing(delay: float, told: bool, enabled: bool = True):
     """Tracking error [rad] and correction [N*m] of one joint of 1 kg*m^2 on a slow swing, position loop of 8 Hz."""
-    config = TorqueLoopConfig(enabled=enabled, wrench_delay=delay if told else 0.0, period=DT)
+    config = TorqueLoopConfig(torque_loop=enabled, wrench_delay=delay if told else 0.0, period=DT)
     loop, sub = TorqueLoop(np.array([200.0]), config), 40
     h, lag = DT / sub, round(delay / DT * sub)
     q = v = motor = 0.0

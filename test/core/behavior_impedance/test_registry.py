@@ -10,13 +10,14 @@ from behaviors import arm_of, contribution, sample_at
 
 from flexarm_core.behavior_impedance.behavior import Behavior, BehaviorSpec
 from flexarm_core.behavior_impedance.registry import OWN, known_behaviors, make_behavior
-from flexarm_core.behavior_impedance.setting import Setting, checked_settings
+from flexarm_core.behavior_impedance.setting import checked_settings
 from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Setting
 
 KINDS = {"path", "teleoperation", "force", "spring", "joint_limits", "singularity", "obstacles", "posture", "dither"}
 CODE = '''
 from flexarm_core.behavior_impedance.behavior import Behavior
-from flexarm_core.behavior_impedance.setting import Setting
+from flexarm_core.settings import Setting
 
 class Lift(Behavior):
     """Lifts the tool."""

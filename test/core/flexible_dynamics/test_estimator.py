@@ -380,7 +380,7 @@ def test_after_a_reset_all_is_as_at_first() -> None:
 
 @pytest.mark.parametrize("bad", [{"strain_noise": 0.0}, {"effort_noise": -1.0}, {"gate_patience": 0}, {"gate": np.nan}])
 def test_a_senseless_configuration_is_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=f"{next(iter(bad))} is .*, expected"):
+    with pytest.raises(ConfigError, match=f"{next(iter(bad))} must .*lie in .*, got"):
         EstimatorConfig(**bad)
 
 

@@ -21,7 +21,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
 
 PERIOD = 0.001
-LENIENT = SupervisorConfig(saturation_time=1e6, tracking_time=1e6, stops=1000)
+LENIENT = SupervisorConfig(max_saturation_time=1e6, max_tracking_time=1e6, max_stops=1000)
 ACCELERATION, VELOCITY = 2.0, 1.0  # what 500 N*m can give the stretched arm with its Coriolis torques
 
 

@@ -160,7 +160,7 @@ def test_a_state_from_before_a_silence_says_nothing_of_where_the_arm_is_now(plan
 
 def test_an_unknown_mode_is_refused(gate):
     gate.interrupt("change", silent=False)
-    with pytest.raises(ConfigError, match="command_mode 'torque' is unknown; valid: effort, velocity, position"):
+    with pytest.raises(ConfigError, match="command_mode must be one of effort, velocity, position; got 'torque'"):
         gate.resume("torque")
 
 

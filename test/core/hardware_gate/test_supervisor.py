@@ -48,7 +48,7 @@ def test_a_joint_far_from_its_reference_is_named_with_the_friction_that_drives_i
 
 
 def test_an_effort_that_stays_at_its_limit_trips_after_the_time_for_it_and_not_before(arm):
-    watch = supervisor(arm, saturation_time=0.2)
+    watch = supervisor(arm, max_saturation_time=0.2)
     times = [i * 0.01 for i in range(60)]
     told = [watch.on_command(state(), EFFORT * [0.0, 1.0, 0.0], None, 0.01) for _ in times]
     first = next(time for time, text in zip(times, told, strict=True) if text)
@@ -56,7 +56,7 @@ def test_an_effort_that_stays_at_its_limit_trips_after_the_time_for_it_and_not_b
 
 
 def test_an_effort_that_is_often_at_its_limit_and_lets_go_does_not_trip(arm):
-    watch = supervisor(arm, saturation_time=0.5)
+    watch = supervisor(arm, max_saturation_time=0.5)
     for i in range(2000):
         at_limit = i % 10 < 3
         assert watch.on_command(state(), EFFORT * (1.0 if at_limit else 0.5), None, 0.01) == ""
@@ -71,7 +71,7 @@ def test_a_base_beyond_its_limits_is_named(arm):
 
 def test_a_base_that_gains_energy_from_efforts_at_their_limits_trips(arm):
     def run(growth: float, effort: float) -> str:
-        watch = supervisor(arm, saturation_time=1e6)
+        watch = supervisor(arm, max_saturation_time=1e6)
         for i in range(400):
             swing = 0.02 * np.exp(growth * i * 0.01)
             phase = 20.0 * i * 0.01
@@ -86,6 +86,6 @@ def test_a_base_that_gains_energy_from_efforts_at_their_limits_trips(arm):
 
 
 def test_stops_in_a_short_time_trip_and_those_of_a_day_do_not(arm):
-    often, seldom = supervisor(arm, stops=3, stop_window=10.0), supervisor(arm, stops=3, stop_window=10.0)
+    often, seldom = supervisor(arm, max_stops=3, stop_window=10.0), supervisor(arm, max_stops=3, stop_window=10.0)
     assert [bool(often.on_stop(time)) for time in (1.0, 2.0, 3.0)] == [False, False, True]
     assert not any(seldom.on_stop(time) for time in (1.0, 100.0, 200.0, 300.0))

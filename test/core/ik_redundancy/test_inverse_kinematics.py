@@ -293,11 +293,11 @@ def test_questions_without_meaning_are_refused(position, rotation, start, axes, 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"position_tolerance": 0.0}, "position_tolerance must be"),
+        ({"position_tolerance": 0.0}, "position_tolerance must lie"),
         ({"rotation_tolerance": math.nan}, "rotation_tolerance must be"),
         ({"restarts": -1}, "restarts must lie"),
-        ({"iterations": 0}, "iterations must be"),
-        ({"nearest_restarts": -1}, "nearest_restarts must be"),
+        ({"iterations": 0}, "iterations must lie"),
+        ({"nearest_restarts": -1}, "nearest_restarts must lie"),
     ],
 )
 def test_settings_without_meaning_are_refused(change, said):

@@ -78,10 +78,10 @@ def test_velocity_and_acceleration_of_a_shaped_line_are_the_derivatives_of_its_p
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"duration": 0.0}, "duration must be > 0"),
+        ({"duration": 0.0}, r"duration must lie in \[1e-09, inf\]"),
         ({"displacement": (1.0, float("nan"), 0.0)}, "displacement must be three finite"),
-        ({"start": -1.0}, "start must be >= 0"),
-        ({"axes": (True,)}, "axes must be six"),
+        ({"start": -1.0}, r"start must lie in \[0.0, inf\]"),
+        ({"axes": (True,)}, "axes needs 6 values"),
         ({"duration": 0.5, "shaper": make_shaper("zv", [1.0])}, "the shaper alone takes 0.5 s"),
     ],
 )

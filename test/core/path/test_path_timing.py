@@ -239,9 +239,9 @@ ROWS = np.zeros((5, 2))
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: PathLimits(0.0, 1.0, 1.0, 1.0), "path limit linear_velocity must be > 0"),
-        (lambda: PathLimits(1.0, 1.0, 1.0, np.inf), "path limit angular_acceleration must be > 0 and finite"),
-        (lambda: PathLimits(1.0, 1.0, np.nan, 1.0), "path limit angular_velocity must be > 0"),
+        (lambda: PathLimits(0.0, 1.0, 1.0, 1.0), r"linear_velocity must lie in \[1e-06, inf\]"),
+        (lambda: PathLimits(1.0, 1.0, 1.0, np.inf), "angular_acceleration must be finite"),
+        (lambda: PathLimits(1.0, 1.0, np.nan, 1.0), "angular_velocity must be finite"),
     ],
 )
 def test_limits_without_meaning_are_refused(make, said):

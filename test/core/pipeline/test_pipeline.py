@@ -73,7 +73,8 @@ def wrench(model, torque_loop=True, control=True, base_motion="joint_states"):
     """The sensor between base and arm, and the torque loop on it."""
     dynamics = SensorDynamics(build_sensed_bodies(model.description, "base_ft_sensor"), NO_GRAVITY)
     config = BaseWrenchControllerConfig(
-        PositionLoopConfig(), TorqueLoopConfig(enabled=torque_loop, period=1e-3, bandwidth=200.0, fade_time=0.02)
+        PositionLoopConfig(),
+        TorqueLoopConfig(torque_loop=torque_loop, period=1e-3, torque_bandwidth=200.0, fade_time=0.02),
     )
     return BaseWrenchStage(
         BaseWrenchEstimator(model, dynamics, BaseWrenchEstimatorConfig()),

@@ -136,8 +136,8 @@ def test_the_best_places_are_apart_and_the_same_at_every_call(planar_3r):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"postures": 0}, "postures is 0"),
-        ({"voxel": -0.1}, "voxel must be an edge"),
+        ({"postures": 0}, r"postures must lie in \[1, inf\], got 0"),
+        ({"voxel": -0.1}, r"voxel must lie in \[0.0, inf\]"),
         ({"axes": (False, False, False)}, "one of them true"),
         ({"least_margin": 1.0}, "least_margin"),
         ({"least_conditioning": float("nan")}, "least_conditioning"),

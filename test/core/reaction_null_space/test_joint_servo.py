@@ -113,7 +113,7 @@ def test_after_a_gap_the_reference_begins_where_the_arm_is(boom):
 
 
 def test_what_cannot_be_is_refused(boom):
-    with pytest.raises(ConfigError, match="realization 'magic' is unknown"):
+    with pytest.raises(ConfigError, match="realization must be one of computed_torque, joint_servo; got 'magic'"):
         VibrationControllerConfig(realization="magic")
     with pytest.raises(ConfigError, match="servo_position_gain"):
         VibrationControllerConfig(servo_position_gain=-1.0)

@@ -103,10 +103,10 @@ def test_without_a_span_it_goes_from_the_nearest_point_to_the_end_or_once_round(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"speed_law": "sine"}, "valid: fifth_order, constant_rate, constant_ubar"),
-        ({"duration": 0.0}, "duration must be > 0"),
+        ({"speed_law": "sine"}, "one of fifth_order, constant_rate, constant_ubar; got 'sine'"),
+        ({"duration": 0.0}, r"duration must lie in \[0.001, inf\]"),
         ({"speed": 0.0}, "other than 0"),
-        ({"start": -1.0}, "start must be >= 0"),
+        ({"start": -1.0}, r"start must lie in \[0.0, inf\]"),
         ({"cyclic": True}, "constant rate or ubar"),
         ({"cyclic": True, "speed_law": "constant_rate", "returns": True}, "does not return"),
         ({"cyclic": True, "speed_law": "constant_rate"}, "needs a closed path; this one ends by length"),

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
 from flexarm_core.compiled import kernel
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 STILL = np.zeros(3)

@@ -9,9 +9,9 @@ import numpy as np
 
 from flexarm_core.behavior_impedance.avoidance.avoidance_force import avoidance_force
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 

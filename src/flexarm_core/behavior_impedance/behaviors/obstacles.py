@@ -12,8 +12,8 @@ from flexarm_core.behavior_impedance.avoidance.obstacle_guard import ObstacleGua
 from flexarm_core.behavior_impedance.avoidance.obstacles import obstacles_from_lists
 from flexarm_core.behavior_impedance.avoidance.proximity import Proximity
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.behavior_impedance.smooth_motion import AT_REST, ROW, SmoothMotion
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.kernels.rotations import rotation_error
@@ -17,6 +16,7 @@ from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.path.rotations import checked_rotation
 from flexarm_core.path.waypoint_file import load_waypoint_file
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 SOURCES = ("waypoints", "file", "stream")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Setting
 
 
 class Posture(Behavior):

@@ -10,10 +10,10 @@ import numpy as np
 
 from flexarm_core.behavior_impedance.avoidance.avoidance_force import avoidance_force
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.kinematic_chain import PRISMATIC
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 SWEEPS = 8  # largest number of sweeps of Jacobi's eigenvalue method, which converges quadratically

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.kernels.rotations import rotation_error
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.setting import Setting
 from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
 from flexarm_core.compiled import kernel, view
 from flexarm_core.errors import InputError
 from flexarm_core.kernels.rotations import rotation_error, rotation_of
+from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 STILL, NO_TURN = np.zeros(6), np.eye(3)

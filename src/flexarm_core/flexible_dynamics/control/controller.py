@@ -24,6 +24,7 @@ from flexarm_core.flexible_dynamics.vibration_damping import (
     servo_gains,
     servo_inertia,
 )
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
 
 LAWS = ("vibration_damping", "accelerations", "joint_pd")
@@ -34,37 +35,31 @@ ERROR_SHARE = 0.5  # share of the effort limits that position errors may use: th
 
 
 @dataclass(frozen=True, slots=True)
-class FlexibleControllerConfig:
+class FlexibleControllerConfig(Settings):
     """Settings of the controller.
 
+    Law ``accelerations`` adds a servo on positions and velocities of the reference if it has them.
+
     Attributes:
-        law: ``vibration_damping``: follows the reference and damps vibration; ``accelerations``: realizes the joint
-            accelerations of the reference exactly, plus a servo on its positions and velocities if it has them;
-            ``joint_pd``: a servo per joint with gravity compensation of the rigid arm, for comparison.
         motion: gains and weights of the desired motion.
-        influence: method of the force correction, see ``force_correction``.
-        tolerance: relative tolerance of the corrected accelerations.
-        iterations: maximum number of force corrections per sample.
         conditions: conditions under which the gains must be stable: control period, delay, margins.
-        check_gains: whether gains that fail the check are rejected.
     """
 
-    law: str = "vibration_damping"
+    # fmt: off
+    law: str = setting("vibration_damping",
+        "control law: tracking with vibration damping, exact joint accelerations (accelerations), or a PD servo with"
+        " gravity compensation (joint_pd)", choices=LAWS)
     motion: VibrationDampingConfig = field(default_factory=VibrationDampingConfig)
-    influence: str = "exact"
-    tolerance: float = 1e-9
-    iterations: int = 10
+    influence: str = setting("exact",
+        "influence of efforts on accelerations in the force correction: exact, or diagonal approximation",
+        choices=INFLUENCES)
+    tolerance: float = setting(1e-9,
+        "relative tolerance of the accelerations at which the force correction ends", "", 1e-15, 1.0)
+    iterations: int = setting(10, "largest number of iterations of the force correction per sample", "", 1, 1000)
     conditions: LoopConditions = field(default_factory=LoopConditions)
-    check_gains: bool = True
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
-        if self.law not in LAWS:
-            raise ConfigError(f"law '{self.law}' is unknown; valid: {', '.join(LAWS)}")
-        if self.influence not in INFLUENCES:
-            raise ConfigError(f"influence '{self.influence}' is unknown; valid: {', '.join(INFLUENCES)}")
-        if not (self.tolerance > 0.0 and self.iterations >= 1):
-            raise ConfigError("tolerance must be > 0, iterations at least 1")
+    check_gains: bool = setting(True,
+        "refuse gains that are unstable within the stiffness and mass margins, or that amplify noise too much")
+    # fmt: on
 
 
 @dataclass(slots=True)

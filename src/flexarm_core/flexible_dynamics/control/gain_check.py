@@ -39,6 +39,7 @@ from flexarm_core.flexible_dynamics.vibration_damping import (
     damping_gains,
     servo_gains,
 )
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 STIFFEST = (400.0, 40.0)  # [1/s^2], [1/s] largest derived servo gains
@@ -56,35 +57,27 @@ LEAST = 1e-3  # smallest factor on the requested gains in the search
 
 
 @dataclass(frozen=True, slots=True)
-class LoopConditions:
-    """Conditions under which gains must be stable.
+class LoopConditions(Settings):
+    """Conditions under which gains must be stable."""
 
-    Attributes:
-        period: sampling period [s].
-        delay: delay from sensors to motors, rounded up to whole periods; 0 only if efforts act at the instant of
-            sampling [s].
-        stiffness_margin: relative error of the stiffness of links and base, softer or stiffer than nominal.
-        mass_margin: relative error of all masses, smaller or larger than nominal.
-        velocity_noise: standard deviation of a measured joint velocity [rad/s | m/s].
-    """
+    # fmt: off
+    period: float = setting(0.001, "sampling period", "s", 1e-9)
+    delay: float = setting(0.0,
+        "delay from sensors to motors, rounded up to whole periods; 0 only if efforts act at the instant of sampling",
+        "s", 0.0)
+    stiffness_margin: float = setting(0.2,
+        "relative error of the modeled stiffness, softer or stiffer, that gains must tolerate", "", 0.0, 0.9)
+    mass_margin: float = setting(0.1,
+        "relative error of the modeled masses, lighter or heavier, that gains must tolerate", "", 0.0, 0.9)
+    velocity_noise: float = setting(1e-3,
+        "standard deviation of measured joint velocities; gains may turn it into at most 1 % of the effort limits",
+        "rad/s | m/s", 0.0)
+    # fmt: on
 
-    period: float = 0.001
-    delay: float = 0.0
-    stiffness_margin: float = 0.2
-    mass_margin: float = 0.1
-    velocity_noise: float = 1e-3
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values that have no meaning."""
-        if not (np.isfinite(self.period) and self.period > 0.0):
-            raise ConfigError(f"period must be > 0, got {self.period}")
-        if not (np.isfinite(self.delay) and 0.0 <= self.delay <= 100.0 * self.period):
+    def check(self) -> None:
+        """Raise ConfigError for a delay of too many periods."""
+        if self.delay > 100.0 * self.period:
             raise ConfigError(f"delay must lie in 0 to 100 periods, got {self.delay} s at {1.0 / self.period:g} Hz")
-        for name in ("stiffness_margin", "mass_margin"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ConfigError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
-        if not (np.isfinite(self.velocity_noise) and self.velocity_noise >= 0.0):
-            raise ConfigError(f"velocity_noise must be >= 0, got {self.velocity_noise}")
 
     @property
     def late(self) -> int:

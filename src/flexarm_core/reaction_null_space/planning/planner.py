@@ -18,7 +18,7 @@ from itertools import islice
 import numpy as np
 from scipy.interpolate import BSpline, make_interp_spline
 
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import InputError
 from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
 from flexarm_core.reaction_null_space.planning.plan import ReactionPlan, loads_along, plan_along
 from flexarm_core.reaction_null_space.reactionless.free_search import FreeSearch
@@ -33,6 +33,7 @@ from flexarm_core.reaction_null_space.reactionless.resolved_line import resolved
 from flexarm_core.reaction_null_space.reactionless.start_search import FASTEST_RATE, StartSearch
 from flexarm_core.reaction_null_space.reactionless.tool_postures import ToolPostures
 from flexarm_core.reaction_null_space.vibration.motion_limits import MotionBounds
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 MARGIN = 0.02  # share by which the search stays below velocity and acceleration limits and may miss the conditioning
@@ -47,56 +48,31 @@ class NoQuietMotionError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class ReactionPlannerConfig:
-    """Settings of the planner.
+class ReactionPlannerConfig(Settings):
+    """Settings of the planner."""
 
-    Attributes:
-        samples: number of random postures tried at each tool position.
-        pairs: pairs of a start and a goal posture that are evaluated for a free path.
-        starts: optimizations that start from the best pairs.
-        bends: optimizations in each further round, which start from random variations of the best paths.
-        rounds: largest number of further rounds; more rounds give better plans but take longer.
-        least_conditioning: least ratio of the smallest to the largest singular value of the selected coupling at the
-            start of a free path: the larger, the better the arm can damp the base there; 0: any. A given start posture
-            is kept in any case.
-        variations: variations of the best postures for a straight line, in each of five rounds.
-        least_sigma: least singular value of ``Jbar`` allowed on a straight line [m].
-        inset: distance of motions from the position limits [rad | m].
-        acceleration_limit: limit for every joint [rad/s^2 | m/s^2].
-        largest_ratio: largest accepted square root of the predicted peak elastic energy, relative to resolved
-            acceleration along the line.
-        good_ratio: ratio at which the search stops.
-        tool_tolerance: tolerance on the tool position at start and goal [m].
-        seed: seed of the random numbers.
-    """
-
-    samples: int = 300
-    pairs: int = 4000
-    starts: int = 24
-    bends: int = 8
-    rounds: int = 3
-    least_conditioning: float = 0.0
-    variations: int = 60
-    least_sigma: float = 0.02
-    inset: float = 0.02
-    acceleration_limit: float = 10.0
-    largest_ratio: float = 0.05
-    good_ratio: float = 0.008
-    tool_tolerance: float = 1e-4
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for invalid values."""
-        counts = {"samples": 2, "pairs": 1, "starts": 1, "bends": 1, "rounds": 0, "variations": 0}
-        for name, least in counts.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} is {getattr(self, name)}: give {least} or more")
-        for name in ("least_sigma", "acceleration_limit", "largest_ratio", "good_ratio", "tool_tolerance"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ConfigError(f"{name} must be a number > 0, got {getattr(self, name)}")
-        for name in ("inset", "least_conditioning"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"{name} must be a number >= 0, got {getattr(self, name)}")
+    # fmt: off
+    samples: int = setting(300, "number of random postures tried at each tool position", "", 2)
+    pairs: int = setting(4000, "pairs of a start and a goal posture that are evaluated for a free path", "", 1)
+    starts: int = setting(24, "optimizations that start from the best pairs", "", 1)
+    bends: int = setting(8,
+        "optimizations in each further round, which start from random variations of the best paths", "", 1)
+    rounds: int = setting(3, "largest number of further rounds; more rounds give better plans but take longer", "", 0)
+    least_conditioning: float = setting(0.0,
+        "least ratio of the smallest to the largest singular value of the selected coupling at the start of a free"
+        " path: the larger, the better the arm can damp the base there; 0: any. A given start posture is kept in any"
+        " case", "", 0.0)
+    variations: int = setting(60, "variations of the best postures for a straight line, in each of five rounds", "", 0)
+    least_sigma: float = setting(0.02, "least singular value of ``Jbar`` allowed on a straight line", "m", 1e-9)
+    inset: float = setting(0.02, "distance of motions from the position limits", "rad | m", 0.0)
+    acceleration_limit: float = setting(10.0, "limit for every joint", "rad/s^2 | m/s^2", 1e-9)
+    largest_ratio: float = setting(0.05,
+        "largest accepted square root of the predicted peak elastic energy, relative to resolved acceleration along"
+        " the line", "", 1e-9)
+    good_ratio: float = setting(0.008, "ratio at which the search stops", "", 1e-9)
+    tool_tolerance: float = setting(1e-4, "tolerance on the tool position at start and goal", "m", 1e-9)
+    seed: int = setting(0, "seed of the random numbers")
+    # fmt: on
 
 
 class ReactionPlanner:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import ArmState, Array
 
 CUBES = 20  # approximate number of cubes along the longest side of the workspace
@@ -38,38 +39,29 @@ NICE = np.array([1.0, 2.0, 5.0, 10.0])
 
 
 @dataclass(frozen=True, slots=True)
-class ConditioningMapConfig:
+class ConditioningMapConfig(Settings):
     """Settings of the map.
 
     Attributes:
-        postures: number of postures that are tried.
-        voxel: edge of a cube [m]; 0: about a twentieth of the workspace.
         axes: tracked axes x y z of the tool position in the base link frame; None: those along which the tool moves.
-        least_margin: least distance of postures from the position limits, as share of half the joint range.
-        least_conditioning: conditioning below which a posture counts as singular; regular postures are preferred. The
-            default is 1.5 times the value at which the controller starts damping, to leave room for motion.
-        seed: seed of the random variations.
     """
 
-    postures: int = 20_000
-    voxel: float = 0.0
+    # fmt: off
+    postures: int = setting(20_000, "number of postures that are tried", "", 1)
+    voxel: float = setting(0.0, "edge of a cube; 0: about a twentieth of the workspace", "m", 0.0)
     axes: tuple[bool, bool, bool] | None = None
-    least_margin: float = 0.05
-    least_conditioning: float = 0.015
-    seed: int = 0
+    least_margin: float = setting(0.05,
+        "least distance of postures from the position limits, as share of half the joint range", "", 0.0, 0.999)
+    least_conditioning: float = setting(0.015,
+        "conditioning below which a posture counts as singular; regular postures are preferred. The default is 1.5"
+        " times the value at which the controller starts damping, to leave room for motion", "", 0.0)
+    seed: int = setting(0, "seed of the random variations")
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for invalid values."""
-        if self.postures < 1:
-            raise ConfigError(f"postures is {self.postures}, expected 1 or more")
-        if not (np.isfinite(self.voxel) and self.voxel >= 0.0):
-            raise ConfigError(f"voxel must be an edge > 0 [m], or 0 to have it chosen, got {self.voxel}")
+    def check(self) -> None:
+        """Raise ConfigError for axes that are not three, or none of them tracked."""
         if self.axes is not None and (len(self.axes) != 3 or not any(self.axes)):
             raise ConfigError(f"axes must be three booleans (x y z), one of them true at least, got {self.axes}")
-        if not 0.0 <= self.least_margin < 1.0:
-            raise ConfigError(f"least_margin must lie in [0, 1), got {self.least_margin}")
-        if not (np.isfinite(self.least_conditioning) and self.least_conditioning >= 0.0):
-            raise ConfigError(f"least_conditioning must be a number >= 0, got {self.least_conditioning}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from flexarm_core.path.constant_speed import constant_speed
 from flexarm_core.path.line import fifth_order
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
 from flexarm_core.reaction_null_space.reactionless.velocity_law import Along
+from flexarm_core.settings import Settings, setting
 
 SPEED_LAWS = ("fifth_order", "constant_rate", "constant_ubar")
 GRID = 4001  # number of points at which the phase along a path is tabulated
@@ -34,41 +35,33 @@ Place = Callable[[float], tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class PathMotionConfig:
-    """Settings of a motion.
+class PathMotionConfig(Settings):
+    """Settings of a motion; the sign of the speed counts only if the motion is cyclic.
 
     Attributes:
-        speed_law: time law, see the module docstring.
         span: begin and end on the path [rad | m]; None: from the point nearest to the first posture to the end of the
             path, or once around a closed path.
-        start: time after the first sample at which the motion starts [s].
-        duration: for ``fifth_order``: duration of one way [s].
-        speed: for the other laws: ``u`` [rad/s | m/s], or ubar [1/s per unit of ``H_bm``]; its sign counts only if the
-            motion is cyclic.
-        blend_time: time in which this speed is reached, and left at the end [s].
-        returns: whether the motion goes back and forth without end.
-        cyclic: whether the motion goes around a closed path without end, at constant rate or ubar.
     """
 
-    speed_law: str = "fifth_order"
+    # fmt: off
+    speed_law: str = setting("fifth_order",
+        "speed along the path: fifth-order polynomial, constant rate, or constant ubar (slower where the coupling"
+        " with the base is weak)", choices=SPEED_LAWS)
     span: tuple[float, float] | None = None
-    start: float = 0.0
-    duration: float = 4.0
-    speed: float = 1.0
-    blend_time: float = 1.0
-    returns: bool = False
-    cyclic: bool = False
+    start: float = setting(0.0, "time between the first sample and the start of the motion along the path", "s", 0.0)
+    duration: float = setting(4.0, "duration of one way along the path (speed_law fifth_order)", "s", 1e-3)
+    speed: float = setting(1.0,
+        "speed along the path: path rate (speed_law constant_rate), or ubar in qd = n ubar (speed_law constant_ubar)",
+        "rad/s | 1/(kg*m*s)")
+    blend_time: float = setting(1.0, "time to reach and to leave the constant speed along the path", "s", 1e-3)
+    returns: bool = setting(False, "move back and forth along the path without end; false: move once")
+    cyclic: bool = setting(False,
+        "circulate along a closed path without end (speed laws constant_rate and constant_ubar)")
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for invalid values."""
-        if self.speed_law not in SPEED_LAWS:
-            raise ConfigError(f"speed_law '{self.speed_law}' is unknown; valid: {', '.join(SPEED_LAWS)}")
-        for name in ("duration", "blend_time"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ConfigError(f"{name} must be > 0 s, got {getattr(self, name)}")
-        if not (np.isfinite(self.start) and self.start >= 0.0):
-            raise ConfigError(f"start must be >= 0 s, got {self.start}")
-        if not (np.isfinite(self.speed) and self.speed != 0.0):
+    def check(self) -> None:
+        """Raise ConfigError for a speed or span that does not exist, and for a cyclic motion with an end."""
+        if self.speed == 0.0:
             raise ConfigError(f"speed must be a number other than 0, got {self.speed}")
         if self.span is not None and not np.isfinite(self.span).all():
             raise ConfigError(f"span must be two finite path coordinates, got {self.span}")

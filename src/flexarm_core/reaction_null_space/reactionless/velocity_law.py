@@ -37,40 +37,36 @@ from flexarm_core.reaction_null_space.coupling.null_direction import ALL
 from flexarm_core.reaction_null_space.coupling.null_space import DampedInverse, damped_inverse
 from flexarm_core.reaction_null_space.reactionless.path import JointMotion, ReactionlessPath
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import ArmState, Array, BaseReaction, JointReference
 
 
 @dataclass(frozen=True, slots=True)
-class VelocityLawConfig:
+class VelocityLawConfig(Settings):
     """Settings of the law; all except the selection may change between two samples.
 
-    Attributes:
-        vibration_gain: g_b, ``G_b = g_b 1`` [1/s]; 0: no base feedback.
-        momentum_gain: g_m, rate at which the arm returns the momentum that it took from the base [1/s].
-        path_gain: g_p, rate at which the arm returns to its reference within the null space [1/s].
-        feed_forward: whether velocity and acceleration of the reference are fed forward; in (30) of the paper they are
-            not.
-        drive_lag: t_d, delay between computed velocity commands and joint motion: 1 / bandwidth of a first-order drive
-            plus half a sampling period [s]; 0: unknown, no compensation.
-        selection: elastic joints that are damped, or ``("all",)``; the others are treated as rigid.
-        coupling_threshold: singular value of A, relative to ``sqrt(tr H tr H_m)``, below which its inverse is damped.
+    In (30) of the paper the reference is not fed forward.
     """
 
-    vibration_gain: float = 24.0
-    momentum_gain: float = 5.0
-    path_gain: float = 50.0
-    feed_forward: bool = True
-    drive_lag: float = 0.0
-    selection: tuple[str, ...] = (ALL,)
-    coupling_threshold: float = 0.01
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for invalid values."""
-        for name in ("vibration_gain", "momentum_gain", "path_gain", "drive_lag"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"{name} must be a number >= 0, got {getattr(self, name)}")
-        if not 0.0 < self.coupling_threshold < 1.0:
-            raise ConfigError(f"coupling_threshold must lie in (0, 1), got {self.coupling_threshold}")
+    # fmt: off
+    vibration_gain: float = setting(24.0,
+        "gain g_b of the base feedback; 0: vibrations of the base are not damped", "1/s", 0.0)
+    momentum_gain: float = setting(5.0,
+        "gain g_m with which the arm gives back the momentum that it took from the base to damp vibrations", "1/s", 0.0)
+    path_gain: float = setting(50.0,
+        "gain g_p with which the joints return to the path or posture along the reaction null space", "1/s", 0.0)
+    feed_forward: bool = setting(True,
+        "feed the velocity and acceleration of the reference forward; false: feedback only")
+    drive_lag: float = setting(0.0,
+        "time by which drives lag, compensated by feedforward: 1 / bandwidth plus half a period; 0: not compensated",
+        "s", 0.0, 1.0)
+    selection: tuple[str, ...] = setting((ALL,),
+        "elastic joints of the base that are considered, others count as rigid; all: every one; a path file has its"
+        " own")
+    coupling_threshold: float = setting(0.01,
+        "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its inverse"
+        " is damped", "", 1e-6, 0.999)
+    # fmt: on
 
 
 @dataclass(frozen=True, slots=True)

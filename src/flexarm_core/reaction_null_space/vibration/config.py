@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Settings, setting
 
 LAWS = ("reactionless", "torque", "resolved_acceleration")
 TASKS = ("tool_path", "joint_path", "hold", "none")
@@ -14,67 +12,49 @@ REALIZATIONS = ("computed_torque", "joint_servo")
 
 
 @dataclass(frozen=True, slots=True)
-class VibrationControllerConfig:
-    """Settings of the controller; each setting may change between two samples.
+class VibrationControllerConfig(Settings):
+    """Settings of the controller; each setting may change between two samples."""
 
-    Attributes:
-        law: ``reactionless`` (12, 15), ``torque`` (16) or ``resolved_acceleration`` (without the reaction null space,
-            for comparison).
-        task: ``tool_path`` follows a CartesianReference, ``joint_path`` follows a JointReference within the null space,
-            ``hold`` returns to the posture of the first sample, ``none`` leaves u = 0.
-        realization: how the accelerations are realized: ``computed_torque`` or ``joint_servo``.
-        position_gain: G_p for the tool, the joint reference or the held posture [1/s^2].
-        velocity_gain: G_d [1/s].
-        posture_gain: for ``tool_path``: gain in the directions that base and tool leave free, towards the
-            JointReference if one is given, otherwise towards the first posture [1/s^2]; 0: only damping there.
-        servo_position_gain: position gain of each joint servo [1/s^2].
-        servo_velocity_gain: velocity gain of each joint servo [1/s].
-        vibration_damping: whether the base feedback G_b is active.
-        damping_ratio: zeta from which G_b is computed at every sample.
-        vibration_gain: literal g_b [1/s], for ``torque`` [N*s/m | N*m*s/rad]; 0: use damping_ratio.
-        joint_damping: G_m [1/s].
-        coupling_threshold: singular value of H_bm, relative to ``sqrt(tr H_b tr H_m)``, below which its inverse is
-            damped.
-        tool_threshold: singular value of Jbar, relative to the norm of J, below which its inverse is damped.
-        load_bandwidth: bandwidth at which an unknown constant load is estimated and compensated [rad/s]; 0: the tool
-            sags under the load. Used with limits.
-        longest_wait: largest lag of the path before the law gives up [s]. Used with limits.
-        largest_error: largest tool error before the law gives up [m]; 3 rad of orientation error count as 1 m. Used
-            with limits.
-    """
-
-    law: str = "reactionless"
-    task: str = "tool_path"
-    realization: str = "computed_torque"
-    position_gain: float = 400.0
-    velocity_gain: float = 200.0
-    posture_gain: float = 0.0
-    servo_position_gain: float = 900.0
-    servo_velocity_gain: float = 60.0
-    vibration_damping: bool = True
-    damping_ratio: float = 0.7
-    vibration_gain: float = 0.0
-    joint_damping: float = 1.0
-    coupling_threshold: float = 0.01
-    tool_threshold: float = 0.02
-    load_bandwidth: float = 0.0
-    longest_wait: float = 2.0
-    largest_error: float = 0.2
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for invalid values."""
-        if self.law not in LAWS:
-            raise ConfigError(f"law '{self.law}' is unknown; valid: {', '.join(LAWS)}")
-        if self.task not in TASKS:
-            raise ConfigError(f"task '{self.task}' is unknown; valid: {', '.join(TASKS)}")
-        if self.realization not in REALIZATIONS:
-            raise ConfigError(f"realization '{self.realization}' is unknown; valid: {', '.join(REALIZATIONS)}")
-        gains = ("position_gain", "velocity_gain", "posture_gain", "servo_position_gain", "servo_velocity_gain")
-        for name in (*gains, "damping_ratio", "vibration_gain", "joint_damping", "load_bandwidth", "longest_wait"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ConfigError(f"{name} must be a number >= 0, got {getattr(self, name)}")
-        if not self.largest_error > 0.0:
-            raise ConfigError(f"largest_error must be positive, got {self.largest_error}")
-        for name in ("coupling_threshold", "tool_threshold"):
-            if not 0.0 < getattr(self, name) < 1.0:
-                raise ConfigError(f"{name} must lie in (0, 1), got {getattr(self, name)}")
+    # fmt: off
+    law: str = setting("reactionless",
+        "control law: reactionless (acceleration law), torque (torque law), or resolved_acceleration without base"
+        " control", choices=LAWS)
+    task: str = setting("tool_path",
+        "task of the arm beside base control: follow tool references, follow joint references within the null space,"
+        " hold the first posture, or none", choices=TASKS)
+    realization: str = setting("computed_torque",
+        "how joint accelerations are realized: inverse dynamics (computed_torque), or a servo for each joint"
+        " (joint_servo)", choices=REALIZATIONS)
+    position_gain: float = setting(400.0,
+        "position gain G_p of the tracked tool, of the joint reference or of the held posture", "1/s^2", 0.0)
+    velocity_gain: float = setting(200.0,
+        "velocity gain G_d of the tracked tool, of the joint reference or of the held posture", "1/s", 0.0)
+    posture_gain: float = setting(0.0,
+        "position gain of the joints toward a posture in motions that base and tool leave free (task tool_path);"
+        " 0: damping only", "1/s^2", 0.0)
+    servo_position_gain: float = setting(900.0,
+        "position gain of the servo of each joint (realization joint_servo)", "1/s^2", 0.0)
+    servo_velocity_gain: float = setting(60.0,
+        "velocity gain of the servo of each joint (realization joint_servo)", "1/s", 0.0)
+    vibration_damping: bool = setting(True,
+        "damp vibrations of the base by feedback with gain G_b; false: no base feedback")
+    damping_ratio: float = setting(0.7,
+        "damping ratio of the base for which the feedback gain G_b is computed at every sample", "", 0.0)
+    vibration_gain: float = setting(0.0,
+        "fixed gain g_b of the base feedback, for law torque in N*s/m | N*m*s/rad; 0: computed from damping_ratio",
+        "1/s", 0.0)
+    joint_damping: float = setting(1.0, "joint damping gain G_m, applied to the joint velocities", "1/s", 0.0)
+    coupling_threshold: float = setting(0.01,
+        "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its inverse"
+        " is damped", "", 1e-6, 0.999)
+    tool_threshold: float = setting(0.02,
+        "relative singular value of the tool Jacobian in the reaction null space, sigma(Jbar) / |J|, below which its"
+        " inverse is damped", "", 1e-6, 0.999)
+    load_bandwidth: float = setting(0.0,
+        "bandwidth at which an unknown constant load is estimated and compensated; 0: off, the tool sags",
+        "rad/s", 0.0, 100.0)
+    longest_wait: float = setting(2.0,
+        "largest delay of the path due to joint limits before the law gives up", "s", 0.0)
+    largest_error: float = setting(0.2,
+        "position error of the tool at which the law gives up; 3 rad of orientation error count as 1 m", "m", 1e-6)
+    # fmt: on
