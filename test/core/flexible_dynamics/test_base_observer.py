@@ -219,15 +219,15 @@ def test_a_contact_sensor_that_does_not_read_is_said_and_one_that_does_not_exist
 
 def test_nothing_is_compiled_anew_where_readings_are_missing_or_refused() -> None:
     samples, *_ = pushed_boom("tool0")
-    estimator = FlexibleEstimator(FlexibleModel(robot()), EstimatorConfig(use_wrench=True, use_imu=True, gate=1e-3))
+    estimator = FlexibleEstimator(FlexibleModel(robot()), EstimatorConfig(use_wrench=True, use_imu=True, gate=1.0))
     kernels = (propagate, join, deviate, shrink, linearize_motion)
     estimator.update(samples[0])
     estimator.update(samples[1])
     known = [len(kernel.signatures) for kernel in kernels]
     for k, sample in enumerate(samples[2:8]):
-        kept: dict[str, object] = {"wrenches": {}} if k % 2 else {}
-        kept |= {"imus": {}} if k // 2 % 2 else {}
-        estimator.update(replace(sample, **kept))  # type: ignore[arg-type]
+        wild = [{name: reading + 1e4 for name, reading in each.items()} for each in (sample.wrenches, sample.imus)]
+        state = estimator.update(replace(sample, wrenches={} if k % 2 else wild[0], imus={} if k // 2 % 2 else wild[1]))
+        assert len(state.left_out) >= len(sample.wrenches) + len(sample.imus)
     assert [len(kernel.signatures) for kernel in kernels] == known
 
 
