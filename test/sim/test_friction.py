@@ -355,8 +355,8 @@ def test_a_plant_that_was_made_without_friction_gets_none_later(slide: Any) -> N
     ("values", "message"),
     [
         ({"coulomb": (1.0, 2.0)}, "coulomb has 2 values, expected none, one, or one a joint: 3"),
-        ({"coulomb": (-1.0,)}, "coulomb is -1.0, expected a number of at least 0"),
-        ({"viscous": (float("nan"),)}, "viscous is nan"),
+        ({"coulomb": (-1.0,)}, r"coulomb must lie in \[0.0, inf\], got -1.0"),
+        ({"viscous": (float("nan"),)}, "viscous must be finite"),
         ({"coulomb": (2.0,), "stiction": (1.9,)}, "joint 1: stiction is 1.9, expected at least the Coulomb level 2"),
         ({"coulomb": (2.0,), "stiction": (2.0, 2.0, 3.0)}, "joint 3: .* give a positive stribeck_velocity"),
         ({"coulomb": (2.0,), "position_amplitude": (-2.1,)}, "joint 1: position_amplitude is -2.1"),

@@ -19,34 +19,35 @@ from flexarm_core.reaction_null_space.reactionless.velocity_law import (
 )
 from flexarm_core.reaction_null_space.stability.velocity_law_poles import check_velocity_gains
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import ArmState, Array, BaseReaction, JointReference
 
 CHECKED = 16  # number of postures on a path at which gains are checked
 
 
 @dataclass(frozen=True, slots=True)
-class ReactionlessTask:
+class ReactionlessTask(Settings):
     """Motion of the arm in addition to damping its base, and the loop for which gains are checked.
 
     Attributes:
         motion: motion along a path; None: hold a posture.
         path: reactionless path to follow; None: the one through the first measured posture.
         posture: (n,) joint positions to hold, None: the first measured ones [rad | m].
-        longest_path: length at which path tracing ends, in each direction [rad | m].
-        start_tolerance: largest distance from the start of the motion [rad | m].
-        rate: sampling rate [Hz].
-        delay: time from measurement to command [s].
-        drive_bandwidth: bandwidth of the drives, modeled as a first-order lag [rad/s].
     """
 
+    # fmt: off
     motion: PathMotionConfig | None = None
     path: ReactionlessPath | None = None
     posture: Array | None = None
-    longest_path: float = 50.0
-    start_tolerance: float = 0.05
-    rate: float = 1000.0
-    delay: float = 0.0
-    drive_bandwidth: float = 200.0
+    longest_path: float = setting(50.0,
+        "length in each direction at which tracing of a reactionless path ends", "rad | m", 1e-3)
+    start_tolerance: float = setting(0.05,
+        "largest accepted distance of the arm from the start of the path", "rad | m", 1e-9)
+    rate: float = setting(1000.0, "nominal sampling rate for which gains are checked", "Hz", 1.0, 1e5)
+    delay: float = setting(0.0, "delay from measurement to command for which gains are checked", "s", 0.0, 0.1)
+    drive_bandwidth: float = setting(200.0,
+        "bandwidth of the first-order lag of the drives for which gains are checked", "rad/s", 1e-3)
+    # fmt: on
 
 
 class ReactionlessStage:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.parameters import Parameter, record_of, rows
 from flexarm_sim.backends import BACKENDS
 from flexarm_sim.drives import MODES, DriveConfig
 from flexarm_sim.friction.friction import JointFriction
@@ -40,10 +39,10 @@ INITIAL = tuple(
 
 
 def _sensor_parameters() -> tuple[Parameter, ...]:
-    rows = []
+    made = []
     for signal, what, unit in SIGNALS:
         prefix = f"sensors.{signal}"
-        rows += [
+        made += [
             Parameter(f"{prefix}.noise", "double[]", [0.0],
                 f"standard deviation of the white noise of the {what}; one for all channels or one per channel", unit),
             Parameter(f"{prefix}.resolution", "double", 0.0, f"quantization step of the {what}; 0: none", unit, 0.0),
@@ -58,31 +57,8 @@ def _sensor_parameters() -> tuple[Parameter, ...]:
             ("nan_intervals", f"the {what} read NaN"),
         ):
             times = f"intervals in which {meaning}, as pairs of start and end time; empty: never"
-            rows.append(Parameter(f"{prefix}.{fault}", "double[]", [], times, "s"))
-    return tuple(rows)
-
-
-def _friction_parameters() -> tuple[Parameter, ...]:
-    """Return the parameters of joint friction, in the order and with the names of ``JointFriction``."""
-    rows = (
-        ("coulomb", "Coulomb level; one for all joints or one per joint; empty: none", "N*m | N", 0.0),
-        ("stiction",
-            "break-away (stiction) level, at least the Coulomb level; empty: the Coulomb level", "N*m | N", 0.0),
-        ("viscous", "viscous coefficient, effort per velocity; empty: none", "N*m*s/rad | N*s/m", 0.0),
-        ("stribeck_velocity",
-            "Stribeck velocity, over which stiction falls to the Coulomb level; needed with stiction",
-            "rad/s | m/s", 0.0),
-        ("position_amplitude",
-            "amplitude of a part that varies sinusoidally with the joint position; empty: none", "N*m | N", None),
-        ("position_period",
-            "period of the part that varies sinusoidally with the joint position; empty: 2 pi", "rad | m", 0.0),
-        ("position_phase",
-            "phase at position 0 of the part that varies sinusoidally with the joint position; empty: 0", "rad", None),
-    )  # fmt: skip
-    return tuple(
-        Parameter(f"friction.{name}", "double[]", [], f"joint friction: {what}", unit, least, live=True)
-        for name, what, unit, least in rows
-    )
+            made.append(Parameter(f"{prefix}.{fault}", "double[]", [], times, "s"))
+    return tuple(made)
 
 
 PLANT_PARAMETERS = (
@@ -163,7 +139,7 @@ PLANT_PARAMETERS = (
         "normal damping of each contact surface: force per penetration velocity", "N*s/m", 0.0, live=True),
     Parameter("surfaces.frictions", "double[]", [],
         "Coulomb friction coefficient of each contact surface", "", 0.0, live=True),
-    *_friction_parameters(),
+    *rows(JointFriction, prefix="friction.", live=True),
     Parameter("tip_radius", "double", 0.015,
         "radius of the spherical tip of the tool, centered at the origin of the tool frame, that touches surfaces",
         "m", 1e-6),
@@ -308,10 +284,9 @@ def plant_friction(values: dict[str, Any], joints: int) -> JointFriction | None:
     Raises:
         ConfigError: the values do not fit the joints or are inconsistent.
     """
-    given = {field.name: tuple(values[f"friction.{field.name}"]) for field in fields(JointFriction)}
-    if not any(given.values()):
+    friction = record_of(JointFriction, values, "friction.")
+    if friction == JointFriction():
         return None
-    friction = JointFriction(**given)
     friction.table(joints)
     return friction
 

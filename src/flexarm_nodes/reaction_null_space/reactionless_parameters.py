@@ -49,18 +49,11 @@ REACTIONLESS_PARAMETERS = (
     Parameter("path_file", "string", "",
         "stored reactionless path (task path): package:// or file:// URI or absolute path; empty: path is traced"),
     *rows(VelocityLawConfig, live=True, but=("selection",)),
-    Parameter("longest_path", "double", 50.0,
-        "length in each direction at which tracing of a reactionless path ends", "rad | m", 1e-3),
+    *rows(ReactionlessTask),
     *rows(PathMotionConfig),
     Parameter("span", "double[]", [],
         "start and end coordinate of the motion on the path; empty: from where the arm is to the end of the path",
         "rad | m"),
-    Parameter("start_tolerance", "double", 0.05,
-        "largest accepted distance of the arm from the start of the path", "rad | m", 1e-9),
-    Parameter("rate", "double", 1000.0, "nominal sampling rate for which gains are checked", "Hz", 1.0, 1e5),
-    Parameter("delay", "double", 0.0, "delay from measurement to command for which gains are checked", "s", 0.0, 0.1),
-    Parameter("drive_bandwidth", "double", 200.0,
-        "bandwidth of the first-order lag of the drives for which gains are checked", "rad/s", 1e-3),
     Parameter("shown_postures", "double[]", [],
         "postures, one after the other, whose reactionless paths are also shown in RViz; empty: none", "rad | m"),
     Parameter("base_state_source", "string", "joint_states",
@@ -124,15 +117,12 @@ def reactionless_stage(values: dict[str, Any], model: ArmModel) -> ReactionlessS
         FlexarmError: values that do not fit the arm, an unusable path, or unstable gains.
     """
     follows = values["task"] == "path"
-    task = ReactionlessTask(
+    task = record_of(
+        ReactionlessTask,
+        values,
         motion=motion_config(values) if follows else None,
         path=known_path(values, model) if follows else None,
         posture=None if follows else known_posture(values, model),
-        longest_path=values["longest_path"],
-        start_tolerance=values["start_tolerance"],
-        rate=values["rate"],
-        delay=values["delay"],
-        drive_bandwidth=values["drive_bandwidth"],
     )
     return ReactionlessStage(model, record_of(VelocityLawConfig, values), task, values["base_state_source"])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from flexarm_core.pipeline.vibration_stage import POSTURES
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration.sampling import DRIVES
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
@@ -63,13 +63,7 @@ class RnsVibrationController(StageNode):
             "frame of tool references assumed when gains are checked (task tool_path): root link or base link;"
             " empty: base link"),
         Parameter("rate", "double", 1000.0, "nominal sampling rate for which gains are checked", "Hz", 10.0, 1e5),
-        Parameter("delay", "double", 0.0,
-            "delay from the sensors to the motors for which gains are checked", "s", 0.0, 1.0),
-        Parameter("drive", "string", "effort",
-            "type of command that the drives take, for which gains are checked: effort, velocity or position",
-            choices=DRIVES),
-        Parameter("drive_bandwidth", "double", 200.0,
-            "bandwidth of velocity and position drives for which gains are checked", "rad/s", 1e-3),
+        *rows(Sampling),
         Parameter("reference_timeout", "double", 0.08,
             "largest accepted age of a reference, relative to the measured state", "s", 1e-4, live=True),
         Parameter("map_postures", "int", 0,

@@ -41,9 +41,7 @@ def vibration_stage(values: Values, model: ArmModel) -> VibrationStage:
         ConfigError: values that do not fit the arm, or unstable gains at the start position.
     """
     selection = BaseSelection(model, tuple(values["selection"])) if model.m else None
-    sampling = Sampling(
-        1.0 / values["rate"], values["delay"], drive=values["drive"], drive_bandwidth=values["drive_bandwidth"]
-    )
+    sampling = record_of(Sampling, values, period=1.0 / values["rate"])
     limits = joint_limits(model.lower, model.upper, model.velocity_limit, model.effort_limit)
     axes, start = tuple(values["axes"]), np.array(values["start_position"], dtype=float)
     if axes and len(axes) != 6:

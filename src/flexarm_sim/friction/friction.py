@@ -8,38 +8,43 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
-from flexarm_sim.validation import is_number
 
 
 @dataclass(frozen=True, slots=True)
-class JointFriction:
+class JointFriction(Settings):
     """Friction of the actuated joints; each parameter has one value for all joints, one per joint, or none.
 
     A joint with velocity ``qd`` is braked by ::
 
         |T| = C + (S - C) exp(-(qd / w)^2) + A sin(2 pi q / p + a) + B |qd|
 
-    against its motion (Coulomb, Stribeck, position-dependent and viscous part). At rest static friction holds against
-    efforts up to ``S + A sin(...)``.
-
-    Attributes:
-        coulomb: Coulomb friction C [N*m | N].
-        stiction: static friction S, at least C; empty: C [N*m | N].
-        viscous: viscous friction B [N*m*s/rad | N*s/m].
-        stribeck_velocity: Stribeck velocity w, positive; required if S exceeds C [rad/s | m/s].
-        position_amplitude: amplitude A of the position-dependent part, at most C in magnitude [N*m | N].
-        position_period: period p, positive; empty: one turn, 2 pi [rad | m].
-        position_phase: phase a [rad].
+    against its motion: Coulomb level C, stiction S at least C, Stribeck velocity w, a part with amplitude A at most C,
+    period p and phase a over the position, viscous coefficient B. At rest static friction holds against efforts up to
+    ``S + A sin(...)``.
     """
 
-    coulomb: tuple[float, ...] = ()
-    stiction: tuple[float, ...] = ()
-    viscous: tuple[float, ...] = ()
-    stribeck_velocity: tuple[float, ...] = ()
-    position_amplitude: tuple[float, ...] = ()
-    position_period: tuple[float, ...] = ()
-    position_phase: tuple[float, ...] = ()
+    # fmt: off
+    coulomb: tuple[float, ...] = setting((),
+        "joint friction: Coulomb level; one for all joints or one per joint; empty: none", "N*m | N", 0.0)
+    stiction: tuple[float, ...] = setting((),
+        "joint friction: break-away (stiction) level, at least the Coulomb level; empty: the Coulomb level",
+        "N*m | N", 0.0)
+    viscous: tuple[float, ...] = setting((),
+        "joint friction: viscous coefficient, effort per velocity; empty: none", "N*m*s/rad | N*s/m", 0.0)
+    stribeck_velocity: tuple[float, ...] = setting((),
+        "joint friction: Stribeck velocity, over which stiction falls to the Coulomb level; needed with stiction",
+        "rad/s | m/s", 0.0)
+    position_amplitude: tuple[float, ...] = setting((),
+        "joint friction: amplitude of a part that varies sinusoidally with the joint position; empty: none", "N*m | N")
+    position_period: tuple[float, ...] = setting((),
+        "joint friction: period of the part that varies sinusoidally with the joint position; empty: 2 pi",
+        "rad | m", 0.0)
+    position_phase: tuple[float, ...] = setting((),
+        "joint friction: phase at position 0 of the part that varies sinusoidally with the joint position; empty: 0",
+        "rad")
+    # fmt: on
 
     def table(self, joints: int) -> Array:
         """Return all values by joint, after checking them.
@@ -86,11 +91,6 @@ class JointFriction:
         given = getattr(self, name)
         if len(given) not in (0, 1, joints):
             raise ConfigError(f"friction {name} has {len(given)} values, expected none, one, or one a joint: {joints}")
-        signed = name in ("position_amplitude", "position_phase")
-        least, bound = (-math.inf, "a finite number") if signed else (0.0, "a number of at least 0")
-        for value in given:
-            if not (is_number(value) and value >= least):
-                raise ConfigError(f"friction {name} is {value}, expected {bound}")
-            if name == "position_period" and value == 0.0:
-                raise ConfigError(f"friction {name} is {value}, expected a positive number [rad | m]")
+        if name == "position_period" and 0.0 in given:
+            raise ConfigError(f"friction {name} is 0.0, expected a positive number [rad | m]")
         return np.resize(np.array(given or (0.0,), dtype=np.float64), joints)

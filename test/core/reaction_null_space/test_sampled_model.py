@@ -244,10 +244,10 @@ def test_what_has_no_meaning_is_refused(arm):
         SampledModel(arm, POSTURE[:3], VibrationControllerConfig(), selection, Sampling(0.002))
     for wrong, message in (
         ({"period": 0.0}, "period must lie"),
-        ({"period": 0.001, "delay": -1.0}, "delay must be"),
+        ({"period": 0.001, "delay": -1.0}, r"delay must lie in \[0.0, 1.0\]"),
         ({"period": 0.001, "base_delay": np.nan}, "base_delay must be"),
-        ({"period": 0.001, "drive": "hydraulic"}, "valid: effort, velocity, position"),
-        ({"period": 0.001, "drive_bandwidth": 0.0}, "drive_bandwidth must be"),
+        ({"period": 0.001, "drive": "hydraulic"}, "one of effort, velocity, position"),
+        ({"period": 0.001, "drive_bandwidth": 0.0}, "drive_bandwidth must lie"),
     ):
         with pytest.raises(ConfigError, match=message):
             Sampling(**wrong)

@@ -5,49 +5,45 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from flexarm_core.errors import ConfigError
 from flexarm_core.reaction_null_space.vibration.led_joints import LONGEST_GAP
+from flexarm_core.settings import Settings, setting
 
 DRIVES = ("effort", "velocity", "position")
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(Settings):
     """Period and delays of a closed loop.
 
     Delays count from the sensor to the motor, whatever their cause: filters, transport, or a command that takes effect
-    one period later. They are rounded up to whole periods.
+    one period later. They are rounded up to whole periods. Velocity drives of bandwidth w have the response
+    ``w / (s + w)``, position drives ``w^2 / (s + w)^2``.
 
     Attributes:
         period: sampling period; commands are held constant for one period [s].
-        delay: delay of the joint positions and velocities [s].
         base_delay: delay of the base deflection and its rate [s]; None: equal to ``delay``.
         rate_from_differences: whether the base rate is computed as the difference of two deflection samples.
-        drive: type of command that the motors accept: ``effort``, ``velocity`` or ``position``.
-        drive_bandwidth: bandwidth w of velocity drives with the response ``w / (s + w)``, and of position drives with
-            the response ``w^2 / (s + w)^2`` [rad/s].
     """
 
+    # fmt: off
     period: float
-    delay: float = 0.0
+    delay: float = setting(0.0, "delay from the sensors to the motors for which gains are checked", "s", 0.0, 1.0)
     base_delay: float | None = None
     rate_from_differences: bool = False
-    drive: str = "effort"
-    drive_bandwidth: float = 200.0
+    drive: str = setting("effort",
+        "type of command that the drives take, for which gains are checked: effort, velocity or position",
+        choices=DRIVES)
+    drive_bandwidth: float = setting(200.0,
+        "bandwidth of velocity and position drives for which gains are checked", "rad/s", 1e-3)
+    # fmt: on
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for invalid values."""
+    def check(self) -> None:
+        """Raise ConfigError for a period or a delay of the base that cannot be."""
         if not 0.0 < self.period <= LONGEST_GAP:
             raise ConfigError(f"period must lie in (0, {LONGEST_GAP}] s, got {self.period}")
-        for name, value in (("delay", self.delay), ("base_delay", self.base_delay)):
-            if value is not None and not (np.isfinite(value) and value >= 0.0):
-                raise ConfigError(f"{name} must be a number >= 0, got {value}")
-        if self.drive not in DRIVES:
-            raise ConfigError(f"drive '{self.drive}' is unknown; valid: {', '.join(DRIVES)}")
-        if not (np.isfinite(self.drive_bandwidth) and self.drive_bandwidth > 0.0):
-            raise ConfigError(f"drive_bandwidth must be positive, got {self.drive_bandwidth}")
+        if self.base_delay is not None and not 0.0 <= self.base_delay < math.inf:
+            raise ConfigError(f"base_delay must be a number >= 0, got {self.base_delay}")
 
     @property
     def joint_samples(self) -> int:
