@@ -9,6 +9,7 @@ import pytest
 import robots
 from geometry_msgs.msg import WrenchStamped
 from scipy.spatial.transform import Rotation
+from sensed_arm import wrench_message
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import InputError
@@ -18,7 +19,7 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS
 from flexarm_nodes.behavior_impedance.setup import built_behaviors
-from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp, wrench_to_message
+from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, row_values
 from flexarm_nodes.node.readings import Readings
 
@@ -55,7 +56,7 @@ def felt() -> Felt:
 
 
 def reading(stamp: int, force=(0.0, 0.0, 0.0), frame=LINK) -> WrenchStamped:
-    return wrench_to_message(stamp, frame, np.array([*force, 0.0, 0.0, 0.0]))
+    return wrench_message(stamp, frame, np.array([*force, 0.0, 0.0, 0.0]))
 
 
 def test_the_weight_is_taken_off_where_the_base_link_is_tilted(felt):
@@ -68,7 +69,7 @@ def test_the_weight_is_taken_off_where_the_base_link_is_tilted(felt):
     tilted = Felt(text)
     _, R = robots.chain("arm_7r").pose(POSITION)
     weight = 0.4 * (Rotation.from_euler("xyz", TILT).as_matrix() @ R).T @ GRAVITY
-    message = wrench_to_message(7, LINK, np.concatenate((weight, np.cross([0.0, 0.0, 0.06], weight))))
+    message = wrench_message(7, LINK, np.concatenate((weight, np.cross([0.0, 0.0, 0.06], weight))))
     tilted.take(message)
     assert np.allclose(tilted.at(7)[0], 0.0, atol=1e-9)
     felt.take(message)

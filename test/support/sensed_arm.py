@@ -31,8 +31,9 @@ from flexarm_nodes.messages.conversions import (
     doubles,
     joint_reference_to_message,
     nanoseconds_to_stamp,
+    new_wrench,
     stamp_to_nanoseconds,
-    wrench_to_message,
+    write_wrench,
 )
 from flexarm_nodes.node import topics
 
@@ -45,6 +46,14 @@ def description(robot: str) -> str:
     if robot in robots.NAMES:
         return robots.find(robot)[0]
     return load_robot_description(robots.URDF / f"{robot}.urdf.xacro")
+
+
+def wrench_message(stamp: int, frame: str, wrench: np.ndarray) -> WrenchStamped:
+    """Return ``[f; n]`` as a message."""
+    message = new_wrench(frame)
+    message.header.stamp = nanoseconds_to_stamp(stamp)
+    write_wrench(message, wrench)
+    return message
 
 
 class Core:
@@ -153,9 +162,7 @@ class SensedArm:
 
     def send_wrench(self, wrench, frame=None, tick=None) -> None:
         tick = self.tick if tick is None else tick
-        self.wrenches.publish(
-            wrench_to_message(tick * self.period, frame or self.frame, np.asarray(wrench, dtype=float))
-        )
+        self.wrenches.publish(wrench_message(tick * self.period, frame or self.frame, np.asarray(wrench, dtype=float)))
 
     def send_desired(self, tick=None, **fields: Any) -> None:
         stamp = (self.tick if tick is None else tick) * self.period

@@ -124,7 +124,7 @@ def test_one_that_cannot_be_used_is_named_and_harms_nothing(tmp_path, monkeypatc
     for said, why in zip(
         sorted(added.faults),
         (
-            "stage 'bounds' of broken:BOUNDS cannot be loaded: ConfigError: parameter gain",
+            "stage 'bounds' of broken:BOUNDS cannot be loaded: ConfigError: gain must lie in",
             "stage 'hardware_gate' of broken:GATE has the name of a node of flexarm",
             "stage 'missing' of nowhere.stage:KIND cannot be loaded: ModuleNotFoundError",
             "stage 'wrong' of math:pi is no flexarm StageKind",

@@ -258,14 +258,6 @@ def write_pose(message: PoseStamped, position: Array, rotation: Array) -> None:
     turn.x, turn.y, turn.z, turn.w = _quaternion(rotation)
 
 
-def wrench_to_message(stamp: int, frame: str, wrench: Array) -> WrenchStamped:
-    """Return a WrenchStamped of ``[f; n]`` in a frame."""
-    message = WrenchStamped()
-    write_header(message, stamp, frame)
-    write_wrench(message, wrench)
-    return message
-
-
 def new_wrench(frame: str) -> WrenchStamped:
     """Return an empty WrenchStamped in a frame."""
     message = WrenchStamped()

@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flexarm_core.flexible_dynamics.dense import inverse_sweep
 from flexarm_core.flexible_dynamics.estimation.correction import Correction
 from flexarm_core.flexible_dynamics.estimation.covariance import join, propagate, show_disturbances
 from flexarm_core.flexible_dynamics.estimation.measurements import Channel
-from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion, read_motion
+from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion, read_swept
+from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.tree import view_tree, view_workspace
 from flexarm_core.robot.load import load_robot_description
 
 URDF = Path(__file__).resolve().parents[3] / "urdf"
@@ -123,7 +126,13 @@ def test_readings_change_with_state_and_forces_as_differences_of_the_forward_dyn
         readings = np.empty((2, 6))
         model.articulate(x, v)
         forced = model.accelerate(effort[:hinges]) + model.response(model.modal) @ effort[hinges:]
-        read_motion(*model.arrays, x, v, forced, *table, readings)
+        integers, constants, memory = model.arrays
+        tree, space = view_tree(integers, constants), view_workspace(integers, memory)
+        wrench = np.empty((len(tree.parent), 6))
+        move_bodies(tree, space, x, v)
+        load_bodies(tree, space, x, v)
+        inverse_sweep(tree, space, forced, np.empty(size), wrench)
+        read_swept(integers, memory, tree, space, x, v, forced, wrench, *table, readings)
         return readings
 
     effort[hinges:] = 0.0

@@ -27,29 +27,6 @@ DIFFERENCE = 1e-6  # [sqrt(kg)*m | rad | m, and their rates] step of the forward
 
 
 @kernel
-def read_motion(
-    integers: Index,
-    constants: Array,
-    memory: Array,
-    x: Array,
-    v: Array,
-    acceleration: Array,
-    body: Index,
-    felt: NDArray[np.bool_],
-    frame: Array,
-    influence: Array,
-    readings: Array,
-) -> None:
-    """Compute the readings (c, 6) at coordinates, rates and accelerations (h + K,)."""
-    tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
-    effort, wrench = np.empty(len(x)), np.empty((len(tree.parent), 6))
-    move_bodies(tree, ws, x, v)
-    load_bodies(tree, ws, x, v)
-    inverse_sweep(tree, ws, acceleration, effort, wrench)
-    read_swept(integers, memory, tree, ws, x, v, acceleration, wrench, body, felt, frame, influence, readings)
-
-
-@kernel
 def read_swept(
     integers: Index,
     memory: Array,
@@ -65,7 +42,7 @@ def read_swept(
     influence: Array,
     readings: Array,
 ) -> None:
-    """Compute the readings of :func:`read_motion` after :func:`inverse_sweep`, which computed ``wrench`` (N, 6)."""
+    """Compute the readings (c, 6) after :func:`inverse_sweep`, which computed ``wrench`` (N, 6)."""
     modes = np.empty((3, influence.shape[2]))
     for i in range(len(body)):
         b = body[i]

@@ -62,11 +62,6 @@ class ReactionPlan:
         return float(np.linalg.norm(self.reactions, axis=1).max())
 
     @property
-    def rms_reaction(self) -> float:
-        """Root mean square of the reaction over the motion [sqrt(J)]."""
-        return float(np.sqrt((self.reactions**2).sum(axis=1).mean()))
-
-    @property
     def deflection_ratio(self) -> float:
         """Square root of the predicted peak elastic energy, relative to resolved acceleration."""
         return float(np.sqrt(self.peak_energy / self.straight_energy)) if self.straight_energy > 0.0 else np.inf
