@@ -1,9 +1,6 @@
 """The stages of an arm as lifecycle nodes: composed, checked, brought up in order and watched.
 
-Included by simulation.launch.py and bringup.launch.py; of use alone where ros2_control runs already. They give, beside
-the arguments: `plant` (true: start the simulated plant too), its `mode` and `duration`, `use_sim_time`, and
-`controller_manager` (name of the one whom the gate asks for its command controller, and at which that is deactivated
-should the gate die; empty: none runs).
+Included by simulation.launch.py and bringup.launch.py; of use alone where ros2_control runs already.
 """
 
 import shutil
@@ -23,7 +20,6 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events.matchers import matches_action
 from launch.events.process import ProcessExited
-from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
 from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
@@ -31,11 +27,12 @@ from launch_ros.ros_adapters import get_ros_node
 from lifecycle_msgs.msg import Transition
 
 from flexarm.srv import AdvanceSimulation
-from flexarm_nodes.node.topics import command_controller
+from flexarm_nodes.node.topics import CLOCK, command_controller
 from flexarm_nodes.node.transport import avoid_shared_memory
-from flexarm_tools.graph.graph import GraphError
-from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages, write_parameter_file
-from flexarm_tools.run.launch_request import LaunchRequest, requested_scenario
+from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages
+from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario
+from flexarm_tools.run.launch_scope import AUTO, LaunchScope, end_all, scoped_description
+from flexarm_tools.run.parameter_file import write_parameter_file
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec
 from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, stage_packages
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -63,73 +60,104 @@ REQUEST = {
 
 def generate_launch_description() -> LaunchDescription:
     """Arguments, and what they ask for."""
-    return LaunchDescription(
-        [
-            *(DeclareLaunchArgument(name, default_value=d, description=text) for name, (d, text) in REQUEST.items()),
-            DeclareLaunchArgument(
-                "stop_time",
-                default_value="2.0",
-                description="time that the gate gets to stop and hold the arm after a stage died [s]",
-            ),
-            DeclareLaunchArgument(
-                "on_death",
-                default_value="shutdown",
-                choices=["shutdown", "hold"],
-                description="when a stage dies and the gate has stopped the arm: end all, or hold until Ctrl-C",
-            ),
-            DeclareLaunchArgument("log_level", default_value="info", description="of the nodes"),
-            OpaqueFunction(function=start_stages),
-        ]
-    )
+    return scoped_description(_arguments(), start_stages)
 
 
 def start_stages(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Compose what was asked for, and start it."""
     avoid_shared_memory()
-    said = {name: _said(context, name) for name in REQUEST}
-    scenario = requested_scenario(LaunchRequest(**said, mode=_fixed(context, "mode")))
-    simulated = _fixed(context, "plant") == "true"
-    by_clock = _fixed(context, "use_sim_time") == "true"
+    scope = LaunchScope(context)
+    said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()}
+    request = LaunchRequest(**{name: said[name] for name in REQUEST}, mode=said["mode"], namespace=scope.namespace)
+    scenario = requested_scenario(request)
+    simulated, by_clock = said["plant"] == "true", said["use_sim_time"] == "true"
     composition = compose_simulation(scenario) if simulated else compose_stages(scenario, by_clock)
     folder = Path(tempfile.mkdtemp(prefix="flexarm-launch-"))
-    level = _said(context, "log_level")
-    manager = _fixed(context, "controller_manager")
-    nodes = {node.name: _lifecycle_node(_managed(node, manager), folder, level) for node in composition.nodes}
-    bring_up, begin = _bring_up(list(reversed(nodes.values())), _when_active(context, simulated, scenario.duration))
+    nodes = {node.name: _lifecycle_node(_told(node, said, scope), folder, said) for node in composition.nodes}
+    duration = float(said["duration"] or 0.0) or scenario.duration
+    bring_up, begin = _bring_up(list(reversed(nodes.values())), _when_active(nodes, simulated, duration))
     left_out = f", but not its {len(scenario.events)} events" if scenario.events else ""
     return [
         LogInfo(msg=f"flexarm: {' -> '.join(nodes)}{left_out}"),
         *(RegisterEventHandler(each) for each in bring_up),
-        *(RegisterEventHandler(_when_it_dies(context, name, nodes, composition)) for name in nodes),
+        *(RegisterEventHandler(_when_it_dies(scope, said, name, nodes, composition)) for name in nodes),
         *nodes.values(),
         begin,
         RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))),
     ]
 
 
-def end_all(context: LaunchContext, reason: str) -> None:
-    """End everything with an exit status that says that something was wrong."""
-    if not context.is_shutdown:
-        raise GraphError(reason)
+def _arguments() -> list[DeclareLaunchArgument]:
+    return [
+        *(DeclareLaunchArgument(name, default_value=d, description=text) for name, (d, text) in REQUEST.items()),
+        DeclareLaunchArgument(
+            "plant",
+            default_value="false",
+            choices=["true", "false"],
+            description="true: start the simulated plant too",
+        ),
+        DeclareLaunchArgument(
+            "mode",
+            default_value="",
+            choices=["", "lockstep", "real_time"],
+            description="of the plant; lockstep: it waits for each command; empty: the scenario's, or real_time",
+        ),
+        DeclareLaunchArgument(
+            "duration", default_value="0", description="of the simulation [s]; 0: the scenario's, or without end"
+        ),
+        DeclareLaunchArgument(
+            "use_sim_time", default_value="false", choices=["true", "false"], description="time comes from the clock"
+        ),
+        DeclareLaunchArgument(
+            "own_clock",
+            default_value="false",
+            choices=["true", "false"],
+            description="the clock is 'clock' in the namespace, that of a simulated plant; false: /clock",
+        ),
+        DeclareLaunchArgument(
+            "controller_manager",
+            default_value="",
+            description="name of the one that the gate asks for its command controller; empty: none runs",
+        ),
+        DeclareLaunchArgument(
+            "frame_prefix",
+            default_value=AUTO,
+            description="in front of the names of links in headers and TF; auto: the namespace, as 'left/'",
+        ),
+        DeclareLaunchArgument(
+            "stop_time",
+            default_value="2.0",
+            description="time that the gate gets to stop and hold the arm after a stage died [s]",
+        ),
+        DeclareLaunchArgument(
+            "on_death",
+            default_value="shutdown",
+            choices=["shutdown", "hold"],
+            description="when a stage dies and the gate has stopped the arm: end all, or hold until Ctrl-C",
+        ),
+        DeclareLaunchArgument("log_level", default_value="info", description="of the nodes"),
+    ]
 
 
-def _managed(node: NodeSpec, manager: str) -> NodeSpec:
-    """The node, told of the controller manager where it has the gate."""
+def _told(node: NodeSpec, said: dict[str, str], scope: LaunchScope) -> NodeSpec:
+    """The node, told of the frames, and of the controller manager where it has the gate."""
+    told = {"frame_prefix": prefix} if (prefix := scope.frame_prefix(said["frame_prefix"])) else {}
     names = {GATE: "controller_manager", CONTROL_LOOP: f"{GATE}.controller_manager"}
-    if not manager or node.executable not in names:
-        return node
-    return replace(node, parameters={names[node.executable]: manager} | node.parameters)
+    if said["controller_manager"] and node.executable in names:
+        told[names[node.executable]] = scope.full_name(said["controller_manager"])
+    return replace(node, parameters=told | node.parameters)
 
 
-def _lifecycle_node(node: NodeSpec, folder: Path, level: str) -> LifecycleNode:
+def _lifecycle_node(node: NodeSpec, folder: Path, said: dict[str, str]) -> LifecycleNode:
+    clock = [(CLOCK, CLOCK.lstrip("/"))] if said["own_clock"] == "true" else []
     return LifecycleNode(
         package=node.package,
         executable=node.executable,
         name=node.name,
         namespace="",
         parameters=[str(write_parameter_file(node, folder))],
-        remappings=list(node.remappings.items()),
-        ros_arguments=["--log-level", level],
+        remappings=[*node.remappings.items(), *clock],
+        ros_arguments=["--log-level", said["log_level"]],
         output="both",
     )
 
@@ -172,21 +200,21 @@ def _ask(node: LifecycleNode, transition: int) -> EmitEvent:
     return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition))
 
 
-def _when_active(context: LaunchContext, simulated: bool, duration: float) -> list[LaunchDescriptionEntity]:
+def _when_active(nodes: dict[str, LifecycleNode], simulated: bool, duration: float) -> list[LaunchDescriptionEntity]:
     """What comes once every node is active: simulated time begins to run."""
     if not simulated:
         return [LogInfo(msg="flexarm: all stages are active")]
-    until = float(_fixed(context, "duration") or 0.0) or duration
+    until = f"to {duration:g} s" if duration < ENDLESS else "on"
     return [
-        LogInfo(msg=f"flexarm: all nodes are active; the simulation runs {f'to {until:g} s' if until < 1e9 else 'on'}"),
-        OpaqueFunction(function=_advance, args=[until]),
+        LogInfo(msg=f"flexarm: all nodes are active; the simulation runs {until}"),
+        OpaqueFunction(function=_advance, args=[nodes[PLANT], duration]),
     ]
 
 
-def _advance(context: LaunchContext, until: float) -> None:
+def _advance(context: LaunchContext, plant: LifecycleNode, until: float) -> None:
     """Let the plant run; asked again where the answer is lost to late discovery."""
     node = get_ros_node(context)
-    client = node.create_client(AdvanceSimulation, f"/{PLANT}/advance")
+    client = node.create_client(AdvanceSimulation, f"{plant.node_name}/advance")
 
     def ask() -> None:
         for _ in range(10):
@@ -205,7 +233,7 @@ def _advance(context: LaunchContext, until: float) -> None:
 
 
 def _when_it_dies(
-    context: LaunchContext, name: str, nodes: dict[str, LifecycleNode], composition: Composition
+    scope: LaunchScope, said: dict[str, str], name: str, nodes: dict[str, LifecycleNode], composition: Composition
 ) -> OnProcessExit:
     """What an operator wants when a node dies: no restart, which would move the arm again without being asked.
 
@@ -213,8 +241,8 @@ def _when_it_dies(
     after the stop time all end. Where the gate dies nobody commands: its command controller is deactivated.
     """
     executables = {node.name: node.executable for node in composition.nodes}
-    stop_time, hold = float(_said(context, "stop_time")), _said(context, "on_death") == "hold"
-    manager = _fixed(context, "controller_manager")
+    stop_time, hold = float(said["stop_time"]), said["on_death"] == "hold"
+    manager = scope.full_name(said["controller_manager"]) if said["controller_manager"] else ""
 
     def died(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         if context.is_shutdown:
@@ -234,7 +262,7 @@ def _when_it_dies(
             return [
                 LogInfo(msg=f"flexarm: {reason}: deactivating {controller}, then ending all"),
                 RegisterEventHandler(OnProcessExit(target_action=unspawner, on_exit=[end])),
-                unspawner,
+                scope.later([unspawner]),
             ]
         others = [
             _ask(node, Transition.TRANSITION_DEACTIVATE)
@@ -246,12 +274,3 @@ def _when_it_dies(
         return [LogInfo(msg=f"flexarm: {reason}; the gate stops the arm, {after}"), *others, *later]
 
     return OnProcessExit(target_action=nodes[name], on_exit=died)
-
-
-def _said(context: LaunchContext, name: str) -> str:
-    return LaunchConfiguration(name).perform(context)
-
-
-def _fixed(context: LaunchContext, name: str) -> str:
-    """What the including launch file says, empty where none includes this one."""
-    return str(context.launch_configurations.get(name, ""))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from launched import FILES, ROOT
+from live import LiveGraph
 
 pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
 
@@ -25,6 +27,15 @@ signal.signal(signal.SIGINT, end)
 while STAYS:
     time.sleep(0.1)
 """
+
+
+@pytest.fixture
+def graph(launch, tmp_path) -> Iterator[LiveGraph]:
+    begun = LiveGraph(tmp_path)
+    try:
+        yield begun
+    finally:
+        begun.close()
 
 
 @pytest.fixture
@@ -55,19 +66,22 @@ def test_every_argument_is_explained(file):
     assert all(argument.description and argument.default_value is not None for argument in arguments)
 
 
-def test_a_simulation_comes_up_in_order_runs_and_ends_cleanly_when_interrupted(launch):
+def test_a_simulation_comes_up_in_order_runs_and_ends_cleanly_when_interrupted(launch, graph):
     run = launch("simulation.launch.py", f"scenario:={PLAIN}")
     run.wait_until_it_says("the simulation runs to 60 s")
-    run.wait_until_it_says("hardware_gate]: running")
+    graph.wait_for_diagnostic("hardware_gate", "running")
+    graph.spin(1.0)
     assert run.interrupt() == 0
     said = run.said
     assert "simulated_plant -> reference_generator -> rns_vibration_controller -> hardware_gate" in said
     assert said.count("process has finished cleanly") == 4 and "Traceback" not in said
+    assert not any(word in said for word in ("[WARN]", "[ERROR]")), said
 
 
-def test_when_a_stage_dies_the_gate_stops_the_arm_before_all_ends(launch):
+def test_when_a_stage_dies_the_gate_stops_the_arm_before_all_ends(launch, graph):
     run = launch("simulation.launch.py", f"scenario:={PLAIN}", "stop_time:=1.0")
-    run.wait_until_it_says("hardware_gate]: running")
+    run.wait_until_it_says("the simulation runs")
+    graph.wait_for_diagnostic("hardware_gate", "running")
     os.kill(run.pid("rns_vibration_controller"), signal.SIGKILL)
     assert run.ended() == 1
     said = run.said

@@ -51,8 +51,13 @@ def write_parameter_file(node: NodeSpec, folder: Path) -> Path:
     return path
 
 
-def write_for_namespace(path: Path, folder: Path) -> Path:
+def write_for_namespace(path: Path, folder: Path, frame_prefix: str = "") -> Path:
     """Write a parameter file whose bare node names hold in any namespace, to ``folder``, and return its path.
+
+    Args:
+        path: the file.
+        folder: receives the new file.
+        frame_prefix: what is put in front of the parameter ``frame_id`` of every node that has it.
 
     Raises:
         ConfigError: the file does not exist, or is not a parameter file.
@@ -62,6 +67,10 @@ def write_for_namespace(path: Path, folder: Path) -> Path:
         (ANYWHERE + key if "/" not in key and isinstance(value, dict) and PARAMETERS in value else key): value
         for key, value in content.items()
     }
+    for value in kept.values() if frame_prefix else ():
+        parameters = value.get(PARAMETERS) if isinstance(value, dict) else None
+        if isinstance(parameters, dict) and "frame_id" in parameters:
+            parameters["frame_id"] = f"{frame_prefix}{parameters['frame_id']}"
     target = folder / path.name
     target.write_text(yaml.safe_dump(kept, width=1000, sort_keys=False), encoding="utf-8")
     return target
