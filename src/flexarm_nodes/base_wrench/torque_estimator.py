@@ -30,6 +30,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.frames import in_tf
 from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Input, Output, Ports, Role, needed
 from flexarm_nodes.node.stage_node import StageNode
 
@@ -172,7 +173,7 @@ class BaseWrenchTorqueEstimator(StageNode):
             return
         if self._shown is None or tick.stamp - self._shown >= (1.0 - 1e-6) * 1e9 / rate:
             self._shown, self._drawn.scale = tick.stamp, self._values["marker_scale"]
-            self._markers.publish(self._drawn.message(tick.estimate))
+            self._markers.publish(in_tf(self._drawn.message(tick.estimate), self.frame_prefix))
 
     def status(self, tick: Tick) -> tuple[bytes, str, dict[str, str]]:
         """Return the status, with the readings that were left out."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from visualization_msgs.msg import MarkerArray
+
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.pipeline.tick import Tick
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.frames import in_tf
 
 REFERENCES = (CartesianReference, JointReference)
 
@@ -54,5 +57,7 @@ class StageOutputs:
         for publisher, make in self._senders:
             if publisher.get_subscription_count():
                 message: Any = make(tick)
+                if isinstance(message, MarkerArray):
+                    in_tf(message, self._node.frame_prefix)
                 if message is not None:
                     publisher.publish(message)

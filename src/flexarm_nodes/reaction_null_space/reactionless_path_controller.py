@@ -16,6 +16,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.frames import in_tf
 from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Output, Ports, Role, base_state_input
 from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.reaction_null_space.reactionless_markers import path_markers
@@ -76,7 +77,8 @@ class ReactionlessPathController(StageNode):
 
     def _show(self) -> None:
         self._shown = self.stage.path
-        self._markers.publish(path_markers(self._shown, self._others, self.model.base_frame))
+        markers = path_markers(self._shown, self._others, self.model.base_frame)
+        self._markers.publish(in_tf(markers, self.frame_prefix))
 
 
 def main() -> None:

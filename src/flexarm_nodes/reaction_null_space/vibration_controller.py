@@ -23,6 +23,7 @@ from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE
 from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import ERROR
+from flexarm_nodes.node.frames import in_tf
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.ports import (
     BY_POSITION,
@@ -180,7 +181,7 @@ class RnsVibrationController(StageNode):
         if postures:
             config = ConditioningMapConfig(postures, least_conditioning=MAP_ROOM * threshold)
             found = map_conditioning(model, stage.controller.selection, config)
-        self._markers.publish(map_markers(found, model.base_frame))
+        self._markers.publish(in_tf(map_markers(found, model.base_frame), self.frame_prefix))
 
 
 def main() -> None:
