@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from launched import FILES, ROOT
-from live import LiveGraph
 
 pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
 
@@ -18,44 +16,6 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch import LaunchContext
 
 PLAIN = ROOT / "config/planar_3r/scenarios/real_time.yaml"
-STUB = """#!/usr/bin/env python3
-import signal, sys, time
-print("STUB", sys.argv[0].rsplit("/", 1)[-1], *sys.argv[1:], flush=True)
-def end(*_):
-    sys.exit(0)
-signal.signal(signal.SIGINT, end)
-while STAYS:
-    time.sleep(0.1)
-"""
-
-
-@pytest.fixture
-def graph(launch, tmp_path) -> Iterator[LiveGraph]:
-    begun = LiveGraph(tmp_path)
-    try:
-        yield begun
-    finally:
-        begun.close()
-
-
-@pytest.fixture
-def stubs(tmp_path) -> str:
-    """Prefix with stand-ins for what is not on PyPI, for AMENT_PREFIX_PATH: they say how they were called."""
-    names = {
-        "robot_state_publisher": {"robot_state_publisher": True},
-        "controller_manager": {"ros2_control_node": True, "spawner": False, "unspawner": False},
-    }
-    prefix = tmp_path / "stubs"
-    for package, executables in names.items():
-        index = prefix / "share/ament_index/resource_index/packages"
-        index.mkdir(parents=True, exist_ok=True)
-        (index / package).touch()
-        folder = prefix / "lib" / package
-        folder.mkdir(parents=True)
-        for executable, stays in executables.items():
-            (folder / executable).write_text(STUB.replace("STAYS", str(stays)))
-            (folder / executable).chmod(0o755)
-    return f"{prefix}:"
 
 
 @pytest.mark.parametrize("file", FILES)

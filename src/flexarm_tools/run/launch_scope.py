@@ -35,7 +35,8 @@ class LaunchScope:
 
     def __init__(self, context: LaunchContext) -> None:
         """Keep them."""
-        self._configurations = dict(context.launch_configurations)
+        said = context.launch_configurations.items()  # remappings are lists, to which others may append later
+        self._configurations = {name: list(value) if isinstance(value, list) else value for name, value in said}
         self._environment = dict(os.environ)
         self.namespace = str(self._configurations.get("ros_namespace", "")).rstrip("/")
 
