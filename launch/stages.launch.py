@@ -5,6 +5,7 @@ Included by simulation.launch.py and bringup.launch.py; of use alone where ros2_
 
 import shutil
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -26,14 +27,15 @@ from launch_ros.events.lifecycle import ChangeState
 from launch_ros.ros_adapters import get_ros_node
 from lifecycle_msgs.msg import Transition
 
+from flexarm.msg import SimulationStatus
 from flexarm.srv import AdvanceSimulation
-from flexarm_nodes.node.topics import CLOCK, command_controller
+from flexarm_nodes.node.topics import CLOCK, SIMULATION_STATUS, command_controller
 from flexarm_nodes.node.transport import avoid_shared_memory
 from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages
 from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario
 from flexarm_tools.run.launch_scope import AUTO, LaunchScope, end_all, scoped_description
 from flexarm_tools.run.parameter_file import write_parameter_file
-from flexarm_tools.scenario.scenario import PLANT, NodeSpec
+from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, stage_packages
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
@@ -42,6 +44,8 @@ STEPS = (
     (Transition.TRANSITION_ACTIVATE, "activating", "active", "inactive"),
 )
 ANSWER_WITHIN = 4.0  # [s] of the plant
+HEARD_BEFORE = 2.0  # [s] the end of a simulation
+SHUTDOWN_PERIOD = 0.2  # [s] between two looks whether all ends
 REQUEST = {
     "scenario": ("", "scenario file: robot, stages and parameters come from it (docs/scenario.md)"),
     "robot": ("", "without a scenario: a robot of flexarm by name, a URDF or xacro file, or package://PACKAGE/PATH"),
@@ -75,7 +79,10 @@ def start_stages(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     folder = Path(tempfile.mkdtemp(prefix="flexarm-launch-"))
     nodes = {node.name: _lifecycle_node(_told(node, said, scope), folder, said) for node in composition.nodes}
     duration = float(said["duration"] or 0.0) or scenario.duration
-    bring_up, begin = _bring_up(list(reversed(nodes.values())), _when_active(nodes, simulated, duration))
+    then: list[LaunchDescriptionEntity] = [LogInfo(msg="flexarm: all stages are active")]
+    if simulated:
+        then = _simulation(scope, nodes, replace(scenario, duration=duration))
+    bring_up, begin = _bring_up(list(reversed(nodes.values())), then)
     left_out = f", but not its {len(scenario.events)} events" if scenario.events else ""
     return [
         LogInfo(msg=f"flexarm: {' -> '.join(nodes)}{left_out}"),
@@ -200,21 +207,30 @@ def _ask(node: LifecycleNode, transition: int) -> EmitEvent:
     return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition))
 
 
-def _when_active(nodes: dict[str, LifecycleNode], simulated: bool, duration: float) -> list[LaunchDescriptionEntity]:
+def _simulation(
+    scope: LaunchScope, nodes: dict[str, LifecycleNode], scenario: Scenario
+) -> list[LaunchDescriptionEntity]:
     """What comes once every node is active: simulated time begins to run."""
-    if not simulated:
-        return [LogInfo(msg="flexarm: all stages are active")]
-    until = f"to {duration:g} s" if duration < ENDLESS else "on"
-    return [
-        LogInfo(msg=f"flexarm: all nodes are active; the simulation runs {until}"),
-        OpaqueFunction(function=_advance, args=[nodes[PLANT], duration]),
-    ]
+    until = f"to {scenario.duration:g} s" if scenario.duration < ENDLESS else "on"
+    advanced = [LogInfo(msg=f"flexarm: all nodes are active; the simulation runs {until}")]
+    ended: list[EmitEvent] = []
+    if scenario.mode == "real_time":  # in lockstep nobody waits for states that do not come
+        stages = [node for name, node in nodes.items() if name != PLANT]
+        ended = [_ask(node, Transition.TRANSITION_DEACTIVATE) for node in stages]
+    status = scope.full_name(SIMULATION_STATUS)
+    return [*advanced, OpaqueFunction(function=_advance, args=[nodes[PLANT], status, scenario, ended])]
 
 
-def _advance(context: LaunchContext, plant: LifecycleNode, until: float) -> None:
-    """Let the plant run; asked again where the answer is lost to late discovery."""
-    node = get_ros_node(context)
+def _advance(
+    context: LaunchContext, plant: LifecycleNode, status: str, scenario: Scenario, ended: list[EmitEvent]
+) -> None:
+    """Let the plant run; asked again where the answer is lost to late discovery.
+
+    At the end of simulated time the stages go inactive: no states come any more, and the gate would trip.
+    """
+    node, until = get_ros_node(context), scenario.duration
     client = node.create_client(AdvanceSimulation, f"{plant.node_name}/advance")
+    over = Event()
 
     def ask() -> None:
         for _ in range(10):
@@ -226,8 +242,24 @@ def _advance(context: LaunchContext, plant: LifecycleNode, until: float) -> None
                 answer = future.result()
                 if not answer.success:
                     node.get_logger().error(f"{client.srv_name} refused: {answer.message}")
+                elif ended and until < ENDLESS:
+                    wait()
                 return
         node.get_logger().error(f"{client.srv_name} does not answer: the simulation stands still")
+
+    def wait() -> None:
+        """Wait for the end; the status is not heard until shortly before it, as it comes with every tick."""
+        near = time.monotonic() + until - HEARD_BEFORE
+        while not context.is_shutdown and time.monotonic() < near:
+            time.sleep(SHUTDOWN_PERIOD)
+        if not context.is_shutdown:
+            node.create_subscription(SimulationStatus, status, heard, 10)
+
+    def heard(message: SimulationStatus) -> None:
+        if message.tick + 1 >= round(until * scenario.rate) and not over.is_set():
+            over.set()
+            for action in ended:
+                context.asyncio_loop.call_soon_threadsafe(context.emit_event_sync, action.event)
 
     context.add_completion_future(context.asyncio_loop.run_in_executor(None, ask))
 

@@ -38,6 +38,15 @@ def test_a_simulation_comes_up_in_order_runs_and_ends_cleanly_when_interrupted(l
     assert not any(word in said for word in ("[WARN]", "[ERROR]")), said
 
 
+def test_at_the_end_of_simulated_time_the_stages_go_inactive_and_nothing_is_wrong(launch, graph):
+    run = launch("simulation.launch.py", f"scenario:={PLAIN}", "duration:=4")
+    graph.wait_for_diagnostic("hardware_gate", "running")
+    graph.wait_for_diagnostic("hardware_gate", "inactive")
+    graph.spin(1.0)
+    assert run.interrupt() == 0
+    assert not any(word in run.said for word in ("[WARN]", "[ERROR]")), run.said
+
+
 def test_when_a_stage_dies_the_gate_stops_the_arm_before_all_ends(launch, graph):
     run = launch("simulation.launch.py", f"scenario:={PLAIN}", "stop_time:=1.0")
     run.wait_until_it_says("the simulation runs")
