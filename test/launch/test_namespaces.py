@@ -14,16 +14,19 @@ from typing import Any
 import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from launched import PATIENCE, ROOT
+from launched import FILES, PATIENCE, ROOT
 from live import LiveGraph
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import SimulationStatus
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 
 pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
+
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+from launch import LaunchContext
 
 PAGE = (ROOT / "docs" / "launch.md").read_text(encoding="utf-8")
 GLOBAL = {"/diagnostics", "/parameter_events", "/rosout"}
@@ -79,7 +82,6 @@ def test_two_arms_of_the_page_run_to_their_ends_and_neither_hears_the_other(laun
         graph.listen(f"{namespace}/clock", Clock)
         graph.listen(f"{namespace}/base_wrench", WrenchStamped)
         graph.listen(f"{namespace}/ground_truth/tool_pose", PoseStamped)
-    graph.listen("left/rns_vibration_controller/markers", MarkerArray)
     run = launch(block("two_arms.launch.py"))
     graph.until(lambda: run.runs and all(map(lambda one: ended(graph, one), ENDS)), "the end of both", PATIENCE)
     found = graph.node.get_topic_names_and_types()
@@ -175,6 +177,39 @@ def test_two_arms_under_ros2_control_have_controller_managers_controllers_and_fr
     )
     (namespace,) = (word.partition("__ns:=/")[2] for word in unspawner if word.startswith("__ns:="))
     assert unspawner[unspawner.index("-c") + 1] == f"/{namespace}/controller_manager"
+
+
+def test_the_simulated_plant_behind_ros2_control_and_its_clock_are_in_the_namespace(launch, graph, stubs, tmp_path):
+    graph.listen("/left/plant/joint_states", JointState)
+    file = tmp_path / "one.launch.py"
+    one = BRINGUP.replace(', arm("right")', "").replace('"rviz": "true"', '"rviz": "false", "hardware": "topic"')
+    file.write_text(one.replace("ROOT", str(ROOT)).replace("PARAMETERS", ""))
+    run = launch(file, prefix=stubs)
+    run.wait_until_it_says("all stages are active")
+    graph.until(lambda: graph.received["/left/plant/joint_states"], "states of the plant")
+    (manager,) = called(run.said, "ros2_control_node", "left")
+    assert "/clock:=clock" in manager and parameter_files(manager)["/**"]["use_sim_time"] is True
+    assert graph.node.count_publishers("/left/clock") == 1 and graph.node.count_subscribers("/left/clock") > 0
+    assert graph.node.count_publishers("/clock") == graph.node.count_subscribers("/clock") == 0
+    assert graph.node.count_subscribers("/left/plant/joint_commands") == 1
+    assert run.interrupt() == 0
+
+
+@pytest.mark.parametrize(
+    "file", ["simulation.launch.py", "bringup.launch.py", "stages.launch.py", "visualize.launch.py"]
+)
+def test_arguments_do_not_remain_for_what_is_included_next(file, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+    context = LaunchContext()
+    given = {"scenario": "scenarios/real_time.yaml", "controllers_file": "controllers.yaml"}
+    context.launch_configurations.update({name: f"{ROOT}/config/planar_3r/{path}" for name, path in given.items()})
+    context.launch_configurations["of_the_user"] = "x"
+    before = dict(context.launch_configurations)
+    description = PythonLaunchDescriptionSource(str(FILES[file])).get_launch_description(context)
+    for entity in description.entities:
+        entity.visit(context)
+    assert context.launch_configurations == before
 
 
 def values_of(graph: LiveGraph, node: str, names: list[str]) -> list[Any]:

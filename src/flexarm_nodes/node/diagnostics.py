@@ -29,7 +29,7 @@ class Diagnostics:
     def __init__(self, node: Node) -> None:
         """Create the publisher and the one-second timer."""
         self._node = node
-        self._name = node.get_fully_qualified_name().lstrip("/")  # all arms of a graph are on this topic
+        self._name = f"{node.get_namespace()}/{node.get_name()}".strip("/")  # all arms of a graph share the topic
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL)
         self._level, self._message, self._stamp = OK, "started", 0
         self._said = OK, "started"
