@@ -31,11 +31,11 @@ def test_a_simulation_comes_up_in_order_runs_and_ends_cleanly_when_interrupted(l
     run.wait_until_it_says("the simulation runs to 60 s")
     graph.wait_for_diagnostic("hardware_gate", "running")
     graph.spin(1.0)
+    assert not any(word in run.said for word in ("[WARN]", "[ERROR]")), run.said
     assert run.interrupt() == 0
     said = run.said
     assert "simulated_plant -> reference_generator -> rns_vibration_controller -> hardware_gate" in said
     assert said.count("process has finished cleanly") == 4 and "Traceback" not in said
-    assert not any(word in said for word in ("[WARN]", "[ERROR]")), said
 
 
 def test_at_the_end_of_simulated_time_the_stages_go_inactive_and_nothing_is_wrong(launch, graph):
