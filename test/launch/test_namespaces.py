@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import signal
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -195,8 +196,52 @@ def test_the_simulated_plant_behind_ros2_control_and_its_clock_are_in_the_namesp
     assert run.interrupt() == 0
 
 
+def test_an_arm_in_gazebo_has_a_model_sensors_frames_and_controllers_of_its_namespace(
+    launch, graph, stubs, gz, tmp_path
+):
+    gz("ground", "left_arm_7r", "surroundings")
+    controllers = tmp_path / "controllers.yaml"
+    own = (ROOT / "config/arm_7r/controllers.yaml").read_text()
+    controllers.write_text(own.replace("/**/", ""))  # as of the user: names that hold in the root namespace only
+    file = tmp_path / "gazebo.launch.py"
+    given = {"scenario": "ROOT/config/arm_7r/scenarios/behaviors.yaml", "controllers_file": str(controllers)}
+    included = re.sub(r"given = .*\n.*given \|= .*", f"given = {given}", BRINGUP).replace(', arm("right")', "")
+    file.write_text(included.replace("bringup.launch.py", "gazebo.launch.py").replace("ROOT", str(ROOT)))
+    run = launch(file, prefix=stubs)
+    run.wait_until_it_says("forward_position_controller is inactive until the gate takes it")
+    run.wait_until_it_says("all stages are active")
+    created = {line[line.index("-name") + 1]: line for line in called(run.said, "create", "left")}
+    assert set(created) == {"left_arm_7r", "surroundings"}
+    of_arm = created["left_arm_7r"]
+    (model,) = ElementTree.parse(of_arm[of_arm.index("-file") + 1]).getroot()
+    assert model.get("name") == "left_arm_7r"
+    sensors = {sensor.findtext("topic"): sensor.findtext("gz_frame_id") for sensor in model.iter("sensor")}
+    assert sensors["left/base_wrench"] == "left/base_link" and all(name.startswith("left/") for name in sensors)
+    assert all(frame.startswith("left/") for frame in sensors.values())
+    (plugin,) = (tag for tag in model.iter("plugin") if "gz_ros2_control" in tag.get("filename"))
+    assert plugin.findtext("ros/namespace") == "/left"
+    (bridge,) = called(run.said, "parameter_bridge", "left")
+    bridged = {word.partition("@")[0] for word in bridge if "@" in word}
+    assert bridged == {"/clock", *(f"/{topic}" for topic in sensors)}
+    spawned = called(run.said, "spawner", "left")
+    assert [line[line.index("-c") + 1] for line in spawned] == ["/left/controller_manager"] * len(spawned)
+    assert "forward_position_controller" in spawned[-1] and "--inactive" in spawned[-1]
+    of_gazebo = yaml.safe_load(Path(plugin.findtext("parameters")).read_text())
+    wanted = yaml.safe_load(controllers.read_text())
+    assert {f"/**/{name}" for name in wanted} == set(of_gazebo) == set(parameter_files(spawned[0])) - {"/**"}
+    assert of_gazebo["/**/base_ft_sensor_broadcaster"]["ros__parameters"]["frame_id"] == "left/base_link"
+    assert parameter_files(spawned[0])["/**/base_ft_sensor_broadcaster"]["frame_id"] == "left/base_link"
+    (publisher,) = called(run.said, "robot_state_publisher", "left")
+    described = parameter_files(publisher)["/**"]
+    assert described["frame_prefix"] == "left/" and "initial_value" in described["robot_description"]
+    assert described["use_sim_time"] is True and "/clock:=clock" not in publisher
+    assert run.interrupt() == 0, run.said
+    assert not Path(plugin.findtext("parameters")).exists()
+
+
 @pytest.mark.parametrize(
-    "file", ["simulation.launch.py", "bringup.launch.py", "stages.launch.py", "visualize.launch.py"]
+    "file",
+    ["simulation.launch.py", "bringup.launch.py", "stages.launch.py", "visualize.launch.py", "gazebo.launch.py"],
 )
 def test_arguments_do_not_remain_for_what_is_included_next(file, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
