@@ -63,7 +63,7 @@ def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     avoid_shared_memory()
     scope = LaunchScope(context)
     said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()}
-    asked = ("scenario", "robot", "robot_arguments", "stages", "parameters_file", "rate")
+    asked = ("scenario", "robot", "robot_arguments", "tool_frame", "stages", "parameters_file", "rate", "gravity")
     scenario = requested_scenario(LaunchRequest(**{name: said[name] for name in asked}, namespace=scope.namespace))
     hardware, mode = said["hardware"], command_mode(scenario)
     if hardware == "gazebo" and said["start_controller_manager"] == "true":

@@ -52,7 +52,7 @@ def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     avoid_shared_memory()
     scope = LaunchScope(context)
     said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()} | GIVEN
-    asked = ("scenario", "robot", "robot_arguments", "stages", "parameters_file", "rate")
+    asked = ("scenario", "robot", "robot_arguments", "tool_frame", "stages", "parameters_file", "rate", "gravity")
     request = LaunchRequest(**{name: said[name] for name in asked}, namespace=scope.namespace)
     path = requested_scenario(request).robot.path
     names = GazeboNames(scope.namespace, scope.frame_prefix(said["frame_prefix"]))

@@ -205,11 +205,14 @@ def test_an_arm_in_gazebo_has_a_model_sensors_frames_and_controllers_of_its_name
     controllers.write_text(own.replace("/**/", ""))  # as of the user: names that hold in the root namespace only
     file = tmp_path / "gazebo.launch.py"
     given = {"scenario": "ROOT/config/arm_7r/scenarios/behaviors.yaml", "controllers_file": str(controllers)}
+    given["gravity"] = "0 0 -1.62"
     included = re.sub(r"given = .*\n.*given \|= .*", f"given = {given}", BRINGUP).replace(', arm("right")', "")
     file.write_text(included.replace("bringup.launch.py", "gazebo.launch.py").replace("ROOT", str(ROOT)))
     run = launch(file, prefix=stubs)
     run.wait_until_it_says("forward_position_controller is inactive until the gate takes it")
     run.wait_until_it_says("all stages are active")
+    (world,) = (line.split()[-1] for line in run.said.splitlines() if "STUB gz sim" in line)
+    assert ElementTree.parse(world).findtext("world/gravity").split() == ["0.0", "0.0", "-1.62"]
     created = {line[line.index("-name") + 1]: line for line in called(run.said, "create", "left")}
     assert set(created) == {"left_arm_7r", "surroundings"}
     of_arm = created["left_arm_7r"]
