@@ -10,11 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
-    IncludeLaunchDescription,
     LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
@@ -22,7 +20,6 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events.matchers import matches_action
 from launch.events.process import ProcessExited
-from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import LifecycleNode, Node
 from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
@@ -31,8 +28,7 @@ from lifecycle_msgs.msg import Transition
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.transport import avoid_shared_memory
-from flexarm_tools.graph.graph import GraphError
-from flexarm_tools.run.composition import command_mode, compose_simulation, write_parameter_file
+from flexarm_tools.run.composition import command_mode, compose_simulation
 from flexarm_tools.run.launch_request import (
     ENDLESS,
     LaunchRequest,
@@ -40,10 +36,14 @@ from flexarm_tools.run.launch_request import (
     requested_scenario,
     xacro_arguments,
 )
+from flexarm_tools.run.launch_scope import LaunchScope, arguments_of, end_all, included, scoped_description
+from flexarm_tools.run.parameter_file import read_parameter_file, write_for_namespace, write_parameter_file
 from flexarm_tools.scenario.scenario import Scenario
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 HERE = Path(__file__).absolute().parent
+STAGES, VISUALIZE = HERE / "stages.launch.py", HERE / "visualize.launch.py"
+GIVEN = ("plant", "mode", "duration", "own_clock")  # arguments of the stages that follow from these here
 SIMULATED = ("gazebo", "mujoco")  # backends that publish /clock
 HOLDING = "gazebo"  # backend that holds the joints while no controller is active
 WITHOUT_WRENCHES = ("gazebo", "topic")  # backends that give wrenches and rates on topics of their own
@@ -55,86 +55,101 @@ CONTROL_NODES = {"mujoco": "mujoco_ros2_control"}  # packages with a ros2_contro
 
 def generate_launch_description() -> LaunchDescription:
     """Arguments, and what they ask for."""
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                "hardware",
-                default_value="mock",
-                description="mock, mujoco, topic, or the plugin of a driver (docs/ros2_control.md)",
-            ),
-            DeclareLaunchArgument(
-                "controllers_file",
-                default_value="",
-                description="of ros2_control; empty: config/ROBOT/controllers.yaml",
-            ),
-            DeclareLaunchArgument(
-                "controller_manager", default_value="/controller_manager", description="name of the controller manager"
-            ),
-            DeclareLaunchArgument(
-                "start_controller_manager",
-                default_value="true",
-                choices=["true", "false"],
-                description="false: one runs already, as a driver's launch file or Gazebo starts it",
-            ),
-            DeclareLaunchArgument(
-                "simulate",
-                default_value="true",
-                choices=["true", "false"],
-                description="with hardware:=topic: flexarm's simulated plant is the arm; false: somebody else is",
-            ),
-            DeclareLaunchArgument(
-                "use_sim_time",
-                default_value="",
-                choices=["", "true", "false"],
-                description="time comes from /clock; empty: with gazebo, mujoco and the simulated plant",
-            ),
-            DeclareLaunchArgument(
-                "rviz", default_value="false", choices=["true", "false"], description="start RViz too"
-            ),
-            *_arguments_of("stages.launch.py"),
-            OpaqueFunction(function=start_control),
-        ]
-    )
+    return scoped_description(_arguments(), start_control)
 
 
 def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Robot description, controller manager, and the spawners one after the other; then the stages."""
     avoid_shared_memory()
-    said = context.launch_configurations
-    asked = ("scenario", "robot", "robot_arguments", "stages", "parameters_file", "rate")
-    scenario = requested_scenario(LaunchRequest(**{name: said.get(name, "") for name in asked}))
+    scope = LaunchScope(context)
+    said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()}
+    asked = ("scenario", "robot", "robot_arguments", "tool_frame", "stages", "parameters_file", "rate", "gravity")
+    scenario = requested_scenario(LaunchRequest(**{name: said[name] for name in asked}, namespace=scope.namespace))
     hardware, mode = said["hardware"], command_mode(scenario)
     if hardware == "gazebo" and said["start_controller_manager"] == "true":
         raise ConfigError("hardware 'gazebo' has its controller manager inside Gazebo: use gazebo.launch.py")
     path = Path(said["controllers_file"] or own_controllers_file(scenario.robot.path))
     if not path.is_file():
         raise ConfigError(f"controllers_file '{path}' does not exist: give the one of this robot")
+    manager = scope.full_name(said["controller_manager"])
+    settings = _manager_parameters(path, manager)
+    folder = Path(tempfile.mkdtemp(prefix="flexarm-launch-"))
     simulated = hardware == "topic" and said["simulate"] == "true"
     by_clock = said["use_sim_time"] or str(simulated or hardware in SIMULATED).lower()
     asked_for = said["scenario"] or float(said["rate"]) > 0.0
-    rate = scenario.rate if asked_for else float(_manager_parameters(path).get("update_rate", UPDATE_RATE))
-    given_topics = xacro_arguments(said.get("robot_arguments", ""))
+    rate = scenario.rate if asked_for else float(settings.get("update_rate", UPDATE_RATE))
+    given_topics = xacro_arguments(said["robot_arguments"])
+    if scope.namespace:
+        path = write_for_namespace(path, folder, scope.frame_prefix(said["frame_prefix"]))
     if scenario.robot.path.suffix == ".xacro":
         given = f"hardware:={hardware} controllers_file:={path}"
+        if hardware == "gazebo" and scope.namespace:
+            given += f" namespace:={scope.namespace}"
         if hardware == "mock":  # which refuses effort controllers where it moves joints by itself
             given += f" calculate_dynamics:={str(mode != 'effort').lower()}"
-        said["robot_arguments"] = f"{given} {said.get('robot_arguments', '')}".strip()
-    said["use_sim_time"] = by_clock
-    said["rate"] = str(rate)
+        said["robot_arguments"] = f"{given} {said['robot_arguments']}".strip()
+    said |= {"use_sim_time": by_clock, "own_clock": str(simulated).lower(), "rate": str(rate)}
+    said["controller_manager"] = manager
     control: list[LaunchDescriptionEntity] = []
     if said["start_controller_manager"] == "true":
-        control += _controller_manager(path, hardware, rate, by_clock == "true")
+        control += _controller_manager(path, hardware, rate, by_clock == "true", simulated)
     inactive = hardware == HOLDING  # until the gate takes it: else its joints are limp until the first command
     state = "inactive until the gate takes it" if inactive else "active"
-    stages = [LogInfo(msg=f"flexarm: {topics.command_controller(mode)} is {state}"), _included("stages.launch.py")]
-    control += _spawned_in_order(_groups(path, hardware, mode), said["controller_manager"], path, stages)
+    stages = [
+        LogInfo(msg=f"flexarm: {topics.command_controller(mode)} is {state}"),
+        included(STAGES, said),
+    ]
+    control += _spawned_in_order(_groups(path, settings, hardware, mode), manager, path, stages, scope)
     if simulated:
-        control = _simulated_arm(scenario, rate, given_topics, control)
-    return [_included("visualize.launch.py"), *control]
+        control = _simulated_arm(scenario, rate, given_topics, [scope.later(control)], folder)
+    ended = RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True)))
+    return [ended, included(VISUALIZE, said), *control]
+
+
+def _arguments() -> list[DeclareLaunchArgument]:
+    own = [
+        DeclareLaunchArgument(
+            "hardware",
+            default_value="mock",
+            description="mock, mujoco, topic, or the plugin of a driver (docs/ros2_control.md)",
+        ),
+        DeclareLaunchArgument(
+            "controllers_file",
+            default_value="",
+            description="of ros2_control; empty: config/ROBOT/controllers.yaml",
+        ),
+        DeclareLaunchArgument(
+            "controller_manager",
+            default_value="controller_manager",
+            description="name of the controller manager, by itself in the namespace",
+        ),
+        DeclareLaunchArgument(
+            "start_controller_manager",
+            default_value="true",
+            choices=["true", "false"],
+            description="false: one runs already, as a driver's launch file or Gazebo starts it",
+        ),
+        DeclareLaunchArgument(
+            "simulate",
+            default_value="true",
+            choices=["true", "false"],
+            description="with hardware:=topic: flexarm's simulated plant is the arm; false: somebody else is",
+        ),
+        DeclareLaunchArgument(
+            "use_sim_time",
+            default_value="",
+            choices=["", "true", "false"],
+            description="time comes from the clock; empty: with gazebo, mujoco and the simulated plant",
+        ),
+        DeclareLaunchArgument("rviz", default_value="false", choices=["true", "false"], description="start RViz too"),
+    ]
+    stages = arguments_of(STAGES, *GIVEN, *(argument.name for argument in own))
+    known = [argument.name for argument in (*own, *stages)]
+    return [*own, *stages, *arguments_of(VISUALIZE, *GIVEN, *known)]
 
 
 def _simulated_arm(
-    scenario: Scenario, rate: float, given: dict[str, str], then: list[LaunchDescriptionEntity]
+    scenario: Scenario, rate: float, given: dict[str, str], then: list[LaunchDescriptionEntity], folder: Path
 ) -> list[LaunchDescriptionEntity]:
     """The simulated plant behind the topics of the hardware interface; what comes next needs its clock and its states.
 
@@ -143,14 +158,16 @@ def _simulated_arm(
     plant = compose_simulation(replace(scenario, mode="real_time", rate=rate)).nodes[0]
     led = {"command_source": "joint_commands", "clock_rate": rate, "run_until": ENDLESS}
     plant = replace(plant, parameters=plant.parameters | led)
-    folder = Path(tempfile.mkdtemp(prefix="flexarm-launch-"))
     node = LifecycleNode(
         package=plant.package,
         executable=plant.executable,
         name=plant.name,
         namespace="",
         parameters=[str(write_parameter_file(plant, folder))],
-        remappings=[(topic, given.get(f"{topic}_topic", f"/plant/{topic}")) for topic in HARDWARE_TOPICS],
+        remappings=[
+            *((topic, given.get(f"{topic}_topic", f"plant/{topic}")) for topic in HARDWARE_TOPICS),
+            (topics.CLOCK, topics.CLOCK.lstrip("/")),
+        ],
         output="both",
     )
     configure, activate = (
@@ -160,7 +177,9 @@ def _simulated_arm(
     refused = OpaqueFunction(function=end_all, args=["the simulated plant cannot run: its message above says why"])
     died = OpaqueFunction(function=end_all, args=["the simulated plant died"])
     handlers = [
-        OnStateTransition(target_lifecycle_node=node, start_state=begin, goal_state=end, entities=entities)
+        OnStateTransition(
+            target_lifecycle_node=node, start_state=begin, goal_state=end, entities=entities, handle_once=True
+        )
         for begin, end, entities in (
             ("configuring", "inactive", [activate]),
             ("activating", "active", then),
@@ -171,36 +190,33 @@ def _simulated_arm(
     return [
         *(RegisterEventHandler(handler) for handler in handlers),
         RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[died])),
-        RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))),
         node,
         configure,
     ]
 
 
-def _controller_manager(path: Path, hardware: str, rate: float, by_clock: bool) -> list[LaunchDescriptionEntity]:
+def _controller_manager(
+    path: Path, hardware: str, rate: float, by_clock: bool, own_clock: bool
+) -> list[LaunchDescriptionEntity]:
     node = Node(
         package=CONTROL_NODES.get(hardware, "controller_manager"),
         executable="ros2_control_node",
         parameters=[str(path), {"use_sim_time": by_clock, "update_rate": round(rate)}],
+        remappings=[(topics.CLOCK, topics.CLOCK.lstrip("/"))] if own_clock else [],
         output="both",
     )
     end = OpaqueFunction(function=end_all, args=["the controller manager died"])
     return [node, RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[end]))]
 
 
-def end_all(context: LaunchContext, reason: str) -> None:
-    """End everything with an exit status that says that something was wrong."""
-    if not context.is_shutdown:
-        raise GraphError(reason)
-
-
-def _groups(path: Path, hardware: str, mode: str) -> list[tuple[str, list[str], list[str]]]:
+def _groups(path: Path, settings: dict[str, Any], hardware: str, mode: str) -> list[tuple[str, list[str], list[str]]]:
     """What is spawned together: what it is, names of controllers, options of the spawner.
 
     Broadcasters first: a gate that is activated later finds states. Controllers that command nothing yet are loaded, so
     that a change of mode has only to switch.
     """
-    types = _controller_types(path)
+    pairs = ((name.removesuffix(".type"), str(value)) for name, value in settings.items() if name.endswith(".type"))
+    types = {name: kind for name, kind in pairs if "." not in name}
     command = topics.command_controller(mode)
     if command not in types:
         raise ConfigError(f"{path} has no {command}, which the gate commands; controllers: {', '.join(types)}")
@@ -216,18 +232,17 @@ def _groups(path: Path, hardware: str, mode: str) -> list[tuple[str, list[str], 
     return [group for group in groups if group[1]]
 
 
-def _controller_types(path: Path) -> dict[str, str]:
-    found = _manager_parameters(path).items()
-    return {name: value["type"] for name, value in found if isinstance(value, dict) and "type" in value}
-
-
-def _manager_parameters(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    return dict(content.get("controller_manager", {}).get("ros__parameters", {}))
+def _manager_parameters(path: Path, manager: str) -> dict[str, Any]:
+    namespace, _, name = manager.rpartition("/")
+    return read_parameter_file(path, [name], namespace)[name]
 
 
 def _spawned_in_order(
-    groups: list[tuple[str, list[str], list[str]]], manager: str, path: Path, then: list[LaunchDescriptionEntity]
+    groups: list[tuple[str, list[str], list[str]]],
+    manager: str,
+    path: Path,
+    then: list[LaunchDescriptionEntity],
+    scope: LaunchScope,
 ) -> list[LaunchDescriptionEntity]:
     """The first spawner, and handlers that start each next one when the one before it has done its work."""
     spawners = [
@@ -259,18 +274,8 @@ def _spawned_in_order(
             what: str = f"{what} ({', '.join(names)})",
         ) -> list[LaunchDescriptionEntity]:
             if event.returncode == 0 or context.is_shutdown:
-                return [] if context.is_shutdown else following
+                return [] if context.is_shutdown else [scope.later(following)]
             return [OpaqueFunction(function=end_all, args=[f"spawning the {what} failed"])]
 
         entities.append(RegisterEventHandler(OnProcessExit(target_action=spawners[place], on_exit=done)))
     return [*entities, spawners[0]]
-
-
-def _arguments_of(file: str) -> list[DeclareLaunchArgument]:
-    """Arguments of a launch file that is included only later, for `--show-args`."""
-    description = PythonLaunchDescriptionSource(str(HERE / file)).get_launch_description(LaunchContext())
-    return list(description.get_launch_arguments())
-
-
-def _included(file: str) -> IncludeLaunchDescription:
-    return IncludeLaunchDescription(PythonLaunchDescriptionSource(str(HERE / file)))

@@ -8,6 +8,7 @@ its own, with springs, sensors and links that bend, in the start and among the s
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,54 +26,55 @@ from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from flexarm_nodes.node.topics import imu_topic, wrench_topic
+from flexarm_nodes.node.topics import CLOCK, imu_topic, wrench_topic
 from flexarm_nodes.node.transport import avoid_shared_memory
 from flexarm_tools.gazebo.files import write_gazebo_files
-from flexarm_tools.graph.graph import GraphError
+from flexarm_tools.gazebo.names import GazeboNames
 from flexarm_tools.run.launch_request import LaunchRequest, own_controllers_file, requested_scenario
+from flexarm_tools.run.launch_scope import LaunchScope, arguments_of, end_all, included, scoped_description
+from flexarm_tools.run.parameter_file import write_for_namespace
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 HERE = Path(__file__).absolute().parent
+BRINGUP = HERE / "bringup.launch.py"
+GIVEN = {"hardware": "gazebo", "start_controller_manager": "false", "use_sim_time": "true"}
+DESCRIPTION = "gazebo_description"
 WORLD = HERE.parent / "config" / "gazebo" / "flexarm.sdf"
 
 
 def generate_launch_description() -> LaunchDescription:
     """Gazebo, the robot in it, the bridge, and what bringup.launch.py starts."""
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument("world", default_value=str(WORLD), description="SDF file of the world"),
-            DeclareLaunchArgument(
-                "headless", default_value="false", choices=["true", "false"], description="Gazebo without a window"
-            ),
-            *_arguments_of("bringup.launch.py"),
-            OpaqueFunction(function=start_gazebo),
-        ]
-    )
+    return scoped_description(_arguments(), start_gazebo)
 
 
 def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The controller manager lives in Gazebo and begins with the robot: spawners wait for it."""
     avoid_shared_memory()
-    said = context.launch_configurations
-    said.update({"hardware": "gazebo", "start_controller_manager": "false", "use_sim_time": "true"})
-    asked = ("scenario", "robot", "robot_arguments", "stages", "parameters_file", "rate")
-    path = requested_scenario(LaunchRequest(**{name: said.get(name, "") for name in asked})).robot.path
+    scope = LaunchScope(context)
+    said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()} | GIVEN
+    asked = ("scenario", "robot", "robot_arguments", "tool_frame", "stages", "parameters_file", "rate", "gravity")
+    request = LaunchRequest(**{name: said[name] for name in asked}, namespace=scope.namespace)
+    path = requested_scenario(request).robot.path
+    names = GazeboNames(scope.namespace, scope.frame_prefix(said["frame_prefix"]))
     said["controllers_file"] = said["controllers_file"] or str(own_controllers_file(path))
-    if path.suffix == ".xacro":
-        given = f"hardware:=gazebo controllers_file:={said['controllers_file']}"
-        said["robot_arguments"] = f"{given} {said.get('robot_arguments', '')}".strip()
-    scenario = requested_scenario(LaunchRequest(**{name: said.get(name, "") for name in asked}))
     folder, world = Path(tempfile.mkdtemp(prefix="flexarm-gazebo-")), Path(said["world"])
-    files = write_gazebo_files(scenario, world, world != WORLD, said["controllers_file"], folder)
-    said["gazebo_description"] = str(files.description)
+    controllers = Path(said["controllers_file"])  # as the spawners' one, which bringup.launch.py writes
+    if scope.namespace:
+        controllers = write_for_namespace(controllers, folder, names.frame_prefix)
+    if path.suffix == ".xacro":
+        given = f"hardware:=gazebo controllers_file:={controllers}"
+        request = replace(request, robot_arguments=f"{given} {said['robot_arguments']}".strip())
+    scenario = requested_scenario(request)
+    files = write_gazebo_files(scenario, world, world != WORLD, str(controllers), folder, names)
+    said[DESCRIPTION] = str(files.description)
     robot = scenario.robot.description
     bridged = [
-        "/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",
+        f"{CLOCK}@rosgraph_msgs/msg/Clock[gz.msgs.Clock",  # everybody's
         *(
-            f"/{wrench_topic(name)}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench"
+            f"/{names.topic(wrench_topic(name))}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench"
             for name in robot.force_torque_sensors
         ),
-        *(f"/{imu_topic(name)}@sensor_msgs/msg/Imu[gz.msgs.IMU" for name in robot.imus),
+        *(f"/{names.topic(imu_topic(name))}@sensor_msgs/msg/Imu[gz.msgs.IMU" for name in robot.imus),
     ]
     simulator = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(
@@ -83,17 +85,16 @@ def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             "on_exit_shutdown": "true",
         }.items(),
     )
-
     return [
         simulator,
         Node(package="ros_gz_bridge", executable="parameter_bridge", arguments=bridged, output="both"),
-        *(entity for name, file in files.models.items() for entity in _put_in(name, file)),
+        *(entity for name, file in files.models.items() for entity in _put_in(name, file, scope)),
         RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))),
-        IncludeLaunchDescription(PythonLaunchDescriptionSource(str(HERE / "bringup.launch.py"))),
+        included(BRINGUP, said),
     ]
 
 
-def _put_in(name: str, file: Path) -> list[LaunchDescriptionEntity]:
+def _put_in(name: str, file: Path, scope: LaunchScope) -> list[LaunchDescriptionEntity]:
     """Put a model into Gazebo, and look whether it arrived: `create` succeeds before Gazebo has read the model."""
     create = Node(
         package="ros_gz_sim",
@@ -108,23 +109,20 @@ def _put_in(name: str, file: Path) -> list[LaunchDescriptionEntity]:
     ) -> list[LaunchDescriptionEntity]:
         if event.returncode == 0 or context.is_shutdown:
             return [] if context.is_shutdown else then
-        return [OpaqueFunction(function=_end_all, args=[f"'{name}' could not be put into Gazebo: see above"])]
+        return [OpaqueFunction(function=end_all, args=[f"'{name}' could not be put into Gazebo: see above"])]
 
     return [
-        RegisterEventHandler(OnProcessExit(target_action=create, on_exit=partial(ended, then=[look]))),
+        RegisterEventHandler(OnProcessExit(target_action=create, on_exit=partial(ended, then=[scope.later([look])]))),
         RegisterEventHandler(OnProcessExit(target_action=look, on_exit=partial(ended, then=[]))),
         create,
     ]
 
 
-def _end_all(context: LaunchContext, reason: str) -> None:
-    """End everything with an exit status that says that something was wrong."""
-    if not context.is_shutdown:
-        raise GraphError(reason)
-
-
-def _arguments_of(file: str) -> list[DeclareLaunchArgument]:
-    """Arguments of a launch file that is included only later, for `--show-args`, but for those that are fixed here."""
-    fixed = ("hardware", "start_controller_manager", "use_sim_time")
-    description = PythonLaunchDescriptionSource(str(HERE / file)).get_launch_description(LaunchContext())
-    return [argument for argument in description.get_launch_arguments() if argument.name not in fixed]
+def _arguments() -> list[DeclareLaunchArgument]:
+    return [
+        DeclareLaunchArgument("world", default_value=str(WORLD), description="SDF file of the world"),
+        DeclareLaunchArgument(
+            "headless", default_value="false", choices=["true", "false"], description="Gazebo without a window"
+        ),
+        *arguments_of(BRINGUP, DESCRIPTION, *GIVEN),
+    ]

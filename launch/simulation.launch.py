@@ -2,47 +2,45 @@
 
 `ros2 launch flexarm simulation.launch.py scenario:=my_scenario.yaml`, or a robot and its stages by name:
 `robot:=arm_7r stages:="reference_generator rns_vibration_controller hardware_gate" parameters_file:=mine.yaml`.
+In a namespace each arm has a clock of its own, `clock` in that namespace.
 """
 
 from pathlib import Path
 
-from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription
-from launch.conditions import IfCondition
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration
+from launch.actions import DeclareLaunchArgument
 
-from launch import LaunchDescription
+from flexarm_tools.run.launch_scope import arguments_of, included, scoped_description
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 HERE = Path(__file__).absolute().parent
+STAGES, VISUALIZE = HERE / "stages.launch.py", HERE / "visualize.launch.py"
+GIVEN = {
+    "plant": "true",
+    "use_sim_time": "true",
+    "own_clock": "true",
+    "controller_manager": "",
+    "gazebo_description": "",
+}
 
 
 def generate_launch_description() -> LaunchDescription:
     """Plant and stages, and what shows them."""
-    shown = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(str(HERE / "visualize.launch.py")),
-        launch_arguments={"use_sim_time": "true"}.items(),
+    return scoped_description(_arguments(), start_simulation)
+
+
+def start_simulation(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Include what was asked for, with what was said."""
+    said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()} | GIVEN
+    shown = [included(VISUALIZE, said)] if said["rviz"] == "true" else []
+    return [included(STAGES, said), *shown]
+
+
+def _arguments() -> list[DeclareLaunchArgument]:
+    rviz = DeclareLaunchArgument(
+        "rviz",
+        default_value="false",
+        choices=["true", "false"],
+        description="start robot_state_publisher and RViz too",
     )
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                "mode",
-                default_value="",
-                choices=["", "lockstep", "real_time"],
-                description="lockstep: the plant waits for each command; empty: the scenario's, or real_time",
-            ),
-            DeclareLaunchArgument(
-                "duration", default_value="0", description="of the simulation [s]; 0: the scenario's, or without end"
-            ),
-            DeclareLaunchArgument(
-                "rviz",
-                default_value="false",
-                choices=["true", "false"],
-                description="start robot_state_publisher and RViz too",
-            ),
-            IncludeLaunchDescription(
-                PythonLaunchDescriptionSource(str(HERE / "stages.launch.py")),
-                launch_arguments={"plant": "true", "use_sim_time": "true", "controller_manager": ""}.items(),
-            ),
-            GroupAction([shown], condition=IfCondition(LaunchConfiguration("rviz"))),
-        ]
-    )
+    stages = arguments_of(STAGES, *GIVEN)
+    return [rviz, *stages, *arguments_of(VISUALIZE, *GIVEN, "rviz", *(argument.name for argument in stages))]

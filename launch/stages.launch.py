@@ -1,13 +1,11 @@
 """The stages of an arm as lifecycle nodes: composed, checked, brought up in order and watched.
 
-Included by simulation.launch.py and bringup.launch.py; of use alone where ros2_control runs already. They give, beside
-the arguments: `plant` (true: start the simulated plant too), its `mode` and `duration`, `use_sim_time`, and
-`controller_manager` (name of the one whom the gate asks for its command controller, and at which that is deactivated
-should the gate die; empty: none runs).
+Included by simulation.launch.py and bringup.launch.py; of use alone where ros2_control runs already.
 """
 
 import shutil
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -23,20 +21,21 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events.matchers import matches_action
 from launch.events.process import ProcessExited
-from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
 from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
 from launch_ros.ros_adapters import get_ros_node
 from lifecycle_msgs.msg import Transition
 
+from flexarm.msg import SimulationStatus
 from flexarm.srv import AdvanceSimulation
-from flexarm_nodes.node.topics import command_controller
+from flexarm_nodes.node.topics import CLOCK, SIMULATION_STATUS, command_controller
 from flexarm_nodes.node.transport import avoid_shared_memory
-from flexarm_tools.graph.graph import GraphError
-from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages, write_parameter_file
-from flexarm_tools.run.launch_request import LaunchRequest, requested_scenario
-from flexarm_tools.scenario.scenario import PLANT, NodeSpec
+from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages
+from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario
+from flexarm_tools.run.launch_scope import AUTO, LaunchScope, end_all, scoped_description
+from flexarm_tools.run.parameter_file import write_parameter_file
+from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, stage_packages
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
@@ -45,6 +44,8 @@ STEPS = (
     (Transition.TRANSITION_ACTIVATE, "activating", "active", "inactive"),
 )
 ANSWER_WITHIN = 4.0  # [s] of the plant
+HEARD_BEFORE = 2.0  # [s] the end of a simulation
+SHUTDOWN_PERIOD = 0.2  # [s] between two looks whether all ends
 REQUEST = {
     "scenario": ("", "scenario file: robot, stages and parameters come from it (docs/scenario.md)"),
     "robot": ("", "without a scenario: a robot of flexarm by name, a URDF or xacro file, or package://PACKAGE/PATH"),
@@ -63,73 +64,107 @@ REQUEST = {
 
 def generate_launch_description() -> LaunchDescription:
     """Arguments, and what they ask for."""
-    return LaunchDescription(
-        [
-            *(DeclareLaunchArgument(name, default_value=d, description=text) for name, (d, text) in REQUEST.items()),
-            DeclareLaunchArgument(
-                "stop_time",
-                default_value="2.0",
-                description="time that the gate gets to stop and hold the arm after a stage died [s]",
-            ),
-            DeclareLaunchArgument(
-                "on_death",
-                default_value="shutdown",
-                choices=["shutdown", "hold"],
-                description="when a stage dies and the gate has stopped the arm: end all, or hold until Ctrl-C",
-            ),
-            DeclareLaunchArgument("log_level", default_value="info", description="of the nodes"),
-            OpaqueFunction(function=start_stages),
-        ]
-    )
+    return scoped_description(_arguments(), start_stages)
 
 
 def start_stages(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Compose what was asked for, and start it."""
     avoid_shared_memory()
-    said = {name: _said(context, name) for name in REQUEST}
-    scenario = requested_scenario(LaunchRequest(**said, mode=_fixed(context, "mode")))
-    simulated = _fixed(context, "plant") == "true"
-    by_clock = _fixed(context, "use_sim_time") == "true"
+    scope = LaunchScope(context)
+    said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()}
+    request = LaunchRequest(**{name: said[name] for name in REQUEST}, mode=said["mode"], namespace=scope.namespace)
+    scenario = requested_scenario(request)
+    simulated, by_clock = said["plant"] == "true", said["use_sim_time"] == "true"
     composition = compose_simulation(scenario) if simulated else compose_stages(scenario, by_clock)
     folder = Path(tempfile.mkdtemp(prefix="flexarm-launch-"))
-    level = _said(context, "log_level")
-    manager = _fixed(context, "controller_manager")
-    nodes = {node.name: _lifecycle_node(_managed(node, manager), folder, level) for node in composition.nodes}
-    bring_up, begin = _bring_up(list(reversed(nodes.values())), _when_active(context, simulated, scenario.duration))
+    nodes = {node.name: _lifecycle_node(_told(node, said, scope), folder, said) for node in composition.nodes}
+    duration = float(said["duration"] or 0.0) or scenario.duration
+    then: list[LaunchDescriptionEntity] = [LogInfo(msg="flexarm: all stages are active")]
+    if simulated:
+        then = _simulation(scope, nodes, replace(scenario, duration=duration))
+    bring_up, begin = _bring_up(list(reversed(nodes.values())), then)
     left_out = f", but not its {len(scenario.events)} events" if scenario.events else ""
     return [
         LogInfo(msg=f"flexarm: {' -> '.join(nodes)}{left_out}"),
         *(RegisterEventHandler(each) for each in bring_up),
-        *(RegisterEventHandler(_when_it_dies(context, name, nodes, composition)) for name in nodes),
+        *(RegisterEventHandler(_when_it_dies(scope, said, name, nodes, composition)) for name in nodes),
         *nodes.values(),
         begin,
         RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))),
     ]
 
 
-def end_all(context: LaunchContext, reason: str) -> None:
-    """End everything with an exit status that says that something was wrong."""
-    if not context.is_shutdown:
-        raise GraphError(reason)
+def _arguments() -> list[DeclareLaunchArgument]:
+    return [
+        *(DeclareLaunchArgument(name, default_value=d, description=text) for name, (d, text) in REQUEST.items()),
+        DeclareLaunchArgument(
+            "plant",
+            default_value="false",
+            choices=["true", "false"],
+            description="true: start the simulated plant too",
+        ),
+        DeclareLaunchArgument(
+            "mode",
+            default_value="",
+            choices=["", "lockstep", "real_time"],
+            description="of the plant; lockstep: it waits for each command; empty: the scenario's, or real_time",
+        ),
+        DeclareLaunchArgument(
+            "duration", default_value="0", description="of the simulation [s]; 0: the scenario's, or without end"
+        ),
+        DeclareLaunchArgument(
+            "use_sim_time", default_value="false", choices=["true", "false"], description="time comes from the clock"
+        ),
+        DeclareLaunchArgument(
+            "own_clock",
+            default_value="false",
+            choices=["true", "false"],
+            description="the clock is 'clock' in the namespace, that of a simulated plant; false: /clock",
+        ),
+        DeclareLaunchArgument(
+            "controller_manager",
+            default_value="",
+            description="name of the one that the gate asks for its command controller; empty: none runs",
+        ),
+        DeclareLaunchArgument(
+            "frame_prefix",
+            default_value=AUTO,
+            description="in front of the names of links in headers and TF; auto: the namespace, as 'left/'",
+        ),
+        DeclareLaunchArgument(
+            "stop_time",
+            default_value="2.0",
+            description="time that the gate gets to stop and hold the arm after a stage died [s]",
+        ),
+        DeclareLaunchArgument(
+            "on_death",
+            default_value="shutdown",
+            choices=["shutdown", "hold"],
+            description="when a stage dies and the gate has stopped the arm: end all, or hold until Ctrl-C",
+        ),
+        DeclareLaunchArgument("log_level", default_value="info", description="of the nodes"),
+    ]
 
 
-def _managed(node: NodeSpec, manager: str) -> NodeSpec:
-    """The node, told of the controller manager where it has the gate."""
+def _told(node: NodeSpec, said: dict[str, str], scope: LaunchScope) -> NodeSpec:
+    """The node, told of the frames, and of the controller manager where it has the gate."""
+    told = {"frame_prefix": prefix} if (prefix := scope.frame_prefix(said["frame_prefix"])) else {}
     names = {GATE: "controller_manager", CONTROL_LOOP: f"{GATE}.controller_manager"}
-    if not manager or node.executable not in names:
-        return node
-    return replace(node, parameters={names[node.executable]: manager} | node.parameters)
+    if said["controller_manager"] and node.executable in names:
+        told[names[node.executable]] = scope.full_name(said["controller_manager"])
+    return replace(node, parameters=told | node.parameters)
 
 
-def _lifecycle_node(node: NodeSpec, folder: Path, level: str) -> LifecycleNode:
+def _lifecycle_node(node: NodeSpec, folder: Path, said: dict[str, str]) -> LifecycleNode:
+    clock = [(CLOCK, CLOCK.lstrip("/"))] if said["own_clock"] == "true" else []
     return LifecycleNode(
         package=node.package,
         executable=node.executable,
         name=node.name,
         namespace="",
         parameters=[str(write_parameter_file(node, folder))],
-        remappings=list(node.remappings.items()),
-        ros_arguments=["--log-level", level],
+        remappings=[*node.remappings.items(), *clock],
+        ros_arguments=["--log-level", said["log_level"]],
         output="both",
     )
 
@@ -172,21 +207,30 @@ def _ask(node: LifecycleNode, transition: int) -> EmitEvent:
     return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition))
 
 
-def _when_active(context: LaunchContext, simulated: bool, duration: float) -> list[LaunchDescriptionEntity]:
+def _simulation(
+    scope: LaunchScope, nodes: dict[str, LifecycleNode], scenario: Scenario
+) -> list[LaunchDescriptionEntity]:
     """What comes once every node is active: simulated time begins to run."""
-    if not simulated:
-        return [LogInfo(msg="flexarm: all stages are active")]
-    until = float(_fixed(context, "duration") or 0.0) or duration
-    return [
-        LogInfo(msg=f"flexarm: all nodes are active; the simulation runs {f'to {until:g} s' if until < 1e9 else 'on'}"),
-        OpaqueFunction(function=_advance, args=[until]),
-    ]
+    until = f"to {scenario.duration:g} s" if scenario.duration < ENDLESS else "on"
+    advanced = [LogInfo(msg=f"flexarm: all nodes are active; the simulation runs {until}")]
+    ended: list[EmitEvent] = []
+    if scenario.mode == "real_time":  # in lockstep nobody waits for states that do not come
+        stages = [node for name, node in nodes.items() if name != PLANT]
+        ended = [_ask(node, Transition.TRANSITION_DEACTIVATE) for node in stages]
+    status = scope.full_name(SIMULATION_STATUS)
+    return [*advanced, OpaqueFunction(function=_advance, args=[nodes[PLANT], status, scenario, ended])]
 
 
-def _advance(context: LaunchContext, until: float) -> None:
-    """Let the plant run; asked again where the answer is lost to late discovery."""
-    node = get_ros_node(context)
-    client = node.create_client(AdvanceSimulation, f"/{PLANT}/advance")
+def _advance(
+    context: LaunchContext, plant: LifecycleNode, status: str, scenario: Scenario, ended: list[EmitEvent]
+) -> None:
+    """Let the plant run; asked again where the answer is lost to late discovery.
+
+    At the end of simulated time the stages go inactive: no states come any more, and the gate would trip.
+    """
+    node, until = get_ros_node(context), scenario.duration
+    client = node.create_client(AdvanceSimulation, f"{plant.node_name}/advance")
+    over = Event()
 
     def ask() -> None:
         for _ in range(10):
@@ -198,14 +242,30 @@ def _advance(context: LaunchContext, until: float) -> None:
                 answer = future.result()
                 if not answer.success:
                     node.get_logger().error(f"{client.srv_name} refused: {answer.message}")
+                elif ended and until < ENDLESS:
+                    wait()
                 return
         node.get_logger().error(f"{client.srv_name} does not answer: the simulation stands still")
+
+    def wait() -> None:
+        """Wait for the end; the status is not heard until shortly before it, as it comes with every tick."""
+        near = time.monotonic() + until - HEARD_BEFORE
+        while not context.is_shutdown and time.monotonic() < near:
+            time.sleep(SHUTDOWN_PERIOD)
+        if not context.is_shutdown:
+            node.create_subscription(SimulationStatus, status, heard, 10)
+
+    def heard(message: SimulationStatus) -> None:
+        if message.tick + 1 >= round(until * scenario.rate) and not over.is_set():
+            over.set()
+            for action in ended:
+                context.asyncio_loop.call_soon_threadsafe(context.emit_event_sync, action.event)
 
     context.add_completion_future(context.asyncio_loop.run_in_executor(None, ask))
 
 
 def _when_it_dies(
-    context: LaunchContext, name: str, nodes: dict[str, LifecycleNode], composition: Composition
+    scope: LaunchScope, said: dict[str, str], name: str, nodes: dict[str, LifecycleNode], composition: Composition
 ) -> OnProcessExit:
     """What an operator wants when a node dies: no restart, which would move the arm again without being asked.
 
@@ -213,8 +273,8 @@ def _when_it_dies(
     after the stop time all end. Where the gate dies nobody commands: its command controller is deactivated.
     """
     executables = {node.name: node.executable for node in composition.nodes}
-    stop_time, hold = float(_said(context, "stop_time")), _said(context, "on_death") == "hold"
-    manager = _fixed(context, "controller_manager")
+    stop_time, hold = float(said["stop_time"]), said["on_death"] == "hold"
+    manager = scope.full_name(said["controller_manager"]) if said["controller_manager"] else ""
 
     def died(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         if context.is_shutdown:
@@ -234,7 +294,7 @@ def _when_it_dies(
             return [
                 LogInfo(msg=f"flexarm: {reason}: deactivating {controller}, then ending all"),
                 RegisterEventHandler(OnProcessExit(target_action=unspawner, on_exit=[end])),
-                unspawner,
+                scope.later([unspawner]),
             ]
         others = [
             _ask(node, Transition.TRANSITION_DEACTIVATE)
@@ -246,12 +306,3 @@ def _when_it_dies(
         return [LogInfo(msg=f"flexarm: {reason}; the gate stops the arm, {after}"), *others, *later]
 
     return OnProcessExit(target_action=nodes[name], on_exit=died)
-
-
-def _said(context: LaunchContext, name: str) -> str:
-    return LaunchConfiguration(name).perform(context)
-
-
-def _fixed(context: LaunchContext, name: str) -> str:
-    """What the including launch file says, empty where none includes this one."""
-    return str(context.launch_configurations.get(name, ""))

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from launched import Launched
-from live import own_domain
+from live import LiveGraph, own_domain
+
+STUB = """#!/usr/bin/env python3
+import signal, sys, time
+print("STUB", sys.argv[0].rsplit("/", 1)[-1], *sys.argv[1:], flush=True)
+def end(*_):
+    sys.exit(0)
+signal.signal(signal.SIGINT, end)
+while STAYS:
+    time.sleep(0.1)
+"""
+SIMULATOR = """
+from launch import LaunchDescription
+from launch.actions import LogInfo
+from launch.substitutions import LaunchConfiguration
+
+def generate_launch_description():
+    return LaunchDescription([LogInfo(msg=["STUB gz sim ", LaunchConfiguration("gz_args")])])
+"""
 
 
 @pytest.fixture
 def launch(tmp_path) -> Iterator[Callable[..., Launched]]:
     begun: list[Launched] = []
 
-    def begin(file: str, *arguments: str, prefix: str = "") -> Launched:
+    def begin(file: str | Path, *arguments: str, prefix: str = "") -> Launched:
         begun.append(Launched(tmp_path, file, *arguments, prefix=prefix))
         return begun[-1]
 
@@ -23,3 +43,53 @@ def launch(tmp_path) -> Iterator[Callable[..., Launched]]:
         finally:
             for each in begun:
                 each.end()
+
+
+@pytest.fixture
+def graph(launch, tmp_path) -> Iterator[LiveGraph]:
+    begun = LiveGraph(tmp_path)
+    try:
+        yield begun
+    finally:
+        begun.close()
+
+
+@pytest.fixture
+def stubs(tmp_path) -> str:
+    """Prefix with stand-ins for what is not on PyPI, for AMENT_PREFIX_PATH: they say how they were called."""
+    names = {
+        "robot_state_publisher": {"robot_state_publisher": True},
+        "rviz2": {"rviz2": True},
+        "controller_manager": {"ros2_control_node": True, "spawner": False, "unspawner": False},
+        "ros_gz_sim": {"create": False},
+        "ros_gz_bridge": {"parameter_bridge": True},
+    }
+    prefix = tmp_path / "stubs"
+    for package, executables in names.items():
+        index = prefix / "share/ament_index/resource_index/packages"
+        index.mkdir(parents=True, exist_ok=True)
+        (index / package).touch()
+        folder = prefix / "lib" / package
+        folder.mkdir(parents=True)
+        for executable, stays in executables.items():
+            (folder / executable).write_text(STUB.replace("STAYS", str(stays)))
+            (folder / executable).chmod(0o755)
+    simulator = prefix / "share/ros_gz_sim/launch/gz_sim.launch.py"
+    simulator.parent.mkdir(parents=True)
+    simulator.write_text(SIMULATOR)
+    return f"{prefix}:"
+
+
+@pytest.fixture
+def gz(tmp_path, monkeypatch) -> Callable[..., None]:
+    """Stands for the program `gz`: lists the models that it is told."""
+
+    def listing(*models: str) -> None:
+        program = tmp_path / "bin" / "gz"
+        program.parent.mkdir(exist_ok=True)
+        lines = "\n".join(f"    - {model}" for model in models)
+        program.write_text(f"#!/bin/sh\ncat << EOF\nAvailable models:\n{lines}\nEOF\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    return listing

@@ -21,6 +21,11 @@ PLUGINS = {
     "topic": "joint_state_topic_hardware_interface/JointStateTopicSystem",
     "my_driver/Arm": "my_driver/Arm",
 }
+XYZ = ("x", "y", "z")
+INTERFACES = {
+    f"{kind}.{axis}" for kind in ("force", "torque", "angular_velocity", "linear_acceleration") for axis in XYZ
+}
+INTERFACES |= {f"orientation.{axis}" for axis in (*XYZ, "w")}
 
 
 def control(robot: str, **arguments: str) -> ElementTree.Element:
@@ -68,9 +73,18 @@ def test_the_mock_takes_effort_controllers_unless_it_is_to_move_joints_by_itself
     assert hardware_parameters(control("arm_7r", calculate_dynamics="true"))["calculate_dynamics"] == "true"
 
 
+@pytest.mark.parametrize("hardware", ["mock", "my_driver/Arm"])
+def test_sensors_of_the_mock_begin_at_zero_and_those_of_an_arm_at_what_it_measures(hardware):
+    for sensor in control("boom_7r", hardware=hardware).findall("sensor"):
+        values = {one.get("name"): one.findtext("param[@name='initial_value']") for one in sensor}
+        values = {name: value for name, value in values.items() if name in INTERFACES}
+        upright = {"orientation.w": "1"}
+        assert values and values == {name: (upright.get(name, "0") if hardware == "mock" else None) for name in values}
+
+
 def test_the_topic_backend_does_not_listen_to_its_own_broadcaster():
     parameters = hardware_parameters(control("arm_7r", hardware="topic"))
-    assert parameters["joint_states_topic"] != "/joint_states"
+    assert parameters["joint_states_topic"] == "plant/joint_states"  # in the namespace, and not joint_states
     assert parameters["trigger_joint_command_threshold"] == "-1"
 
 
@@ -82,13 +96,17 @@ def test_gazebo_is_the_controller_manager_and_nothing_else_is_added_elsewhere():
         assert (plugin is not None) is (hardware == "gazebo")
         if plugin is not None:
             assert plugin.get("name") == "gz_ros2_control::GazeboSimROS2ControlPlugin"
-            assert plugin.findtext("parameters") == "/c.yaml"
+            assert plugin.findtext("parameters") == "/c.yaml" and plugin.find("ros") is None
+            left = load_robot_description(path, {"hardware": hardware, "namespace": "/left"})
+            assert ElementTree.fromstring(left).findtext("gazebo/plugin/ros/namespace") == "/left"
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_controllers_command_the_joints_of_the_robot_in_its_order_and_broadcast_its_sensors(robot):
     description = parse_robot_description(load_robot_description(ROOT / "urdf" / f"{robot}.urdf.xacro"))
-    content = yaml.safe_load((ROOT / "config" / robot / "controllers.yaml").read_text())
+    text = (ROOT / "config" / robot / "controllers.yaml").read_text()
+    assert all(name.startswith("/**/") for name in yaml.safe_load(text))  # in whatever namespace
+    content = {name.removeprefix("/**/"): value for name, value in yaml.safe_load(text).items()}
     manager = content["controller_manager"]["ros__parameters"]
     for mode in ("effort", "velocity", "position"):
         assert topics.command_topic(mode) == f"forward_{mode}_controller/commands"
@@ -101,7 +119,7 @@ def test_controllers_command_the_joints_of_the_robot_in_its_order_and_broadcast_
     for name, sensor in sensors.items():
         assert content[f"{name}_broadcaster"]["ros__parameters"] == {"sensor_name": name, "frame_id": sensor.frame}
         wrench = name in description.force_torque_sensors
-        rule = f"~/wrench:=/{topics.wrench_topic(name)}" if wrench else f"~/imu:=/{topics.imu_topic(name)}"
+        rule = f"~/wrench:={topics.wrench_topic(name)}" if wrench else f"~/imu:={topics.imu_topic(name)}"
         assert manager[f"{name}_broadcaster"]["node_options_args"] == ["--ros-args", "-r", rule]
     assert set(content) - {"controller_manager"} <= set(manager)
 
@@ -115,14 +133,15 @@ def test_rviz_shows_topics_that_are_published_with_a_quality_that_fits():
             by_topic[topic["Value"]] = topic["Durability Policy"]
     nodes = {"behavior_impedance_controller", "rns_vibration_controller", "reactionless_path_controller"}
     nodes |= {"base_wrench_torque_estimator", "state_markers"}
-    assert {f"/{name}/markers" for name in nodes} <= set(by_topic)
+    assert {f"{name}/markers" for name in nodes} <= set(by_topic)
     latched = {topic for topic, durability in by_topic.items() if durability == "Transient Local"}
     assert latched == {
-        "/robot_description",
-        "/rns_vibration_controller/markers",
-        "/reactionless_path_controller/markers",
+        "robot_description",
+        "rns_vibration_controller/markers",
+        "reactionless_path_controller/markers",
     }
-    assert {"/base_wrench", "/tool_wrench"} <= set(by_topic)
+    assert {"base_wrench", "tool_wrench"} <= set(by_topic)
+    assert not any(topic.startswith("/") for topic in by_topic)  # those of the namespace
 
 
 def test_launch_files_have_names_that_are_unique_in_the_whole_share_folder():

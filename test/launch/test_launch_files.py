@@ -17,48 +17,6 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch import LaunchContext
 
 PLAIN = ROOT / "config/planar_3r/scenarios/real_time.yaml"
-STUB = """#!/usr/bin/env python3
-import signal, sys, time
-print("STUB", sys.argv[0].rsplit("/", 1)[-1], *sys.argv[1:], flush=True)
-def end(*_):
-    sys.exit(0)
-signal.signal(signal.SIGINT, end)
-while STAYS:
-    time.sleep(0.1)
-"""
-SIMULATOR = """
-from launch import LaunchDescription
-from launch.actions import LogInfo
-from launch.substitutions import LaunchConfiguration
-
-def generate_launch_description():
-    return LaunchDescription([LogInfo(msg=["STUB gz sim ", LaunchConfiguration("gz_args")])])
-"""
-
-
-@pytest.fixture
-def stubs(tmp_path) -> str:
-    """Prefix with stand-ins for what is not on PyPI, for AMENT_PREFIX_PATH: they say how they were called."""
-    names = {
-        "robot_state_publisher": {"robot_state_publisher": True},
-        "controller_manager": {"ros2_control_node": True, "spawner": False, "unspawner": False},
-        "ros_gz_sim": {"create": False},
-        "ros_gz_bridge": {"parameter_bridge": True},
-    }
-    prefix = tmp_path / "stubs"
-    for package, executables in names.items():
-        index = prefix / "share/ament_index/resource_index/packages"
-        index.mkdir(parents=True, exist_ok=True)
-        (index / package).touch()
-        folder = prefix / "lib" / package
-        folder.mkdir(parents=True)
-        for executable, stays in executables.items():
-            (folder / executable).write_text(STUB.replace("STAYS", str(stays)))
-            (folder / executable).chmod(0o755)
-    simulator = prefix / "share/ros_gz_sim/launch/gz_sim.launch.py"
-    simulator.parent.mkdir(parents=True)
-    simulator.write_text(SIMULATOR)
-    return f"{prefix}:"
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -69,19 +27,31 @@ def test_every_argument_is_explained(file):
     assert all(argument.description and argument.default_value is not None for argument in arguments)
 
 
-def test_a_simulation_comes_up_in_order_runs_and_ends_cleanly_when_interrupted(launch):
+def test_a_simulation_comes_up_in_order_runs_and_ends_cleanly_when_interrupted(launch, graph):
     run = launch("simulation.launch.py", f"scenario:={PLAIN}")
     run.wait_until_it_says("the simulation runs to 60 s")
-    run.wait_until_it_says("hardware_gate]: running")
+    graph.wait_for_diagnostic("hardware_gate", "running")
+    graph.spin(1.0)
+    assert not any(word in run.said for word in ("[WARN]", "[ERROR]")), run.said
     assert run.interrupt() == 0
     said = run.said
     assert "simulated_plant -> reference_generator -> rns_vibration_controller -> hardware_gate" in said
     assert said.count("process has finished cleanly") == 4 and "Traceback" not in said
 
 
-def test_when_a_stage_dies_the_gate_stops_the_arm_before_all_ends(launch):
+def test_at_the_end_of_simulated_time_the_stages_go_inactive_and_nothing_is_wrong(launch, graph):
+    run = launch("simulation.launch.py", f"scenario:={PLAIN}", "duration:=4")
+    graph.wait_for_diagnostic("hardware_gate", "running")
+    graph.wait_for_diagnostic("hardware_gate", "inactive")
+    graph.spin(1.0)
+    assert run.interrupt() == 0
+    assert not any(word in run.said for word in ("[WARN]", "[ERROR]")), run.said
+
+
+def test_when_a_stage_dies_the_gate_stops_the_arm_before_all_ends(launch, graph):
     run = launch("simulation.launch.py", f"scenario:={PLAIN}", "stop_time:=1.0")
-    run.wait_until_it_says("hardware_gate]: running")
+    run.wait_until_it_says("the simulation runs")
+    graph.wait_for_diagnostic("hardware_gate", "running")
     os.kill(run.pid("rns_vibration_controller"), signal.SIGKILL)
     assert run.ended() == 1
     said = run.said
@@ -119,21 +89,6 @@ def test_a_spawner_that_fails_ends_all_and_no_stage_is_started(launch, stubs):
     run = launch("bringup.launch.py", f"scenario:={PLAIN}", f"controllers_file:={controllers}", prefix=stubs)
     assert run.ended() == 1
     assert "spawning the broadcasters (joint_state_broadcaster" in run.said and "hardware_gate-" not in run.said
-
-
-@pytest.fixture
-def gz(tmp_path, monkeypatch):
-    """Stands for the program `gz`: lists the models that it is told."""
-
-    def listing(*models: str) -> None:
-        program = tmp_path / "bin" / "gz"
-        program.parent.mkdir(exist_ok=True)
-        lines = "\n".join(f"    - {model}" for model in models)
-        program.write_text(f"#!/bin/sh\ncat << EOF\nAvailable models:\n{lines}\nEOF\n")
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-
-    return listing
 
 
 def test_in_gazebo_the_robot_begins_as_in_the_scenario_and_is_held_until_the_gate_takes_it(launch, stubs, gz):

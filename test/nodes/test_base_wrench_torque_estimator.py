@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from sensed_arm import NODE, PERIOD, Core, SensedArm, sensed_arm_of_a_module  # noqa: F401
@@ -446,3 +448,21 @@ def test_markers_come_at_their_rate_to_who_looks(sensed):
     assert stamps == [1, 11, 21]
     drawn = {marker.ns for marker in arm.live.received[topic][-1].markers}
     assert {"contact", "torque/elbow", "friction/elbow"} <= drawn
+
+
+def test_frames_have_the_prefix_of_tf_and_a_wrench_may_have_it(sensed):
+    arm = sensed
+    arm.configure(marker_rate=50.0, frame_prefix="left/")
+    topic = f"/{NODE}/markers"
+    seen = len(arm.live.received[topic])
+    arm.live.listen(topic, MarkerArray)
+    arm.live.until(lambda: arm.live.node.count_publishers(topic) > 0, "markers")
+    arm.live.settle()
+    assert arm.step(BENT, np.full(6, 50.0), effort=np.full(7, 9.0)).valid
+    arm.tick += 1
+    arm.send_wrench(np.full(6, 50.0), frame=f"left/{arm.frame}")
+    arm.send_state(BENT)
+    assert not list(arm.estimate().left_out)
+    arm.live.until(lambda: len(arm.live.received[topic]) > seen, "markers")
+    frames = {marker.header.frame_id for message in arm.live.received[topic][seen:] for marker in message.markers}
+    assert f"left/{arm.frame}" in frames and all(re.fullmatch("left/[a-z0-9_]+", frame) for frame in frames)

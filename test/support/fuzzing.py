@@ -193,7 +193,7 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
     from flexarm_tools.bag.file import McapFile
     from flexarm_tools.graph.offered_qos import read_offered_qos
     from flexarm_tools.recording.recording import load_recording
-    from flexarm_tools.run.composition import read_parameter_file
+    from flexarm_tools.run.parameter_file import read_parameter_file
     from flexarm_tools.scenario.file import load_scenario
     from flexarm_tools.scenario.study import load_study
 

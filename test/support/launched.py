@@ -29,12 +29,12 @@ sys.exit(service.run())
 class Launched:
     """What a launch file started; ended by :meth:`end` at the latest."""
 
-    def __init__(self, folder: Path, file: str, *arguments: str, prefix: str = "") -> None:
+    def __init__(self, folder: Path, file: str | Path, *arguments: str, prefix: str = "") -> None:
         """Start it.
 
         Args:
             folder: for its log files.
-            file: name of the launch file.
+            file: name of a launch file of flexarm, or a path.
             arguments: ``NAME:=VALUE``.
             prefix: put before AMENT_PREFIX_PATH.
         """
@@ -43,7 +43,7 @@ class Launched:
         environment["AMENT_PREFIX_PATH"] = prefix + environment["AMENT_PREFIX_PATH"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", SERVE, str(FILES[file]), *arguments],
+                [sys.executable, "-c", SERVE, str(file if isinstance(file, Path) else FILES[file]), *arguments],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=environment,

@@ -76,17 +76,20 @@ class LiveGraph:
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
-    def start(self, executable: str, parameters: dict[str, Any], transitions=("configure", "activate")) -> None:
-        """Start a node and lead it through transitions."""
+    def start(
+        self, executable: str, parameters: dict[str, Any], transitions=("configure", "activate"), namespace: str = ""
+    ) -> None:
+        """Start a node, in a namespace as ``/left``, and lead it through transitions."""
         self._given[executable] = parameters
-        file = self._folder / f"{executable}.yaml"
-        file.write_text(yaml.safe_dump({executable: {"ros__parameters": parameters}}, width=1000))
-        arguments = ["--ros-args", "--params-file", str(file)]
-        log = self._folder / f"{executable}.log"
-        self.processes[executable] = NodeProcess(executable, "flexarm", executable, arguments, log)
-        self.graph.wait_for_node(executable, 60.0)
+        name = f"{namespace}/{executable}"
+        key = name.lstrip("/")
+        file, log = (self._folder / f"{key.replace('/', '_')}.{kind}" for kind in ("yaml", "log"))
+        file.write_text(yaml.safe_dump({f"/**/{executable}": {"ros__parameters": parameters}}, width=1000))
+        arguments = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace or '/'}"]
+        self.processes[key] = NodeProcess(key, "flexarm", executable, arguments, log)
+        self.graph.wait_for_node(name, 60.0)
         for transition in transitions:
-            self.graph.transition(executable, transition)
+            self.graph.transition(name, transition)
 
     def listen(self, topic: str, message_type: Any) -> None:
         """Keep every message of a topic."""

@@ -119,6 +119,7 @@ class SensedArm:
         usual = {row.name: row.default for row in BASE_WRENCH_PARAMETERS}
         # Joint states come as fast as the test sends them, or not: a time-out in wall time must not matter.
         usual |= {"sensor_wait": 0.5, "state_timeout": 60.0, "robot_description": description(robot)}
+        usual |= {"frame_prefix": ""}
         self.live.graph.set_parameters(NODE, {**usual, **parameters})
         self.live.graph.transition(NODE, "configure")
         self.live.until(lambda: self.wrenches.get_subscription_count() > 0, "a subscription to the wrench")

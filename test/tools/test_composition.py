@@ -18,13 +18,11 @@ from flexarm_tools.run.composition import (
     compose_simulation,
     compose_stages,
     in_one_process,
-    plain_value,
-    read_parameter_file,
     select_stages,
     stage_nodes,
-    write_parameter_file,
 )
 from flexarm_tools.run.launch_request import LaunchRequest, requested_robot, requested_scenario, xacro_arguments
+from flexarm_tools.run.parameter_file import plain_value, read_parameter_file, write_for_namespace, write_parameter_file
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import EventSpec, NodeSpec
 
@@ -163,6 +161,42 @@ def test_nested_parameters_are_read_with_dots(tmp_path):
     assert read_parameter_file(file, ["a", "z"]) == {"a": {"b.c": 1, "b.d": [2.0], "e": "x"}, "z": {}}
 
 
+NAMESPACED = """
+/**: {ros__parameters: {x: 0, y: 0, z: 0}}
+/left/a: {ros__parameters: {y: 1}}
+/**/a: {ros__parameters: {x: 2, y: 2}}
+/a: {ros__parameters: {z: 3}}
+right: {a: {ros__parameters: {z: 4}}}
+/*/a: {ros__parameters: {w: 5}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("namespace", "expected"),
+    [
+        ("", {"x": 2, "y": 2, "z": 3}),
+        ("/left", {"x": 2, "y": 1, "z": 0, "w": 5}),
+        ("right", {"x": 2, "y": 2, "z": 4, "w": 5}),
+        ("/left/arm", {"x": 2, "y": 2, "z": 0}),
+    ],
+)
+def test_parameters_are_those_of_the_namespace_and_plain_names_count_before_wildcards(tmp_path, namespace, expected):
+    file = tmp_path / "mine.yaml"
+    file.write_text(NAMESPACED)
+    assert read_parameter_file(file, ["a"], namespace) == {"a": expected}
+    file.write_text("a: {ros__parameters: {x: 1}}")
+    assert read_parameter_file(file, ["a"], namespace) == {"a": {"x": 1}}  # a bare name: wherever the nodes are
+
+
+def test_a_file_with_bare_names_is_written_anew_for_any_namespace(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("a: {ros__parameters: {x: 1}}\n/left/b: {ros__parameters: {}}\nright: {b: {ros__parameters: {}}}")
+    (tmp_path / "new").mkdir()
+    written = yaml.safe_load(write_for_namespace(file, tmp_path / "new").read_text())
+    none = {"ros__parameters": {}}
+    assert written == {"/**/a": {"ros__parameters": {"x": 1}}, "/left/b": none, "right": {"b": none}}
+
+
 @pytest.mark.parametrize("text", ["a: 1", "a: {ros__parameters: 3}", "- 1", "a: ["])
 def test_what_is_no_parameter_file_is_refused(tmp_path, text):
     file = tmp_path / "mine.yaml"
@@ -173,7 +207,7 @@ def test_what_is_no_parameter_file_is_refused(tmp_path, text):
 
 def test_a_written_parameter_file_reads_back_and_mixes_no_whole_numbers_with_others(tmp_path):
     node = compose_simulation(load_scenario(COMBINED, PACKAGES)).nodes[0]
-    written = yaml.safe_load(write_parameter_file(node, tmp_path).read_text())["simulated_plant"]["ros__parameters"]
+    written = yaml.safe_load(write_parameter_file(node, tmp_path).read_text())["/**/simulated_plant"]["ros__parameters"]
     assert written == {key: plain_value(value) for key, value in node.parameters.items()}
     assert [type(value) for value in plain_value([1, 2.5])] == [float, float]
 

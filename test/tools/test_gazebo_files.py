@@ -17,6 +17,7 @@ from source_packages import SourcePackages
 from flexarm_core.errors import ConfigError
 from flexarm_tools.gazebo.arrival import models_in, wait_for
 from flexarm_tools.gazebo.files import write_gazebo_files
+from flexarm_tools.gazebo.names import GazeboNames
 from flexarm_tools.gazebo.world import SURROUNDINGS, read_world
 from flexarm_tools.run.launch_request import LaunchRequest, own_controllers_file, requested_scenario
 
@@ -58,6 +59,23 @@ def test_sdformat_and_physics_take_what_was_written(tmp_path):
     files = write_gazebo_files(scenario("config/arm_7r/scenarios/behaviors.yaml"), WORLD, False, "/c.yaml", tmp_path)
     with GazeboRun([path.read_text() for path in files.models.values()]) as run:
         assert len(run.joints) == 7 and "rror" not in run.said
+
+
+@pytest.mark.parametrize("path", ["arm_7r/scenarios/behaviors", "flexible_2r/scenarios/payload"])
+def test_in_a_namespace_an_arm_has_names_of_its_own(tmp_path, path):
+    wanted = scenario(f"config/{path}.yaml")
+    written = []
+    for names in (GazeboNames("/cell/left", "left/"), None):
+        files = write_gazebo_files(wanted, WORLD, False, "/c.yaml", tmp_path, names)
+        written.append(ElementTree.parse(next(iter(files.models.values()))))
+    own, shared = written
+    robot = wanted.robot.description.name
+    assert [tree.find("model").get("name") for tree in (own, shared)] == [f"cell_left_{robot}", robot]
+    found, usual = ([(s.findtext("topic"), s.findtext("gz_frame_id")) for s in t.iter("sensor")] for t in (own, shared))
+    assert usual and found == [(f"cell/left/{topic}", f"left/{frame}") for topic, frame in usual]
+    managers = [tree.findall("model/plugin[@filename='gz_ros2_control-system']") for tree in (own, shared)]
+    assert [[plugin.findtext("ros/namespace") for plugin in one] for one in managers] == [["/cell/left"], [None]]
+    assert [[plugin.findtext("parameters") for plugin in one] for one in managers] == [["/c.yaml"]] * 2
 
 
 def test_a_robot_cannot_be_called_as_the_surroundings(tmp_path):

@@ -20,6 +20,7 @@ from flexarm_nodes.node import topics
 pytest.importorskip("viser", reason="viser is not installed")
 
 from flexarm_nodes.node.parameters import LIVE
+from flexarm_tools.view.command import checked_namespace
 from flexarm_tools.view.live_parameter import read_parameter
 from flexarm_tools.view.live_view import LiveView
 from flexarm_tools.view.page import ViewPage
@@ -108,6 +109,27 @@ def test_a_simulation_is_followed_paused_pushed_and_let_go_on(graph, view, plana
     stood = view.sample.time
     view.graph.do(view.toggle_pause)
     follow(graph, view, lambda: view.sample.time > stood + 0.1, "going on")
+
+
+def test_of_several_arms_the_one_in_the_namespace_is_followed_and_pushed(graph, planar_3r_text, trep_text):
+    shared = {"gravity": [0.0, 0.0, 0.0], "lockstep": False, "friction.coulomb": [0.0]}
+    for namespace, text in (("/left", planar_3r_text), ("/right", trep_text)):
+        graph.start(PLANT, {**shared, "robot_description": text}, namespace=namespace)
+        graph.graph.advance(f"{namespace}/{PLANT}", 500.0)
+    page = ViewPage("127.0.0.1", 0)
+    view = LiveView(page, checked_namespace("left"))
+    try:
+        follow(graph, view, lambda: view.sample is not None and view.sample.time > 0.05, "the simulation")
+        assert "joint3" in view.sample.position and set(view.graph.nodes) == {f"/left/{PLANT}"}
+        starts: list[float] = []
+        view.graph.do(lambda: starts.append(view.graph.push("base_link", (60.0, 0.0, 0.0), 0.05)))
+        follow(graph, view, lambda: bool(starts) and view.sample.time > starts[0] + 0.1, "the push")
+        assert max(abs(sample.deflection["base_x"]) for sample in view.samples) > 1e-3
+    finally:
+        view.close()
+        page.close()
+    with pytest.raises(FlexarmError, match="--namespace"):
+        checked_namespace("1 2")
 
 
 def _stands(graph: LiveGraph, view: LiveView) -> bool:

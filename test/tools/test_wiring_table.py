@@ -19,6 +19,7 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.ports import Role, Use
+from flexarm_nodes.start import MODULES
 from flexarm_tools.wiring.table import node_ports
 from flexarm_tools.wiring.wiring import full_name
 
@@ -99,9 +100,9 @@ def modules() -> dict[str, str]:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     lines = setup["options.entry_points"]["console_scripts"].split("\n")
-    pairs = (line.split("=") for line in lines if line.strip())
-    found = {name.strip(): where.strip().removesuffix(":main") for name, where in pairs}
-    return {name: module for name, module in found.items() if module.startswith("flexarm_nodes.")}
+    pairs = [[word.strip() for word in line.split("=")] for line in lines if "flexarm_nodes." in line]
+    assert pairs == [[name, f"flexarm_nodes.start:{name}"] for name in MODULES]
+    return {name: f"flexarm_nodes.{module}" for name, module in MODULES.items()}
 
 
 @pytest.mark.parametrize(("executable", "robot", "parameters"), CASES, ids=lambda case: getattr(case, "stem", None))

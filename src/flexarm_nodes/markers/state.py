@@ -25,6 +25,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.frames import in_tf
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.ports import MARKERS, STATES, TOOL, Input, Ports, Use
 
@@ -151,7 +152,7 @@ class StateMarkers(ArmNode):
         markers = [Marker(header=header, action=Marker.DELETEALL)]
         for drawing in (self._robot, self._motion):
             markers += drawing.markers(header, sample, placed, self._factor)
-        self._publisher.publish(MarkerArray(markers=markers))
+        self._publisher.publish(in_tf(MarkerArray(markers=markers), self.frame_prefix))
         self.diagnostics.report(OK, "drawing", stamp_to_nanoseconds(stamp))
 
 

@@ -29,6 +29,7 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
+from flexarm_nodes.node.frames import of_the_arm
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
 from flexarm_nodes.node.ports import Ports
 from flexarm_nodes.node.real_time import ask_for_priority
@@ -50,6 +51,7 @@ class ArmNode(LifecycleNode):
         table: parameter table of this node.
         diagnostics: publisher of the node's status.
         active: whether the node is active and processes messages.
+        frame_prefix: text in front of the names of links in headers, for TF.
         exit_code: exit code of the process; a nonzero value ends the process.
         taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
     """
@@ -63,6 +65,7 @@ class ArmNode(LifecycleNode):
         self.table = ParameterTable(self, (*ARM_PARAMETERS, *self.PARAMETERS))
         self.diagnostics = Diagnostics(self)
         self.active = False
+        self.frame_prefix = ""
         self.exit_code = 0
         self.taken = 0.0
         # Registered first: this callback has to run before the clock's own callback.
@@ -112,6 +115,7 @@ class ArmNode(LifecycleNode):
                 )
             if len(values["gravity"]) != 3:
                 raise ConfigError(f"gravity must be three numbers [m/s^2], got {values['gravity']}")
+            self.frame_prefix = values["frame_prefix"]
             description = parse_robot_description(text, massless=self.MASSLESS)
             model = ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
             self.build(values, model)
@@ -208,7 +212,7 @@ class ArmNode(LifecycleNode):
         def take(raw: bytes) -> None:
             self.taken = time.perf_counter()
             if not (sheds and self._piled_up()):
-                callback(read(raw))
+                callback(of_the_arm(read(raw), self.frame_prefix))
 
         def tell(info: QoSMessageLostInfo) -> None:
             if lost is not None and info.total_count_change > 0:

@@ -29,6 +29,7 @@ class Diagnostics:
     def __init__(self, node: Node) -> None:
         """Create the publisher and the one-second timer."""
         self._node = node
+        self._name = f"{node.get_namespace()}/{node.get_name()}".strip("/")  # all arms of a graph share the topic
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL)
         self._level, self._message, self._stamp = OK, "started", 0
         self._said = OK, "started"
@@ -74,7 +75,7 @@ class Diagnostics:
     def _publish(self) -> None:
         status = DiagnosticStatus(
             level=self._level,
-            name=self._node.get_name(),
+            name=self._name,
             message=self._message,
             hardware_id=self._node.get_namespace(),
             values=[KeyValue(key=key, value=value) for key, value in self._values.items()],

@@ -73,6 +73,9 @@ ARM_PARAMETERS = (
     Parameter("tool_frame", "string", "",
         "link used as the tool frame; empty: tool0 if there is one, otherwise the only tip link"),
     Parameter("gravity", "double[]", [0.0, 0.0, -9.81], "gravity vector in the axes of the root link", "m/s^2"),
+    Parameter("frame_prefix", "string", "",
+        "text in front of the names of links in the headers of markers, wrenches, IMU readings and poses, as in TF"
+        " (the parameter frame_prefix of robot_state_publisher); messages are read with it and without"),
     Parameter("thread_priority", "int", 0,
         "real-time priority (SCHED_FIFO) requested at activation; 0: normal scheduling", "", 0, 99),
 )  # fmt: skip

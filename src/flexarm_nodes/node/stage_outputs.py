@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from visualization_msgs.msg import MarkerArray
+
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.pipeline.tick import Tick
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage, StageHost
+from flexarm_nodes.node.frames import in_tf
 
 REFERENCES = (CartesianReference, JointReference)
 
@@ -66,7 +69,7 @@ class StageOutputs:
                 publisher = node.create_publisher(out.kind, topic, out.quality)
                 self._senders.append(_Sender(publisher, out.make, out.quality is topics.LATCHED, out.rate))
                 if out.first is not None:
-                    publisher.publish(out.first)
+                    publisher.publish(self._in_tf(out.first))
             built.setup.open(host)
 
     def close(self) -> None:
@@ -84,5 +87,9 @@ class StageOutputs:
                     continue
                 message = sender.make(tick)
                 if message is not None:
-                    sender.publisher.publish(message)
+                    sender.publisher.publish(self._in_tf(message))
                     sender.shown = tick.stamp
+
+    def _in_tf(self, message: Any) -> Any:
+        """Return a message for TF: markers have the prefix of the node's frames."""
+        return in_tf(message, self._node.frame_prefix) if isinstance(message, MarkerArray) else message

@@ -116,19 +116,20 @@ class SimulatedPlant(ArmNode):
         self._command_timeout = values["command_timeout"]
         self._run_until = round(values["run_until"] * 1e9)
         self._clock_period = round(1e9 / values["clock_rate"])
+        prefix = self.frame_prefix
         self._wrenches = {
-            name: self._create_sensor(new_wrench(sensor.frame), topics.wrench_topic(name), write_wrench)
+            name: self._create_sensor(new_wrench(prefix + sensor.frame), topics.wrench_topic(name), write_wrench)
             for name, sensor in description.force_torque_sensors.items()
         }
         self._imus = {
-            name: self._create_sensor(new_imu(sensor.frame), topics.imu_topic(name), write_imu)
+            name: self._create_sensor(new_imu(prefix + sensor.frame), topics.imu_topic(name), write_imu)
             for name, sensor in description.imus.items()
         }
         self._bends = bool(self._plant.modes)
         if backend.strain_gauges:
             self._strain = self._create_sensor(StrainState(), topics.STRAIN, write_strain)
         self._friction = friction is not None
-        frames = (model.world_frame, model.base_frame)
+        frames = (prefix + model.world_frame, prefix + model.base_frame)
         self._truth.open(self._plant, frames, touches=bool(surfaces), friction=self._friction)
         self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
 

@@ -233,7 +233,7 @@ class NodeStation:
 
     def _on_diagnostics(self, array: DiagnosticArray) -> None:
         for status in array.status:
-            if status.name == self._layout and status.hardware_id == f"/{self.name}":
+            if status.name == f"{self.name}/{self._layout}":
                 self._read(status)
 
     def _read(self, status: DiagnosticStatus) -> None:

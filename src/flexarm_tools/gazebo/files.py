@@ -10,6 +10,7 @@ from flexarm_core.text_file import read_text
 from flexarm_core.yaml_bounds import MOST_BYTES
 from flexarm_nodes.plant.parameters import PLANT_PARAMETERS, plant_surfaces
 from flexarm_tools.gazebo.model import gazebo_model, with_start
+from flexarm_tools.gazebo.names import GazeboNames
 from flexarm_tools.gazebo.start import gazebo_start
 from flexarm_tools.gazebo.world import SURROUNDINGS, read_world, surroundings_model, world_with
 from flexarm_tools.scenario.scenario import Scenario
@@ -31,7 +32,12 @@ class GazeboFiles:
 
 
 def write_gazebo_files(
-    scenario: Scenario, world: Path, own_world: bool, controllers_file: str, folder: Path
+    scenario: Scenario,
+    world: Path,
+    own_world: bool,
+    controllers_file: str,
+    folder: Path,
+    names: GazeboNames | None = None,
 ) -> GazeboFiles:
     """Write the files of a scenario.
 
@@ -41,6 +47,7 @@ def write_gazebo_files(
         own_world: whether the world is the user's, which keeps its gravity; flexarm's gets that of the scenario.
         controllers_file: parameter file of the controllers.
         folder: where to write.
+        names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
 
     Raises:
         ConfigError: the world is not usable, or parameters of the plant are invalid.
@@ -52,22 +59,24 @@ def write_gazebo_files(
     found, robot = read_world(text), scenario.true_robot
     start = gazebo_start(robot.description, found.gravity, scenario.plant)
     values = {parameter.name: parameter.default for parameter in PLANT_PARAMETERS} | scenario.plant
-    surfaces = plant_surfaces(values)
-    if surfaces and robot.description.name == SURROUNDINGS:
+    surfaces, names = plant_surfaces(values), names or GazeboNames()
+    model = names.model(robot.description.name)
+    if surfaces and model == SURROUNDINGS:
         raise ConfigError(f"a robot beside surfaces cannot have the name '{SURROUNDINGS}' in Gazebo: it is theirs")
     models = {
-        robot.description.name: gazebo_model(
+        model: gazebo_model(
             robot.description,
             found.step,
             start,
             tool_frame=robot.tool_frame,
             tip_radius=values["tip_radius"],
             controllers_file=controllers_file,
+            names=names,
         )
     }
     if surfaces:
         models[SURROUNDINGS] = surroundings_model(surfaces)
-    paths = {name: _written(folder / f"model_{i}.sdf", model) for i, (name, model) in enumerate(models.items())}
+    paths = {name: _written(folder / f"model_{i}.sdf", sdf) for i, (name, sdf) in enumerate(models.items())}
     description = _written(folder / "robot.urdf", with_start(scenario.robot.description, start))
     return GazeboFiles(_written(folder / "world.sdf", text), paths, description)
 

@@ -23,6 +23,7 @@ from flexarm_core.types import Array
 from flexarm_nodes.node.topics import imu_topic, wrench_topic
 from flexarm_sim.beam_chain import BeamChain, make_chains
 from flexarm_sim.mujoco.beam import hinge_joint, piece_inertias
+from flexarm_tools.gazebo.names import GazeboNames
 from flexarm_tools.gazebo.xml_parts import add, copied, inertial, numbers, pose, shape_tag
 
 Element = ElementTree.Element
@@ -60,6 +61,7 @@ def gazebo_model(
     controllers_file: str = "",
     segments: int = SEGMENTS,
     update_rate: float = SENSOR_RATE,
+    names: GazeboNames | None = None,
 ) -> str:
     """Return the robot as an SDF model with every joint of the description, fixed to the world at its root link.
 
@@ -76,12 +78,13 @@ def gazebo_model(
         controllers_file: parameter file of the controllers, for the plugin if the description has none.
         segments: rigid segments of a flexible link, at least as many as it has modes of a kind.
         update_rate: update rate of the sensors [Hz].
+        names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
 
     Raises:
         RobotDescriptionError: a force/torque sensor is in the root link, where nothing can be measured, or a joint has
             a name that cannot be used in Gazebo.
     """
-    return _Model(description, step, start or GazeboStart(), segments).write(
+    return _Model(description, step, start or GazeboStart(), segments, names or GazeboNames()).write(
         description.tool_frame(tool_frame), tip_radius, controllers_file, update_rate
     )
 
@@ -116,8 +119,10 @@ def bendable(description: RobotDescription, segments: int = SEGMENTS) -> dict[st
 
 
 class _Model:
-    def __init__(self, description: RobotDescription, step: float, start: GazeboStart, segments: int) -> None:
-        self._description, self._step, self._start = description, step, start
+    def __init__(
+        self, description: RobotDescription, step: float, start: GazeboStart, segments: int, said: GazeboNames
+    ) -> None:
+        self._description, self._step, self._start, self._said = description, step, start, said
         self._chains = bendable(description, segments)
         self._urdf = ElementTree.fromstring(description.text)
         self._taken = {*description.joints, "world", WORLD_JOINT}
@@ -126,7 +131,7 @@ class _Model:
             raise RobotDescriptionError(f"joint '{wrong[0]}': Gazebo cannot have that name; give it another one")
         self._names = {link: self._free(link) for link in description.links}
         self._sdf = ElementTree.Element("sdf", {"version": "1.9"})
-        self._model = ElementTree.SubElement(self._sdf, "model", {"name": description.name})
+        self._model = ElementTree.SubElement(self._sdf, "model", {"name": said.model(description.name)})
         self._links: dict[str, Element] = {}
 
     def write(self, tool: str, tip_radius: float, controllers_file: str, update_rate: float) -> str:
@@ -292,14 +297,22 @@ class _Model:
         for name, sensor in self._description.force_torque_sensors.items():
             if sensor.frame not in above:
                 raise RobotDescriptionError(f"force/torque sensor '{name}' sits in the root link '{sensor.frame}'")
-            tag = _sensor(
+            tag = self._sensor(
                 joints[above[sensor.frame]], name, "force_torque", sensor.frame, wrench_topic(name), update_rate
             )
             measured = ElementTree.SubElement(tag, "force_torque")
             add(measured, "frame", "child")
             add(measured, "measure_direction", "child_to_parent")
         for name, imu in self._description.imus.items():
-            _sensor(self._links[imu.frame], name, "imu", imu.frame, imu_topic(name), update_rate)
+            self._sensor(self._links[imu.frame], name, "imu", imu.frame, imu_topic(name), update_rate)
+
+    def _sensor(self, carrier: Element, name: str, kind: str, frame: str, topic: str, update_rate: float) -> Element:
+        sensor = ElementTree.SubElement(carrier, "sensor", {"name": name, "type": kind})
+        add(sensor, "always_on", "true")
+        add(sensor, "update_rate", f"{update_rate:g}")
+        add(sensor, "topic", self._said.topic(topic))
+        add(sensor, "gz_frame_id", self._said.frame_prefix + frame)  # else it is a scoped name of Gazebo
+        return sensor
 
     def _add_collisions(self, tool: str, tip_radius: float) -> None:
         for link in self._urdf.findall("link"):
@@ -333,6 +346,10 @@ class _Model:
             plugin = ElementTree.SubElement(self._model, "plugin", PLUGIN)
             if controllers_file:
                 add(plugin, "parameters", controllers_file)
+        for plugin in self._model.findall("plugin") if self._said.namespace else ():
+            if plugin.get("name") == PLUGIN["name"] and plugin.find("ros/namespace") is None:
+                ros = plugin.find("ros")
+                add(ElementTree.SubElement(plugin, "ros") if ros is None else ros, "namespace", self._said.namespace)
 
     def _target(self, reference: str | None) -> Element | None:
         if reference is None:
@@ -355,12 +372,3 @@ def gazebo_losses(description: RobotDescription) -> Iterator[str]:
         parts = [part.tag for part in tag if tag.get("reference") is not None and part.tag not in LINK_PARTS]
         if parts:
             yield f'<gazebo reference="{tag.get("reference")}">: {", ".join(parts)}'
-
-
-def _sensor(carrier: Element, name: str, kind: str, frame: str, topic: str, update_rate: float) -> Element:
-    sensor = ElementTree.SubElement(carrier, "sensor", {"name": name, "type": kind})
-    add(sensor, "always_on", "true")
-    add(sensor, "update_rate", f"{update_rate:g}")
-    add(sensor, "topic", topic)
-    add(sensor, "gz_frame_id", frame)  # else the frame of its messages is a scoped name of Gazebo
-    return sensor

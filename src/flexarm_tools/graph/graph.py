@@ -1,4 +1,7 @@
-"""Runner's access to the ROS graph: lifecycle transitions, parameters and simulation time."""
+"""Runner's access to the ROS graph: lifecycle transitions, parameters and simulation time.
+
+Names of nodes are those of the namespace of the own node, or full names.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ class Graph:
 
     def wait_for_node(self, name: str, timeout: float) -> None:
         """Wait until the services of a lifecycle node are available."""
-        client = self._client(ChangeState, f"/{name}/change_state")
+        client = self._client(ChangeState, f"{name}/change_state")
         self.spin_until(client.service_is_ready, timeout, f"start of node '{name}'")
 
     def transition(self, name: str, transition: str, timeout: float = PATIENCE) -> None:
@@ -79,13 +82,13 @@ class Graph:
         """
         goal, deadline = STATES[transition], time.monotonic() + timeout
         while time.monotonic() < deadline:
-            state = self._call(GetState, f"/{name}/get_state", GetState.Request(), timeout).current_state.id
+            state = self._call(GetState, f"{name}/get_state", GetState.Request(), timeout).current_state.id
             if state == goal:
                 return
             request = ChangeState.Request()
             request.transition.id = SHUTDOWNS.get(state, 0) if transition == "shutdown" else TRANSITIONS[transition]
             # The request is sent only once: if its answer is lost, the state shows whether it was executed.
-            answer = self._ask(ChangeState, f"/{name}/change_state", request, ANSWER_WITHIN)
+            answer = self._ask(ChangeState, f"{name}/change_state", request, ANSWER_WITHIN)
             if answer is not None and not answer.success:
                 raise GraphError(f"node '{name}' refused to {transition}")
         raise GraphError(f"node '{name}' did not {transition} within {timeout:g} s")
@@ -98,7 +101,7 @@ class Graph:
         """
         parameters = [Parameter(key, value=value).to_parameter_msg() for key, value in values.items()]
         request = SetParametersAtomically.Request(parameters=parameters)
-        answer = self._call(SetParametersAtomically, f"/{name}/set_parameters_atomically", request, timeout)
+        answer = self._call(SetParametersAtomically, f"{name}/set_parameters_atomically", request, timeout)
         if not answer.result.successful:
             raise GraphError(f"node '{name}' refused {values}: {answer.result.reason}")
 
@@ -108,7 +111,7 @@ class Graph:
         Raises:
             GraphError: the plant rejected the request, or did not answer.
         """
-        answer = self._call(AdvanceSimulation, f"/{plant}/advance", AdvanceSimulation.Request(until=until), timeout)
+        answer = self._call(AdvanceSimulation, f"{plant}/advance", AdvanceSimulation.Request(until=until), timeout)
         if not answer.success:
             raise GraphError(f"node '{plant}' refused to run: {answer.message}")
 
@@ -118,7 +121,7 @@ class Graph:
         Raises:
             GraphError: the plant is not waiting for a command, or did not answer.
         """
-        answer = self._call(Trigger, f"/{plant}/go_on", Trigger.Request(), PATIENCE)
+        answer = self._call(Trigger, f"{plant}/go_on", Trigger.Request(), PATIENCE)
         if not answer.success:
             raise GraphError(f"node '{plant}' does not go on: {answer.message}")
 
@@ -149,8 +152,9 @@ class Graph:
 
 
 def running_nodes(node: Node, executor: Executor, patience: float = 0.5) -> set[str]:
-    """Return the names of the nodes that are discovered within the given time [s]."""
+    """Return the names of the nodes of this node's namespace that are discovered within the given time [s]."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and rclpy.ok():
         executor.spin_once(timeout_sec=0.05)
-    return {name for name in node.get_node_names() if name != node.get_name()}
+    found = node.get_node_names_and_namespaces()
+    return {name for name, space in found if space == node.get_namespace() and name != node.get_name()}

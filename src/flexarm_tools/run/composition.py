@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from flexarm_core.errors import ConfigError
-from flexarm_core.text_file import read_text
-from flexarm_core.yaml_bounds import MOST_BYTES, excess
 from flexarm_nodes.flexible_dynamics.parameters import CHECKED
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.chain import chained, wired_nodes
@@ -143,51 +138,6 @@ def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:
     if len(set(names)) != len(names):
         raise ConfigError(f"a stage is given twice: {', '.join(names)}")
     return tuple(NodeSpec(packages[name], name, name, {}, {}) for name in names)
-
-
-def read_parameter_file(path: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Read the parameters of nodes from a ROS 2 parameter file; those under ``/**`` apply to every node.
-
-    Args:
-        path: the file.
-        names: names of the nodes.
-
-    Returns:
-        Parameters by node; names of nested parameters are joined with dots.
-
-    Raises:
-        ConfigError: the file does not exist, or is not a parameter file.
-    """
-    text = read_text(path, "parameter file", MOST_BYTES)
-    if too_much := excess(text):
-        raise ConfigError(f"parameter file '{path}' {too_much}")
-    try:
-        content = yaml.safe_load(text) or {}
-        found: dict[str, dict[str, Any]] = {}
-        for name in names:
-            found[name] = {}
-            for key in ("/**", name, f"/{name}"):
-                found[name] |= _with_dots((content.get(key) or {}).get("ros__parameters") or {})
-    except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
-        raise ConfigError(
-            f"'{path}' is not a ROS 2 parameter file (NODE: {{ros__parameters: ...}}): {error}"
-        ) from error
-    return found
-
-
-def write_parameter_file(node: NodeSpec, folder: Path) -> Path:
-    """Write a node's parameters to ``folder/NAME.yaml`` and return the path."""
-    plain = {key: plain_value(value) for key, value in node.parameters.items()}
-    path = folder / f"{node.name}.yaml"
-    path.write_text(yaml.safe_dump({node.name: {"ros__parameters": plain}}, width=1000), encoding="utf-8")
-    return path
-
-
-def plain_value(value: Any) -> Any:
-    """Convert a parameter value for a parameter file: rcl rejects sequences that mix integers and floats."""
-    if not isinstance(value, (list, tuple)):
-        return value
-    return [float(item) for item in value] if any(isinstance(item, float) for item in value) else list(value)
 
 
 def command_mode(scenario: Scenario) -> str:
@@ -326,10 +276,3 @@ def _plant_parameters(scenario: Scenario) -> dict[str, Any]:
             "pushes.shapes": [push.shape for push in scenario.pushes],
         }
     return parameters
-
-
-def _with_dots(parameters: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in parameters.items():
-        flat |= _with_dots(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}
-    return flat

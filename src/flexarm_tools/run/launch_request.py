@@ -11,7 +11,8 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.graph.packages import AmentPackages, Packages, resolve
-from flexarm_tools.run.composition import command_mode, in_one_process, read_parameter_file, select_stages, stage_nodes
+from flexarm_tools.run.composition import command_mode, in_one_process, select_stages, stage_nodes
+from flexarm_tools.run.parameter_file import read_parameter_file
 from flexarm_tools.scenario.expected import Expected
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import PLANT, RobotSpec, Scenario
@@ -34,6 +35,7 @@ class LaunchRequest:
         rate: control rate [Hz]; empty or 0: that of the scenario, or 500.
         mode: ``lockstep`` or ``real_time``; empty: that of the scenario, or real time.
         gravity: three numbers separated by spaces [m/s^2]; empty: that of the scenario, or 9.81 downwards.
+        namespace: namespace of the nodes; empty: the root.
     """
 
     scenario: str = ""
@@ -45,6 +47,7 @@ class LaunchRequest:
     rate: str = ""
     mode: str = ""
     gravity: str = ""
+    namespace: str = ""
 
 
 def requested_scenario(request: LaunchRequest, packages: Packages | None = None) -> Scenario:
@@ -71,7 +74,7 @@ def requested_scenario(request: LaunchRequest, packages: Packages | None = None)
     else:
         scenario = _by_name(request, names, packages)
     if request.parameters_file:
-        scenario = _with_parameter_file(scenario, Path(request.parameters_file))
+        scenario = _with_parameter_file(scenario, Path(request.parameters_file), request.namespace)
     if not request.scenario:
         scenario = replace(scenario, plant={"command_mode": command_mode(scenario)} | scenario.plant)
     if rate := _rate(request.rate):
@@ -171,8 +174,8 @@ def _by_name(request: LaunchRequest, names: Sequence[str], packages: Packages) -
     )
 
 
-def _with_parameter_file(scenario: Scenario, path: Path) -> Scenario:
-    found = read_parameter_file(path, (PLANT, *(node.name for node in scenario.nodes)))
+def _with_parameter_file(scenario: Scenario, path: Path, namespace: str) -> Scenario:
+    found = read_parameter_file(path, (PLANT, *(node.name for node in scenario.nodes)), namespace)
     nodes = tuple(replace(node, parameters=node.parameters | found[node.name]) for node in scenario.nodes)
     plant = scenario.plant | found[PLANT]
     return replace(scenario, nodes=nodes, plant=plant)

@@ -28,7 +28,8 @@ from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.recorder import TAKE_PERIOD, Outcome, Recorder
 from flexarm_tools.recording.recording import Recording, RunEvent
-from flexarm_tools.run.composition import compose_simulation, plain_value, write_parameter_file
+from flexarm_tools.run.composition import compose_simulation
+from flexarm_tools.run.parameter_file import plain_value, write_parameter_file
 from flexarm_tools.run.stall_watch import Stall, StallWatch
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
 

@@ -40,6 +40,7 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ROBOT.urdf|.xacro",
         help="that was recorded (default: kept beside it)",
     )
+    parser.add_argument("--namespace", default="", metavar="NAME", help="of the arm in the live graph (default: none)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0: for other machines too")
     parser.add_argument("--port", type=int, default=8080, help="of the page (default: 8080)")
 
@@ -75,7 +76,11 @@ def run_view(options: argparse.Namespace, ended: threading.Event | None = None) 
         avoid_shared_memory()
         from flexarm_tools.view.live_view import LiveView
 
-        make = LiveView
+        namespace = checked_namespace(options.namespace)
+
+        def make(page: ViewPage) -> View:
+            return LiveView(page, namespace)
+
     page = ViewPage(options.host, options.port)
     try:
         view = make(page)
@@ -83,6 +88,23 @@ def run_view(options: argparse.Namespace, ended: threading.Event | None = None) 
         _follow(view, page.say, ended or _signalled())
     finally:
         page.close()
+
+
+def checked_namespace(text: str) -> str:
+    """Return an absolute namespace, empty for the root.
+
+    Raises:
+        InputError: it is no namespace of ROS 2.
+    """
+    from rclpy.exceptions import InvalidNamespaceException
+    from rclpy.validate_namespace import validate_namespace
+
+    name = f"/{text.strip('/')}"
+    try:
+        validate_namespace(name)
+    except InvalidNamespaceException as error:
+        raise InputError(f"--namespace {text}: {str(error).splitlines()[0]}") from error
+    return name.rstrip("/")
 
 
 def _follow(view: View, say: Callable[[str], None], ended: threading.Event) -> None:

@@ -29,7 +29,7 @@ MARKERS, STATE_MARKERS = "visualization_msgs/msg/MarkerArray", "state_markers"
 
 
 class LiveGraph(Graph):
-    """Nodes, their live parameters and their robot; jobs are executed one after the other.
+    """Nodes of a namespace, their live parameters and their robot; jobs are executed one after the other.
 
     Attributes:
         nodes: live parameters by full node name; replaced as a whole.
@@ -51,6 +51,7 @@ class LiveGraph(Graph):
         executor.add_node(node)
         super().__init__(node, executor, self._give_up)
         self._say = say
+        self._within = node.get_namespace().rstrip("/")
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._values: dict[tuple[str, str], tuple[Any, Callable[[], None]]] = {}
         self._ending = False
@@ -78,7 +79,11 @@ class LiveGraph(Graph):
 
     def has(self, name: str) -> bool:
         """Return whether a node of this name exists."""
-        return f"/{name}" in self.nodes
+        return self.full_name(name) in self.nodes
+
+    def full_name(self, name: str) -> str:
+        """Return the full name of a node of the namespace that is shown."""
+        return f"{self._within}/{name}"
 
     def push(self, link: str, force: tuple[float, float, float], duration: float) -> float:
         """Push a link of the simulated arm; return the simulation time [s] at which the push begins.
@@ -93,9 +98,9 @@ class LiveGraph(Graph):
         """
         x, y, z = (float(value) for value in force)
         request = ApplyPush.Request(link=link, force=Vector3(x=x, y=y, z=z), duration=float(duration))
-        answer = self._question(ApplyPush, f"/{PLANT}/push", request)
+        answer = self._question(ApplyPush, f"{PLANT}/push", request)
         if answer is None:
-            raise GraphError(f"no answer of /{PLANT}/push: only a simulated arm can be pushed from here")
+            raise GraphError(f"no answer of {PLANT}/push: only a simulated arm can be pushed from here")
         if not answer.success:
             raise GraphError(f"no push: {answer.message}")
         return float(answer.start)
@@ -136,6 +141,7 @@ class LiveGraph(Graph):
             for name, space in self._node.get_node_names_and_namespaces()
             if not name.startswith(("_", "flexarm_view", "flexarm_runner"))
         }
+        names = {name for name in names if name.startswith(f"{self._within}/")}
         kept = {name: parameters for name, parameters in self.nodes.items() if name in names}
         for name in sorted(names - set(kept)):
             found = self._read(name)
@@ -149,7 +155,8 @@ class LiveGraph(Graph):
     def _find_markers(self) -> dict[str, QoSProfile]:
         found = {}
         for topic, kinds in self._node.get_topic_names_and_types():
-            publishers = self._node.get_publishers_info_by_topic(topic) if MARKERS in kinds else []
+            ours = MARKERS in kinds and topic.startswith(f"{self._within}/")
+            publishers = self._node.get_publishers_info_by_topic(topic) if ours else []
             if publishers and all(publisher.node_name != STATE_MARKERS for publisher in publishers):
                 found[topic] = QoSProfile(
                     reliability=publishers[0].qos_profile.reliability,
@@ -174,7 +181,7 @@ class LiveGraph(Graph):
         pythons = map(parameter_value_to_python, values.values)
         self.parameters = {**self.parameters, name: dict(zip(names, pythons, strict=True))}
         text = next((texts[key] for key in DESCRIPTIONS if texts.get(key)), "")
-        if text and (not self.description or name == f"/{PLANT}"):
+        if text and (not self.description or name == self.full_name(PLANT)):
             self.description, self.tool_frame = text, texts.get("tool_frame", "")
         pairs = zip(described.descriptors, values.values, strict=True)
         found = (read_parameter(name, descriptor, value) for descriptor, value in pairs)
@@ -183,7 +190,7 @@ class LiveGraph(Graph):
     def _set(self, key: tuple[str, str]) -> None:
         value, put_back = self._values.pop(key)
         try:
-            self.set_parameters(key[0].lstrip("/"), {key[1]: value}, PATIENCE)
+            self.set_parameters(key[0], {key[1]: value}, PATIENCE)
         except FlexarmError:
             put_back()
             raise

@@ -29,7 +29,7 @@ def live_sample(inputs: LiveInputs, arm: DeflectedArm) -> ArmSample | None:
     """
     sample = arm_sample(lambda topic: inputs.newest(topic, KEPT.get(topic, SILENT_AFTER)), arm)
     contact = inputs.newest(topics.TRUE_CONTACT_WRENCH)
-    if sample is None or contact is None or contact.header.frame_id != arm.description.root:
+    if sample is None or contact is None or contact.header.frame_id.rpartition("/")[2] != arm.description.root:
         return sample
     return replace(sample, contact_force=_vector(contact.wrench.force))
 

@@ -47,14 +47,15 @@ class LiveView:
         samples: samples of the last KEPT seconds.
     """
 
-    def __init__(self, page: ViewPage) -> None:
-        """Add the controls and subscribe."""
+    def __init__(self, page: ViewPage, namespace: str = "") -> None:
+        """Add the controls and subscribe to the topics of a namespace; empty: the root."""
         self.page = page
         self._context = Context()
         rclpy.init(context=self._context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
         # never spun: its messages are polled at the page's rate
-        self._listener = rclpy.create_node("flexarm_view", context=self._context, start_parameter_services=False)
-        self._asker = rclpy.create_node("flexarm_view_asker", context=self._context, start_parameter_services=False)
+        usual: dict[str, Any] = {"context": self._context, "start_parameter_services": False, "namespace": namespace}
+        self._listener = rclpy.create_node("flexarm_view", **usual)
+        self._asker = rclpy.create_node("flexarm_view_asker", **usual)
         self._inputs = LiveInputs(self._listener)
         self.graph = LiveGraph(self._asker, self._context, page.say)
         gui = page.server.gui
@@ -172,10 +173,10 @@ class LiveView:
         if parameters is not self._around:
             self._around = parameters
             # a behavior node publishes its obstacles as markers, including changes
-            silent = [values for name, values in parameters.items() if name != f"/{BEHAVIORS}"]
+            silent = [values for name, values in parameters.items() if name != self.graph.full_name(BEHAVIORS)]
             self.page.surround(
                 {
-                    description.root: list(surface_shapes(parameters.get(f"/{PLANT}", {}))),
+                    description.root: list(surface_shapes(parameters.get(self.graph.full_name(PLANT), {}))),
                     description.base_frame: [shape for values in silent for shape in obstacle_shapes(values)],
                 }
             )

@@ -57,7 +57,7 @@ class MarkerScene:
 
     def _draw(self, topic: str, marker: Marker) -> Any:
         """Add a marker to the scene; return None if it cannot be shown."""
-        link = marker.header.frame_id
+        link = marker.header.frame_id.rpartition("/")[2]  # without the prefix of frames in a namespace
         if not self._frames.has(link):
             return None
         own = f"{topic}/{marker.ns}/{marker.id}".strip("/").replace("/", ".")  # a slash would create a parent
