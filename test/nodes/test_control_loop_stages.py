@@ -90,19 +90,39 @@ def test_poses_are_solved_while_samples_are_answered(live):
     client = live.node.create_client(SolveIk, f"/{LOOP}/{NODE}/solve_ik")
     live.until(client.service_is_ready, "the service")
     arm.hold(2)
-    request = SolveIk.Request(restarts=10000)
+    request = SolveIk.Request(restarts=100000)
     request.pose.pose = pose_message(np.array([0.9, 0.0, 0.1]), np.diag([1.0, -1.0, -1.0]))
     request.pose.pose.position.x = 2.0  # out of reach: every restart is tried
     future, held = client.call_async(request), 0
     while not future.done():
         arm.hold()
         held += 1
-    assert held > 20 and future.result().restarts == 10000 and not future.result().success
+    assert held > 20 and future.result().restarts == 100000 and not future.result().success
     assert np.allclose(arm.position, BENT)
     request.pose.pose, request.restarts = pose_message(*arm.chain.pose(BENT + 0.2)), 10
     future = client.call_async(request)
     live.until(future.done, "the solution")
     assert future.result().success and len(future.result().position) == 6
+
+
+def test_who_waits_for_a_pose_is_answered_where_the_loop_is_configured_anew(live):
+    arm = Arm(live, "arm_6r", BENT, loop=True)
+    client = live.node.create_client(SolveIk, f"/{LOOP}/{NODE}/solve_ik")
+    live.until(client.service_is_ready, "the service")
+    arm.hold(2)
+    request = SolveIk.Request(restarts=100000)
+    request.pose.pose = pose_message(np.array([2.0, 0.0, 0.1]), np.diag([1.0, -1.0, -1.0]))  # out of reach
+    futures = [client.call_async(request) for _ in range(8)]
+    for transition in ("deactivate", "cleanup", "configure", "activate"):
+        live.graph.transition(LOOP, transition)
+    live.until(lambda: all(future.done() for future in futures), "the answers")
+    assert "the service was withdrawn" in futures[-1].result().message
+    arm.hold(2)
+    request.pose.pose = pose_message(*arm.chain.pose(BENT + 0.2))
+    live.until(client.service_is_ready, "the service")
+    future = client.call_async(request)
+    live.until(future.done, "the solution")
+    assert future.result().success
 
 
 class LoopMoved:

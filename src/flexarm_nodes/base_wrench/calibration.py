@@ -115,13 +115,7 @@ class BaseWrenchCalibration:
         """Run ``work`` in the thread, then call ``then`` with the result in the executor's thread."""
         job: Future[Any] = self._worker.submit(work)
         self._job = job
-
-        def hand_over(done: Future[Any]) -> None:
-            executor = self._node.executor
-            if executor is not None:  # a node that is ending has no executor
-                executor.create_task(self._on_job, done, then)
-
-        job.add_done_callback(hand_over)
+        job.add_done_callback(lambda done: self._node.hand_over(self._on_job, done, then))
 
     def _on_job(self, job: Future[Any], then: Callable[[Any], None]) -> None:
         if job is not self._job:

@@ -114,13 +114,7 @@ class PathFollower:
             self._finish(Result.CANCELED, "canceled before the path began")
             return
         self._job = job = self._worker.submit(self._resolution.planner(self._rest), self._handle.request)
-        job.add_done_callback(self._hand_over)
-
-    def _hand_over(self, job: Future[PlannedPath]) -> None:
-        """Pass the result from the worker thread to the executor's thread; a node that is ending has no executor."""
-        executor = self._node.executor
-        if executor is not None:
-            executor.create_task(self._on_planned, job)
+        job.add_done_callback(lambda done: self._node.hand_over(self._on_planned, done))
 
     def _on_planned(self, job: Future[PlannedPath]) -> None:
         """Handle the planned path in the executor's thread."""

@@ -18,7 +18,7 @@ from flexarm_nodes.messages.path import redundancy_state_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, StageHost, StageSetup, Status, Values, joint_output
 from flexarm_nodes.node.diagnostics import OK, WARN
-from flexarm_nodes.node.slow_service import create_slow_service
+from flexarm_nodes.node.slow_service import SlowService
 
 ACTIVITIES = {
     HOLDING: RedundancyState.HOLDING,
@@ -45,16 +45,16 @@ class RedundancySetup(StageSetup):
     def open(self, host: StageHost) -> None:
         """Create action and service, and load their compiled code."""
         self._resolution.load_planner()
-        self._node, self._worker = host.node, ThreadPoolExecutor(1, thread_name_prefix="planner")
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="planner")
         self._follower = PathFollower(host, self._resolution, self._worker)
         name = host.name(topics.SOLVE_IK)
-        self._service = create_slow_service(host.node, SolveIk, name, self._worker, self._answer)
+        self._service = SlowService(host.node, SolveIk, name, self._worker, self._answer)
 
     def close(self) -> None:
         """Withdraw action and service."""
         assert self._follower is not None
         self._follower.close()
-        self._node.destroy_service(self._service)
+        self._service.close()
         self._worker.shutdown(wait=False)
 
     def end(self) -> None:

@@ -194,6 +194,22 @@ class ArmNode(LifecycleNode):
 
         return call
 
+    def hand_over(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Let the executor's thread do some work, from any thread; a node that is ending has no executor: nothing.
+
+        An error is logged: the events executor ends the process where one leaves a task (rclpy 7.1).
+        """
+
+        def do() -> None:
+            try:
+                work(*arguments)
+            except Exception:
+                self.get_logger().error(traceback.format_exc())
+
+        executor = self.executor
+        if executor is not None:
+            executor.create_task(do)
+
     def hear(
         self,
         kind: Any,

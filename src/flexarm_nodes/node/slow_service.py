@@ -1,4 +1,4 @@
-"""A service that is answered by a worker thread, while the executor processes other messages."""
+"""SlowService: a service that is answered by a worker thread, while the executor processes other messages."""
 
 from __future__ import annotations
 
@@ -9,41 +9,52 @@ from typing import Any
 
 from flexarm_nodes.node.arm_node import ArmNode
 
+WITHDRAWN = "the service was withdrawn before there was an answer: ask again"
 
-def create_slow_service(node: ArmNode, kind: Any, name: str, worker: Executor, answer: Callable[[Any], Any]) -> Any:
-    """Offer a service on a node.
+
+class SlowService:
+    """Offers a service on a node.
 
     The events executor sends what a callback returns at once, and does not wait for coroutines (rclpy 7.1).
-
-    Args:
-        node: node that offers the service.
-        kind: service type; its response has a field ``message``.
-        name: service name.
-        worker: runs ``answer``.
-        answer: returns the response to a request.
     """
 
-    def begin(request: Any, _: Any) -> Future[Any]:
-        return worker.submit(answer, request)
+    def __init__(self, node: ArmNode, kind: Any, name: str, worker: Executor, answer: Callable[[Any], Any]) -> None:
+        """Offer the service.
 
-    service = node.create_service(kind, name, begin)
-    send = service.send_response
+        Args:
+            node: node that offers the service.
+            kind: service type; its response has a field ``message``.
+            name: service name.
+            worker: runs ``answer``.
+            answer: returns the response to a request.
+        """
+        self._node, self._kind, self._worker, self._answer = node, kind, worker, answer
+        self._waiting: dict[Future[Any], Any] = {}  # header of the request that each job answers
+        self._service = node.create_service(kind, name, self._begin)
+        self._send, self._service.send_response = self._service.send_response, self._send_later
 
-    def reply(job: Future[Any], header: Any) -> None:
+    def close(self) -> None:
+        """Withdraw the service; who still waits is told so."""
+        waiting, self._waiting = self._waiting, {}
+        for job, header in waiting.items():
+            job.cancel()
+            self._send(self._kind.Response(message=WITHDRAWN), header)
+        self._node.destroy_service(self._service)
+
+    def _begin(self, request: Any, _: Any) -> Future[Any]:
+        return self._worker.submit(self._answer, request)
+
+    def _send_later(self, job: Future[Any], header: Any) -> None:
+        self._waiting[job] = header
+        job.add_done_callback(lambda done: self._node.hand_over(self._reply, done))
+
+    def _reply(self, job: Future[Any]) -> None:
+        header = self._waiting.pop(job, None)
+        if header is None:
+            return  # withdrawn in the meantime
         try:
             response = job.result()
         except Exception as error:  # a defect in this code must not leave the client without an answer
-            node.get_logger().error("".join(traceback.format_exception(error)))
-            response = kind.Response(message=f"internal error: {type(error).__name__}: {error}")
-        send(response, header)
-
-    def send_later(job: Future[Any], header: Any) -> None:
-        def hand_over(done: Future[Any]) -> None:
-            executor = node.executor
-            if executor is not None and not done.cancelled():  # a node that is ending has no executor
-                executor.create_task(reply, done, header)
-
-        job.add_done_callback(hand_over)
-
-    service.send_response = send_later
-    return service
+            self._node.get_logger().error("".join(traceback.format_exception(error)))
+            response = self._kind.Response(message=f"internal error: {type(error).__name__}: {error}")
+        self._send(response, header)
