@@ -8,7 +8,7 @@ import yaml
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import WrenchStamped
 from led_arm import BENT, NODE, Arm, line, pose_message
-from planar_messages import joint_state
+from planar_messages import START, joint_state
 from rclpy.action import ActionClient
 from sensed_arm import GRAVITY, description
 from sensor_msgs.msg import JointState
@@ -262,3 +262,74 @@ def test_a_joint_trajectory_is_sampled(live, planar_3r_text):
     live.settle()
     way = [wanted(tick)[0] - start[0] for tick in range(3, 60)]
     assert way == sorted(way) and way[0] < 0.05 and way[-1] == pytest.approx(0.1, abs=1e-12)
+
+
+class LedByOthers:
+    """A loop in lockstep whose stages take the joint references of another node."""
+
+    def __init__(self, live, shared, stages: list[str], **parameters) -> None:
+        self.live, controller = live, "flexible_dynamics_controller"
+        inner = {f"{controller}.law": "joint_pd", f"{controller}.rate": 200.0, "hardware_gate.rate": 200.0}
+        lockstep = {"stages": [*stages, "hardware_gate"], "hardware_gate.lockstep": True}
+        live.start(LOOP, {**shared, **lockstep, **inner, **parameters})
+        live.listen(COMMANDS, Float64MultiArray)
+        self.states = live.publisher(topics.JOINT_STATES, JointState)
+        self.desired = live.publisher(topics.DESIRED_JOINT_REFERENCE, JointReference)
+        live.settle()
+
+    @property
+    def commands(self) -> list[Float64MultiArray]:
+        return self.live.received[COMMANDS]
+
+    def lead(self, tick: int, position=START) -> None:
+        wanted = JointReferenceRecord(tick * 1_000_000, np.array(position), np.zeros(3), np.zeros(3))
+        self.desired.publish(joint_reference_to_message(wanted, ["joint1", "joint2", "joint3"]))
+
+    def answered(self, tick: int) -> None:
+        count = len(self.commands)
+        self.states.publish(joint_state(tick))
+        self.lead(tick)
+        self.live.until(lambda: len(self.commands) > count, f"a command at {tick} ms", 5.0)
+
+
+def test_in_lockstep_a_late_reference_is_waited_for(live, shared):
+    arm = LedByOthers(live, shared, ["flexible_dynamics_controller"])
+    for tick in (5, 10):  # the first of all, and one of a stream
+        arm.states.publish(joint_state(tick))
+        live.spin(0.3)  # many times sensor_wait
+        assert len(arm.commands) == tick // 5 - 1
+        live.wait_for_diagnostic(LOOP, "waits for references of other nodes: joints")
+        arm.lead(tick)
+        live.until(lambda wanted=tick // 5: len(arm.commands) == wanted, "a command")
+    arm.states.publish(joint_state(15))
+    arm.lead(15, np.full(3, np.nan))  # refused: answered with a stop
+    live.until(lambda: len(arm.commands) == 3, "a command")
+    live.wait_for_diagnostic(LOOP, "controlled stop: flexible_dynamics_controller: ")
+
+
+def test_a_reference_of_another_time_does_not_shut_out_those_of_now(live, shared):
+    arm = LedByOthers(live, shared, ["flexible_dynamics_controller"])
+    arm.lead(10_000_000)  # before any state
+    live.spin(0.1)
+    arm.answered(5)
+    arm.lead(10_000_000)
+    live.wait_for_diagnostic(LOOP, "reference is stamped 9999.995 s ahead of the joint state: ignored")
+    for tick in range(10, 200, 5):
+        arm.answered(tick)
+    assert not any("stop" in message for _, message in live.said(LOOP))
+
+
+def test_a_stage_that_takes_no_references_leaves_them_to_the_next(live):
+    controller, shared = "flexible_dynamics_controller", {"robot_description": description("arm_7r")}
+    stages = {"stages": [SENSED, controller, "hardware_gate"], "hardware_gate.lockstep": True}
+    live.start(LOOP, {**shared, **stages, f"{SENSED}.control": False, f"{controller}.law": "joint_pd"})
+    live.listen(COMMANDS, Float64MultiArray)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    desired = live.publisher(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    live.settle()
+    names, still = ArmModel(description("arm_7r"), "", GRAVITY).joint_names, np.zeros(7)
+    state = JointState(name=list(names), position=doubles(BENT_7), velocity=doubles(still))
+    state.header.stamp = nanoseconds_to_stamp(PERIOD)
+    desired.publish(joint_reference_to_message(JointReferenceRecord(PERIOD, BENT_7, still, still), names))
+    states.publish(state)
+    live.until(lambda: bool(live.received[COMMANDS]), "a command")

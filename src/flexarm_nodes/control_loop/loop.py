@@ -49,7 +49,8 @@ class ControlLoop(ArmNode):
     """Reads joint states, sensors and references; publishes commands and the output of every stage.
 
     A joint state is processed when every sensor has delivered its reading of the same stamp, and other nodes the
-    references that no stage gives, when the next joint state arrives, or after ``sensor_wait``, whichever is first.
+    references that no stage gives, when the next joint state arrives, or after ``sensor_wait``, whichever is first. In
+    lockstep, where no joint state comes before the command, references that a stage needs are waited for without limit.
     """
 
     PARAMETERS = (
@@ -67,7 +68,7 @@ class ControlLoop(ArmNode):
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
         self._commands = GateOutput(self, lambda: self._report({}))
         self._inputs = StageInputs(self, self._update, self._refuse)
-        self._outside = OutsideReferences(self, self._refuse, self._inputs.came)
+        self._outside = OutsideReferences(self, self._refuse, self._inputs.came, lambda: self._stamp)
         self._output: StageOutputs | None = None
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
         watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
@@ -98,7 +99,7 @@ class ControlLoop(ArmNode):
         self._commands.open(self._pipeline.gate.gate, gate_values)
         self._outside.open([(built, known[name].hears) for name, built in self._built.items()], model)
         readings = Readings(model, self._sensors(), awaits=lambda: self._outside.awaited(self._stamp))
-        self._inputs.open(readings, model, values["sensor_wait"])
+        self._inputs.open(readings, model, values["sensor_wait"], lacks=self._lacks)
         self._note_timeouts(values)
         self._lockstep = gate_values["lockstep"]
         self._forget()
@@ -216,6 +217,13 @@ class ControlLoop(ArmNode):
         self._output.publish(tick)
         said = [(name, *built.judge(tick)) for name, built in self._built.items() if name not in tick.refused]
         self._report(tick.refused, [f"{name}: {text}" for name, level, text, _ in said if level != OK])
+
+    def _lacks(self, overdue: bool) -> bool:
+        """Return whether the newest joint state has to wait for a reference, however long that takes."""
+        missing = self._outside.lacks(self._stamp) if self._lockstep else ()
+        if missing and overdue:
+            self.diagnostics.report(OK, f"waits for references of other nodes: {', '.join(missing)}", self._stamp)
+        return bool(missing)
 
     def try_again(self) -> None:
         """Process the sample that waited for a stage."""

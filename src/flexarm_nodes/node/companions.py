@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+STRAY = 1_000_000_000  # [ns] a stamp that is further ahead of a later message was wrong, or the clock was set back
 LOST_AFTER = 10  # consecutive joint states without a companion after which it is no longer waited for
 
 
@@ -27,7 +28,8 @@ class Companions:
 
     def came(self, name: str, stamp: int) -> None:
         """Record that a companion of a stamp [ns] has arrived, whether it is usable or not."""
-        self._newest[name] = max(stamp, self._newest.get(name, -1))
+        newest = self._newest.get(name, -1)
+        self._newest[name] = stamp if newest - stamp > STRAY else max(stamp, newest)
         if stamp == self._answered:
             self._missed[name] = 0  # late, but with a matching stamp: joint states can wait for it again
 

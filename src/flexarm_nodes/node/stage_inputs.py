@@ -33,13 +33,29 @@ class StageInputs:
         self._subscriptions: list[Any] = []
         self._timer: Any = None
         self._pending: FlexibleSample | None = None
+        self._overdue = False  # it has waited for the longest time
 
-    def open(self, readings: Readings, model: ArmModel, wait: float, *, before: bool = False) -> None:
-        """Subscribe to the sensors of these readings; wait for them for ``wait`` [s] at most, 0: not at all.
+    def open(
+        self,
+        readings: Readings,
+        model: ArmModel,
+        wait: float,
+        *,
+        before: bool = False,
+        lacks: Callable[[bool], bool] = lambda overdue: False,
+    ) -> None:
+        """Subscribe to the sensors of these readings.
 
-        ``before``: also subscribe to the joint references that answer the samples.
+        Args:
+            readings: keeps the readings.
+            model: arm model.
+            wait: longest wait for readings [s]; 0: none.
+            before: whether to subscribe to the joint references that answer the samples, too.
+            lacks: returns whether the waiting joint state has to wait on, whatever has come and, with the argument
+                True, although it has waited for the longest time.
         """
         node, self.readings, self._pending, self._wait = self._node, readings, None, wait
+        self._lacks = lacks
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
         self._subscriptions = [
@@ -54,7 +70,7 @@ class StageInputs:
             self._subscriptions.append(node.hear(JointReference, topics.JOINT_REFERENCE, on_reference))
         if self._timer is not None:
             node.destroy_timer(self._timer)
-        waited = node.guarded(lambda _: self.flush())
+        waited = node.guarded(lambda _: self._on_waited())
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(wait or 1.0, lambda: waited(None), clock=steady)
         self._timer.cancel()
@@ -76,8 +92,8 @@ class StageInputs:
 
     def put(self, joints: FlexibleSample) -> None:
         """Let a joint state wait for the readings of its stamp."""
-        self._pending = joints
-        if self._wait <= 0.0 or self.readings.complete(joints.stamp):
+        self._pending, self._overdue = joints, False
+        if (self._wait <= 0.0 or self.readings.complete(joints.stamp)) and not self._lacks(False):
             self.flush()
         else:
             self._timer.reset()
@@ -106,6 +122,14 @@ class StageInputs:
 
         return on_reading
 
+    def _on_waited(self) -> None:
+        self._timer.cancel()
+        self._overdue = True
+        if not self._lacks(True):
+            self.flush()
+
     def _flush_if_complete(self) -> None:
-        if self._pending is not None and self.readings.complete(self._pending.stamp):
+        if self._pending is None:
+            return
+        if (self._overdue or self.readings.complete(self._pending.stamp)) and not self._lacks(self._overdue):
             self.flush()
