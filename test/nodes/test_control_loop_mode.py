@@ -16,6 +16,7 @@ from flexarm_nodes.control_loop.loop import ANSWER_ARRIVES, ControlLoop
 from flexarm_nodes.hardware_gate import output
 
 MODE, GAIN = "hardware_gate.command_mode", "flexible_dynamics_controller.position_gain"
+TOLERANCE = "behavior_impedance_controller.deviation_tolerance"
 
 
 class Switch(SimpleNamespace):
@@ -46,9 +47,8 @@ def loop(shared, monkeypatch) -> Iterator[ControlLoop]:
         try:
             given = {
                 **shared,
-                "stages": ["reference_generator", "flexible_dynamics_controller", "hardware_gate"],
-                "reference_generator.space": "joints",
-                "reference_generator.joint_displacement": [0.0, 0.0, 0.0],
+                "stages": ["behavior_impedance_controller", "flexible_dynamics_controller", "hardware_gate"],
+                "behavior_impedance_controller.axes": [True, True, False, False, False, False],
                 "flexible_dynamics_controller.law": "joint_pd",
                 "hardware_gate.lockstep": True,
                 "hardware_gate.controller_manager": "/controller_manager",
@@ -78,6 +78,15 @@ def test_the_command_mode_is_live_as_in_the_gates_own_node(loop):
 def test_a_change_that_a_stage_rejects_leaves_the_mode(loop):
     assert "do not hold" in refused(loop, **{MODE: "velocity", GAIN: 1e9})
     assert loop._commands._switch.asked == ["effort"]
+
+
+def test_a_change_that_a_later_stage_rejects_leaves_the_stages_before_it(loop):
+    deviation = loop._built["behavior_impedance_controller"].stage.deviation
+    before = deviation.tolerance
+    assert "do not hold" in refused(loop, **{TOLERANCE: 2.0 * before, GAIN: 1e9})
+    assert deviation.tolerance == before
+    assert not refused(loop, **{TOLERANCE: 2.0 * before})
+    assert deviation.tolerance == 2.0 * before
 
 
 def test_without_a_controller_manager_a_mode_is_rejected_before_any_stage_changes(loop):

@@ -15,7 +15,7 @@ from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.hardware_gate.status import STOPPED
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
@@ -153,11 +153,18 @@ class ControlLoop(ArmNode):
         self.get_logger().info(self._times.summary())
 
     def change(self, values: dict[str, Any]) -> None:
-        """Apply live parameters at the next sample."""
-        mode = values[f"{GATE}.command_mode"]
+        """Apply live parameters at the next sample; where one stage rejects its own, none has changed."""
+        mode, before = values[f"{GATE}.command_mode"], self.table.values()
         self._commands.check_mode(mode)
-        for name, built in self._built.items():
-            built.change(_of(name, values))
+        changed: list[str] = []
+        try:
+            for name, built in self._built.items():
+                built.change(_of(name, values))
+                changed.append(name)
+        except FlexarmError:
+            for name in changed:
+                self._built[name].change(_of(name, before))
+            raise
         self._note_timeouts(values)
         self._commands.change_mode(mode)  # last: nothing that a stage rejects interrupts the gate
 
