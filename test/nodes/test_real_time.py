@@ -21,6 +21,16 @@ print(refused or found)
 """
 
 
+WORK = """
+import os
+from flexarm_nodes.node.real_time import ask_for_priority, background_worker
+refused, worker = ask_for_priority(7), background_worker("work")
+first = worker.submit(os.sched_getscheduler, 0).result()  # begun by a thread that has the priority
+ask_for_priority(7)  # again, as when the node is activated anew
+print(refused or (os.sched_getscheduler(0), first, worker.submit(os.sched_getscheduler, 0).result()))
+"""
+
+
 def ask(priority: int, forbid: str = "") -> str:
     """What came of it, for a process of two threads."""
     command = [sys.executable, "-c", ASK, str(priority), forbid]
@@ -39,3 +49,9 @@ def test_every_thread_gets_the_priority_or_the_node_says_why_not():
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody who may not")
 def test_who_may_not_have_it_is_told_so():
     assert ask(7, "forbid").startswith("thread_priority 7 is refused: Operation not permitted")
+
+
+def test_long_computations_have_no_priority():
+    command = [sys.executable, "-c", WORK]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+    assert said == "(1, 0, 0)" or said.startswith("thread_priority 7 is refused: ")

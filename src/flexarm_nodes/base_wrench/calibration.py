@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import StageHost
 from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.goal_server import GoalServer
+from flexarm_nodes.node.real_time import background_worker
 
 Result = CalibrateBaseWrench.Result
 PREPARING, LEADING, STOPPING, SOLVING = "preparing", "leading", "stopping", "solving"
@@ -51,7 +52,7 @@ class BaseWrenchCalibration:
         self._node, self._check, self._plan_of, self._take = host.node, check, plan, take
         name = host.name(topics.CALIBRATE_BASE_WRENCH)
         self._server = GoalServer(host.node, CalibrateBaseWrench, name, self._on_goal, self._on_accepted)
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="calibration")
+        self._worker = background_worker("calibration")
         watch = host.node.guarded(lambda _: self._watch_states())
         self._timer = host.node.create_timer(WATCH_PERIOD, lambda: watch(None))
         self._forget()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from flexarm.action import FollowCartesianPath
@@ -18,6 +17,7 @@ from flexarm_nodes.messages.path import redundancy_state_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, StageHost, StageSetup, Status, Values, joint_output
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.real_time import background_worker
 from flexarm_nodes.node.slow_service import SlowService
 
 ACTIVITIES = {
@@ -45,7 +45,7 @@ class RedundancySetup(StageSetup):
     def open(self, host: StageHost) -> None:
         """Create action and service, and load their compiled code."""
         self._resolution.load_planner()
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="planner")
+        self._worker = background_worker("planner")
         self._follower = PathFollower(host, self._resolution, self._worker)
         name = host.name(topics.SOLVE_IK)
         self._service = SlowService(host.node, SolveIk, name, self._worker, self._answer)

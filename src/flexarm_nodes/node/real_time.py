@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TASKS = Path("/proc/self/task")
+_behind: set[int] = set()  # threads that compute while the others process samples
 
 
 def ask_for_priority(priority: int) -> str:
-    """Set ``SCHED_FIFO`` for every thread of this process, above all ordinary threads, as controller_manager does.
+    """Set ``SCHED_FIFO`` for the threads of this process, above all ordinary threads, as controller_manager does.
 
-    The threads of the middleware are included: a message that they do not deliver is not processed.
+    The threads of the middleware are included: a message that they do not deliver is not processed. Workers are not.
 
     Args:
         priority: 1 to 99; 0: nothing is requested.
@@ -23,9 +26,22 @@ def ask_for_priority(priority: int) -> str:
         return ""
     try:
         for task in TASKS.iterdir():
+            if int(task.name) in _behind:
+                continue
             os.sched_setscheduler(int(task.name), os.SCHED_FIFO, os.sched_param(priority))
     except ProcessLookupError:  # a thread has ended in the meantime
         return ask_for_priority(priority)
     except OSError as error:
         return f"thread_priority {priority} is refused: {error.strerror}; `ulimit -r` says what this user may have"
     return ""
+
+
+def background_worker(name: str) -> ThreadPoolExecutor:
+    """Return a thread for long computations, which have no priority: they must not keep samples waiting."""
+    return ThreadPoolExecutor(1, thread_name_prefix=name, initializer=_step_back)
+
+
+def _step_back() -> None:
+    """Give up the priority that this thread has inherited."""
+    _behind.add(threading.get_native_id())
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
