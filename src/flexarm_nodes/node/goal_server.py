@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,9 @@ from rclpy.node import Node
 
 class GoalServer(ActionServer):
     """Goals begin when they are accepted; :meth:`finish` ends a goal.
+
+    A goal at which a callback fails is rejected or aborted: the events executor ends the process where an error leaves
+    a task (rclpy 7.1).
 
     The usual execute callback, which runs as long as the goal, would need a thread; as a waiting coroutine it would
     keep the events executor busy without a pause (rclpy 7.1).
@@ -35,16 +39,28 @@ class GoalServer(ActionServer):
             on_accepted: begins an accepted goal; every cancel request is accepted and is visible in the goal handle.
         """
 
+        def ask(goal: Any) -> GoalResponse:
+            try:
+                return on_goal(goal)
+            except Exception:
+                node.get_logger().error(traceback.format_exc())
+                return GoalResponse.REJECT
+
         def accept(handle: ServerGoalHandle) -> None:
             handle.execute()
-            on_accepted(handle)
+            try:
+                on_accepted(handle)
+            except Exception:
+                node.get_logger().error(traceback.format_exc())
+                handle.abort()
+                self.notify_execute(handle, lambda _: action.Result())
 
         super().__init__(
             node,
             action,
             name,
             execute_callback=lambda handle: action.Result(),
-            goal_callback=on_goal,
+            goal_callback=ask,
             handle_accepted_callback=accept,
             cancel_callback=lambda handle: CancelResponse.ACCEPT,
         )
