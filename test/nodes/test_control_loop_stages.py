@@ -10,7 +10,7 @@ from geometry_msgs.msg import WrenchStamped
 from led_arm import BENT, NODE, Arm, line, pose_message
 from planar_messages import START, joint_state
 from rclpy.action import ActionClient
-from sensed_arm import GRAVITY, description
+from sensed_arm import GRAVITY, description, wrench_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -28,7 +28,6 @@ from flexarm_nodes.messages.conversions import (
     joint_reference_to_message,
     nanoseconds_to_stamp,
     stamp_to_nanoseconds,
-    wrench_to_message,
 )
 from flexarm_nodes.node import topics
 from flexarm_sim.mujoco.backend import MujocoBackend
@@ -153,7 +152,7 @@ class LoopMoved:
         still, count = np.zeros(7), len(commands)
         wanted = JointReferenceRecord(seen.stamp, BENT_7, still, still)
         self.desired.publish(joint_reference_to_message(wanted, self.model.joint_names))
-        self.wrenches.publish(wrench_to_message(seen.stamp, self.frame, seen.wrenches["base_ft_sensor"] + BIAS))
+        self.wrenches.publish(wrench_message(seen.stamp, self.frame, seen.wrenches["base_ft_sensor"] + BIAS))
         joints = seen.joints
         state = JointState(name=list(self.model.joint_names))
         state.position, state.velocity = doubles(joints.position), doubles(joints.velocity)
