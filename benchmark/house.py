@@ -28,7 +28,6 @@ EXCEPTIONS = {  # small modules with a single user that are a concept of their o
     "flexarm_core.pipeline.reference_stage": "one stage; every stage has a module of its own, which knows no ROS",
     "flexarm_nodes.node.companions": "the rule of what a joint state waits for, with tests of its own",
     "flexarm_nodes.node.joint_commands": "how another package's hardware interface writes commands",
-    "flexarm_nodes.node.real_time": "what is asked of the operating system, not of ROS",
     "flexarm_nodes.node.tick_times": "a histogram, which knows nothing of the loop whose ticks it counts",
     "flexarm_tools.commands.calibrate": "one command; every command has a module of its own",
     "flexarm_tools.commands.check": "one command; every command has a module of its own",

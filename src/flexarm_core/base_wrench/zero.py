@@ -27,7 +27,7 @@ class BaseWrenchZero:
 
     def take(self, estimate: BaseWrenchEstimate, velocity: Array) -> None:
         """Take an estimate and the joint velocities (n,) at its stamp [rad/s | m/s]."""
-        speed = float(np.abs(velocity).max())
+        speed = float(np.max(np.abs(velocity)))
         if not estimate.valid:
             self._why_not = f"there is no valid reading: {', '.join(estimate.left_out)}"
         elif speed > REST:
