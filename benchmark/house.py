@@ -24,6 +24,7 @@ BEFORE = 53000  # lines of the source when it was decided to make it smaller
 SMALL = 60  # lines below which a module with a single user should join it
 EXCEPTIONS = {  # small modules with a single user that are a concept of their own, and why
     "flexarm_core.behavior_impedance.behaviors.posture": "one kind of behavior; every kind has a module of its own",
+    "flexarm_core.behavior_impedance.set_point": "where the tool is to be: one step of the law, written as an equation",
     "flexarm_core.path.joint_stop": "one law of motion, like the others in its folder; its user is a node",
     "flexarm_core.pipeline.reference_stage": "one stage; every stage has a module of its own, which knows no ROS",
     "flexarm_nodes.node.companions": "the rule of what a joint state waits for, with tests of its own",
