@@ -156,7 +156,7 @@ class CalibrationPlan:
 
 
 def build_plan(
-    goal: CalibrateBaseWrench.Goal, values: Values, model: ArmModel, start: Array, node_name: str, stage: str
+    goal: CalibrateBaseWrench.Goal, values: Values, model: ArmModel, start: Array, node_name: str, stage: str = ""
 ) -> CalibrationPlan:
     """Return the plan of a goal under the parameter values, for an arm at rest at ``start`` (n,) [rad | m].
 
