@@ -93,6 +93,14 @@ def run_apart(path: Path, seconds: float, domain: int) -> tuple[str, dict[str, d
     return name, runs, done.stderr.strip().splitlines()[-1] if failed else ""
 
 
+def _missing(here: Array, there: Array) -> str:
+    """Say which rows of a run, out of ROWS, have a value in one of two runs only."""
+    if here.shape != there.shape:
+        return f"{here.shape} and {there.shape} values"
+    rows = np.flatnonzero((np.isnan(here) != np.isnan(there)).reshape(len(here), -1).any(axis=1))
+    return f"rows {rows.tolist()} of {len(here)} have a value in one run only"
+
+
 def difference(one: dict[str, Array], other: dict[str, Array]) -> tuple[float, str]:
     """Return the largest difference between two runs, and where it is.
 
@@ -103,7 +111,7 @@ def difference(one: dict[str, Array], other: dict[str, Array]) -> tuple[float, s
     for name in one:
         here, there = one[name], other[name]
         if here.shape != there.shape or not np.array_equal(np.isnan(here), np.isnan(there)):
-            return np.inf, f"{name}: other ticks have a value"
+            return np.inf, f"{name}: {_missing(here, there)}"
         if name == "decisions" and not np.array_equal(here, there):
             return np.inf, f"{', '.join(DECISIONS)}: {here} and {there}"
         apart = float(np.nanmax(np.abs(here - there), initial=0.0) / np.nanmax(np.abs(there), initial=1.0))
