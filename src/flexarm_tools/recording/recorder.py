@@ -152,10 +152,10 @@ class Recorder:
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
     def lacks_last_answer(self) -> bool:
-        """Return whether a topic has a message of the last tick but one, and none of the last tick."""
-        states = self._raw[topics.TRUE_JOINT_STATES][-2:]
-        last_but_one = stamp_of(states[0]) if len(states) == 2 else None
-        return any(samples and stamp_of(samples[-1]) == last_but_one for samples in self._raw.values())
+        """Return whether a topic has messages of the two ticks before the last, and none of the last tick."""
+        before = [stamp_of(state) for state in self._raw[topics.TRUE_JOINT_STATES][-3:-1]]
+        newest = ([stamp_of(sample) for sample in samples[-2:]] for samples in self._raw.values())
+        return len(before) == 2 and before in newest
 
     def finish(self, outcome: Outcome) -> Recording:
         """Deserialize the samples and return the recording."""

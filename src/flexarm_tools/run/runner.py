@@ -28,7 +28,7 @@ from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.recorder import TAKE_PERIOD, Outcome, Recorder
 from flexarm_tools.recording.recording import Recording, RunEvent
-from flexarm_tools.run.composition import compose_simulation
+from flexarm_tools.run.composition import LOCKSTEP_WAIT, compose_simulation
 from flexarm_tools.run.parameter_file import plain_value, write_parameter_file
 from flexarm_tools.run.stall_watch import Stall, StallWatch
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
@@ -37,7 +37,7 @@ START_TIMEOUT = 600.0  # [s] a busy machine needs long to start five Python proc
 ASLEEP_AT_START = 60.0  # [s] wall time for which an awaited node may be idle
 MOST_RELEASES = 5  # number of states per run that may stay unanswered
 QUIET_TIME = 0.3  # [s] wall time without a message after which no more are expected
-LAST_ANSWER = 2.0  # [s] further wall time for nodes that answered every tick but the last: the machine may be busy
+LAST_ANSWER = LOCKSTEP_WAIT  # [s] further wall time for nodes that lack the last answer: they may wait so long
 DISCOVERY_TIMEOUT = 30.0  # [s] wall time for the recorder and the publishers to discover each other
 ARRIVAL_TIMEOUT = 10.0  # [s] wall time, longer than the middleware needs to resend a lost message (3 s)
 SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
