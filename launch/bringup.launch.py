@@ -48,7 +48,7 @@ SIMULATED = ("gazebo", "mujoco")  # backends that publish /clock
 HOLDING = "gazebo"  # backend that holds the joints while no controller is active
 WITHOUT_WRENCHES = ("gazebo", "topic")  # backends that give wrenches and rates on topics of their own
 WRENCHES = ("force_torque_sensor_broadcaster/", "imu_sensor_broadcaster/")
-UPDATE_RATE = 100.0  # [Hz] of a controller manager that is not told one
+UPDATE_RATE = 100.0  # [Hz] of a controller manager that has none given
 HARDWARE_TOPICS = (topics.JOINT_COMMANDS, topics.JOINT_STATES)  # that joint_state_topic_hardware_interface speaks
 CONTROL_NODES = {"mujoco": "mujoco_ros2_control"}  # packages with a ros2_control_node of their own
 

@@ -77,7 +77,7 @@ def start_stages(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     simulated, by_clock = said["plant"] == "true", said["use_sim_time"] == "true"
     composition = compose_simulation(scenario) if simulated else compose_stages(scenario, by_clock)
     folder = Path(tempfile.mkdtemp(prefix="flexarm-launch-"))
-    nodes = {node.name: _lifecycle_node(_told(node, said, scope), folder, said) for node in composition.nodes}
+    nodes = {node.name: _lifecycle_node(_completed(node, said, scope), folder, said) for node in composition.nodes}
     duration = float(said["duration"] or 0.0) or scenario.duration
     then: list[LaunchDescriptionEntity] = [LogInfo(msg="flexarm: all stages are active")]
     if simulated:
@@ -146,13 +146,13 @@ def _arguments() -> list[DeclareLaunchArgument]:
     ]
 
 
-def _told(node: NodeSpec, said: dict[str, str], scope: LaunchScope) -> NodeSpec:
-    """The node, told of the frames, and of the controller manager where it has the gate."""
-    told = {"frame_prefix": prefix} if (prefix := scope.frame_prefix(said["frame_prefix"])) else {}
+def _completed(node: NodeSpec, said: dict[str, str], scope: LaunchScope) -> NodeSpec:
+    """The node with the prefix of frames, and with the controller manager if it contains the gate."""
+    own = {"frame_prefix": prefix} if (prefix := scope.frame_prefix(said["frame_prefix"])) else {}
     names = {GATE: "controller_manager", CONTROL_LOOP: f"{GATE}.controller_manager"}
     if said["controller_manager"] and node.executable in names:
-        told[names[node.executable]] = scope.full_name(said["controller_manager"])
-    return replace(node, parameters=told | node.parameters)
+        own[names[node.executable]] = scope.full_name(said["controller_manager"])
+    return replace(node, parameters=own | node.parameters)
 
 
 def _lifecycle_node(node: NodeSpec, folder: Path, said: dict[str, str]) -> LifecycleNode:

@@ -6,6 +6,7 @@ import array
 import math
 import re
 from dataclasses import Field, dataclass, field, fields
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -87,8 +88,8 @@ def setting(
     size: int | None = None,
 ) -> Value:
     """Declare a field of a record of settings; see :class:`Setting`."""
-    told = {"description": description, "unit": unit, "lower": lower, "upper": upper, "choices": choices, "size": size}
-    made: Any = field(default=default, metadata=told)
+    facts = {"description": description, "unit": unit, "lower": lower, "upper": upper, "choices": choices, "size": size}
+    made: Any = field(default=default, metadata=facts)
     declared: Value = made
     return declared
 
@@ -103,10 +104,11 @@ class Settings:
 
     def __init_subclass__(cls) -> None:
         """Describe the declared fields under ``Attributes:`` in the docstring."""
-        told = {name: one.metadata for name, one in vars(cls).items() if isinstance(one, Field) and one.metadata}
-        if told:
+        declared = {name: one.metadata for name, one in vars(cls).items() if isinstance(one, Field) and one.metadata}
+        if declared:
             head = "" if "Attributes:" in (cls.__doc__ or "") else "\n\n    Attributes:"
-            lines = [f"        {name}: {one['description']}{in_brackets(one['unit'])}." for name, one in told.items()]
+            texts = {name: f"{one['description']}{in_brackets(one['unit'])}." for name, one in declared.items()}
+            lines = [f"        {name}: {text}" for name, text in texts.items()]
             cls.__doc__ = "\n".join([f"{(cls.__doc__ or '').rstrip()}{head}", *lines])
 
     def __post_init__(self) -> None:
@@ -121,8 +123,13 @@ class Settings:
 
 def declared_settings(record: type[Settings]) -> tuple[Setting, ...]:
     """Return the settings that a record declares, in the order of its fields."""
-    rows: Any = record
-    return tuple(_declared(one) for one in fields(rows) if one.metadata)
+    key: Any = record
+    return _of_fields(key)
+
+
+@cache
+def _of_fields(record: Any) -> tuple[Setting, ...]:
+    return tuple(_declared(one) for one in fields(record) if one.metadata)
 
 
 def _declared(one: Field[Any]) -> Setting:

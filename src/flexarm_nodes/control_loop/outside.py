@@ -46,7 +46,7 @@ class _Stream:
 
 
 class OutsideReferences:
-    """Hears the references that a stage needs and no stage before it gives.
+    """Subscribes to the references that a stage needs and no stage before it gives.
 
     A sample waits for them as for sensor readings. If none has come with its stamp, it gets the newest one, unless
     that is older than the ``reference_timeout`` of the stage; a stage that awaits references gets each once. A flexible
@@ -61,7 +61,7 @@ class OutsideReferences:
         came: Callable[[str, int], None],
         present: Callable[[], int],
     ) -> None:
-        """Hear references on a node.
+        """Receive references on a node.
 
         Args:
             node: node that subscribes.

@@ -11,8 +11,7 @@ from visualization_msgs.msg import MarkerArray
 def in_tf(markers: MarkerArray, prefix: str) -> MarkerArray:
     """Return markers whose frames have the prefix; markers may share their headers."""
     for marker in markers.markers if prefix else ():
-        if not marker.header.frame_id.startswith(prefix):
-            marker.header = Header(stamp=marker.header.stamp, frame_id=prefix + marker.header.frame_id)
+        marker.header = Header(stamp=marker.header.stamp, frame_id=prefix + marker.header.frame_id)
     return markers
 
 

@@ -34,7 +34,7 @@ class SlowService:
         self._send, self._service.send_response = self._service.send_response, self._send_later
 
     def close(self) -> None:
-        """Withdraw the service; who still waits is told so."""
+        """Withdraw the service; pending requests are answered with that reason."""
         waiting, self._waiting = self._waiting, {}
         for job, header in waiting.items():
             job.cancel()

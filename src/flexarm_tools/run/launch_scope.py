@@ -1,4 +1,4 @@
-"""LaunchScope: what a launch file was told, for what it starts later; parts that the launch files have in common.
+"""LaunchScope: the configurations of a launch file for what it starts later; common parts of the launch files.
 
 A launch file may be included twice, each time in a namespace of its own. launch keeps namespaces, remappings and
 arguments only while a file is being included: what an event starts later has to get them back.
