@@ -17,6 +17,7 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 SHARE = Path(__file__).absolute().parents[1]
 RESPAWN_DELAY = 2.0  # [s]
+TF_RATE = 60.0  # [Hz] RViz draws 30 pictures a second; robot_state_publisher's default of 20 Hz is choppy
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -36,6 +37,7 @@ def show(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         "robot_description": ParameterValue(text, value_type=str),
         "frame_prefix": ParameterValue(prefix, value_type=str),
     }
+    tf = {"publish_frequency": TF_RATE}
     clock = {"use_sim_time": said["use_sim_time"] == "true"}
     remappings = [(CLOCK, CLOCK.lstrip("/"))] if said["own_clock"] == "true" else []
     kept = {"output": "both", "respawn": True, "respawn_delay": RESPAWN_DELAY, "remappings": remappings}
@@ -43,7 +45,7 @@ def show(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         Node(
             package="robot_state_publisher",
             executable="robot_state_publisher",
-            parameters=[clock, described],
+            parameters=[clock, described, tf],
             **kept,
         ),
         Node(

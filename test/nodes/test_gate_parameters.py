@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate, usual_acceleration
@@ -11,9 +13,25 @@ from flexarm_nodes.hardware_gate.parameters import hardware_gate, usual_accelera
 
 def test_a_slow_joint_accelerates_slowly_unless_told_otherwise(planar_3r_text):
     slow = ArmModel(planar_3r_text.replace('velocity="4"', 'velocity="0.5"'))
-    assert np.allclose(usual_acceleration(slow), 5.0)
-    assert np.allclose(usual_acceleration(ArmModel(planar_3r_text)), 20.0)
+    assert np.allclose(usual_acceleration(slow.velocity_limit), 5.0)
+    assert np.allclose(usual_acceleration(ArmModel(planar_3r_text).velocity_limit), 20.0)
     values = {row.name: row.default for row in HardwareGateNode.PARAMETERS}
-    assert np.array_equal(hardware_gate(values, slow).limits.acceleration, usual_acceleration(slow))
+    assert np.array_equal(hardware_gate(values, slow).limits.acceleration, usual_acceleration(slow.velocity_limit))
     told = hardware_gate(values | {"max_acceleration": [7.0]}, slow)
     assert np.array_equal(told.limits.acceleration, np.full(slow.n, 7.0))
+
+
+def test_a_first_motion_may_be_slower_than_the_description_allows_and_never_faster(planar_3r_text):
+    model = ArmModel(planar_3r_text)
+    values = {row.name: row.default for row in HardwareGateNode.PARAMETERS}
+    limits = hardware_gate(values | {"max_velocity": [0.3, 0.0, 9.0]}, model).limits
+    np.testing.assert_allclose(limits.velocity, [0.3, 4.0, 4.0])
+    np.testing.assert_allclose(limits.acceleration, [3.0, 20.0, 20.0])  # a stop takes 0.1 s, or 20 rad/s^2
+    np.testing.assert_allclose(limits.following_error, 0.15 * limits.velocity)
+    unlimited = ArmModel(planar_3r_text)
+    unlimited.velocity_limit = np.full(3, np.inf)  # as of continuous joints without <limit>
+    with pytest.raises(ConfigError, match="no velocity limit for joint1, joint2, joint3"):
+        hardware_gate(values, unlimited)
+    assert np.all(hardware_gate(values | {"max_velocity": [0.3]}, unlimited).limits.velocity == 0.3)
+    with pytest.raises(ConfigError, match="max_velocity must be finite and not negative"):
+        hardware_gate(values | {"max_velocity": [float("nan")]}, model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, Vector3, WrenchStamped
 from planar_messages import START
 from rosgraph_msgs.msg import Clock
@@ -115,6 +116,16 @@ def test_the_plant_waits_for_an_answer_until_it_is_told_that_none_will_come(live
     live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) == 50, "the end")
     status = live.received[topics.SIMULATION_STATUS][-1]
     assert status.lockstep_timeouts == 1 and status.missed_commands == 50
+
+
+def test_the_time_is_repeated_while_the_simulation_stands_still(live, shared):
+    """Who joins then needs the time: a node with use_sim_time does nothing without one."""
+    start(live, shared)
+    live.graph.advance("simulated_plant", 0.05)
+    live.until(lambda: live.received[topics.JOINT_STATES], "a state")
+    live.listen(topics.CLOCK, Clock)
+    live.until(lambda: len(live.received[topics.CLOCK]) >= 3, "the time", 3.0)
+    assert all(message.clock == Time() for message in live.received[topics.CLOCK])  # it waits for the first answer
 
 
 def test_who_wants_to_goes_on_by_the_clock(live, shared):

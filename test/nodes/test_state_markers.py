@@ -62,6 +62,23 @@ def test_a_shape_along_a_flexible_link_is_drawn_in_pieces_that_bend_by_the_facto
     np.testing.assert_allclose((five - straight)[row], 5.0 * (once - straight)[row], rtol=1e-6, atol=1e-9)
 
 
+def test_what_stands_where_tf_shows_it_is_left_out_and_comes_gradually(bending):
+    """RViz draws the robot by TF: two shapes at one place would cover each other in turns."""
+    link, data = next(iter(load_flexible_links(bending.description).items()))
+    header, robot = Header(frame_id=bending.description.root), RobotMarkers(bending)
+    rigid = bending.place(ArmSample(0.0, {}), 1.0)
+
+    def alphas(bend: float, factor: float) -> list[float]:
+        sample = ArmSample(0.0, {}, {}, {f"{link}/{data.modes[0]}": bend})
+        found = robot.markers(header, sample, bending.place(sample, factor), factor, rigid)
+        return [marker.color.a for marker in found if marker.ns == f"robot/{link}"]
+
+    assert alphas(0.0, 10.0) == [] and alphas(0.02, 0.0) == []
+    row = alphas(0.02, 5.0)[-PIECES:]
+    assert len(set(row)) > 2 and row == sorted(row)  # from the clamped end, which stays, to the other
+    assert row[-1] == max(shape.rgba[3] for shape in bending.description.links[link].shapes)
+
+
 def test_meshes_are_shown_by_their_uri_and_links_without_geometry_as_lines():
     description = parse_robot_description(MESH)
     arm = DeflectedArm(description)

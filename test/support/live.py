@@ -18,6 +18,8 @@ import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
+from rviz_rules import broken_rules
+from visualization_msgs.msg import MarkerArray
 
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
@@ -75,6 +77,8 @@ class LiveGraph:
         self._executor.shutdown()
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
+        markers = (each for messages in self.received.values() for each in messages if isinstance(each, MarkerArray))
+        assert not [fault for message in markers for fault in broken_rules(message)]
 
     def start(
         self, executable: str, parameters: dict[str, Any], transitions=("configure", "activate"), namespace: str = ""

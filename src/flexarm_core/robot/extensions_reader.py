@@ -113,31 +113,52 @@ def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, flo
 
 
 def read_force_torque_sensors(element: Element, links: dict[str, Link]) -> dict[str, ForceTorqueSensor]:
-    """Return the sensors of ``<ros2_control>`` with a force interface, by name."""
+    """Return the sensors of ``<ros2_control>`` with a force interface and a ``frame_id``, by name."""
     found = _sensors(element, links, "force.")
     return {name: ForceTorqueSensor(name, frame) for name, frame in found.items()}
 
 
 def read_imus(element: Element, links: dict[str, Link]) -> dict[str, ImuSensor]:
-    """Return the sensors of ``<ros2_control>`` with an angular velocity interface, by name."""
+    """Return the sensors of ``<ros2_control>`` with an angular velocity interface and a ``frame_id``, by name."""
     found = _sensors(element, links, "angular_velocity.")
     return {name: ImuSensor(name, frame) for name, frame in found.items()}
 
 
+def sensors_without_frame(element: Element) -> list[str]:
+    """Return the names of force/torque sensors and IMUs that say nowhere on which link they are.
+
+    Descriptions of drivers have such sensors: ros2_control itself needs a frame only in the broadcaster's parameters.
+    """
+    tags = [tag for interface in ("force.", "angular_velocity.") for tag in _tags(element, interface)]
+    return [tag.get("name", "") for tag in tags if _frame(tag) is None]
+
+
 def _sensors(element: Element, links: dict[str, Link], interface: str) -> dict[str, str]:
     sensors = {}
-    for tag in element.findall("./ros2_control/sensor"):
-        if not any(state.get("name", "").startswith(interface) for state in tag.findall("state_interface")):
+    for tag in _tags(element, interface):
+        name, frame = tag.get("name", ""), _frame(tag)
+        if frame is None:
             continue
-        name = tag.get("name", "")
-        frames = [param.text or "" for param in tag.findall("param") if param.get("name") == "frame_id"]
-        frame = frames[0].strip() if frames else ""
         if frame not in links:
             raise RobotDescriptionError(f"sensor '{name}': <param name=\"frame_id\"> '{frame}' is not a link")
         if not name or name in sensors:
             raise RobotDescriptionError(f"<ros2_control>: sensor '{name}' needs a name of its own")
         sensors[name] = frame
     return sensors
+
+
+def _tags(element: Element, interface: str) -> list[Element]:
+    """Return the sensors with a state interface whose name begins so."""
+    return [
+        tag
+        for tag in element.findall("./ros2_control/sensor")
+        if any(state.get("name", "").startswith(interface) for state in tag.findall("state_interface"))
+    ]
+
+
+def _frame(sensor: Element) -> str | None:
+    frames = [param.text or "" for param in sensor.findall("param") if param.get("name") == "frame_id"]
+    return frames[0].strip() if frames else None
 
 
 def read_flexible_links(

@@ -40,6 +40,9 @@ class HardwareGateNode(ArmNode):
         Parameter("joints", "string[]", [""],
             "joint order of the command controller; empty: order of the robot description"),
         Parameter("rate", "double", 1000.0, "nominal rate at which commands are published", "Hz", 1.0, 1e5),
+        Parameter("max_velocity", "double[]", [0.0],
+            "velocity limit below that of the robot description, as for a first motion; one for all joints or one per"
+            " joint; 0: that of the robot description", "rad/s | m/s"),
         Parameter("max_acceleration", "double[]", [0.0],
             "acceleration limit and deceleration of a stop; one for all joints or one per joint; 0: 10 times the"
             " velocity limit in a second, at most 20", "rad/s^2 | m/s^2"),

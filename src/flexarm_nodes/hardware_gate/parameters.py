@@ -36,22 +36,23 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
     Raises:
         ConfigError: values that do not fit the arm.
     """
-    acceleration, effort_rate, friction, following = (
+    slower, acceleration, effort_rate, friction, following = (
         _for_each_joint(name, values[name], model.n)
-        for name in ("max_acceleration", "max_effort_rate", "max_friction", "max_following_error")
+        for name in ("max_velocity", "max_acceleration", "max_effort_rate", "max_friction", "max_following_error")
     )
+    velocity = np.where(slower > 0.0, np.minimum(slower, model.velocity_limit), model.velocity_limit)
     if not values["allow_unlimited"]:
-        _check_limits(model)
+        _check_limits(model, velocity)
     described = np.array([model.description.joints[name].friction for name in model.joint_names])
     limits = JointLimits(
         lower=model.lower,
         upper=model.upper,
-        velocity=model.velocity_limit,
-        acceleration=np.where(acceleration > 0.0, acceleration, usual_acceleration(model)),
+        velocity=velocity,
+        acceleration=np.where(acceleration > 0.0, acceleration, usual_acceleration(velocity)),
         effort=model.effort_limit,
         effort_rate=np.where(effort_rate > 0.0, effort_rate, np.inf),
         friction=np.where(friction > 0.0, friction, FRICTION_SHARE * described),
-        following_error=np.where(following > 0.0, following, FOLLOWING_TIME * model.velocity_limit),
+        following_error=np.where(following > 0.0, following, FOLLOWING_TIME * velocity),
     )
     config = record_of(
         HardwareGateConfig,
@@ -63,9 +64,9 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
     return HardwareGate(model, limits, config, clock)
 
 
-def usual_acceleration(model: ArmModel) -> Array:
+def usual_acceleration(velocity_limit: Array) -> Array:
     """Return the default acceleration limits (n,): a late command must not make a slow joint jump."""
-    return np.minimum(GAINED * model.velocity_limit, MOST_ACCELERATION)
+    return np.minimum(GAINED * velocity_limit, MOST_ACCELERATION)
 
 
 def commanded_order(values: Values, model: ArmModel) -> list[int]:
@@ -80,9 +81,9 @@ def commanded_order(values: Values, model: ArmModel) -> list[int]:
     return [model.joint_names.index(name) for name in wanted]
 
 
-def _check_limits(model: ArmModel) -> None:
+def _check_limits(model: ArmModel, velocity: Array) -> None:
     """Raise ConfigError for joints without a velocity or effort limit: the gate could not keep them safe."""
-    for what, limit in (("velocity", model.velocity_limit), ("effort", model.effort_limit)):
+    for what, limit in (("velocity", velocity), ("effort", model.effort_limit)):
         names = [name for name, one in zip(model.joint_names, limit, strict=True) if not np.isfinite(one)]
         if names:
             raise ConfigError(

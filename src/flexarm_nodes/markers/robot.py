@@ -17,9 +17,11 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import rotation_to_quaternion
 
+MESH_REACH = 0.1  # [m] assumed, as meshes are not read
 PIECES = 12  # number of rigid pieces of a shape that lies along a flexible link
 OVERLAP = 1.05  # length factor of pieces, so that no gap is visible where two pieces meet at an angle
 SKELETON, GRAY = 0.01, (0.6, 0.6, 0.65, 1.0)  # [m] width of the line for links without geometry
+HIDDEN, CLEAR = 0.0005, 0.005  # [m] displacement up to which a piece is not drawn, and from which it is drawn in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class _Piece:
     pose: Array  # (4, 4) in the link, undeformed
     marker: Marker
     alpha: float
+    reach: float  # [m] from the origin of the pose to the farthest end
 
 
 class RobotMarkers:
@@ -53,7 +56,14 @@ class RobotMarkers:
         joints = arm.description.joints.values()
         self._bones = [(joint.parent, joint.child) for joint in joints if joint.parent not in drawn]
 
-    def markers(self, header: Header, sample: ArmSample, placed: dict[str, Array], factor: float) -> list[Marker]:
+    def markers(
+        self,
+        header: Header,
+        sample: ArmSample,
+        placed: dict[str, Array],
+        factor: float,
+        in_tf: dict[str, Array] | None = None,
+    ) -> list[Marker]:
         """Return the markers of a sample; they are valid until the next call.
 
         Args:
@@ -61,6 +71,8 @@ class RobotMarkers:
             sample: state to draw.
             placed: poses (4, 4) of the links in the root link, with the same exaggeration.
             factor: exaggeration of all deflections.
+            in_tf: poses (4, 4) of the links where RViz's robot model draws them; pieces that stand there too are left
+                out, since both would cover each other in turns. None: all pieces are drawn.
         """
         bends = set(self._arm.flexible_links)
         found = []
@@ -68,9 +80,15 @@ class RobotMarkers:
             local = piece.pose
             if piece.link in bends:
                 local = self._arm.bend_pose(piece.link, local, sample, factor)
-            piece.marker.header, piece.marker.pose = header, _pose(placed[piece.link] @ local)
-            piece.marker.color.a = self.opacity * piece.alpha
-            found.append(piece.marker)
+            pose, shown = placed[piece.link] @ local, 1.0
+            if in_tf is not None:
+                away = pose - in_tf[piece.link] @ piece.pose
+                moved = np.linalg.norm(away[:3, 3]) + piece.reach * np.linalg.norm(away[:3, :3])
+                shown = min(1.0, (float(moved) - HIDDEN) / (CLEAR - HIDDEN))
+            piece.marker.header, piece.marker.pose = header, _pose(pose)
+            piece.marker.color.a = max(shown, 0.0) * self.opacity * piece.alpha
+            if piece.marker.color.a > 0.0:
+                found.append(piece.marker)
         if self._bones:
             found.append(self._skeleton(header, placed))
         return found
@@ -79,7 +97,8 @@ class RobotMarkers:
         marker = Marker(ns=f"robot/{link}", id=len(self._pieces), type=kind, action=Marker.ADD)
         marker.scale = Vector3(x=float(size[0]), y=float(size[1]), z=float(size[2]))
         marker.color = ColorRGBA(r=rgba[0], g=rgba[1], b=rgba[2], a=rgba[3])
-        self._pieces.append(_Piece(link, pose, marker, rgba[3]))
+        reach = MESH_REACH if kind == Marker.MESH_RESOURCE else 0.5 * max(size)
+        self._pieces.append(_Piece(link, pose, marker, rgba[3], reach))
         return marker
 
     def _add_shape(self, link: str, shape: Shape) -> None:

@@ -6,6 +6,7 @@ the markers have a subscriber.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
@@ -149,9 +150,12 @@ class StateMarkers(ArmNode):
         stamp = self._newest[topics.JOINT_STATES].header.stamp
         header = Header(stamp=stamp, frame_id=self._arm.description.root)
         placed = self._arm.place(sample, self._factor)
-        markers = [Marker(header=header, action=Marker.DELETEALL)]
-        for drawing in (self._robot, self._motion):
-            markers += drawing.markers(header, sample, placed, self._factor)
+        rigid = self._arm.place(replace(sample, modes={}), 1.0)  # TF has no bent links
+        markers = [
+            Marker(header=header, action=Marker.DELETEALL),
+            *self._robot.markers(header, sample, placed, self._factor, rigid),
+            *self._motion.markers(header, sample, placed, self._factor),
+        ]
         self._publisher.publish(in_tf(MarkerArray(markers=markers), self.frame_prefix))
         self.diagnostics.report(OK, "drawing", stamp_to_nanoseconds(stamp))
 

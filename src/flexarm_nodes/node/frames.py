@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from std_msgs.msg import Header
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 
 def in_tf(markers: MarkerArray, prefix: str) -> MarkerArray:
-    """Return markers whose frames have the prefix; markers may share their headers."""
-    for marker in markers.markers if prefix else ():
-        marker.header = Header(stamp=marker.header.stamp, frame_id=prefix + marker.header.frame_id)
+    """Return markers whose frames have the prefix, for the newest transform; markers may share their headers.
+
+    TF is published more slowly than the samples that markers show, so it has no transform at their stamps yet: RViz
+    would show an error in place of the marker. The stamp 0 means the newest transform, by which RViz places the robot
+    too; a marker with ``frame_locked`` moves with its frame until the next one comes. What only deletes markers, which
+    each message begins with, keeps the stamp of the sample.
+    """
+    for marker in markers.markers:
+        drawn = marker.action == Marker.ADD
+        stamp = Time() if drawn else marker.header.stamp
+        marker.header, marker.frame_locked = Header(stamp=stamp, frame_id=prefix + marker.header.frame_id), drawn
     return markers
 
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from rclpy.clock import Clock as SystemClock
+from rclpy.clock import ClockType
 from rclpy.experimental import EventsExecutor
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -48,6 +50,7 @@ from flexarm_sim.pushes import Push
 QUIET_TIME = 0.05  # [s] wall time without a command after which no late command is expected
 SAY_AFTER = 2.0  # [s] wall time without a command after which the node reports that it waits for a command
 LEAST_SPIN = 1e-4  # [s] shortest time per tick for callbacks, even if the machine is too slow for real time
+REPEAT_TIME_AFTER = 0.1  # [s] wall time between repeats of /clock while the simulation stands still
 REPEAT_STATE_AFTER = 0.25  # [s] wall time between repeats of an unanswered state: a peer may be discovered late
 
 
@@ -88,6 +91,8 @@ class SimulatedPlant(ArmNode):
             self, SimulationStatus(), topics.SIMULATION_STATUS, topics.EVERY_SAMPLE, self._write_status
         )
         self._truth = GroundTruthOutput(self)
+        steady = SystemClock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(REPEAT_TIME_AFTER, self._repeat_time, clock=steady)
         self.create_service(AdvanceSimulation, topics.ADVANCE_SIMULATION, self._on_advance)
         self.create_service(Trigger, topics.GO_ON, self._on_go_on)
         self.create_service(ApplyPush, topics.APPLY_PUSH, self._on_push)
@@ -168,6 +173,7 @@ class SimulatedPlant(ArmNode):
         self._until = self._run_until
         self._tick = 0
         self._next_clock = 0
+        self._time: Clock | None = None
         self._command: Array | None = None
         self._alone = self._answered = self._waiting = False
         self._deadline = 0.0
@@ -302,12 +308,22 @@ class SimulatedPlant(ArmNode):
         if reported:
             self._joint_states.publish(stamp, measurement)
         if stamp >= self._next_clock:
-            self._time_publisher.publish(Clock(clock=nanoseconds_to_stamp(stamp)))
+            self._publish_time(stamp)
             self._next_clock = stamp + self._clock_period
         if not self._bends:
             self._publish_sensors(measurement)
         self._truth.publish(stamp)
         return reported
+
+    def _publish_time(self, stamp: int) -> None:
+        self._time = Clock(clock=nanoseconds_to_stamp(stamp))
+        self._time_publisher.publish(self._time)
+        self._time_published = time.perf_counter()
+
+    def _repeat_time(self) -> None:
+        """Repeat the time of a simulation that stands still, for who joins then."""
+        if self.active and self._time is not None and time.perf_counter() - self._time_published > REPEAT_TIME_AFTER:
+            self._time_publisher.publish(self._time)
 
     def _publish_sensors(self, measurement: Measurement) -> None:
         """Publish all sensor readings except the joint state."""

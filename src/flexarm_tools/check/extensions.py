@@ -11,6 +11,7 @@ from flexarm_core.errors import FlexarmError
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.dynamics_check import massless_joints
+from flexarm_core.robot.extensions_reader import sensors_without_frame
 from flexarm_tools.check.description import state_at
 from flexarm_tools.check.step import CheckStep, Finding
 from flexarm_tools.gazebo.model import gazebo_losses, gazebo_model
@@ -118,9 +119,16 @@ def _sensors(model: ArmModel) -> CheckStep:
                     f'<flexible_link name="{bare[0]}">',
                 )
             )
-    imus = [f"{sensor.name} at {sensor.frame}" for sensor in description.imus.values()]
-    lines += [f"IMUs: {', '.join(imus)}"] if imus else []
-    if not sensors:
+    unplaced = sensors_without_frame(ElementTree.fromstring(description.text))
+    if unplaced:
+        findings.append(
+            Finding(
+                f"warning: {', '.join(unplaced)} left out: <ros2_control> does not say on which link",
+                (f'<param name="frame_id">{model.tool_frame}</param>  <!-- or where it is -->',),
+                f'<sensor name="{unplaced[0]}">',
+            )
+        )
+    elif not sensors:
         findings.append(
             Finding(
                 "warning: no force/torque sensor in <ros2_control>: no base wrench will be measured",
@@ -128,6 +136,8 @@ def _sensors(model: ArmModel) -> CheckStep:
                 "<ros2_control>; for contact another one, tool_ft_sensor, behind the tool",
             )
         )
+    imus = [f"{sensor.name} at {sensor.frame}" for sensor in description.imus.values()]
+    lines += [f"IMUs: {', '.join(imus)}"] if imus else []
     measured = _interfaces(description.text, "state_interface")
     unmeasured = [name for name in model.elastic_joint_names if measured and name not in measured]
     if unmeasured:

@@ -76,7 +76,7 @@ def _most_slowed(rng: np.random.Generator, model: ArmModel, rubbing: Array) -> f
     for _ in range(POSTURES):
         inertia, _ = dynamics.terms(ArmState(0, middle_posture(rng, model)[0], none, base, base))
         slowed = np.abs(np.linalg.inv(inertia)) @ rubbing
-        most = max(most, float((slowed / usual_acceleration(model)).max()))
+        most = max(most, float((slowed / usual_acceleration(model.velocity_limit)).max()))
     return most
 
 

@@ -64,8 +64,8 @@ class Case:
         self.backend: Any = self.arm.backend(step)
         self.backend.reset(position=self._source.start)
         self._drive = Drive(
-            setting.mode, self.backend, model.effort_limit, model.velocity_limit, usual_acceleration(model),
-            float(rng.uniform(40.0, 150.0)), step,
+            setting.mode, self.backend, model.effort_limit, model.velocity_limit,
+            usual_acceleration(model.velocity_limit), float(rng.uniform(40.0, 150.0)), step,
         )  # fmt: skip
         cut = any(fault.name == "commands_cut" for fault in faults)
         self._watchdog = float(rng.uniform(0.02, 0.05)) if cut or rng.random() < 0.3 else np.inf

@@ -34,7 +34,7 @@ class Source:
         self._model, self._bandwidth = model, min(BANDWIDTH, SAMPLES * rate)
         self.start, reach = middle_posture(rng, model)
         speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)
-        usual = usual_acceleration(model)
+        usual = usual_acceleration(model.velocity_limit)
         acceleration = rng.uniform(*HARD, model.n) * usual
         self._catching_up = CATCHING_UP * usual
         if model.m:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
 from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.extensions_reader import sensors_without_frame
 from flexarm_core.robot.urdf_reader import parse_robot_description
 
 INNER = '<beam length="1" EIy="20" EIz="10" GJ="5" EA="1e4" rho_A="0.5" rho_Ip="1e-4" modes_y="2"/>'
@@ -106,3 +108,11 @@ def test_bad_flexible_links_are_refused(options, said):
 def test_an_imu_in_no_link_is_refused():
     with pytest.raises(RobotDescriptionError, match="sensor 'hand_imu'.*'head' is not a link"):
         parse_robot_description(robot().replace(">hand</param>", ">head</param>"))
+
+
+def test_a_sensor_that_does_not_say_where_it_is_is_left_out():
+    """Drivers have such sensors, as ur_robot_driver its tcp_fts_sensor: the robot is usable without."""
+    text = robot().replace('<param name="frame_id">hand</param>', "")
+    assert parse_robot_description(text).imus == {}
+    assert sensors_without_frame(ElementTree.fromstring(text)) == ["hand_imu"]
+    assert sensors_without_frame(ElementTree.fromstring(robot())) == []
