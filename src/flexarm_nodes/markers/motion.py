@@ -18,7 +18,7 @@ from flexarm_nodes.markers.robot import point_of
 Color = tuple[float, float, float, float]
 FORCE, TORQUE = (0.85, 0.15, 0.2, 1.0), (0.6, 0.3, 0.75, 1.0)
 ACTUAL, REFERENCE = (0.12, 0.47, 0.71, 1.0), (0.9, 0.51, 0.08, 1.0)
-SHAFT = 0.015  # [m] diameter of arrows
+SHAFT = 0.025  # [m] diameter of arrows
 NARROW, WIDE = 0.006, 0.012  # [m] widths of trails: the wider reference is visible on both sides of the actual one
 FAINT = 1e-3  # [m] arrows shorter than this are not drawn
 MOST_POINTS = 2000  # largest number of points of a trail
