@@ -92,7 +92,8 @@ def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     said["controller_manager"] = manager
     control: list[LaunchDescriptionEntity] = []
     if said["start_controller_manager"] == "true":
-        control += _controller_manager(path, hardware, rate, by_clock == "true", simulated)
+        own_clock = simulated and bool(scope.namespace)  # its clock is /clock in the root
+        control += _controller_manager(path, hardware, rate, by_clock == "true", own_clock)
     inactive = hardware == HOLDING  # until the gate takes it: else its joints are limp until the first command
     state = "inactive until the gate takes it" if inactive else "active"
     stages = [

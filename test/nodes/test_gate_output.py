@@ -9,6 +9,8 @@ import pytest
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.status import GateState, GateStatus
 from flexarm_nodes.hardware_gate.output import GateOutput
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.topics import RESET_GATE
 
 PLAIN = GateStatus(GateState.RUNNING, "", (), 0, 0, blind=False, fallback=False)
 STOPPED = GateStatus(GateState.STOPPING, "no joint state", (), 1, 0, blind=True, fallback=False)
@@ -22,10 +24,13 @@ class Node:
 
     def __init__(self) -> None:
         self.urgent: list[bool] = []
+        self.said: list[tuple[bytes, str]] = []
         self.diagnostics = self
+        self.ending = False
 
-    def report(self, *_: object, at_once: bool) -> None:
+    def report(self, level: bytes, message: str, *_: object, at_once: bool) -> None:
         self.urgent.append(at_once)
+        self.said.append((level, message))
 
     def create_publisher(self, *_: object) -> SimpleNamespace:
         return SimpleNamespace(get_subscription_count=lambda: 0)
@@ -79,6 +84,23 @@ def test_a_change_of_what_it_does_cannot_wait(before, after, urgent):
     for gate.status in (before, before, after):
         output.report(0)
     assert node.urgent == [True, False, urgent]
+
+
+def test_a_controller_that_ends_together_with_the_gate_is_no_error():
+    node, gate, output = opened()
+    output._switch = SimpleNamespace(controller=None, trouble="forward_effort_controller was deactivated")
+    gate.status = STOPPED
+    output.report(0)
+    node.ending = True  # Ctrl-C ends the controller manager too, which says first that its controllers are off
+    output.report(0)
+    assert [level for level, _ in node.said] == [ERROR, WARN]
+    assert node.said[1][1] == "control ends: forward_effort_controller was deactivated"
+    output._switch = None
+    output.report(0)
+    assert node.said[-1] == (OK, "control ends")
+    gate.status = TRIPPED  # stays an error, and says nothing else than before
+    output.report(0)
+    assert node.said[-1] == (ERROR, f"tripped: no joint state; call {RESET_GATE} to go on")
 
 
 def test_a_reset_that_the_gate_refuses_leaves_the_drives_to_the_fallback():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -30,3 +31,49 @@ def test_an_interrupted_import_leaves_no_traceback(executable, number):
     process.send_signal(number)
     said, _ = process.communicate(timeout=60.0)
     assert (process.returncode, said) == (0, b"")
+
+
+NODE = """
+import sys
+from flexarm_nodes.node.arm_node import ArmNode, run
+
+class Node(ArmNode):
+    def __init__(self):
+        super().__init__("node")
+        self._described = sys.argv[1]
+        self._begun = self.create_timer(0.1, self.begin)
+
+    def begin(self):
+        self._begun.cancel()
+        if self._described:
+            self.trigger_configure()
+        print("begun", flush=True)
+
+    def build(self, values, model):
+        print("begun", flush=True)
+        while True:  # stands for a compiler
+            sum(range(1000))
+
+sys.exit(run(Node))
+"""
+ROBOT = """<robot name="robot"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="joint" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("robot", ["", ROBOT], ids=["waiting", "configuring"])
+def test_a_node_that_is_interrupted_again_and_again_ends_well(robot):
+    process = subprocess.Popen(
+        [sys.executable, "-c", NODE, robot],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout is not None and process.stdout.readline() == "begun\n"
+    deadline = time.monotonic() + 20.0
+    while process.poll() is None and time.monotonic() < deadline:
+        process.send_signal(signal.SIGINT)  # as launch and the terminal do, each by itself
+        time.sleep(0.002)
+    process.kill()
+    assert process.wait() == 0

@@ -47,7 +47,7 @@ class GateOutput:
         self._commanded = node.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
         self._publishers: dict[str, Any] = {}
         self._switch: ControllerSwitch | None = None
-        self._running = self._taken = False
+        self._running = self._taken = self._ends = False
         self._alone, self._fell_back = False, False
         self._others = ""  # text about unexpected publishers on topics that allow only one
         self._shown: tuple[GateState, bool] | None = None  # last published (state, fallback), on which other nodes act
@@ -92,7 +92,7 @@ class GateOutput:
 
     def start(self) -> None:
         """Begin a run; with a controller manager, commands begin when the controller is active."""
-        self._running, self._taken, self._stamp = True, False, 0
+        self._running, self._taken, self._ends, self._stamp = True, False, False, 0
         self._alone, self._fell_back, self._others, self._shown = False, False, "", None
         if self._switch is not None:
             self._gate.interrupt("no command controller is active", silent=True)
@@ -104,6 +104,7 @@ class GateOutput:
         Args:
             feed: passes the joint states that have arrived to the gate.
         """
+        self._ends = True
         self._gate.end("control ends")
         deadline = time.monotonic() + LONGEST_BRAKING
         while not (self._lockstep or self._gate.at_rest) and time.monotonic() < deadline:
@@ -167,16 +168,19 @@ class GateOutput:
         before, self._shown = self._shown, (status.state, status.fallback)
         say = partial(self._node.diagnostics.report, at_once=before != self._shown)
         values = {"state": status.state.value, "stops": str(status.stops), "command_mode": self._mode, **more}
-        trouble = ""
+        trouble, ends = "", self._ends or self._node.ending
         if self._switch is not None:
             found, trouble = self._switch.controller, self._switch.trouble
             values["controller"] = f"{found.name}: {'active' if found.active else 'inactive'}" if found else "none"
         limited = f"limited {', '.join(status.limited)}" if status.limited else ""
         values |= {"trips": str(status.trips), "blind": _said(status.blind), "fallback": _said(status.fallback)}
         if status.state is GateState.TRIPPED:
-            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
+            taken = "" if ends else trouble  # the controller manager ends too
+            why = "; ".join(dict.fromkeys(part for part in (status.reason, taken, self._others) if part))
             service = self._node.resolve_service_name(topics.RESET_GATE)
             say(ERROR, f"tripped: {why}; call {service} to go on", stamp, values)
+        elif status.state is GateState.STOPPING and ends:
+            say(WARN if trouble else OK, f"control ends: {trouble}" if trouble else "control ends", stamp, values)
         elif status.state is GateState.STOPPING:
             why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
             say(ERROR, f"controlled stop: {why}", stamp, values)

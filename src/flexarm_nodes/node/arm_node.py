@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import time
 import traceback
@@ -53,6 +54,8 @@ class ArmNode(LifecycleNode):
         active: whether the node is active and processes messages.
         frame_prefix: text in front of the names of links in headers, for TF.
         exit_code: exit code of the process; a nonzero value ends the process.
+        ending: whether a signal has asked the process to end.
+        configuring: whether the node is being configured, which may compile for minutes; nothing moves yet.
         taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
     """
 
@@ -67,6 +70,7 @@ class ArmNode(LifecycleNode):
         self.active = False
         self.frame_prefix = ""
         self.exit_code = 0
+        self.ending = self.configuring = False
         self.taken = 0.0
         # Registered first: this callback has to run before the clock's own callback.
         self.add_on_set_parameters_callback(self._refuse_other_clock)
@@ -105,6 +109,7 @@ class ArmNode(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters and the robot description, then build the core object."""
+        self.configuring = True
         try:
             values = self.table.values()
             text = values["robot_description"] or self._described
@@ -122,6 +127,8 @@ class ArmNode(LifecycleNode):
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
+        finally:
+            self.configuring = False
         self.table.on_change(self.change)
         self.diagnostics.announce(OK, "configured")
         return super().on_configure(state)
@@ -301,20 +308,20 @@ def run(node_class: Callable[[], ArmNode]) -> int:
 
     The events executor is the fastest executor here, but delivers nothing without a timeout (rclpy 7.1).
     """
-    ending = False
-
-    def end(number: int, frame: FrameType | None) -> None:
-        nonlocal ending
-        ending = True
-
     avoid_shared_memory()
     rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
+    node = node_class()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if node.configuring:
+            os._exit(0)  # whoever compiles does not come back to the loop below before launch kills it
+        node.ending = True
+
     signal.signal(signal.SIGINT, end)
     signal.signal(signal.SIGTERM, end)
-    node = node_class()
     executor = EventsExecutor()
     executor.add_node(node)
-    while rclpy.ok() and not ending and not node.exit_code:
+    while rclpy.ok() and not node.ending and not node.exit_code:
         try:
             node.spin_some(executor)
         except (
@@ -326,4 +333,5 @@ def run(node_class: Callable[[], ArmNode]) -> int:
     executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Python ends by a second one in its last moments
     return node.exit_code

@@ -14,16 +14,21 @@ from flexarm_nodes.node.topics import CONTROL, DIAGNOSTICS
 
 OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
-REPEAT_AFTER = 0.5  # [s] between two log lines of the same level
-BURST, BURST_TIME = 8, 1.0  # number of changes logged at once, and time window [s] in which no more are logged
+REPEAT_AFTER = 0.5  # [s] between two messages of the same level, on the topic and for errors in the log
+BURST, BURST_TIME = 8, 1.0  # number of changes published or logged at once, and time window [s] in which no more are
+LASTING = 0.5  # [s] that a warning lasts, with shorter interruptions, before it is logged; and that its end lasts
+AGAIN = 10.0  # [s] between two warnings in the log
 
 
 class Diagnostics:
-    """Publishes the node's status when it changes, and once a second.
+    """Publishes the node's status when it changes, and once a second; logs what a reader of the log must know.
 
-    A status that alternates in every sample must not flood the log, since writing a log line takes longer than a
-    sampling period. After BURST changes within BURST_TIME, the status waits for the one-second timer. A new error, or a
-    status on which other nodes act, is published at once; only its log line may be delayed.
+    A status that alternates in every sample must not flood the topic. After BURST changes within BURST_TIME, the status
+    waits for the one-second timer. A new error, or a status on which other nodes act, is published at once.
+
+    The log is for people: an error stands there at once (BURST per BURST_TIME), a warning when it lasts, and no more
+    than one every AGAIN seconds, with the number of changes that were left out. A limit that is met for a moment, or a
+    controller that is activated a moment later, is nothing to be warned of.
     """
 
     def __init__(self, node: Node) -> None:
@@ -32,9 +37,12 @@ class Diagnostics:
         self._name = f"{node.get_namespace()}/{node.get_name()}".strip("/")  # all arms of a graph share the topic
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL)
         self._level, self._message, self._stamp = OK, "started", 0
-        self._said = OK, "started"
+        self._said = self._logged = OK, "started"
         self._values: dict[str, str] = {}
-        self._times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last log lines [s]
+        self._times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last published changes [s]
+        self._error_times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last logged errors [s]
+        self._changed_at = self._uneasy_at = self._warned_at = -AGAIN  # level; warning that lasts; warning in the log
+        self._changes = 0  # changes of the level since the last warning in the log
         self._timer = node.create_timer(1.0, self._say, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def report(
@@ -42,7 +50,7 @@ class Diagnostics:
     ) -> None:
         """Set the status at a stamp [ns]; ``at_once``: publish without delay, since other nodes act on this status."""
         urgent = at_once or level == ERROR != self._level
-        self._level, self._message, self._stamp = level, message, stamp
+        self._set(level, message, stamp)
         if values is not None:
             self._values = values
         if (level, message) == self._said and not urgent:
@@ -52,25 +60,55 @@ class Diagnostics:
         if not changing and now - self._times[0] >= BURST_TIME:
             self._say()
         elif urgent:
+            self._log(now)
             self._publish()
 
     def announce(self, level: bytes, message: str) -> None:
-        """Set the status, then publish and log it regardless of the rate limit."""
-        self._level, self._message, self._stamp = level, message, 0
-        self._say()
+        """Set the status, then publish and log it regardless of the rate limits."""
+        self._set(level, message, 0)
+        self._say(at_once=True)
 
-    def _say(self) -> None:
+    def _set(self, level: bytes, message: str, stamp: int) -> None:
+        if level != self._level:
+            now = time.monotonic()
+            if level == ERROR or (level == WARN and (self._level == ERROR or now - self._changed_at >= LASTING)):
+                self._uneasy_at = now
+            self._changed_at = now
+            self._changes += 1
+        self._level, self._message, self._stamp = level, message, stamp
+
+    def _say(self, *, at_once: bool = False) -> None:
         before, self._said = self._said, (self._level, self._message)
+        now = time.monotonic()
         if self._said != before:
-            self._times.append(time.monotonic())
-            log = self._node.get_logger()
-            if self._level == ERROR:
-                log.error(self._message)
-            elif self._level == WARN:
-                log.warning(self._message)
-            elif self._level != before[0]:
-                log.info(self._message)
+            self._times.append(now)
+        self._log(now, at_once=at_once)
         self._publish()
+
+    def _log(self, now: float, *, at_once: bool = False) -> None:
+        """Log the status if it is worth a line now."""
+        status, (before, _) = (self._level, self._message), self._logged
+        if status == self._logged:
+            return
+        log = self._node.get_logger()
+        if self._level == ERROR:
+            changing = before == ERROR and now - self._error_times[-1] < REPEAT_AFTER
+            if not at_once and (changing or now - self._error_times[0] < BURST_TIME):
+                return
+            self._error_times.append(now)
+            log.error(self._message)
+        elif self._level == WARN:
+            lasts = now - self._uneasy_at >= LASTING and (before == ERROR or now - self._warned_at >= AGAIN)
+            if not (lasts or at_once):
+                return
+            often = f" ({self._changes} changes of the status since the last warning)" if self._changes > BURST else ""
+            log.warning(self._message + often)
+            self._warned_at, self._changes = now, 0
+        elif before == OK or (before == WARN and now - self._changed_at < LASTING and not at_once):
+            return
+        else:
+            log.info(self._message)
+        self._logged = status
 
     def _publish(self) -> None:
         status = DiagnosticStatus(
