@@ -26,19 +26,20 @@ from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from flexarm_nodes.node.topics import CLOCK, imu_topic, wrench_topic
+from flexarm_nodes.node.topics import imu_topic, wrench_topic
 from flexarm_nodes.node.transport import avoid_shared_memory
 from flexarm_tools.gazebo.files import write_gazebo_files
-from flexarm_tools.gazebo.names import GazeboNames
+from flexarm_tools.gazebo.names import CONTROLLER_MANAGER, GazeboNames
 from flexarm_tools.run.launch_request import LaunchRequest, own_controllers_file, requested_scenario
 from flexarm_tools.run.launch_scope import LaunchScope, arguments_of, end_all, included, scoped_description
-from flexarm_tools.run.parameter_file import write_for_namespace
+from flexarm_tools.run.parameter_file import read_parameter_file, write_for_namespace
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 HERE = Path(__file__).absolute().parent
 BRINGUP = HERE / "bringup.launch.py"
 GIVEN = {"hardware": "gazebo", "start_controller_manager": "false", "use_sim_time": "true"}
 DESCRIPTION = "gazebo_description"
+UPDATE_RATE = 100.0  # [Hz] of a controller manager that has none given
 WORLD = HERE.parent / "config" / "gazebo" / "flexarm.sdf"
 
 
@@ -65,11 +66,13 @@ def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         given = f"hardware:=gazebo controllers_file:={controllers}"
         request = replace(request, robot_arguments=f"{given} {said['robot_arguments']}".strip())
     scenario = requested_scenario(request)
+    if not (said["scenario"] or float(said["rate"] or 0.0) > 0.0):  # as bringup.launch.py has it
+        settings = read_parameter_file(controllers, [CONTROLLER_MANAGER], scope.namespace)[CONTROLLER_MANAGER]
+        scenario = replace(scenario, rate=float(settings.get("update_rate", UPDATE_RATE)))
     files = write_gazebo_files(scenario, world, world != WORLD, str(controllers), folder, names)
     said[DESCRIPTION] = str(files.description)
     robot = scenario.robot.description
-    bridged = [
-        f"{CLOCK}@rosgraph_msgs/msg/Clock[gz.msgs.Clock",  # everybody's
+    bridged = [  # not Gazebo's clock, which has a message for every step: the model brings a slower one along
         *(
             f"/{names.topic(wrench_topic(name))}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench"
             for name in robot.force_torque_sensors
@@ -87,7 +90,11 @@ def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     )
     return [
         simulator,
-        Node(package="ros_gz_bridge", executable="parameter_bridge", arguments=bridged, output="both"),
+        *(
+            [Node(package="ros_gz_bridge", executable="parameter_bridge", arguments=bridged, output="both")]
+            if bridged
+            else []
+        ),
         *(entity for name, file in files.models.items() for entity in _put_in(name, file, scope)),
         RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))),
         included(BRINGUP, said),

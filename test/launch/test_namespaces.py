@@ -225,11 +225,12 @@ def test_an_arm_in_gazebo_has_a_model_sensors_frames_and_controllers_of_its_name
     assert plugin.findtext("ros/namespace") == "/left"
     (bridge,) = called(run.said, "parameter_bridge", "left")
     bridged = {word.partition("@")[0] for word in bridge if "@" in word}
-    assert bridged == {"/clock", *(f"/{topic}" for topic in sensors)}
+    assert bridged == {f"/{topic}" for topic in sensors}  # the clock comes from a system in Gazebo, at the control rate
     spawned = called(run.said, "spawner", "left")
     assert [line[line.index("-c") + 1] for line in spawned] == ["/left/controller_manager"] * len(spawned)
     assert "forward_position_controller" in spawned[-1] and "--inactive" in spawned[-1]
-    of_gazebo = yaml.safe_load(Path(plugin.findtext("parameters")).read_text())
+    of_gazebo, its_rate = (yaml.safe_load(Path(tag.text).read_text()) for tag in plugin.findall("parameters"))
+    assert its_rate == {"/left/controller_manager": {"ros__parameters": {"update_rate": 500}}}
     wanted = yaml.safe_load(controllers.read_text())
     assert {f"/**/{name}" for name in wanted} == set(of_gazebo) == set(parameter_files(spawned[0])) - {"/**"}
     assert of_gazebo["/**/base_ft_sensor_broadcaster"]["ros__parameters"]["frame_id"] == "left/base_link"

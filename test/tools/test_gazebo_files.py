@@ -7,19 +7,25 @@ import stat
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import gazebo_stepper
 import pytest
 from gazebo_stepper import ROOT, GazeboRun
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
 from source_packages import SourcePackages
 
 from flexarm_core.errors import ConfigError
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_tools.gazebo.arrival import models_in, wait_for
 from flexarm_tools.gazebo.files import write_gazebo_files
 from flexarm_tools.gazebo.names import GazeboNames
-from flexarm_tools.gazebo.world import SURROUNDINGS, read_world
+from flexarm_tools.gazebo.world import SURROUNDINGS, read_world, steps_in_period
 from flexarm_tools.run.launch_request import LaunchRequest, own_controllers_file, requested_scenario
+from flexarm_tools.run.parameter_file import read_parameter_file
 
 WORLD = ROOT / "config/gazebo/flexarm.sdf"
 
@@ -75,7 +81,31 @@ def test_in_a_namespace_an_arm_has_names_of_its_own(tmp_path, path):
     assert usual and found == [(f"cell/left/{topic}", f"left/{frame}") for topic, frame in usual]
     managers = [tree.findall("model/plugin[@filename='gz_ros2_control-system']") for tree in (own, shared)]
     assert [[plugin.findtext("ros/namespace") for plugin in one] for one in managers] == [["/cell/left"], [None]]
-    assert [[plugin.findtext("parameters") for plugin in one] for one in managers] == [["/c.yaml"]] * 2
+    rate = str(tmp_path / "rate.yaml")
+    said = [[tag.text for plugin in one for tag in plugin.findall("parameters")] for one in managers]
+    assert said == [["/c.yaml", rate]] * 2
+
+
+@pytest.mark.parametrize("namespace", ["", "/cell/left"])
+def test_controller_manager_clock_and_sensors_have_the_rate_of_the_nodes(tmp_path, namespace):
+    wanted = replace(scenario("config/boom_7r/scenarios/push_damped.yaml"), rate=250.0)
+    files = write_gazebo_files(wanted, WORLD, False, "/c.yaml", tmp_path, GazeboNames(namespace))
+    model = ElementTree.parse(next(iter(files.models.values())))
+    (manager,) = model.findall("model/plugin[@filename='gz_ros2_control-system']")
+    first, last = (Path(tag.text) for tag in manager.findall("parameters"))
+    assert first == Path("/c.yaml")
+    assert read_parameter_file(last, ["controller_manager"], namespace) == {"controller_manager": {"update_rate": 250}}
+    assert {tag.findtext("update_rate") for tag in model.iter("sensor")} == {"250"}
+    assert [tag.findtext("rate") for tag in model.findall("model/plugin") if tag.find("rate") is not None] == ["250.0"]
+
+
+def test_a_rate_that_does_not_go_with_the_step_is_refused_with_those_that_do(tmp_path):
+    wanted = replace(scenario("config/arm_7r/scenarios/behaviors.yaml"), rate=300.0)
+    with pytest.raises(ConfigError, match="no whole number of steps; use 285.714 or 333.333 Hz"):
+        write_gazebo_files(wanted, WORLD, False, "/c.yaml", tmp_path)
+    assert steps_in_period(1.0 / 0.003, 0.0005) == 6
+    with pytest.raises(ConfigError, match="use 1000 Hz"):
+        steps_in_period(2000.0, 0.001)
 
 
 def test_a_robot_cannot_be_called_as_the_surroundings(tmp_path):
@@ -132,7 +162,7 @@ class Joints:
 def test_every_joint_is_put_where_it_begins_and_a_missing_one_is_named(tmp_path, monkeypatch, capfd):
     wanted = replace(scenario("config/boom_7r/scenarios/push_damped.yaml"), gravity=(0.0, 0.0, -9.81))
     files = write_gazebo_files(wanted, WORLD, False, "/c.yaml", tmp_path)
-    plugin = ElementTree.parse(files.models["boom_7r"]).find("model/plugin[module_name]")
+    plugin = ElementTree.parse(files.models["boom_7r"]).find("model/plugin[start]")
     system = importlib.import_module(plugin.findtext("module_name")).get_system()
     description = wanted.robot.description
     elastic = [joint.name for joint in description.elastic]
@@ -145,3 +175,30 @@ def test_every_joint_is_put_where_it_begins_and_a_missing_one_is_named(tmp_path,
     assert set(bindings.reset) == set(bindings.names)
     assert max(abs(bindings.reset[name][0]) for name in elastic[1:]) > 1e-3
     assert f"no joint '{elastic[0]}'" in capfd.readouterr().out
+
+
+def test_time_is_told_once_a_period_after_a_reset_and_while_it_stands_still(monkeypatch):
+    heard, wall = [], [100.0]
+    recorder = SimpleNamespace(publish=lambda said: heard.append(stamp_to_nanoseconds(said.clock)))
+    made = Node.create_publisher
+    monkeypatch.setattr(
+        "rclpy.node.Node.create_publisher",
+        lambda node, kind, *rest, **named: recorder if kind is Clock else made(node, kind, *rest, **named),
+    )
+    monkeypatch.setattr("flexarm_tools.gazebo.clock_system.time.monotonic", lambda: wall[0])
+    system = importlib.import_module("flexarm_tools.gazebo.clock_system").get_system()
+    system.configure(7, SimpleNamespace(get_double={"rate": 400.0}.get), None, None)
+    try:
+        for microseconds in range(0, 10_001, 500):
+            system.post_update(SimpleNamespace(sim_time=timedelta(microseconds=microseconds), paused=False), None)
+        assert heard == [0, 2_500_000, 5_000_000, 7_500_000, 10_000_000]
+        standing = SimpleNamespace(sim_time=timedelta(seconds=4000, microseconds=3), paused=True)
+        for _ in range(20):
+            wall[0] += 0.25
+            system.post_update(standing, None)
+        assert len(heard) == 5 + 5 and heard[-1] == 4_000_000_003_000
+        for microseconds in (500, 1000):  # Gazebo's reset
+            system.post_update(SimpleNamespace(sim_time=timedelta(microseconds=microseconds), paused=False), None)
+        assert heard[10:] == [500_000]
+    finally:
+        system.shutdown()

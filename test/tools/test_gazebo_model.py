@@ -67,7 +67,7 @@ def test_every_elastic_joint_has_its_spring_and_as_much_damping_as_dart_does_not
 
 
 def test_sensors_are_in_frames_that_the_nodes_accept_on_topics_where_they_listen(boom):
-    model = parsed(gazebo_model(boom, STEP, update_rate=250.0))
+    model = parsed(gazebo_model(boom, STEP, rate=250.0))
     sensors = {tag.get("name"): tag for tag in model.iter("sensor")}
     assert set(sensors) == {"base_ft_sensor", "tool_ft_sensor", "base_imu"}
     for name, sensor in (boom.force_torque_sensors | boom.imus).items():
@@ -77,6 +77,13 @@ def test_sensors_are_in_frames_that_the_nodes_accept_on_topics_where_they_listen
     assert sensors["base_ft_sensor"].findtext("force_torque/measure_direction") == "child_to_parent"
     assert sensors["base_ft_sensor"].findtext("force_torque/frame") == "child"
     assert sensors["base_imu"].findtext("topic") == "base_imu"
+
+
+@pytest.mark.parametrize(("rate", "said"), [(1000.0, 1000.0), (125.0, 125.0), (400.0, 0.0), (2000.0, 0.0)])
+def test_sensors_measure_when_the_controllers_do(boom, rate, said):
+    """gz-sensors 8 cuts a period down to whole milliseconds, 2 kHz to none, for ever; 0 is every step."""
+    sensors = list(parsed(gazebo_model(boom, STEP, rate=rate)).iter("sensor"))
+    assert [float(sensor.findtext("update_rate")) for sensor in sensors] == [said] * 3
 
 
 @pytest.mark.parametrize("name", ["arm_6r", "arm_7r", "flexible_2r", "planar_4r"])
@@ -138,6 +145,7 @@ def test_own_collisions_and_tags_of_a_urdf_stay():
     assert {tag.get("name") for tag in model.findall("plugin")} == {
         "mine",
         "gz_ros2_control::GazeboSimROS2ControlPlugin",
+        "gz::sim::systems::PythonSystemLoader",
     }
     assert list(gazebo_losses(description)) == ['<gazebo reference="tool0">: mu1']
 

@@ -12,7 +12,13 @@ from flexarm_nodes.plant.parameters import PLANT_PARAMETERS, plant_surfaces
 from flexarm_tools.gazebo.model import gazebo_model, with_start
 from flexarm_tools.gazebo.names import GazeboNames
 from flexarm_tools.gazebo.start import gazebo_start
-from flexarm_tools.gazebo.world import SURROUNDINGS, read_world, surroundings_model, world_with
+from flexarm_tools.gazebo.world import (
+    SURROUNDINGS,
+    read_world,
+    steps_in_period,
+    surroundings_model,
+    world_with,
+)
 from flexarm_tools.scenario.scenario import Scenario
 
 
@@ -38,6 +44,7 @@ def write_gazebo_files(
     controllers_file: str,
     folder: Path,
     names: GazeboNames | None = None,
+    rate: float | None = None,
 ) -> GazeboFiles:
     """Write the files of a scenario.
 
@@ -48,15 +55,18 @@ def write_gazebo_files(
         controllers_file: parameter file of the controllers.
         folder: where to write.
         names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
+        rate: of the controller manager, the clock and the sensors [Hz]; by default that of the scenario.
 
     Raises:
-        ConfigError: the world is not usable, or parameters of the plant are invalid.
+        ConfigError: the world is not usable or has no step that fits the rate, or parameters of the plant are invalid.
         RobotDescriptionError: the robot cannot be put into Gazebo; the message says why.
     """
     text = read_text(world, "world", MOST_BYTES)
     if not own_world:
         text = world_with(text, scenario.gravity)
     found, robot = read_world(text), scenario.true_robot
+    rate = rate or scenario.rate
+    steps_in_period(rate, found.step)
     start = gazebo_start(robot.description, found.gravity, scenario.plant)
     values = {parameter.name: parameter.default for parameter in PLANT_PARAMETERS} | scenario.plant
     surfaces, names = plant_surfaces(values), names or GazeboNames()
@@ -70,7 +80,8 @@ def write_gazebo_files(
             start,
             tool_frame=robot.tool_frame,
             tip_radius=values["tip_radius"],
-            controllers_file=controllers_file,
+            controller_files=(controllers_file, str(_written(folder / "rate.yaml", names.rate_parameters(rate)))),
+            rate=rate,
             names=names,
         )
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -28,13 +28,14 @@ from flexarm_tools.gazebo.xml_parts import add, copied, inertial, numbers, pose,
 
 Element = ElementTree.Element
 SEGMENTS = 6  # rigid segments of a flexible link
-SENSOR_RATE = 500.0  # [Hz]
+RATE = 500.0  # [Hz] of sensors, clock and controller manager
 TIP_RADIUS = 0.015  # [m] of the sphere at the tool that touches things, as in the simulated plant
 BEAM_WIDTH = 0.03  # [m] of a piece of a beam in the picture
 WORLD_JOINT = "fixed_to_world"
 PLUGIN = {"filename": "gz_ros2_control-system", "name": "gz_ros2_control::GazeboSimROS2ControlPlugin"}
 LOADER = {"filename": "gz-sim-python-system-loader-system", "name": "gz::sim::systems::PythonSystemLoader"}
 START_SYSTEM = "flexarm_tools.gazebo.start_system"
+CLOCK_SYSTEM = "flexarm_tools.gazebo.clock_system"
 LINK_PARTS = ("sensor", "light", "gravity", "enable_wind", "kinematic", "particle_emitter")  # of <gazebo reference>
 
 
@@ -58,9 +59,10 @@ def gazebo_model(
     *,
     tool_frame: str = "",
     tip_radius: float = TIP_RADIUS,
-    controllers_file: str = "",
+    controller_files: Sequence[str] = (),
     segments: int = SEGMENTS,
-    update_rate: float = SENSOR_RATE,
+    rate: float = RATE,
+    clock: bool = True,
     names: GazeboNames | None = None,
 ) -> str:
     """Return the robot as an SDF model with every joint of the description, fixed to the world at its root link.
@@ -75,9 +77,11 @@ def gazebo_model(
         start: where the robot begins; by default with undeflected links.
         tool_frame: link of the tool, which gets a sphere that touches things unless it has a collision shape.
         tip_radius: radius of that sphere [m].
-        controllers_file: parameter file of the controllers, for the plugin if the description has none.
+        controller_files: parameter files for gz_ros2_control, later ones before earlier ones; the first is that of the
+            controllers and is left out where the description names its own.
         segments: rigid segments of a flexible link, at least as many as it has modes of a kind.
-        update_rate: update rate of the sensors [Hz].
+        rate: of the sensors and of the clock [Hz].
+        clock: whether this robot brings ``/clock`` along; one of a world does.
         names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
 
     Raises:
@@ -85,7 +89,7 @@ def gazebo_model(
             a name that cannot be used in Gazebo.
     """
     return _Model(description, step, start or GazeboStart(), segments, names or GazeboNames()).write(
-        description.tool_frame(tool_frame), tip_radius, controllers_file, update_rate
+        description.tool_frame(tool_frame), tip_radius, controller_files, rate, clock
     )
 
 
@@ -134,15 +138,15 @@ class _Model:
         self._model = ElementTree.SubElement(self._sdf, "model", {"name": said.model(description.name)})
         self._links: dict[str, Element] = {}
 
-    def write(self, tool: str, tip_radius: float, controllers_file: str, update_rate: float) -> str:
+    def write(self, tool: str, tip_radius: float, controller_files: Sequence[str], rate: float, clock: bool) -> str:
         root = self._description.root
         self._link(self._description.links[root], "", np.eye(4))
         self._fix_to_world(self._names[root])
         for joint in self._description.joints.values():
             self._joint(joint)
-        self._add_sensors(update_rate)
+        self._add_sensors(rate)
         self._add_collisions(tool, tip_radius)
-        self._add_own_tags(controllers_file)
+        self._add_own_tags(controller_files, rate, clock)
         self._put_outer_joints_first()
         ElementTree.indent(self._sdf)
         return ElementTree.tostring(self._sdf, encoding="unicode")
@@ -291,25 +295,25 @@ class _Model:
         colors = [shape.rgba for shape in link.shapes] or [(0.6, 0.6, 0.65, 1.0)]
         self._visual(tag, Shape("box", (piece.length, BEAM_WIDTH, BEAM_WIDTH), transform, colors[0]))
 
-    def _add_sensors(self, update_rate: float) -> None:
+    def _add_sensors(self, rate: float) -> None:
         above = {joint.child: joint.name for joint in self._description.joints.values()}
         joints = {tag.get("name"): tag for tag in self._model.findall("joint")}
         for name, sensor in self._description.force_torque_sensors.items():
             if sensor.frame not in above:
                 raise RobotDescriptionError(f"force/torque sensor '{name}' sits in the root link '{sensor.frame}'")
             tag = self._sensor(
-                joints[above[sensor.frame]], name, "force_torque", sensor.frame, wrench_topic(name), update_rate
+                joints[above[sensor.frame]], name, "force_torque", sensor.frame, wrench_topic(name), rate
             )
             measured = ElementTree.SubElement(tag, "force_torque")
             add(measured, "frame", "child")
             add(measured, "measure_direction", "child_to_parent")
         for name, imu in self._description.imus.items():
-            self._sensor(self._links[imu.frame], name, "imu", imu.frame, imu_topic(name), update_rate)
+            self._sensor(self._links[imu.frame], name, "imu", imu.frame, imu_topic(name), rate)
 
-    def _sensor(self, carrier: Element, name: str, kind: str, frame: str, topic: str, update_rate: float) -> Element:
+    def _sensor(self, carrier: Element, name: str, kind: str, frame: str, topic: str, rate: float) -> Element:
         sensor = ElementTree.SubElement(carrier, "sensor", {"name": name, "type": kind})
         add(sensor, "always_on", "true")
-        add(sensor, "update_rate", f"{update_rate:g}")
+        add(sensor, "update_rate", f"{_sensor_rate(rate):g}")
         add(sensor, "topic", self._said.topic(topic))
         add(sensor, "gz_frame_id", self._said.frame_prefix + frame)  # else it is a scoped name of Gazebo
         return sensor
@@ -328,7 +332,7 @@ class _Model:
             collision = ElementTree.SubElement(self._links[tool], "collision", {"name": "tool_tip"})
             shape_tag(collision, "sphere", (tip_radius,))
 
-    def _add_own_tags(self, controllers_file: str) -> None:
+    def _add_own_tags(self, controller_files: Sequence[str], rate: float, clock: bool) -> None:
         """What the URDF's ``<gazebo>`` tags say of the model, of links and of joints; and the controller manager."""
         for tag in self._urdf.findall("gazebo"):
             target = self._target(tag.get("reference"))
@@ -341,13 +345,15 @@ class _Model:
             loader = ElementTree.SubElement(self._model, "plugin", LOADER)
             add(loader, "module_name", START_SYSTEM)
             add(loader, "start", json.dumps(dict(self._start.joints)))
-        named = [tag.get("name") for tag in self._model.findall("plugin")]
-        if PLUGIN["name"] not in named:
-            plugin = ElementTree.SubElement(self._model, "plugin", PLUGIN)
-            if controllers_file:
-                add(plugin, "parameters", controllers_file)
-        for plugin in self._model.findall("plugin") if self._said.namespace else ():
-            if plugin.get("name") == PLUGIN["name"] and plugin.find("ros/namespace") is None:
+        if clock:
+            loader = ElementTree.SubElement(self._model, "plugin", LOADER)
+            add(loader, "module_name", CLOCK_SYSTEM)
+            add(loader, "rate", repr(float(rate)))
+        managers = [tag for tag in self._model.findall("plugin") if tag.get("name") == PLUGIN["name"]]
+        for plugin in managers or [ElementTree.SubElement(self._model, "plugin", PLUGIN)]:
+            for file in controller_files[0 if plugin.find("parameters") is None else 1 :]:
+                add(plugin, "parameters", file)
+            if self._said.namespace and plugin.find("ros/namespace") is None:
                 ros = plugin.find("ros")
                 add(ElementTree.SubElement(plugin, "ros") if ros is None else ros, "namespace", self._said.namespace)
 
@@ -357,6 +363,12 @@ class _Model:
         if reference in self._links:
             return self._links[reference]
         return next((tag for tag in self._model.findall("joint") if tag.get("name") == reference), None)
+
+
+def _sensor_rate(rate: float) -> float:
+    """Return what to say to a sensor: gz-sensors 8 cuts its period down to whole milliseconds, and 0 is every step."""
+    period = round(1000.0 / rate)
+    return rate if period >= 1 and int(1.0 / rate * 1000.0) == period and abs(period * rate - 1000.0) < 1e-6 else 0.0
 
 
 def gazebo_losses(description: RobotDescription) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CONTROLLER_MANAGER = "controller_manager"  # of gz_ros2_control
+
 
 @dataclass(frozen=True, slots=True)
 class GazeboNames:
@@ -24,3 +26,7 @@ class GazeboNames:
     def topic(self, topic: str) -> str:
         """Return a topic of a sensor, in ROS 2 and in Gazebo, as ``left/base_wrench``."""
         return f"{self.namespace}/{topic}".lstrip("/")
+
+    def rate_parameters(self, rate: float) -> str:
+        """Return a parameter file that gives the controller manager its rate [Hz], whatever others say before it."""
+        return f"{self.namespace}/{CONTROLLER_MANAGER}:\n  ros__parameters:\n    update_rate: {round(rate)}\n"

@@ -48,6 +48,24 @@ def read_world(text: str) -> GazeboWorld:
         raise ConfigError(f"the world's max_step_size '{step}' or gravity '{' '.join(gravity)}' is wrong") from error
 
 
+def steps_in_period(rate: float, step: float) -> int:
+    """Return how many steps of a world make a period of the controller manager.
+
+    Raises:
+        ConfigError: no whole number; Gazebo's controller manager would run at another rate than the nodes.
+    """
+    steps = round(1.0 / (rate * step))
+    if steps < 1 or abs(steps * rate * step - 1.0) > 1e-6:
+        below = int(1.0 / (rate * step))
+        near = sorted({1.0 / (step * max(1, count)) for count in (below, below + 1)} if below else {1.0 / step})
+        rates = " or ".join(f"{one:.6g}" for one in near)
+        raise ConfigError(
+            f"a rate of {rate:g} Hz does not go with the world's step of {step:g} s: its period is no whole number of "
+            f"steps; use {rates} Hz, or a world with another max_step_size"
+        )
+    return steps
+
+
 def world_with(text: str, gravity: Sequence[float]) -> str:
     """Return a world with another gravity (3,) [m/s^2]."""
     sdf = _parsed(text)
