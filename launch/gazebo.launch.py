@@ -5,9 +5,12 @@ its own, with springs, sensors and links that bend, in the start and among the s
 (docs/gazebo.md).
 """
 
+import math
+import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,21 +18,20 @@ from pathlib import Path
 from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
-    IncludeLaunchDescription,
     OpaqueFunction,
     RegisterEventHandler,
+    Shutdown,
 )
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events.process import ProcessExited
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
+from flexarm_core.errors import ConfigError
 from flexarm_nodes.node.topics import imu_topic, wrench_topic
 from flexarm_nodes.node.transport import avoid_shared_memory
-from flexarm_tools.gazebo.files import write_gazebo_files
+from flexarm_tools.gazebo.files import gazebo_paths, write_gazebo_files
 from flexarm_tools.gazebo.names import CONTROLLER_MANAGER, GazeboNames
+from flexarm_tools.gazebo.world import read_world
 from flexarm_tools.run.launch_request import LaunchRequest, own_controllers_file, requested_scenario
 from flexarm_tools.run.launch_scope import LaunchScope, arguments_of, end_all, included, scoped_description
 from flexarm_tools.run.parameter_file import read_parameter_file, write_for_namespace
@@ -69,7 +71,8 @@ def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if not (said["scenario"] or float(said["rate"] or 0.0) > 0.0):  # as bringup.launch.py has it
         settings = read_parameter_file(controllers, [CONTROLLER_MANAGER], scope.namespace)[CONTROLLER_MANAGER]
         scenario = replace(scenario, rate=float(settings.get("update_rate", UPDATE_RATE)))
-    files = write_gazebo_files(scenario, world, world != WORLD, str(controllers), folder, names)
+    speed = _speed(said["real_time_factor"])
+    files = write_gazebo_files(scenario, world, world != WORLD, str(controllers), folder, names, real_time_factor=speed)
     said[DESCRIPTION] = str(files.description)
     robot = scenario.robot.description
     bridged = [  # not Gazebo's clock, which has a message for every step: the model brings a slower one along
@@ -79,50 +82,72 @@ def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         ),
         *(f"/{names.topic(imu_topic(name))}@sensor_msgs/msg/Imu[gz.msgs.IMU" for name in robot.imus),
     ]
-    simulator = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(
-            PathJoinSubstitution([FindPackageShare("ros_gz_sim"), "launch", "gz_sim.launch.py"])
-        ),
-        launch_arguments={
-            "gz_args": ["-r -s " if said["headless"] == "true" else "-r ", str(files.world)],
-            "on_exit_shutdown": "true",
-        }.items(),
+    gazebo = ExecuteProcess(  # paused, until the robot is in it
+        cmd=["gz", "sim", *(["-s"] if said["headless"] == "true" else []), str(files.world)],
+        name="gazebo",
+        additional_env=gazebo_paths(os.environ),
+        output="both",
     )
     return [
-        simulator,
+        RegisterEventHandler(OnProcessExit(target_action=gazebo, on_exit=_gazebo_ended)),
+        gazebo,
         *(
             [Node(package="ros_gz_bridge", executable="parameter_bridge", arguments=bridged, output="both")]
             if bridged
             else []
         ),
-        *(entity for name, file in files.models.items() for entity in _put_in(name, file, scope)),
+        *_put_in(read_world(files.world.read_text()).name, files.models, scope),
         RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))),
         included(BRINGUP, said),
     ]
 
 
-def _put_in(name: str, file: Path, scope: LaunchScope) -> list[LaunchDescriptionEntity]:
-    """Put a model into Gazebo, and look whether it arrived: `create` succeeds before Gazebo has read the model."""
-    create = Node(
-        package="ros_gz_sim",
-        executable="create",
-        arguments=["-file", str(file), "-name", name, "-allow_renaming", "false"],
-        output="both",
+def _speed(text: str) -> float | None:
+    try:
+        speed = float(text) if text else None
+    except ValueError:
+        speed = math.nan
+    if speed is not None and not 0.0 < speed < math.inf:
+        raise ConfigError(f"real_time_factor: '{text}' is not a number above 0")
+    return speed
+
+
+def _gazebo_ended(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Closing its window ends all, too, but nothing was wrong then."""
+    if context.is_shutdown:
+        return []
+    if event.returncode == 0:
+        return [Shutdown(reason="Gazebo was closed")]
+    return [OpaqueFunction(function=end_all, args=[f"Gazebo died (exit status {event.returncode})"])]
+
+
+def _put_in(world: str, models: Mapping[str, Path], scope: LaunchScope) -> list[LaunchDescriptionEntity]:
+    """Put models into Gazebo one after the other, let its world run, and look whether they arrived."""
+    steps: list[ExecuteProcess] = [
+        Node(
+            package="ros_gz_sim",
+            executable="create",
+            arguments=["-world", world, "-file", str(file), "-name", name],
+            output="both",
+        )
+        for name, file in models.items()
+    ]
+    steps.append(
+        ExecuteProcess(cmd=[sys.executable, "-m", "flexarm_tools.gazebo.arrival", world, *models], output="both")
     )
-    look = ExecuteProcess(cmd=[sys.executable, "-m", "flexarm_tools.gazebo.arrival", name], output="both")
 
     def ended(
-        event: ProcessExited, context: LaunchContext, then: list[LaunchDescriptionEntity]
+        event: ProcessExited, context: LaunchContext, then: Sequence[ExecuteProcess]
     ) -> list[LaunchDescriptionEntity]:
         if event.returncode == 0 or context.is_shutdown:
-            return [] if context.is_shutdown else then
-        return [OpaqueFunction(function=end_all, args=[f"'{name}' could not be put into Gazebo: see above"])]
+            return [] if context.is_shutdown or not then else [scope.later(then)]
+        return [OpaqueFunction(function=end_all, args=["the robot could not be put into Gazebo: see above"])]
 
-    return [
-        RegisterEventHandler(OnProcessExit(target_action=create, on_exit=partial(ended, then=[scope.later([look])]))),
-        RegisterEventHandler(OnProcessExit(target_action=look, on_exit=partial(ended, then=[]))),
-        create,
+    handlers = [
+        RegisterEventHandler(OnProcessExit(target_action=step, on_exit=partial(ended, then=steps[i + 1 : i + 2])))
+        for i, step in enumerate(steps)
     ]
+    return [*handlers, steps[0]]
 
 
 def _arguments() -> list[DeclareLaunchArgument]:
@@ -130,6 +155,11 @@ def _arguments() -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument("world", default_value=str(WORLD), description="SDF file of the world"),
         DeclareLaunchArgument(
             "headless", default_value="false", choices=["true", "false"], description="Gazebo without a window"
+        ),
+        DeclareLaunchArgument(
+            "real_time_factor",
+            default_value="",
+            description="speed of Gazebo, less than 1 where nodes cannot keep pace; empty: that of the world",
         ),
         *arguments_of(BRINGUP, DESCRIPTION, *GIVEN),
     ]

@@ -19,13 +19,16 @@ signal.signal(signal.SIGINT, end)
 while STAYS:
     time.sleep(0.1)
 """
-SIMULATOR = """
-from launch import LaunchDescription
-from launch.actions import LogInfo
-from launch.substitutions import LaunchConfiguration
-
-def generate_launch_description():
-    return LaunchDescription([LogInfo(msg=["STUB gz sim ", LaunchConfiguration("gz_args")])])
+GAZEBO = """#!/bin/sh
+case "$1" in
+sim) echo STUB gz "$@"; trap 'exit 0' INT TERM; while true; do sleep 0.1; done;;
+service) echo STUB gz "$@" >> SAID; echo data: true;;
+model) cat << END
+Available models:
+MODELS
+END
+;;
+esac
 """
 
 
@@ -74,22 +77,20 @@ def stubs(tmp_path) -> str:
         for executable, stays in executables.items():
             (folder / executable).write_text(STUB.replace("STAYS", str(stays)))
             (folder / executable).chmod(0o755)
-    simulator = prefix / "share/ros_gz_sim/launch/gz_sim.launch.py"
-    simulator.parent.mkdir(parents=True)
-    simulator.write_text(SIMULATOR)
     return f"{prefix}:"
 
 
 @pytest.fixture
-def gz(tmp_path, monkeypatch) -> Callable[..., None]:
-    """Stands for the program `gz`: lists the models that it is told."""
+def gz(tmp_path, monkeypatch) -> Callable[..., Path]:
+    """Stands for the program `gz`, with these models in its world; returns the file that holds requests to services."""
 
-    def listing(*models: str) -> None:
-        program = tmp_path / "bin" / "gz"
+    def listing(*models: str) -> Path:
+        program, said = tmp_path / "bin" / "gz", tmp_path / "services"
         program.parent.mkdir(exist_ok=True)
         lines = "\n".join(f"    - {model}" for model in models)
-        program.write_text(f"#!/bin/sh\ncat << EOF\nAvailable models:\n{lines}\nEOF\n")
+        program.write_text(GAZEBO.replace("MODELS", lines).replace("SAID", str(said)))
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        return said
 
     return listing

@@ -92,12 +92,15 @@ def test_a_spawner_that_fails_ends_all_and_no_stage_is_started(launch, stubs):
 
 
 def test_in_gazebo_the_robot_begins_as_in_the_scenario_and_is_held_until_the_gate_takes_it(launch, stubs, gz):
-    gz("ground", "boom_7r")
+    services = gz("ground", "boom_7r")
     scenario = ROOT / "config/boom_7r/scenarios/push_damped.yaml"
     run = launch("gazebo.launch.py", f"scenario:={scenario}", "headless:=true", prefix=stubs)
     run.wait_until_it_says("forward_effort_controller is inactive until the gate takes it")
     said = run.said
     (simulator,) = [line for line in said.splitlines() if "STUB gz sim" in line]
+    assert " -s " in simulator and " -r " not in simulator  # paused, until the robot is in it
+    run.wait_for(services.exists)
+    assert "/world/flexarm/control" in services.read_text() and "pause: false" in services.read_text()
     world = ElementTree.parse(simulator.split()[-1])
     assert world.findtext("world/gravity").split() == ["0.0", "0.0", "0.0"]
     words = next(line for line in said.splitlines() if "STUB create" in line).split("STUB create ")[1].split()
@@ -119,3 +122,13 @@ def test_a_robot_that_gazebo_does_not_take_ends_all_with_the_reason(launch, stub
     assert run.ended() == 1
     assert "Gazebo did not take model 'boom_7r' within 15 s" in run.said
     assert "models there: ground" in run.said
+
+
+def test_a_gazebo_that_dies_ends_all_and_says_so(launch, stubs, gz):
+    gz("ground", "boom_7r")
+    scenario = ROOT / "config/boom_7r/scenarios/push_damped.yaml"
+    run = launch("gazebo.launch.py", f"scenario:={scenario}", prefix=stubs)
+    run.wait_until_it_says("forward_effort_controller is inactive until the gate takes it")
+    os.kill(run.pid("gazebo"), signal.SIGKILL)
+    assert run.ended() == 1
+    assert "Gazebo died" in run.said

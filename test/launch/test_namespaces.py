@@ -229,8 +229,8 @@ def test_an_arm_in_gazebo_has_a_model_sensors_frames_and_controllers_of_its_name
     spawned = called(run.said, "spawner", "left")
     assert [line[line.index("-c") + 1] for line in spawned] == ["/left/controller_manager"] * len(spawned)
     assert "forward_position_controller" in spawned[-1] and "--inactive" in spawned[-1]
-    of_gazebo, its_rate = (yaml.safe_load(Path(tag.text).read_text()) for tag in plugin.findall("parameters"))
-    assert its_rate == {"/left/controller_manager": {"ros__parameters": {"update_rate": 500}}}
+    of_gazebo, of_manager = (yaml.safe_load(Path(tag.text).read_text()) for tag in plugin.findall("parameters"))
+    assert of_manager["/left/controller_manager"]["ros__parameters"] == {"update_rate": 500, "use_sim_time": True}
     wanted = yaml.safe_load(controllers.read_text())
     assert {f"/**/{name}" for name in wanted} == set(of_gazebo) == set(parameter_files(spawned[0])) - {"/**"}
     assert of_gazebo["/**/base_ft_sensor_broadcaster"]["ros__parameters"]["frame_id"] == "left/base_link"

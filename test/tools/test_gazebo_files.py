@@ -20,8 +20,8 @@ from source_packages import SourcePackages
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
-from flexarm_tools.gazebo.arrival import models_in, wait_for
-from flexarm_tools.gazebo.files import write_gazebo_files
+from flexarm_tools.gazebo.arrival import let_run, models_in, wait_for
+from flexarm_tools.gazebo.files import gazebo_paths, write_gazebo_files
 from flexarm_tools.gazebo.names import GazeboNames
 from flexarm_tools.gazebo.world import SURROUNDINGS, read_world, steps_in_period
 from flexarm_tools.run.launch_request import LaunchRequest, own_controllers_file, requested_scenario
@@ -81,9 +81,9 @@ def test_in_a_namespace_an_arm_has_names_of_its_own(tmp_path, path):
     assert usual and found == [(f"cell/left/{topic}", f"left/{frame}") for topic, frame in usual]
     managers = [tree.findall("model/plugin[@filename='gz_ros2_control-system']") for tree in (own, shared)]
     assert [[plugin.findtext("ros/namespace") for plugin in one] for one in managers] == [["/cell/left"], [None]]
-    rate = str(tmp_path / "rate.yaml")
+    manager = str(tmp_path / "manager.yaml")
     said = [[tag.text for plugin in one for tag in plugin.findall("parameters")] for one in managers]
-    assert said == [["/c.yaml", rate]] * 2
+    assert said == [["/c.yaml", manager]] * 2
 
 
 @pytest.mark.parametrize("namespace", ["", "/cell/left"])
@@ -94,7 +94,8 @@ def test_controller_manager_clock_and_sensors_have_the_rate_of_the_nodes(tmp_pat
     (manager,) = model.findall("model/plugin[@filename='gz_ros2_control-system']")
     first, last = (Path(tag.text) for tag in manager.findall("parameters"))
     assert first == Path("/c.yaml")
-    assert read_parameter_file(last, ["controller_manager"], namespace) == {"controller_manager": {"update_rate": 250}}
+    (given,) = read_parameter_file(last, ["controller_manager"], namespace).values()
+    assert given == {"update_rate": 250, "use_sim_time": True}
     assert {tag.findtext("update_rate") for tag in model.iter("sensor")} == {"250"}
     assert [tag.findtext("rate") for tag in model.findall("model/plugin") if tag.find("rate") is not None] == ["250.0"]
 
@@ -131,15 +132,35 @@ Available models:
 def test_a_model_that_does_not_arrive_is_named_with_what_is_there(tmp_path, monkeypatch):
     assert models_in(LISTING) == ["ground", "boom_7r"]
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert "`gz model --list`: [Errno 2]" in wait_for("boom_7r", 0.0)
+    assert "`gz model --list`: [Errno 2]" in wait_for(["boom_7r"], 0.0)
     program = tmp_path / "gz"
     program.write_text(f"#!/bin/sh\ncat << EOF\n{LISTING}EOF\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    assert wait_for("boom_7r", 0.0) == ""
-    said = wait_for("arm_7r", 0.0)
+    assert wait_for(["ground", "boom_7r"], 0.0) == ""
+    said = wait_for(["boom_7r", "arm_7r"], 0.0)
     assert "Gazebo did not take model 'arm_7r'" in said and said.endswith("models there: ground, boom_7r")
     program.write_text("#!/bin/sh\necho no world >&2\nexit 1\n")
-    assert wait_for("boom_7r", 0.0).endswith("above say why; no world")
+    assert wait_for(["boom_7r"], 0.0).endswith("above say why; no world")
+
+
+def test_a_world_that_does_not_begin_to_run_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    program = tmp_path / "gz"
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\necho "data: true"\n')
+    program.chmod(0o755)
+    assert let_run("flexarm", 0.0) == ""
+    asked = (tmp_path / "asked").read_text()
+    assert asked.startswith("service -s /world/flexarm/control ") and asked.endswith("3000 --req pause: false\n")
+    program.write_text("#!/bin/sh\necho Service call timed out\n")
+    assert let_run("flexarm", 0.0) == "Gazebo's world 'flexarm' does not run: Service call timed out"
+
+
+def test_gazebo_finds_systems_among_the_libraries_and_meshes_in_every_package():
+    given = {"LD_LIBRARY_PATH": "/l", "AMENT_PREFIX_PATH": "/a:/b", "GZ_SIM_RESOURCE_PATH": "/mine"}
+    assert gazebo_paths(given) == {
+        "GZ_SIM_SYSTEM_PLUGIN_PATH": "/l",
+        "GZ_SIM_RESOURCE_PATH": "/mine:/a/share:/b/share",
+    }
 
 
 class Joints:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +47,7 @@ def write_gazebo_files(
     folder: Path,
     names: GazeboNames | None = None,
     rate: float | None = None,
+    real_time_factor: float | None = None,
 ) -> GazeboFiles:
     """Write the files of a scenario.
 
@@ -56,14 +59,15 @@ def write_gazebo_files(
         folder: where to write.
         names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
         rate: of the controller manager, the clock and the sensors [Hz]; by default that of the scenario.
+        real_time_factor: speed of the world as a fraction of real time; by default what the world says.
 
     Raises:
         ConfigError: the world is not usable or has no step that fits the rate, or parameters of the plant are invalid.
         RobotDescriptionError: the robot cannot be put into Gazebo; the message says why.
     """
     text = read_text(world, "world", MOST_BYTES)
-    if not own_world:
-        text = world_with(text, scenario.gravity)
+    if not own_world or real_time_factor is not None:
+        text = world_with(text, None if own_world else scenario.gravity, real_time_factor)
     found, robot = read_world(text), scenario.true_robot
     rate = rate or scenario.rate
     steps_in_period(rate, found.step)
@@ -80,7 +84,7 @@ def write_gazebo_files(
             start,
             tool_frame=robot.tool_frame,
             tip_radius=values["tip_radius"],
-            controller_files=(controllers_file, str(_written(folder / "rate.yaml", names.rate_parameters(rate)))),
+            controller_files=(controllers_file, str(_written(folder / "manager.yaml", names.manager_parameters(rate)))),
             rate=rate,
             names=names,
         )
@@ -90,6 +94,17 @@ def write_gazebo_files(
     paths = {name: _written(folder / f"model_{i}.sdf", sdf) for i, (name, sdf) in enumerate(models.items())}
     description = _written(folder / "robot.urdf", with_start(scenario.robot.description, start))
     return GazeboFiles(_written(folder / "world.sdf", text), paths, description)
+
+
+def gazebo_paths(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return where Gazebo looks for systems and for meshes: what is said, the libraries' path, and all packages."""
+    systems = [environment.get("GZ_SIM_SYSTEM_PLUGIN_PATH", ""), environment.get("LD_LIBRARY_PATH", "")]
+    shares = [f"{prefix}/share" for prefix in environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+    resources = [environment.get("GZ_SIM_RESOURCE_PATH", ""), *shares]
+    return {
+        "GZ_SIM_SYSTEM_PLUGIN_PATH": os.pathsep.join(filter(None, systems)),
+        "GZ_SIM_RESOURCE_PATH": os.pathsep.join(filter(None, resources)),
+    }
 
 
 def _written(path: Path, text: str) -> Path:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import yaml
+
+from flexarm_tools.run.parameter_file import PARAMETERS
+
 CONTROLLER_MANAGER = "controller_manager"  # of gz_ros2_control
 
 
@@ -27,6 +31,11 @@ class GazeboNames:
         """Return a topic of a sensor, in ROS 2 and in Gazebo, as ``left/base_wrench``."""
         return f"{self.namespace}/{topic}".lstrip("/")
 
-    def rate_parameters(self, rate: float) -> str:
-        """Return a parameter file that gives the controller manager its rate [Hz], whatever others say before it."""
-        return f"{self.namespace}/{CONTROLLER_MANAGER}:\n  ros__parameters:\n    update_rate: {round(rate)}\n"
+    def manager_parameters(self, rate: float) -> str:
+        """Return a parameter file for the controller manager: its rate [Hz], whatever others say before, and its clock.
+
+        A controller manager of ros2_control 4.46 that learns of simulated time only after it was made, as
+        gz_ros2_control 1.2.7 does it, compares times of two clocks, which ends Gazebo.
+        """
+        parameters = {"update_rate": round(rate), "use_sim_time": True}
+        return yaml.safe_dump({f"{self.namespace}/{CONTROLLER_MANAGER}": {PARAMETERS: parameters}})

@@ -66,14 +66,28 @@ def steps_in_period(rate: float, step: float) -> int:
     return steps
 
 
-def world_with(text: str, gravity: Sequence[float]) -> str:
-    """Return a world with another gravity (3,) [m/s^2]."""
+def world_with(text: str, gravity: Sequence[float] | None = None, real_time_factor: float | None = None) -> str:
+    """Return a world with another gravity (3,) [m/s^2] or another speed, as a fraction of real time.
+
+    Raises:
+        ConfigError: the text is not an SDF file with one world.
+    """
     sdf = _parsed(text)
     world = _world(sdf)
-    for tag in world.findall("gravity"):
-        world.remove(tag)
-    add(world, "gravity", numbers(*gravity))
+    if gravity is not None:
+        _only(world, "gravity", numbers(*gravity))
+    if real_time_factor is not None:
+        for physics in world.findall("physics") or [ElementTree.SubElement(world, "physics", {"type": "ignored"})]:
+            _only(physics, "real_time_factor", numbers(real_time_factor))
+            for tag in physics.findall("real_time_update_rate"):
+                physics.remove(tag)
     return ElementTree.tostring(sdf, encoding="unicode")
+
+
+def _only(parent: ElementTree.Element, name: str, text: str) -> None:
+    for tag in parent.findall(name):
+        parent.remove(tag)
+    add(parent, name, text)
 
 
 def surroundings_model(surfaces: Sequence[Surface]) -> str:
