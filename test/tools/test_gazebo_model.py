@@ -122,11 +122,23 @@ def test_tool_and_surfaces_can_touch(boom):
     assert float(model.findtext("link[@name='tool0']/collision/geometry/sphere/radius")) == 0.02
     wall = Surface("wall", "box", (1.0, 0.0, 0.5), (0.0, 0.0, 0.3), 1e4, 10.0, 0.2, (0.1, 0.5, 0.5))
     floor = Surface("floor", "plane", (0.0, 0.0, -0.1), (0.0, 0.0, 0.0), 1e4)
-    model = parsed(surroundings_model([wall, floor]))
-    assert model.findtext("static") == "true"
+    model = parsed(surroundings_model([wall, floor], STEP))
+    assert model.find("static") is None
     assert model.findtext("link[@name='wall']/collision/geometry/box/size") == "0.2 1.0 1.0"
     assert model.findtext("link[@name='wall']/collision/surface/friction/ode/mu") == "0.2"
-    assert model.find("link[@name='floor']/collision/geometry/plane") is not None
+    assert model.find("link[@name='floor']/collision/geometry/box") is not None
+    found = {tag.get("name"): tag.find("axis") for tag in model.findall("joint")}
+    assert list(found) == ["wall__x_spring", "wall__y_spring", "wall__z_spring", "floor__z_spring"]
+    assert {float(axis.findtext("dynamics/spring_stiffness")) for axis in found.values()} == {1e4}
+    assert float(found["wall__x_spring"].findtext("dynamics/damping")) == 10.0 - STEP * 1e4
+
+
+@pytest.mark.parametrize(("rate", "bandwidth"), [(500.0, 200.0), (1000.0, 50.0)])
+def test_a_position_drive_of_gazebo_is_as_fast_as_that_of_the_plant(boom, rate, bandwidth):
+    """gz_ros2_control commands in a period the velocity ``gain rate error``: of an error ``1 - gain`` remains."""
+    model = parsed(gazebo_model(boom, STEP, rate=rate, drive_bandwidth=bandwidth))
+    gain = float(model.findtext("plugin/position_proportional_gain"))
+    assert np.isclose((1.0 - gain) ** rate, np.exp(-bandwidth))
 
 
 def test_own_collisions_and_tags_of_a_urdf_stay():

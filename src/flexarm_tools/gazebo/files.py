@@ -86,11 +86,12 @@ def write_gazebo_files(
             tip_radius=values["tip_radius"],
             controller_files=(controllers_file, str(_written(folder / "manager.yaml", names.manager_parameters(rate)))),
             rate=rate,
+            drive_bandwidth=values["drive_bandwidth"],
             names=names,
         )
     }
     if surfaces:
-        models[SURROUNDINGS] = surroundings_model(surfaces)
+        models[SURROUNDINGS] = surroundings_model(surfaces, found.step)
     paths = {name: _written(folder / f"model_{i}.sdf", sdf) for i, (name, sdf) in enumerate(models.items())}
     description = _written(folder / "robot.urdf", with_start(scenario.robot.description, start))
     return GazeboFiles(_written(folder / "world.sdf", text), paths, description)

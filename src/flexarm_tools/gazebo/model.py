@@ -28,6 +28,7 @@ from flexarm_tools.gazebo.xml_parts import add, copied, inertial, numbers, pose,
 
 Element = ElementTree.Element
 SEGMENTS = 6  # rigid segments of a flexible link
+DRIVE_BANDWIDTH = 200.0  # [rad/s] as in the simulated plant
 RATE = 500.0  # [Hz] of sensors, clock and controller manager
 TIP_RADIUS = 0.015  # [m] of the sphere at the tool that touches things, as in the simulated plant
 BEAM_WIDTH = 0.03  # [m] of a piece of a beam in the picture
@@ -62,6 +63,7 @@ def gazebo_model(
     controller_files: Sequence[str] = (),
     segments: int = SEGMENTS,
     rate: float = RATE,
+    drive_bandwidth: float = DRIVE_BANDWIDTH,
     clock: bool = True,
     names: GazeboNames | None = None,
 ) -> str:
@@ -81,6 +83,7 @@ def gazebo_model(
             controllers and is left out where the description names its own.
         segments: rigid segments of a flexible link, at least as many as it has modes of a kind.
         rate: of the sensors and of the clock [Hz].
+        drive_bandwidth: bandwidth of the drives in position mode [rad/s].
         clock: whether this robot brings ``/clock`` along; one of a world does.
         names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
 
@@ -89,7 +92,7 @@ def gazebo_model(
             a name that cannot be used in Gazebo.
     """
     return _Model(description, step, start or GazeboStart(), segments, names or GazeboNames()).write(
-        description.tool_frame(tool_frame), tip_radius, controller_files, rate, clock
+        description.tool_frame(tool_frame), tip_radius, controller_files, rate, clock, drive_bandwidth
     )
 
 
@@ -138,7 +141,9 @@ class _Model:
         self._model = ElementTree.SubElement(self._sdf, "model", {"name": said.model(description.name)})
         self._links: dict[str, Element] = {}
 
-    def write(self, tool: str, tip_radius: float, controller_files: Sequence[str], rate: float, clock: bool) -> str:
+    def write(
+        self, tool: str, tip_radius: float, controller_files: Sequence[str], rate: float, clock: bool, bandwidth: float
+    ) -> str:
         root = self._description.root
         self._link(self._description.links[root], "", np.eye(4))
         self._fix_to_world(self._names[root])
@@ -146,7 +151,7 @@ class _Model:
             self._joint(joint)
         self._add_sensors(rate)
         self._add_collisions(tool, tip_radius)
-        self._add_own_tags(controller_files, rate, clock)
+        self._add_own_tags(controller_files, rate, clock, bandwidth)
         self._put_outer_joints_first()
         ElementTree.indent(self._sdf)
         return ElementTree.tostring(self._sdf, encoding="unicode")
@@ -332,7 +337,7 @@ class _Model:
             collision = ElementTree.SubElement(self._links[tool], "collision", {"name": "tool_tip"})
             shape_tag(collision, "sphere", (tip_radius,))
 
-    def _add_own_tags(self, controller_files: Sequence[str], rate: float, clock: bool) -> None:
+    def _add_own_tags(self, controller_files: Sequence[str], rate: float, clock: bool, bandwidth: float) -> None:
         """What the URDF's ``<gazebo>`` tags say of the model, of links and of joints; and the controller manager."""
         for tag in self._urdf.findall("gazebo"):
             target = self._target(tag.get("reference"))
@@ -353,6 +358,8 @@ class _Model:
         for plugin in managers or [ElementTree.SubElement(self._model, "plugin", PLUGIN)]:
             for file in controller_files[0 if plugin.find("parameters") is None else 1 :]:
                 add(plugin, "parameters", file)
+            if plugin.find("position_proportional_gain") is None:  # fraction of an error that a period takes away
+                add(plugin, "position_proportional_gain", numbers(-np.expm1(-bandwidth / rate)))
             if self._said.namespace and plugin.find("ros/namespace") is None:
                 ros = plugin.find("ros")
                 add(ElementTree.SubElement(plugin, "ros") if ros is None else ros, "namespace", self._said.namespace)

@@ -11,10 +11,12 @@ import numpy as np
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_sim.surfaces import Surface
-from flexarm_tools.gazebo.xml_parts import add, numbers, pose, shape_tag
+from flexarm_tools.gazebo.xml_parts import add, inertial, numbers, pose, shape_tag
 
 DEFAULT_STEP, DEFAULT_GRAVITY = 0.001, (0.0, 0.0, -9.8)  # of SDF
 SURROUNDINGS = "surroundings"
+BODY_MASS, BETWEEN_MASS = 0.1, 0.01  # [kg] of a surface on its springs
+SLAB = (2.0, 2.0, 0.2)  # [m] that stands for a plane: one that moves cannot be without end
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,34 +92,67 @@ def _only(parent: ElementTree.Element, name: str, text: str) -> None:
     add(parent, name, text)
 
 
-def surroundings_model(surfaces: Sequence[Surface]) -> str:
-    """Return surfaces as an SDF model that stands still, with the root link's frame as its own.
+def surroundings_model(surfaces: Sequence[Surface], step: float = DEFAULT_STEP, name: str = SURROUNDINGS) -> str:
+    """Return surfaces as an SDF model, with the root link's frame as its own.
 
-    They are hard: DART knows no stiffness of a contact. Friction is theirs.
+    DART knows no stiffness of a contact. Therefore the body of a surface is light and stands on springs of its
+    stiffness: a plane, here a slab, gives way along its normal, a box in all three directions. Friction is the
+    surface's. Of the damping as much is left out as DART adds (``step`` times the stiffness).
+
+    Args:
+        surfaces: what can be touched.
+        step: integration step of the world [s].
+        name: name of the model.
     """
     sdf = ElementTree.Element("sdf", {"version": "1.9"})
-    model = ElementTree.SubElement(sdf, "model", {"name": SURROUNDINGS})
-    add(model, "static", "true")
+    model = ElementTree.SubElement(sdf, "model", {"name": name})
     for surface in surfaces:
-        link = ElementTree.SubElement(model, "link", {"name": surface.name})
         transform = np.eye(4)
         transform[:3, :3], transform[:3, 3] = roll_pitch_yaw_to_rotation(*surface.rpy), surface.position
-        pose(link, transform)
-        for kind in ("collision", "visual"):
-            tag = ElementTree.SubElement(link, kind, {"name": kind})
-            if surface.kind == "box":
-                shape_tag(tag, "box", [2.0 * half for half in surface.half_extents])
-            else:
-                plane = ElementTree.SubElement(ElementTree.SubElement(tag, "geometry"), "plane")
-                add(plane, "normal", "0 0 1")
-                add(plane, "size", "2 2")
-            if kind == "collision":
-                friction = ElementTree.SubElement(ElementTree.SubElement(tag, "surface"), "friction")
-                ode = ElementTree.SubElement(friction, "ode")
-                add(ode, "mu", numbers(surface.friction))
-                add(ode, "mu2", numbers(surface.friction))
+        parent = "world"
+        directions = "z" if surface.kind == "plane" else "xyz"
+        for axis in directions:
+            last = axis == directions[-1]
+            link = f"{surface.name}{'' if last else f'__{axis}'}"
+            tag = ElementTree.SubElement(model, "link", {"name": link})
+            pose(tag, transform)
+            add(tag, "gravity", "false")
+            mass = BODY_MASS if last else BETWEEN_MASS
+            inertial(tag, mass, np.zeros(3), mass * np.eye(3))
+            if last:
+                _touchable(tag, surface)
+            joint = ElementTree.SubElement(
+                model, "joint", {"name": f"{surface.name}__{axis}_spring", "type": "prismatic"}
+            )
+            add(joint, "parent", parent)
+            add(joint, "child", link)
+            along = ElementTree.SubElement(joint, "axis")
+            add(along, "xyz", numbers(*(float(axis == one) for one in "xyz")))
+            dynamics = ElementTree.SubElement(along, "dynamics")
+            add(dynamics, "spring_reference", "0")
+            add(dynamics, "spring_stiffness", numbers(surface.stiffness))
+            add(dynamics, "damping", numbers(max(0.0, surface.damping - step * surface.stiffness)))
+            ElementTree.SubElement(along, "limit")
+            parent = link
     ElementTree.indent(sdf)
     return ElementTree.tostring(sdf, encoding="unicode")
+
+
+def _touchable(link: ElementTree.Element, surface: Surface) -> None:
+    for kind in ("collision", "visual"):
+        tag = ElementTree.SubElement(link, kind, {"name": kind})
+        if surface.kind == "box":
+            shape_tag(tag, "box", [2.0 * half for half in surface.half_extents])
+        else:
+            below = np.eye(4)
+            below[2, 3] = -0.5 * SLAB[2]
+            pose(tag, below)
+            shape_tag(tag, "box", SLAB)
+        if kind == "collision":
+            friction = ElementTree.SubElement(ElementTree.SubElement(tag, "surface"), "friction")
+            ode = ElementTree.SubElement(friction, "ode")
+            add(ode, "mu", numbers(surface.friction))
+            add(ode, "mu2", numbers(surface.friction))
 
 
 def _parsed(text: str) -> ElementTree.Element:
