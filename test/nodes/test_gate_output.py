@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.status import GateState, GateStatus
+from flexarm_core.hardware_gate.status import NOT_LED, GateState, GateStatus
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.topics import RESET_GATE
@@ -120,3 +120,11 @@ def test_a_reset_that_the_gate_refuses_leaves_the_drives_to_the_fallback():
     gate.refuses = ""
     assert output._on_reset(None, SimpleNamespace()).success
     assert gate.told[0] == "acknowledged" and asked[-1] == ("begin", "effort")
+
+
+def test_a_gate_that_waits_for_the_first_reference_is_no_error():
+    """Stages are activated from the gate back to the source: for a moment it holds an arm that nobody leads."""
+    node, gate, output = opened()
+    gate.status = GateStatus(GateState.STOPPING, NOT_LED, (), 0, 0, blind=False, fallback=False)
+    output.report(0)
+    assert node.said[-1] == (WARN, f"holds the arm: {NOT_LED}")

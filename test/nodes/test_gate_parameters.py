@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate, usual_acceleration
 
@@ -27,6 +30,11 @@ def test_a_first_motion_may_be_slower_than_the_description_allows_and_never_fast
     limits = hardware_gate(values | {"max_velocity": [0.3, 0.0, 9.0]}, model).limits
     np.testing.assert_allclose(limits.velocity, [0.3, 4.0, 4.0])
     np.testing.assert_allclose(limits.acceleration, [3.0, 20.0, 20.0])  # a stop takes 0.1 s, or 20 rad/s^2
+    fast = ArmState(1_000_000, *np.array([[0.0] * 3, [0.5, 0.0, 0.0]]), np.zeros(1), np.zeros(1))
+    gate = hardware_gate(values | {"max_velocity": [0.3]}, model)
+    gate.on_state(replace(fast, stamp=0, velocity=np.zeros(3)))
+    gate.on_state(fast)  # a measurement is judged by what the arm can do, not by what it is allowed to do
+    assert "not believable" not in gate.status.reason
     np.testing.assert_allclose(limits.following_error, 0.15 * limits.velocity)
     unlimited = ArmModel(planar_3r_text)
     unlimited.velocity_limit = np.full(3, np.inf)  # as of continuous joints without <limit>

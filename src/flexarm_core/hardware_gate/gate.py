@@ -44,7 +44,7 @@ from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.prediction import Prediction
 from flexarm_core.hardware_gate.response import Response
 from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
-from flexarm_core.hardware_gate.status import STOPPED, GateState, GateStatus
+from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState, GateStatus
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, JointReference, all_finite
@@ -76,7 +76,8 @@ class HardwareGate:
         """
         self.model, self.limits, self.config, self._clock = model, limits, config, clock
         self._patience = config.patience(limits)
-        self._belief = StateBelief(limits, model.joint_names)
+        own = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, limits.velocity)
+        self._belief = StateBelief(replace(limits, velocity=np.maximum(limits.velocity, own)), model.joint_names)
         self._supervisor = Supervisor(model, limits, config.supervisor)
         self._bearable = config.bearable_age(elastic_base=model.m > 0)
         self._arrivals = Arrivals(self._patience, config.period)
@@ -388,11 +389,12 @@ class HardwareGate:
         if gap > self.config.state_timeout:
             jumped = not self.config.lockstep and elapsed < 0.5 * gap
             self._stop(f"time jumped ahead by {gap:.3f} s" if jumped else f"no joint state for {gap:.3f} s")
-        newest = self._reference_stamp if self._reference_stamp is not None else self._first_stamp
+        led = self._reference_stamp is not None
+        newest = self._reference_stamp if led else self._first_stamp
         assert newest is not None
         age = (state.stamp - newest) * 1e-9
         if age > self.config.reference_timeout:
-            self._stop(f"no joint reference for {age:.3f} s", counted=self._state is not GateState.WAITING)
+            self._stop(f"no joint reference for {age:.3f} s" if led else NOT_LED, counted=led)
         if unborne and self._law.mode == "effort":
             self._stop(unborne)
         if self._law.mode == "effort" and self._age >= self._bearable:
@@ -526,6 +528,9 @@ class HardwareGate:
     def _stop(self, reason: str, *, counted: bool = True) -> None:
         self._good = 0
         if self._state in STOPPED:
+            if self._state is GateState.STOPPING and self._reason == NOT_LED != reason:
+                self._reason = reason
+                self._stops += counted
             return
         led = self._state is GateState.RUNNING
         self._state, self._reason = GateState.STOPPING, reason

@@ -15,6 +15,7 @@ class GateState(Enum):
     TRIPPED = "tripped"
 
 
+NOT_LED = "no joint reference has come yet"  # reason of a stop that only holds the arm until the first one
 STOPPED = (GateState.STOPPING, GateState.TRIPPED)
 
 

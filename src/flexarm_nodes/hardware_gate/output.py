@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.status import NOT_LED, GateState
 from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.hardware_gate.controller_switch import AVAILABLE, CommandController, ControllerSwitch
@@ -181,6 +181,8 @@ class GateOutput:
             say(ERROR, f"tripped: {why}; call {service} to go on", stamp, values)
         elif status.state is GateState.STOPPING and ends:
             say(WARN if trouble else OK, f"control ends: {trouble}" if trouble else "control ends", stamp, values)
+        elif status.state is GateState.STOPPING and status.reason == NOT_LED and not (trouble or self._others):
+            say(WARN, f"holds the arm: {NOT_LED}", stamp, values)
         elif status.state is GateState.STOPPING:
             why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
             say(ERROR, f"controlled stop: {why}", stamp, values)

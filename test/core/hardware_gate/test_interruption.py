@@ -11,7 +11,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.status import NOT_LED, GateState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
 
@@ -129,7 +129,9 @@ def test_a_gate_that_was_never_led_waits_on_and_holds_the_arm_once_commands_are_
     assert gate.resume() is not None
     assert gate.on_state(state(201)) is None and gate.status.state is GateState.WAITING
     commands = [gate.on_state(state(tick)) for tick in range(202, 250)]
-    assert commands[-1] is not None and gate.status.reason == "no joint reference for 0.082 s"
+    assert commands[-1] is not None and (gate.status.reason, gate.status.stops) == (NOT_LED, 0)  # nothing is wrong
+    gate.on_unusable_state(249 * 1_000_000, "joint state is empty")
+    assert (gate.status.reason, gate.status.stops) == ("joint state is empty", 1)  # now it is
 
 
 def test_without_a_measurement_there_is_nothing_to_hold(gate):
