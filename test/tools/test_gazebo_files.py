@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import gazebo_stepper
+import numpy as np
 import pytest
 from gazebo_stepper import ROOT, GazeboRun
 from rclpy.node import Node
@@ -19,6 +20,8 @@ from rosgraph_msgs.msg import Clock
 from source_packages import SourcePackages
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_tools.gazebo.arrival import let_run, models_in, wait_for
 from flexarm_tools.gazebo.files import gazebo_paths, write_gazebo_files
@@ -42,8 +45,16 @@ def test_a_scenario_begins_in_gazebo_as_in_the_plant_with_its_gravity_and_surfac
     assert list(files.models) == ["arm_7r", SURROUNDINGS]
     names = [tag.get("name") for tag in ElementTree.parse(files.models[SURROUNDINGS]).iter("link")]
     assert names == wanted.plant["surfaces.names"]
-    found = ElementTree.parse(files.description).findall("ros2_control/joint/state_interface/param")
-    assert [float(param.text) for param in found] == wanted.plant["initial_position"]
+    root = ElementTree.parse(files.description)
+    found, held = (
+        [float(tag.findtext("param")) for tag in root.findall(f"ros2_control/joint/state_interface[@name='{name}']")]
+        for name in ("position", "effort")
+    )
+    assert found == wanted.plant["initial_position"]
+    model = ArmModel(wanted.robot.description.text, gravity=(0.0, 0.0, -1.6))
+    none = np.zeros(0)
+    assert np.allclose(held, model.gravity_effort(ArmState(0, np.array(found), np.zeros(7), none, none)))
+    assert max(map(abs, held)) > 5.0
     own = write_gazebo_files(replace(wanted, gravity=(0.0, 0.0, -1.6)), WORLD, True, "/c.yaml", tmp_path)
     assert read_world(own.world.read_text()).gravity == (0.0, 0.0, -9.81)
 

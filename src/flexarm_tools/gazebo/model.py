@@ -47,10 +47,12 @@ class GazeboStart:
     Attributes:
         joints: of actuated and elastic joints, by name; those that are missing begin at zero [rad | m].
         hinges: of the hinges of flexible links, by the name of ``hinge_joint`` [rad | m].
+        efforts: that bear the arm there, by actuated joint [N*m | N].
     """
 
     joints: Mapping[str, float] = field(default_factory=dict)
     hinges: Mapping[str, float] = field(default_factory=dict)
+    efforts: Mapping[str, float] = field(default_factory=dict)
 
 
 def gazebo_model(
@@ -97,12 +99,18 @@ def gazebo_model(
 
 
 def with_start(description: RobotDescription, start: GazeboStart) -> str:
-    """Return the URDF in which ``<ros2_control>`` says where gz_ros2_control puts each joint before the first step."""
+    """Return the URDF in which ``<ros2_control>`` says where and with which effort gz_ros2_control begins.
+
+    The effort acts from the activation of an effort controller to its first command: without, the arm would fall so
+    long.
+    """
     robot = ElementTree.fromstring(description.text)
     for joint in robot.iterfind("ros2_control/joint"):
-        value = start.joints.get(joint.get("name", ""))
+        name = joint.get("name", "")
+        values = {"position": start.joints.get(name), "effort": start.efforts.get(name)}
         for state in joint.findall("state_interface"):
-            if value is None or state.get("name") != "position":
+            value = values.get(state.get("name", ""))
+            if value is None:
                 continue
             for given in [one for one in state.findall("param") if one.get("name") == "initial_value"]:
                 state.remove(given)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import ArmState
 from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_tools.gazebo.model import SEGMENTS, GazeboStart, bendable
 
@@ -53,8 +55,12 @@ def gazebo_start(
         backend.reset(position, deflection=deflection, at_rest=rests)
         deflection, bent = list(backend.state().deflection), backend.hinges()
     values = deflection or [0.0] * len(description.elastic)
+    model = ArmModel(description.text, tool_frame=description.tip_links()[0], gravity=gravity)
+    still = np.zeros(model.n), np.zeros(model.m)
+    efforts = model.gravity_effort(ArmState(0, np.array(position), still[0], np.array(values), still[1]))
     names = (*description.actuated, *(elastic.name for elastic in description.elastic))
-    return GazeboStart(dict(zip(names, map(float, [*position, *values]), strict=True)), bent)
+    joints = dict(zip(names, map(float, [*position, *values]), strict=True))
+    return GazeboStart(joints, bent, dict(zip(description.actuated, map(float, efforts), strict=True)))
 
 
 def _given(plant: Mapping[str, Any], name: str, count: int) -> list[float] | None:
