@@ -41,6 +41,7 @@ HERE = Path(__file__).absolute().parent
 BRINGUP = HERE / "bringup.launch.py"
 GIVEN = {"hardware": "gazebo", "start_controller_manager": "false", "use_sim_time": "true"}
 DESCRIPTION = "gazebo_description"
+PLACE = ("-x", "-y", "-z", "-Y")  # options of `create`
 UPDATE_RATE = 100.0  # [Hz] of a controller manager that has none given
 WORLD = HERE.parent / "config" / "gazebo" / "flexarm.sdf"
 
@@ -72,7 +73,10 @@ def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         settings = read_parameter_file(controllers, [CONTROLLER_MANAGER], scope.namespace)[CONTROLLER_MANAGER]
         scenario = replace(scenario, rate=float(settings.get("update_rate", UPDATE_RATE)))
     speed = _speed(said["real_time_factor"])
-    files = write_gazebo_files(scenario, world, world != WORLD, str(controllers), folder, names, real_time_factor=speed)
+    starts = said["start_gazebo"] == "true"
+    files = write_gazebo_files(
+        scenario, world, world != WORLD, str(controllers), folder, names, real_time_factor=speed, clock=starts
+    )
     said[DESCRIPTION] = str(files.description)
     robot = scenario.robot.description
     bridged = [  # not Gazebo's clock, which has a message for every step: the model brings a slower one along
@@ -89,14 +93,13 @@ def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         output="both",
     )
     return [
-        RegisterEventHandler(OnProcessExit(target_action=gazebo, on_exit=_gazebo_ended)),
-        gazebo,
+        *([RegisterEventHandler(OnProcessExit(target_action=gazebo, on_exit=_gazebo_ended)), gazebo] if starts else []),
         *(
             [Node(package="ros_gz_bridge", executable="parameter_bridge", arguments=bridged, output="both")]
             if bridged
             else []
         ),
-        *_put_in(read_world(files.world.read_text()).name, files.models, scope),
+        *_put_in(read_world(files.world.read_text()).name, files.models, _place(said["place"]), starts, scope),
         RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))),
         included(BRINGUP, said),
     ]
@@ -121,19 +124,34 @@ def _gazebo_ended(event: ProcessExited, context: LaunchContext) -> list[LaunchDe
     return [OpaqueFunction(function=end_all, args=[f"Gazebo died (exit status {event.returncode})"])]
 
 
-def _put_in(world: str, models: Mapping[str, Path], scope: LaunchScope) -> list[LaunchDescriptionEntity]:
+def _place(text: str) -> list[str]:
+    """Options of `create` for where the root link is."""
+    words = text.replace(",", " ").split()
+    try:
+        finite = all(math.isfinite(float(word)) for word in words)
+    except ValueError:
+        finite = False
+    if len(words) != len(PLACE) or not finite:
+        raise ConfigError(f"place: '{text}' is not four numbers: x y z [m] and the angle about z [rad]")
+    return [word for pair in zip(PLACE, words, strict=True) for word in pair]
+
+
+def _put_in(
+    world: str, models: Mapping[str, Path], place: Sequence[str], starts: bool, scope: LaunchScope
+) -> list[LaunchDescriptionEntity]:
     """Put models into Gazebo one after the other, let its world run, and look whether they arrived."""
     steps: list[ExecuteProcess] = [
         Node(
             package="ros_gz_sim",
             executable="create",
-            arguments=["-world", world, "-file", str(file), "-name", name],
+            arguments=["-world", world, "-file", str(file), "-name", name, *place],
             output="both",
         )
         for name, file in models.items()
     ]
+    run = ["--run", world] if starts else []
     steps.append(
-        ExecuteProcess(cmd=[sys.executable, "-m", "flexarm_tools.gazebo.arrival", world, *models], output="both")
+        ExecuteProcess(cmd=[sys.executable, "-m", "flexarm_tools.gazebo.arrival", *run, *models], output="both")
     )
 
     def ended(
@@ -155,6 +173,15 @@ def _arguments() -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument("world", default_value=str(WORLD), description="SDF file of the world"),
         DeclareLaunchArgument(
             "headless", default_value="false", choices=["true", "false"], description="Gazebo without a window"
+        ),
+        DeclareLaunchArgument(
+            "start_gazebo",
+            default_value="true",
+            choices=["true", "false"],
+            description="false: put the robot into a Gazebo that runs, with this world and a /clock",
+        ),
+        DeclareLaunchArgument(
+            "place", default_value="0 0 0 0", description="of the root link: x y z [m] and the angle about z [rad]"
         ),
         DeclareLaunchArgument(
             "real_time_factor",

@@ -199,7 +199,7 @@ def test_the_simulated_plant_behind_ros2_control_and_its_clock_are_in_the_namesp
 def test_an_arm_in_gazebo_has_a_model_sensors_frames_and_controllers_of_its_namespace(
     launch, graph, stubs, gz, tmp_path
 ):
-    gz("ground", "left_arm_7r", "surroundings")
+    gz("ground", "left_arm_7r", "left_surroundings")
     controllers = tmp_path / "controllers.yaml"
     own = (ROOT / "config/arm_7r/controllers.yaml").read_text()
     controllers.write_text(own.replace("/**/", ""))  # as of the user: names that hold in the root namespace only
@@ -214,7 +214,7 @@ def test_an_arm_in_gazebo_has_a_model_sensors_frames_and_controllers_of_its_name
     (world,) = (line.split()[-1] for line in run.said.splitlines() if "STUB gz sim" in line)
     assert ElementTree.parse(world).findtext("world/gravity").split() == ["0.0", "0.0", "-1.62"]
     created = {line[line.index("-name") + 1]: line for line in called(run.said, "create", "left")}
-    assert set(created) == {"left_arm_7r", "surroundings"}
+    assert set(created) == {"left_arm_7r", "left_surroundings"}
     of_arm = created["left_arm_7r"]
     (model,) = ElementTree.parse(of_arm[of_arm.index("-file") + 1]).getroot()
     assert model.get("name") == "left_arm_7r"

@@ -85,6 +85,8 @@ def test_in_a_namespace_an_arm_has_names_of_its_own(tmp_path, path):
     for names in (GazeboNames("/cell/left", "left/"), None):
         files = write_gazebo_files(wanted, WORLD, False, "/c.yaml", tmp_path, names)
         written.append(ElementTree.parse(next(iter(files.models.values()))))
+        prefix = "cell_left_" if names else ""
+        assert list(files.models)[1:] in ([], [f"{prefix}surroundings"])
     own, shared = written
     robot = wanted.robot.description.name
     assert [tree.find("model").get("name") for tree in (own, shared)] == [f"cell_left_{robot}", robot]

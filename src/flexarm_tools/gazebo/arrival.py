@@ -62,6 +62,12 @@ def _ask(*words: str) -> subprocess.CompletedProcess[str] | str:
         return f"`gz {' '.join(words[:2])}`: {error}"
 
 
+def main(words: Sequence[str]) -> str:
+    """``[--run WORLD] MODEL ...``: let the world run, and wait for the models; return what went wrong, or nothing."""
+    world, models = (words[1], words[2:]) if words[0] == "--run" else ("", words)
+    return (let_run(world) if world else "") or wait_for(models)
+
+
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        sys.exit(let_run(sys.argv[1]) or wait_for(sys.argv[2:]) or 0)
+        sys.exit(main(sys.argv[1:]) or 0)

@@ -48,6 +48,7 @@ def write_gazebo_files(
     names: GazeboNames | None = None,
     rate: float | None = None,
     real_time_factor: float | None = None,
+    clock: bool = True,
 ) -> GazeboFiles:
     """Write the files of a scenario.
 
@@ -60,6 +61,7 @@ def write_gazebo_files(
         names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
         rate: of the controller manager, the clock and the sensors [Hz]; by default that of the scenario.
         real_time_factor: speed of the world as a fraction of real time; by default what the world says.
+        clock: whether the robot brings ``/clock`` along; one of a world does.
 
     Raises:
         ConfigError: the world is not usable or has no step that fits the rate, or parameters of the plant are invalid.
@@ -74,8 +76,8 @@ def write_gazebo_files(
     start = gazebo_start(robot.description, found.gravity, scenario.plant)
     values = {parameter.name: parameter.default for parameter in PLANT_PARAMETERS} | scenario.plant
     surfaces, names = plant_surfaces(values), names or GazeboNames()
-    model = names.model(robot.description.name)
-    if surfaces and model == SURROUNDINGS:
+    model, around = names.model(robot.description.name), names.model(SURROUNDINGS)
+    if surfaces and model == around:
         raise ConfigError(f"a robot beside surfaces cannot have the name '{SURROUNDINGS}' in Gazebo: it is theirs")
     models = {
         model: gazebo_model(
@@ -87,11 +89,12 @@ def write_gazebo_files(
             controller_files=(controllers_file, str(_written(folder / "manager.yaml", names.manager_parameters(rate)))),
             rate=rate,
             drive_bandwidth=values["drive_bandwidth"],
+            clock=clock,
             names=names,
         )
     }
     if surfaces:
-        models[SURROUNDINGS] = surroundings_model(surfaces, found.step)
+        models[around] = surroundings_model(surfaces, found.step, around)
     paths = {name: _written(folder / f"model_{i}.sdf", sdf) for i, (name, sdf) in enumerate(models.items())}
     description = _written(folder / "robot.urdf", with_start(scenario.robot.description, start))
     return GazeboFiles(_written(folder / "world.sdf", text), paths, description)

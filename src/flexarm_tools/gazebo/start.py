@@ -55,12 +55,13 @@ def gazebo_start(
         backend.reset(position, deflection=deflection, at_rest=rests)
         deflection, bent = list(backend.state().deflection), backend.hinges()
     values = deflection or [0.0] * len(description.elastic)
-    model = ArmModel(description.text, tool_frame=description.tip_links()[0], gravity=gravity)
+    x, y, z = gravity
+    model = ArmModel(description.text, tool_frame=description.tip_links()[0], gravity=(x, y, z))
     still = np.zeros(model.n), np.zeros(model.m)
     efforts = model.gravity_effort(ArmState(0, np.array(position), still[0], np.array(values), still[1]))
     names = (*description.actuated, *(elastic.name for elastic in description.elastic))
-    joints = dict(zip(names, map(float, [*position, *values]), strict=True))
-    return GazeboStart(joints, bent, dict(zip(description.actuated, map(float, efforts), strict=True)))
+    begins = dict(zip(names, map(float, [*position, *values]), strict=True))
+    return GazeboStart(begins, bent, dict(zip(description.actuated, map(float, efforts), strict=True)))
 
 
 def _given(plant: Mapping[str, Any], name: str, count: int) -> list[float] | None:
