@@ -129,8 +129,8 @@ def test_tool_and_surfaces_can_touch(boom):
     assert model.find("link[@name='floor']/collision/geometry/box") is not None
     found = {tag.get("name"): tag.find("axis") for tag in model.findall("joint")}
     assert list(found) == ["wall__x_spring", "wall__y_spring", "wall__z_spring", "floor__z_spring"]
-    assert {float(axis.findtext("dynamics/spring_stiffness")) for axis in found.values()} == {1e4}
-    assert float(found["wall__x_spring"].findtext("dynamics/damping")) == 10.0 - STEP * 1e4
+    stiff = [float(axis.findtext("dynamics/spring_stiffness")) for axis in found.values()]
+    assert all(1e4 < value < 1.34e4 for value in stiff)  # as DART makes less of it
 
 
 @pytest.mark.parametrize(("rate", "bandwidth"), [(500.0, 200.0), (1000.0, 50.0)])
@@ -334,14 +334,35 @@ def test_a_tool_that_falls_on_a_floor_stays_above_it(boom):
     with GazeboRun([text], STEP, DOWN) as run:
         run.set(dict(start.joints))
         height = run.where("tool0")[2] - 0.1
-    floor = Surface("floor", "plane", (0.0, 0.0, height), (0.0, 0.0, 0.0), 1e4)
+    floor = Surface("floor", "plane", (0.0, 0.0, height), (0.0, 0.0, 0.0), 1e6, 1e3)
     lowest = {}
     for surfaces in ([], [floor]):
-        with GazeboRun([text, *([surroundings_model(surfaces)] if surfaces else [])], STEP, DOWN) as run:
+        with GazeboRun([text, *([surroundings_model(surfaces, STEP)] if surfaces else [])], STEP, DOWN) as run:
             run.set(dict(start.joints))
             heights = []
             for _ in range(40):
                 run.run(0.01, 20)
                 heights.append(run.where("tool0")[2])
         lowest[bool(surfaces)] = min(heights)
-    assert lowest[True] > height + 0.01 > lowest[False]  # its center, a radius of 15 mm above
+    assert lowest[True] > height > lowest[False]  # of the center of the tip, which has a radius of 15 mm
+
+
+BALL = """<sdf version="1.9"><model name="ball"><pose>0.1 0 0.051 0 0 0</pose><link name="ball">
+<inertial><mass>MASS</mass><inertia><ixx>0.002</ixx><iyy>0.002</iyy><izz>0.002</izz></inertia></inertial>
+<collision name="c"><geometry><sphere><radius>0.05</radius></sphere></geometry></collision></link></model></sdf>"""
+
+
+@PHYSICS
+@pytest.mark.parametrize("kind", ["plane", "box"])
+@pytest.mark.parametrize("stiffness", [1e4, 1e6])
+def test_a_surface_gives_way_by_its_stiffness(kind, stiffness):
+    """The difference of two weights: Debian's gz-physics 5 does not know that the surface itself has none."""
+    half, sunk = (0.5, 0.5, 0.1), []
+    place, extents = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)) if kind == "plane" else ((0.0, 0.0, -half[2]), half)
+    surface = Surface("floor", kind, place, (0.0, 0.0, 0.0), stiffness, 100.0, 0.5, extents)
+    for mass in (1.0, 3.0):
+        ball = BALL.replace("MASS", repr(mass))
+        with GazeboRun([ball, surroundings_model([surface], STEP)], STEP, DOWN) as run:
+            run.run(2.0, 4000)
+            sunk.append(0.05 - run.where("ball")[2])
+    assert np.isclose(sunk[1] - sunk[0], 2.0 * 9.81 / stiffness, rtol=0.01)

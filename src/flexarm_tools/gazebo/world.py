@@ -15,7 +15,8 @@ from flexarm_tools.gazebo.xml_parts import add, inertial, numbers, pose, shape_t
 
 DEFAULT_STEP, DEFAULT_GRAVITY = 0.001, (0.0, 0.0, -9.8)  # of SDF
 SURROUNDINGS = "surroundings"
-BODY_MASS, BETWEEN_MASS = 0.1, 0.01  # [kg] of a surface on its springs
+BODY_MASS = 0.1  # [kg] least mass of a surface on its springs
+BETWEEN = 0.1  # of that mass: of each body between two springs
 SLAB = (2.0, 2.0, 0.2)  # [m] that stands for a plane: one that moves cannot be without end
 
 
@@ -97,7 +98,10 @@ def surroundings_model(surfaces: Sequence[Surface], step: float = DEFAULT_STEP, 
 
     DART knows no stiffness of a contact. Therefore the body of a surface is light and stands on springs of its
     stiffness: a plane, here a slab, gives way along its normal, a box in all three directions. Friction is the
-    surface's. Of the damping as much is left out as DART adds (``step`` times the stiffness).
+    surface's. DART takes forces of springs and dampers as those at the end of a step ``h``, as if ``m`` were
+    ``m + h D + h^2 K``, but not those of contacts: for a stiffness ``k`` and damping ``d`` that a tool feels::
+
+        K = s k,   D = s max(0, d - h k),   s = 1 / (1 - h max(d, h k) / m)
 
     Args:
         surfaces: what can be touched.
@@ -111,14 +115,18 @@ def surroundings_model(surfaces: Sequence[Surface], step: float = DEFAULT_STEP, 
         transform[:3, :3], transform[:3, 3] = roll_pitch_yaw_to_rotation(*surface.rpy), surface.position
         parent = "world"
         directions = "z" if surface.kind == "plane" else "xyz"
+        slow = step * max(surface.damping, step * surface.stiffness)  # [kg]
+        mass = max(BODY_MASS, 4.0 * slow)
         for axis in directions:
             last = axis == directions[-1]
             link = f"{surface.name}{'' if last else f'__{axis}'}"
             tag = ElementTree.SubElement(model, "link", {"name": link})
             pose(tag, transform)
             add(tag, "gravity", "false")
-            mass = BODY_MASS if last else BETWEEN_MASS
-            inertial(tag, mass, np.zeros(3), mass * np.eye(3))
+            own = mass if last else BETWEEN * mass
+            inertial(tag, own, np.zeros(3), own * np.eye(3))
+            carried = mass * (1.0 + BETWEEN * (len(directions) - 1 - directions.index(axis)))
+            scale = 1.0 / (1.0 - slow / carried)
             if last:
                 _touchable(tag, surface)
             joint = ElementTree.SubElement(
@@ -130,8 +138,8 @@ def surroundings_model(surfaces: Sequence[Surface], step: float = DEFAULT_STEP, 
             add(along, "xyz", numbers(*(float(axis == one) for one in "xyz")))
             dynamics = ElementTree.SubElement(along, "dynamics")
             add(dynamics, "spring_reference", "0")
-            add(dynamics, "spring_stiffness", numbers(surface.stiffness))
-            add(dynamics, "damping", numbers(max(0.0, surface.damping - step * surface.stiffness)))
+            add(dynamics, "spring_stiffness", numbers(scale * surface.stiffness))
+            add(dynamics, "damping", numbers(scale * max(0.0, surface.damping - step * surface.stiffness)))
             ElementTree.SubElement(along, "limit")
             parent = link
     ElementTree.indent(sdf)
