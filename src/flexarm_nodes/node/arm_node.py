@@ -140,6 +140,7 @@ class ArmNode(LifecycleNode):
         gc.collect()
         gc.freeze()  # objects that live since start-up are not scanned again: shorter garbage-collection pauses
         refused = ask_for_priority(self.table.values()["thread_priority"])
+        self.take_waiting(topics.CLOCK)  # else a state that came meanwhile may seem to come from the future
         self.active = True
         self.diagnostics.announce(WARN if refused else OK, refused or "active")
         return super().on_activate(state)
