@@ -75,7 +75,7 @@ def test_the_robot_of_the_plant_is_the_one_in_gazebo_and_the_nodes_keep_theirs(t
 def test_sdformat_and_physics_take_what_was_written(tmp_path):
     files = write_gazebo_files(scenario("config/arm_7r/scenarios/behaviors.yaml"), WORLD, False, "/c.yaml", tmp_path)
     with GazeboRun([path.read_text() for path in files.models.values()]) as run:
-        assert len(run.joints) == 7 and "rror" not in run.said
+        assert len([name for name in run.joints if not name.endswith("_spring")]) == 7 and "rror" not in run.said
 
 
 @pytest.mark.parametrize("path", ["arm_7r/scenarios/behaviors", "flexible_2r/scenarios/payload"])
