@@ -7,7 +7,7 @@ from typing import Any
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.gate_stage import GateStage
-from flexarm_core.pipeline.stage import Stage, advance
+from flexarm_core.pipeline.stage import Stage, advance, finish
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import Array, FlexibleSample, FlexibleState, JointReference
 
@@ -74,6 +74,10 @@ class Pipeline:
         if tick.flexible is not None:
             self._flexible = tick.flexible
         return tick
+
+    def after(self) -> dict[str, str]:
+        """Prepare the next tick, when the command of this one is out; return the errors by the names of the stages."""
+        return finish(self.stages)
 
     def brake(self, sample: FlexibleSample, age: float | None = None) -> Array | None:
         """Return the command (n,) of the gate alone, which brakes the arm at the end; other stages are skipped."""

@@ -224,6 +224,8 @@ class ControlLoop(ArmNode):
         self._output.publish(tick)
         said = [(name, *built.judge(tick)) for name, built in self._built.items() if name not in tick.refused]
         self._report(tick.refused, [f"{name}: {text}" for name, level, text, _ in said if level != OK])
+        for name, error in self._pipeline.after().items():
+            self._refuse(f"{name}: {error}")
 
     def _lacks(self, overdue: bool) -> bool:
         """Return whether the newest joint state has to wait for a reference, however long that takes."""
@@ -247,6 +249,7 @@ class ControlLoop(ArmNode):
         if any(built.setup.waits for built in self._built.values()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
         self._pipeline.tick(sample)
+        self._pipeline.after()
         self._pipeline.reset()
         took = time.perf_counter() - self._came
         self._came = time.perf_counter()

@@ -11,6 +11,7 @@ from sensor_msgs.msg import JointState
 
 from flexarm.msg import CartesianReference, FlexibleState, JointReference
 from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.pipeline.stage import finish
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
@@ -274,6 +275,8 @@ class StageNode(ArmNode):
             self.refuse("; ".join(tick.refused.values()))
         if not self._observes:  # otherwise the status is that of the observed tick
             self._report(tick)
+        for error in finish([self.stage]).values():
+            self.refuse(error)
 
     def _same(self, inputs: dict[str, Any]) -> bool:
         """Return whether these inputs are those of the newest processed tick: then a reference was repeated."""
