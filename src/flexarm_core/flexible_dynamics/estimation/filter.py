@@ -41,7 +41,9 @@ from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view
 from flexarm_core.types import Array
 
 RENEWAL = 0.016  # [s] in which all derivatives of the readings are renewed
-REPEATS = 2  # times that all of them are renewed at once after a start
+SURPRISE = 3.0  # innovation, in standard deviations, after which all of them are renewed
+JUMP = 1.0  # change of a predicted reading from sample to sample, in standard deviations of its noise, that does the same
+REPEATS = 10  # times that all of them are renewed at once after a start
 VARIANCE_CHANGE = 0.1  # share by which the variance of a gauge's noise may differ from the prepared one
 REFUSED, TOUCH_UNREADABLE, LEFT_OUT, DIVERGED = -1, 1, 2, 4
 
@@ -354,7 +356,7 @@ def weigh(
     plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs, t: float
 ) -> bool:
     """Decide which channels correct the estimate, and see to gain and covariance; return whether any does not."""
-    count, anew, left_out = plan.n + plan.N, False, False
+    count, anew, left_out, surprised = plan.n + plan.N, False, False, False
     for g in range(plan.gauges):
         if out.reasons[g] == USED:
             R = gauge_variance(c, settings, g, given.readings[g])
@@ -368,16 +370,19 @@ def weigh(
             if plan.of_base[q] > 0 and out.reasons[q] == USED and deviation(plan, f, q) > settings.push_gate:
                 pushed = True
         if pushed:
-            count, anew = count + plan.pushes, True
+            count, anew, surprised = count + plan.pushes, True, True
             influence_of_pushes(plan, c, f)
             spread(f, plan.rows, count)
     for q in range(plan.channels):
         rejected = False
-        if out.reasons[q] == USED and deviation(plan, f, q) > settings.gate:
+        off = deviation(plan, f, q) if out.reasons[q] == USED else 0.0
+        if off > settings.gate:
             rejected = True
             kept.rejected[q] += 1.0
             if kept.rejected[q] <= settings.patience:
                 out.reasons[q] = OUTLIER
+        elif off > SURPRISE:
+            surprised = True
         if not rejected:
             kept.rejected[q] = 0.0
         used = 1.0 if out.reasons[q] == USED else 0.0
@@ -388,6 +393,13 @@ def weigh(
                 anew = True
     if anew:
         condense(f, plan.rows, count)
+    for r in range(plan.linear, plan.rows):
+        reading = f.readings[0, (r - plan.linear) // 6, (r - plan.linear) % 6]
+        if (reading - kept.expected[r]) ** 2 > JUMP**2 * c.noise[r]:
+            surprised = True
+        kept.expected[r] = reading
+    if surprised:  # what is not expected moves the estimate by much: the derivatives should be right
+        kept.turn[2] = max(kept.turn[2], 2.0)
     return left_out
 
 

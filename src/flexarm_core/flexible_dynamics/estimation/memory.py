@@ -75,6 +75,7 @@ class Kept(NamedTuple):
     forces: Array  # (size, r) change of the readings per unit force on each coordinate
     R: Array  # (r,) variances of the noise, of gauges at the newest readings
     used: Array  # (r,) 1 for the rows that corrected the newest estimate
+    expected: Array  # (r,) readings of motion sensors that were predicted for the newest sample
     rejected: Array  # (q,) consecutive rejections by the gate
     watch: Array  # (4, g) strain, repetitions, predicted travel since, and largest travel
     # (3,) next row of ``shown`` to renew, next row of ``forces``, and how many more times all are renewed
@@ -200,10 +201,11 @@ def view_kept(memory: Array, N: int, size: int, g: int, r: int, q: int) -> Kept:
     forces, i = view(memory, i, (size, r)), i + size * r
     R, i = view(memory, i, (r,)), i + r
     used, i = view(memory, i, (r,)), i + r
+    expected, i = view(memory, i, (r,)), i + r
     rejected, i = view(memory, i, (q,)), i + q
     watch, i = view(memory, i, (4, g)), i + 4 * g
     turn = view(memory, i, (3,))
-    return Kept(x, v, a, hinge, touch, P, shown, forces, R, used, rejected, watch, turn)
+    return Kept(x, v, a, hinge, touch, P, shown, forces, R, used, expected, rejected, watch, turn)
 
 
 @kernel
