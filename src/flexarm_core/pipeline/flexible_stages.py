@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
 
 import numpy as np
 
@@ -14,36 +14,18 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import ArmState, FlexibleSample, JointReference
 
 
-@dataclass(frozen=True, slots=True)
-class FlexibleSensors:
-    """Sensors that correct the estimate.
-
-    Attributes:
-        strain: whether the strain gauges are used.
-        wrenches: force/torque sensors that are used.
-        imus: IMUs that are used.
-    """
-
-    strain: bool = True
-    wrenches: tuple[str, ...] = ()
-    imus: tuple[str, ...] = ()
-
-
 class FlexibleEstimatorStage:
     """Estimates the flexible state from a sample."""
 
     name = "flexible_dynamics_estimator"
 
-    def __init__(
-        self, estimator: FlexibleEstimator, sensors: FlexibleSensors, *, subtract_friction: bool = False
-    ) -> None:
+    def __init__(self, estimator: FlexibleEstimator, *, subtract_friction: bool = False) -> None:
         """Bind the stage to an estimator.
 
         estimator: state estimator.
-        sensors: sensors that correct the estimate; it does not get others.
         subtract_friction: whether to subtract the friction in the previous joint reference from the efforts.
         """
-        self.estimator, self.sensors, self._subtracts = estimator, sensors, subtract_friction
+        self.estimator, self._subtracts = estimator, subtract_friction
 
     @property
     def needs(self) -> frozenset[str]:
@@ -60,21 +42,16 @@ class FlexibleEstimatorStage:
         Raises:
             InputError: an effort is unknown, or the sample is not usable.
         """
-        sample, sensors = tick.sample, self.sensors
-        if not np.isfinite(sample.effort).all():
-            raise InputError(f"joint efforts are {sample.effort}; the estimate needs the effort that acted")
-        effort = sample.effort
+        sample, effort = tick.sample, tick.sample.effort
+        if not math.isfinite(effort.dot(effort)):
+            raise InputError(f"joint efforts are {effort}; the estimate needs the effort that acted")
         if self._subtracts and tick.before is not None and tick.before.friction is not None:
             effort = effort - tick.before.friction
-        tick.flexible = self.estimator.update(
-            replace(
-                sample,
-                effort=effort,
-                strain=sample.strain if sensors.strain else {},
-                wrenches={name: sample.wrenches[name] for name in sensors.wrenches if name in sample.wrenches},
-                imus={name: sample.imus[name] for name in sensors.imus if name in sample.imus},
-            )
-        )
+        tick.flexible = self.estimator.update(sample, effort)
+
+    def after(self) -> None:
+        """Prepare the next estimate."""
+        self.estimator.prepare()
 
 
 class FlexibleControlStage:

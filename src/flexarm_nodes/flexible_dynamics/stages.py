@@ -10,7 +10,7 @@ from flexarm.msg import FlexibleState
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.pipeline.flexible_stages import FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.flexible_stages import FlexibleEstimatorStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
@@ -50,14 +50,11 @@ def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
     robot = model.description
     config = record_of(EstimatorConfig, values)
     awaited = estimator_sensors(values, robot)
-    by_kind = {kind: tuple(name for one, name in awaited if one == kind) for kind in READERS}
-    sensors = FlexibleSensors(strain=bool(by_kind["strain"]), wrenches=by_kind["wrench"], imus=by_kind["imu"])
     flexible_model, still = _flexible_model(values, model), np.zeros(model.n)
     estimator = FlexibleEstimator(flexible_model, config)
-    wrenches, imus = (dict.fromkeys(names, np.zeros(6)) for names in (sensors.wrenches, sensors.imus))
     for stamp in (0, 1_000_000):  # loads the compiled code before the first sample
-        estimator.update(FlexibleSample(stamp, still, still, still, wrenches=wrenches, imus=imus))
-    stage = FlexibleEstimatorStage(estimator, sensors, subtract_friction=values["subtract_friction"])
+        estimator.update(FlexibleSample(stamp, still, still, still))
+    stage = FlexibleEstimatorStage(estimator, subtract_friction=values["subtract_friction"])
     names, modes = tuple(joint.name for joint in robot.elastic), flexible_model.mode_names
 
     def make(tick: Tick) -> Any:

@@ -11,11 +11,8 @@ import pytest
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
-from flexarm_core.flexible_dynamics.estimation.covariance import deviate, join, propagate, shrink
-from flexarm_core.flexible_dynamics.estimation.disturbances import Disturbances
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
-from flexarm_core.flexible_dynamics.estimation.measurements import MotionSensors
-from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion
+from flexarm_core.flexible_dynamics.estimation.filter import correct, prepare
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.load import load_robot_description
@@ -220,7 +217,7 @@ def test_a_contact_sensor_that_does_not_read_is_said_and_one_that_does_not_exist
 def test_nothing_is_compiled_anew_where_readings_are_missing_or_refused() -> None:
     samples, *_ = pushed_boom("tool0")
     estimator = FlexibleEstimator(FlexibleModel(robot()), EstimatorConfig(use_wrench=True, use_imu=True, gate=1.0))
-    kernels = (propagate, join, deviate, shrink, linearize_motion)
+    kernels = (prepare, correct)
     estimator.update(samples[0])
     estimator.update(samples[1])
     known = [len(kernel.signatures) for kernel in kernels]
@@ -236,18 +233,17 @@ def test_an_imu_reads_the_motion_of_its_frame(name: str) -> None:
     """The compiled reading against the frame's motion in the inertial frame, on rigid links and on those that bend."""
     model, other = (FlexibleModel(robot(name), gravity=DOWN) for _ in range(2))
     imu, frame = next((imu, sensor.frame) for imu, sensor in model.description.imus.items())
-    sensors, draw = MotionSensors(model, (), True), np.random.default_rng(4)
-    disturbances = Disturbances(model, np.zeros(model.size), (0.0, 0.0), False)
-    for _ in range(20):
+    draw = np.random.default_rng(4)
+    config = EstimatorConfig(use_strain=False, use_deflection=False, use_imu=True, gate=1e9)
+    for k in range(20):
+        estimator = FlexibleEstimator(model, config)
         x, v = 0.3 * draw.normal(size=model.size), draw.normal(size=model.size)
         effort = draw.normal(size=len(model.hinge_names))
-        (channel,), _ = sensors.channels(
-            ({}, {imu: np.zeros(6)}), x, v, effort, (np.ones(6), np.ones(6)), disturbances, None, None
-        )
+        state = sample_at(estimator, model, x, v, effort, imus={imu: np.zeros(6)})
         motion = other.frame_motion(frame, x, v, other.forward_dynamics(x, v, effort))
         force = motion.rotation.T @ (motion.acceleration[:3] - np.array(DOWN))
         expected = np.concatenate((force, motion.rotation.T @ motion.velocity[3:]))
-        assert np.allclose(-channel.innovation, expected, rtol=1e-9, atol=1e-8 * np.abs(expected).max())
+        assert np.allclose(-state.innovation, expected, rtol=1e-9, atol=1e-8 * np.abs(expected).max())
 
 
 def test_errors_are_as_large_as_said_where_the_reading_shows_what_pushes() -> None:

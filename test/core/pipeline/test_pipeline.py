@@ -26,7 +26,7 @@ from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.path.line import LinePath, LinePathConfig
 from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
-from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
@@ -88,7 +88,7 @@ def wrench(model, torque_loop=True, control=True, base_motion="joint_states"):
 def estimator(model):
     """The estimator of the base's spring by the joints and their efforts alone."""
     flexible = FlexibleModel(model.description, gravity=NO_GRAVITY)
-    return FlexibleEstimatorStage(FlexibleEstimator(flexible), FlexibleSensors(strain=False))
+    return FlexibleEstimatorStage(FlexibleEstimator(flexible))
 
 
 def test_a_tool_reference_becomes_a_joint_reference_becomes_a_command(planar_3r):

@@ -1,240 +1,189 @@
-r"""Covariances of the estimator (compiled): prediction, disturbances and correction.
+r"""Covariances of the estimator (compiled): disturbances, innovation, gain and correction.
 
-``s = [y; yd; d]`` are the unmeasured coordinates (N), their rates, and the disturbances (d) of the sampling period. The
-matrices are small and dense: a call of a linear algebra library would cost more than the arithmetic.
+A reading ``s`` and the state ``y`` owe the same disturbances ``d`` (variance ``W``) of the sampling period: the noise of
+prediction and reading is correlated. With ``E = H G + D``, where ``G`` is the influence of ``d`` on the state and ``D``
+the one on the readings at a given state::
+
+    C  = H F P F^T + E W G^T                        covariance of innovation and state
+    S  = H F P F^T H^T + E W E^T + R                covariance of the innovation
+    P+ = A F P F^T A^T + B W B^T + k^T R k          k = S^-1 C,  A = 1 - k^T H,  B = G - k^T E
+
+The last line is the Joseph form: a sum of squares stays positive semidefinite. A row that is left out has a zero gain.
+Matrices are small: a library call would cost more than the arithmetic. Those that are summed over are stored
+transposed, so that inner loops run along rows, which the compiler turns into vector instructions.
 """
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from flexarm_core.compiled import kernel
-from flexarm_core.flexible_dynamics.recursion import accelerate, articulate_at, respond
-from flexarm_core.flexible_dynamics.tree import Index, view_tree, view_workspace
-from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
+from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.flexible_dynamics.estimation.memory import Ahead, Constants, Plan
+from flexarm_core.kernels.cholesky import cholesky
 from flexarm_core.types import Array
 
 
 @kernel
-def propagate(
-    integers: Index,
-    constants: Array,
-    memory: Array,
-    x: Array,
-    v: Array,
-    effort: Array,
-    free: Index,
-    actuated: Index,
-    K: Array,
-    C: Array,
-    onto: Array,
-    P: Array,
-    state: Array,
-    moved: Array,
-    mobility: Array,
-    influence: Array,
-) -> None:
-    """Predict state and covariance by one step of the map in ``estimator``; ``memory`` contains the step length.
-
-    Args:
-        integers: integer array of the tree.
-        constants: constant array of the tree.
-        memory: workspace, with external wrenches and the step.
-        x: (h + K,) coordinates.
-        v: (h + K,) rates.
-        effort: (h,) hinge efforts.
-        free: (N,) indices of the estimated coordinates.
-        actuated: (n,) indices of the measured coordinates.
-        K: (N, N) stiffness.
-        C: (N, N) damping.
-        onto: (N, p) forces on the estimated coordinates per unit of each push.
-        P: (2N, 2N) covariance.
-        state: (2N,) output: predicted state.
-        moved: (2N, 2N) output: ``F P F^T``.
-        mobility: (N, N) output: ``L`` over the step.
-        influence: (2N, n + N + p) output: influence of unit disturbances on the state.
-    """
-    tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
-    t, N, n, pushes = ws.step[0], len(free), len(actuated), onto.shape[1]
-    articulate_at(integers, constants, memory, x, v)
-    a, unit, column = np.empty(len(x)), np.zeros(len(x)), np.empty(len(x))
-    accelerate(integers, constants, memory, x, v, effort, a)
-    F, FP = np.empty((2 * N, 2 * N)), np.empty((2 * N, 2 * N))
-    for i in range(N):
-        unit[free[i]] = 1.0
-        respond(tree, ws, unit, False, column)  # M is symmetric: this is also the row of the coordinate
-        unit[free[i]] = 0.0
-        state[i] = x[free[i]] + t * v[free[i]] + 0.5 * t * t * a[free[i]]
-        state[N + i] = v[free[i]] + t * a[free[i]]
-        for j in range(N):
-            mobility[i, j] = column[free[j]]
-            influence[N + i, n + j] = t if i == j else 0.0
-        for j in range(n):
-            influence[N + i, j] = t * column[actuated[j]]
-        for j in range(pushes):
-            s = 0.0
-            for m in range(N):
-                s += column[free[m]] * onto[m, j]
-            influence[N + i, n + N + j] = t * s
-        for j in range(N):
-            by_y, by_yd = 0.0, 0.0
-            for m in range(N):
-                by_y -= column[free[m]] * K[m, j]
-                by_yd -= column[free[m]] * (0.5 * t * K[m, j] + C[m, j])
-            same = 1.0 if i == j else 0.0
-            F[i, j], F[i, N + j] = same + 0.5 * t * t * by_y, t * same + 0.5 * t * t * by_yd
-            F[N + i, j], F[N + i, N + j] = t * by_y, same + t * by_yd
-        for j in range(n + N + pushes):
-            influence[i, j] = 0.5 * t * influence[N + i, j]
-    multiply(F, P, FP)
-    for i in range(2 * N):
-        for j in range(i + 1):
-            s = 0.0
-            for m in range(2 * N):
-                s += FP[i, m] * F[j, m]
-            moved[i, j], moved[j, i] = s, s
-
-
-@kernel
-def multiply(A: Array, B: Array, product: Array) -> None:
-    """Write ``product = A B``."""
-    product[:] = 0.0
+def add_product(A: Array, B: Array, out: Array, sign: float) -> None:
+    """Compute ``out += sign A B``."""
     for i in range(A.shape[0]):
-        for m in range(A.shape[1]):
-            s = A[i, m]
+        for k in range(A.shape[1]):
+            s = sign * A[i, k]
             if s != 0.0:
                 for j in range(B.shape[1]):
-                    product[i, j] += s * B[m, j]
+                    out[i, j] += s * B[k, j]
 
 
 @kernel
-def join(moved: Array, influence: Array, variance: Array, P: Array) -> None:
-    """Write the covariance ``P`` (2N + d, 2N + d) of state and disturbances with variances (d,)."""
-    known = len(moved)
-    P[:] = 0.0
-    for j in range(len(variance)):
-        P[known + j, known + j] = variance[j]
-        for i in range(known):
-            P[i, known + j] = influence[i, j] * variance[j]
-            P[known + j, i] = P[i, known + j]
-    for i in range(known):
-        for m in range(i + 1):
-            s = moved[i, m]
-            for j in range(len(variance)):
-                s += P[i, known + j] * influence[m, j]
-            P[i, m], P[m, i] = s, s
+def add_transposed_product(A: Array, B: Array, out: Array, count: int) -> None:
+    """Compute ``out += A^T B`` over the first ``count`` rows of both."""
+    for k in range(count):
+        for i in range(A.shape[1]):
+            s = A[k, i]
+            if s != 0.0:
+                for j in range(B.shape[1]):
+                    out[i, j] += s * B[k, j]
 
 
 @kernel
-def show_disturbances(
-    by_forces: Array, free: Index, actuated: Index, onto: Array, mobility: Array, shown: Array
-) -> None:
-    """Compute the change of readings per unit disturbance, due to the accelerations that the disturbance causes.
+def add_squares(weight: Array, B: Array, out: Array, count: int) -> None:
+    """Compute ``out += B^T diag(weight) B`` over the first ``count`` rows."""
+    for k in range(count):
+        for i in range(B.shape[1]):
+            s = weight[k] * B[k, i]
+            if s != 0.0:
+                for j in range(B.shape[1]):
+                    out[i, j] += s * B[k, j]
 
-    Args:
-        by_forces: (c, h + K) change of the readings per unit force on each coordinate.
-        free: (N,) indices of the estimated coordinates.
-        actuated: (n,) indices of the measured coordinates.
-        onto: (N, p) forces on the estimated coordinates per unit of each push.
-        mobility: (N, N) ``L`` over the sampling period.
-        shown: (c, n + N + p) output.
-    """
-    n, N = len(actuated), len(free)
-    factor, row = mobility.copy(), np.empty(N)
-    cholesky(factor, N)
-    for i in range(len(by_forces)):
-        for j in range(n):
-            shown[i, j] = by_forces[i, actuated[j]]
-        for j in range(onto.shape[1]):
-            s = 0.0
-            for m in range(N):
-                s += by_forces[i, free[m]] * onto[m, j]
-            shown[i, n + N + j] = s
+
+@kernel
+def solve_rows(L: Array, X: Array) -> None:
+    """Replace ``X`` by ``(L L^T)^-1 X`` with ``L`` from :func:`cholesky`."""
+    count = X.shape[0]
+    for i in range(count):
+        for m in range(i):
+            s = L[i, m]
+            if s != 0.0:
+                for j in range(X.shape[1]):
+                    X[i, j] -= s * X[m, j]
+        for j in range(X.shape[1]):
+            X[i, j] *= L[i, i]
+    for i in range(count - 1, -1, -1):
+        for m in range(i + 1, count):
+            s = L[m, i]
+            if s != 0.0:
+                for j in range(X.shape[1]):
+                    X[i, j] -= s * X[m, j]
+        for j in range(X.shape[1]):
+            X[i, j] *= L[i, i]
+
+
+@inlined_kernel
+def influence_of_noise(plan: Plan, c: Constants, f: Ahead) -> None:
+    """Compute variance and influence of the disturbances that always act: efforts of joints, and accelerations."""
+    N, n, t = plan.N, plan.n, f.step[0]
+    for j in range(n + N):
+        f.W[j] = c.density[j] / t if t > 0.0 else 0.0
+    for j in range(n):
+        for i in range(N):
+            f.Gt[j, N + i] = t * f.columns[plan.actuated[j], i]
+        for r in range(plan.rows):
+            f.Et[j, r] = f.forces[plan.actuated[j], r]
+    # An acceleration is the force L^-1: what readings owe to it
+    for i in range(N):
         for j in range(N):
-            row[j] = by_forces[i, free[j]]
-        cholesky_solve(factor, row, N)
-        for j in range(N):
-            shown[i, n + j] = row[j]
+            f.Gt[n + i, N + j] = t if i == j else 0.0
+            f.A[i, j] = f.L[i, j]
+        for r in range(plan.rows):
+            f.Et[n + i, r] = f.forces[plan.free[i], r]
+    if plan.rows > 0:
+        cholesky(f.A, N)
+        solve_rows(f.A, f.Et[n : n + N])
+    shown_by_state(f, 0, n + N)
+
+
+@inlined_kernel
+def influence_of_pushes(plan: Plan, c: Constants, f: Ahead) -> None:
+    """Compute variance and influence of pushes on the base."""
+    N, first = plan.N, plan.n + plan.N
+    for j in range(plan.pushes):
+        f.W[first + j] = c.push[j]
+        for r in range(plan.rows):
+            f.Et[first + j, r] = c.through[j, r]
+        for i in range(N):
+            f.Gt[first + j, N + i] = 0.0
+        for m in range(N):
+            s = c.onto[m, j]
+            if s != 0.0:
+                for i in range(N):
+                    f.Gt[first + j, N + i] += f.step[0] * f.L[m, i] * s
+                for r in range(plan.rows):
+                    f.Et[first + j, r] += s * f.forces[plan.free[m], r]
+    shown_by_state(f, first, first + plan.pushes)
 
 
 @kernel
-def deviate(H: Array, R: Array, innovation: Array, first: Index, P: Array, HP: Array, deviations: Array) -> None:
-    """Compute the largest innovation of each channel in standard deviations.
-
-    Args:
-        H: (r, s) measurement matrix.
-        R: (r,) variances of the measurement noise.
-        innovation: (r,) readings minus predictions.
-        first: (c,) first row of each channel.
-        P: (s, s) covariance.
-        HP: (r, s) output: ``H P``.
-        deviations: (c,) output.
-    """
-    multiply(H, P, HP)
-    channel = -1
-    for i in range(len(R)):
-        if channel + 1 < len(first) and first[channel + 1] == i:
-            channel += 1
-            deviations[channel] = 0.0
-        s = R[i]
-        for j in range(H.shape[1]):
-            s += HP[i, j] * H[i, j]
-        deviations[channel] = max(deviations[channel], abs(innovation[i]) / math.sqrt(s))
+def _shown_by_state(Gt: Array, Et: Array, shown: Array, t: float, first: int, last: int) -> None:
+    N = Gt.shape[1] // 2
+    for j in range(first, last):
+        for i in range(N):
+            Gt[j, i] = 0.5 * t * Gt[j, N + i]
+    add_product(Gt[first:last], shown, Et[first:last], 1.0)
 
 
-@kernel
-def shrink(
-    H: Array, R: Array, HP: Array, innovation: Array, P: Array, state: Array, corrected: Array, variance: Array
-) -> None:
-    """Correct the state in place, and compute the corrected covariance and the variance of the innovation.
+@inlined_kernel
+def shown_by_state(f: Ahead, first: int, last: int) -> None:
+    """Complete the influence of disturbances: on the coordinates, and on readings by the state that they have moved."""
+    _shown_by_state(f.Gt, f.Et, f.shown, f.step[0], first, last)
 
-    ``G = P H^T S^-1``; with ``A = 1 - G H`` the covariance has the Joseph form ``A P A^T + G R G^T``, which stays
-    positive semidefinite.
 
-    Args:
-        H: (r, s) measurement matrix.
-        R: (r,) variances of the measurement noise.
-        HP: (r, s) ``H P``.
-        innovation: (r,) readings minus predictions.
-        P: (s, s) covariance.
-        state: (2N,) state, corrected in place.
-        corrected: (2N, 2N) output: corrected covariance of the state.
-        variance: (r,) output: variance of the innovation.
-    """
-    rows, size, known = H.shape[0], H.shape[1], len(state)
-    S, G = np.empty((rows, rows)), np.empty((known, rows))
-    AP, APH = np.empty((known, size)), np.empty((known, rows))
+@inlined_kernel
+def spread(f: Ahead, rows: int, count: int) -> None:
+    """Compute the covariance of the innovation, and the one with the state, under the first ``count`` disturbances."""
+    f.cross[:, :] = 0.0
+    f.S[:, :] = 0.0
+    for j in range(count):
+        for r in range(rows):
+            f.WE[j, r] = f.W[j] * f.Et[j, r]
+    add_transposed_product(f.shown, f.moved, f.cross, f.shown.shape[0])
+    add_product(f.cross, f.shown, f.S, 1.0)
+    add_transposed_product(f.WE, f.Gt, f.cross, count)
+    add_transposed_product(f.WE, f.Et, f.S, count)
+    for r in range(rows):
+        f.S[r, r] += f.R[r]
+
+
+@inlined_kernel
+def condense(f: Ahead, rows: int, count: int) -> None:
+    """Compute the gain of the rows that are ``used``, and the covariance after the correction."""
+    size = f.moved.shape[0]
     for i in range(rows):
-        for j in range(i + 1):
-            s = R[i] if i == j else 0.0
+        if f.used[i] > 0.0:
             for m in range(size):
-                s += HP[i, m] * H[j, m]
-            S[i, j], S[j, i] = s, s
-        variance[i] = S[i, i]
-    cholesky(S, rows)
-    for i in range(known):
-        for j in range(rows):
-            G[i, j] = HP[j, i]
-        cholesky_solve(S, G[i], rows)
-        for j in range(rows):
-            state[i] += G[i, j] * innovation[j]
+                f.gain[i, m] = f.cross[i, m]
+            for m in range(i + 1):
+                f.factor[i, m] = f.S[i, m] if f.used[m] > 0.0 else 0.0
+        else:
+            for m in range(size):
+                f.gain[i, m] = 0.0
+            for m in range(i):
+                f.factor[i, m] = 0.0
+            f.factor[i, i] = 1.0
+    cholesky(f.factor, rows)
+    solve_rows(f.factor, f.gain)
+    for i in range(size):
         for m in range(size):
-            AP[i, m] = P[i, m]
-        for j in range(rows):
-            for m in range(size):
-                AP[i, m] -= G[i, j] * HP[j, m]
-        for j in range(rows):
-            s = -G[i, j] * R[j]
-            for m in range(size):
-                s += AP[i, m] * H[j, m]
-            APH[i, j] = s
-    for i in range(known):
-        for j in range(i + 1):
-            s, other = AP[i, j], AP[j, i]
-            for m in range(rows):
-                s -= APH[i, m] * G[j, m]
-                other -= APH[j, m] * G[i, m]
-            corrected[i, j] = 0.5 * (s + other)
-            corrected[j, i] = corrected[i, j]
+            f.A[i, m] = 1.0 if i == m else 0.0
+            f.B[i, m] = 0.0
+            f.P[i, m] = 0.0
+    add_product(f.shown, f.gain, f.A, -1.0)
+    add_transposed_product(f.A, f.moved, f.B, size)
+    add_product(f.B, f.A, f.P, 1.0)
+    for j in range(count):
+        for m in range(size):
+            f.D[j, m] = f.Gt[j, m]
+    add_product(f.Et[:count], f.gain, f.D[:count], -1.0)
+    add_squares(f.W, f.D, f.P, count)
+    add_squares(f.R, f.gain, f.P, rows)
+    for i in range(size):
+        for m in range(i):
+            f.P[i, m] = 0.5 * (f.P[i, m] + f.P[m, i])
+            f.P[m, i] = f.P[i, m]

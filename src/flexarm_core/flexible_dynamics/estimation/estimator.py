@@ -17,33 +17,41 @@ the coordinates. Both are given as spectral densities, so their meaning does not
 innovation of a base sensor exceeds ``push_gate`` standard deviations, the covariance of this sampling period is
 recomputed with a push on the base among the disturbances.
 
-Correction: all channels of a sample at once, over the state and the disturbances of the sampling period (see
-``correction``). A channel is rejected if it has no reading, if it repeats a reading although the strain must have
-changed, or if its innovation exceeds ``gate`` standard deviations. After ``gate_patience`` consecutive rejections by
-the gate the channel is accepted again, because the estimate may be wrong.
+Correction: all channels of a sample at once, by the noise that prediction and readings share (see ``covariance``). A
+channel is rejected if it has no reading, if it repeats a reading although the strain must have changed, or if its
+innovation exceeds ``gate`` standard deviations. After ``gate_patience`` consecutive rejections by the gate the channel
+is accepted again, because the estimate may be wrong.
+
+Only what depends on the sample is done when it comes (``filter.correct``). Transition, derivatives of the readings, gain
+and corrected covariance are prepared before (``filter.prepare``), for a sample that comes after the same time as the
+last one and has readings of the same sensors. If it comes after another time, by more than ``STEP_CHANGE``, they are
+prepared again with the true one. The estimate is the same whether they are prepared early, by
+:meth:`FlexibleEstimator.prepare`, or when the sample is there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import chain
+import math
+from typing import Any
 
 import numpy as np
 
+from flexarm_core.compiled import allocate, named_views
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
-from flexarm_core.flexible_dynamics.estimation.correction import Correction
-from flexarm_core.flexible_dynamics.estimation.covariance import join, propagate
-from flexarm_core.flexible_dynamics.estimation.disturbances import Disturbances
-from flexarm_core.flexible_dynamics.estimation.measurements import (
-    Channel,
-    ContactInput,
-    FrozenWatch,
-    MotionSensors,
-    deflection_channels,
-    strain_channels,
+from flexarm_core.flexible_dynamics.estimation.disturbances import pushes_on
+from flexarm_core.flexible_dynamics.estimation.filter import (
+    DIVERGED,
+    LEFT_OUT,
+    REFUSED,
+    REPEATS,
+    TOUCH_UNREADABLE,
+    correct,
+    prepare,
 )
-from flexarm_core.flexible_dynamics.model import BodyWrench, FlexibleModel
+from flexarm_core.flexible_dynamics.estimation.measurements import Measurements, contact_body
+from flexarm_core.flexible_dynamics.estimation.memory import Inputs, view_ahead, view_constants, view_inputs, view_kept
+from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import static_deflection
 from flexarm_core.types import Array, FlexibleSample, FlexibleState
 
@@ -51,25 +59,8 @@ EFFORT_SHARE = 0.02
 WEIGHT_ERROR = 0.2
 LEAST_ENERGY = 1e-6  # [J]
 UNKNOWN_ENERGY = 1.0  # [J] used if effort limits are unknown
-
-
-@dataclass(frozen=True, slots=True)
-class _Prediction:
-    """Prediction one sampling period after the last estimate.
-
-    Attributes:
-        state: (2N,) ``[y; yd]``.
-        P: (2N, 2N) covariance of the state without the disturbances of the sampling period.
-        mobility: (N, N) ``L``.
-        influence: (2N, d) influence of the disturbances on the state.
-        step: length of the sampling period [s].
-    """
-
-    state: Array
-    P: Array
-    mobility: Array
-    influence: Array
-    step: float
+FROZEN_TRAVEL = 3.0  # expected change, in standard deviations of the noise, above which a repeated reading is frozen
+STEP_CHANGE = 0.05  # share by which a sampling period may differ from the one that gain and covariance are prepared for
 
 
 def usual_energy(model: FlexibleModel, M: Array) -> float:
@@ -102,215 +93,159 @@ class FlexibleEstimator:
             ConfigError: the robot has neither elastic joints nor flexible links.
         """
         self._model, self._config = model, config or EstimatorConfig()
-        free = model.unmeasured
+        free, c = model.unmeasured, self._config
         if not len(free):
             raise ConfigError("the robot has neither elastic joints nor flexible links: there is nothing to estimate")
-        self._K = model.stiffness_matrix()[np.ix_(free, free)]
-        self._C = model.damping_matrix()[np.ix_(free, free)]
-        M = model.mass_matrix(np.zeros(model.size))
-        self._hardness = np.concatenate((np.diag(self._K), M[free, free]))
-        self._m, self._n = len(model.elastic), len(model.actuated)
-        self._N = len(free)
-        self._elastic_names = tuple(joint.name for joint in model.description.elastic)
-        c = self._config
-        self._initial_energy = c.initial_energy or usual_energy(model, M)
-        density = np.repeat((c.effort_noise, c.base_noise, c.modal_noise), (self._n, self._m, self._N - self._m))
-        self._disturbances = Disturbances(model, density, (c.push_force, c.push_torque), c.use_imu)
-        self._contact = ContactInput(model, c.contact_sensor) if c.contact_sensor else None
-        compared = set(c.wrench_sensors(model.description.force_torque_sensors)) - {c.contact_sensor}
-        self._motion_sensors = MotionSensors(model, sorted(compared), c.use_imu)
-        self._variances = (
-            np.repeat((c.force_noise**2, c.torque_noise**2), 3),
-            np.repeat((c.acceleration_noise**2, c.gyro_noise**2), 3),
-        )
+        self._m, self._n, self._N = len(model.elastic), len(model.actuated), len(free)
+        self._joints, self._elastic = (self._n,), (self._m,)  # shapes
+        self._touched = contact_body(model, c.contact_sensor) if c.contact_sensor else -1
+        self._measurements = Measurements(model, c)
+        self._shape()
         self.reset()
+
+    def _shape(self) -> None:
+        """Allocate and fill the memory of the kernels."""
+        model, c, measured = self._model, self._config, self._measurements
+        free, N, n, size, rows = model.unmeasured, self._N, self._n, model.size, measured.rows
+        body, felt, frame, influence = measured.motion_sensors()
+        pushes = pushes_on(model, (c.push_force, c.push_torque), c.use_imu)
+        p, k, q = len(pushes.variance), influence.shape[2], len(measured.channels)
+        sizes = (N, n, size, measured.gauges, measured.linear, len(body), rows, q, p, k, self._touched)
+        parts = (sizes, free, model.actuated, body, felt, measured.first, measured.of_base)
+        plan = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+        constants, fixed = allocate(view_constants, N, n, len(body), rows, p, k)
+        M = model.mass_matrix(np.zeros(size))
+        fixed.K[:], fixed.C[:] = (matrix[np.ix_(free, free)] for matrix in (model.stiffness_matrix(), model.damping_matrix()))
+        fixed.density[:] = np.repeat((c.effort_noise, c.base_noise, c.modal_noise), (n, self._m, N - self._m)) ** 2
+        fixed.onto[:], fixed.push[:] = pushes.onto, pushes.variance
+        for channel, row in zip(measured.channels, measured.first, strict=False):
+            fixed.noise[row : row + len(channel.noise)] = channel.noise
+            if channel.name in pushes.through and len(channel.noise) == 6:
+                fixed.through[:, row : row + 6] = pushes.through[channel.name].T
+        energy = c.initial_energy or usual_energy(model, M)
+        fixed.initial[:] = 2.0 * energy / np.concatenate((np.diag(fixed.K), M[free, free]))
+        fixed.frame[:], fixed.influence[:] = frame, influence
+        fixed.settings[:] = (
+            c.strain_error, c.gate, c.push_gate, c.gate_patience, c.frozen_samples, FROZEN_TRAVEL * c.strain_noise,
+        )  # fmt: skip
+        kept, self._kept = allocate(view_kept, N, size, measured.gauges, rows, q)
+        ahead, _ = allocate(view_ahead, N, n, size, len(body), rows, p, k, len(model.tree.parent))
+        inputs, self._given = allocate(view_inputs, n, rows)
+        self._initial, self._noise = fixed.initial, fixed.noise
+        shared = (*model.arrays, model.arrays[2].copy(), plan, constants, kept, ahead)
+        self._to_prepare, self._to_correct, self._results = shared, (*shared, inputs), 5 * N + 2 * rows + q
+        m, at = self._m, [0, N, 2 * N, 3 * N, 5 * N, 5 * N + rows, 5 * N + 2 * rows]
+        self._parts = tuple(slice(i + a, i + b) for i in at[:3] for a, b in ((0, m), (m, N)))
+        self._parts += tuple(slice(i, j) for i, j in zip(at[3:], (*at[4:], self._results), strict=True))
 
     def reset(self) -> None:
         """Reset the estimate: the next sample starts from static deflection under gravity and initial covariance."""
         self._stamp: int | None = None
-        self._x, self._v, self._a = np.zeros((3, self._model.size))
-        self._P = self._initial_covariance()
-        self._rejected: dict[str, int] = {}
-        self._watch = FrozenWatch(
-            len(self._model.description.strain_gauges), self._config.frozen_samples, self._config.strain_noise
-        )
+        self._step = 0.0  # newest sampling period, 0: none
+        self._ahead: float | None = None  # step that is prepared
+        kept = self._kept
+        for part in kept:
+            part[:] = 0.0
+        if kept.watch.size:
+            kept.watch[0] = np.nan
+        kept.shown[:], kept.R[:], kept.used[:] = self._measurements.shown(), self._noise, 1.0
 
-    def update(self, sample: FlexibleSample) -> FlexibleState:
+    def prepare(self) -> None:
+        """Prepare for the next sample, when the last estimate has been used; else the next :meth:`update` does it."""
+        if self._ahead is None and self._step > 0.0:
+            self._prepare(self._step)
+
+    def _prepare(self, step: float) -> None:
+        prepare(*self._to_prepare, step)
+        self._ahead = step
+
+    def update(self, sample: FlexibleSample, effort: Array | None = None) -> FlexibleState:
         """Predict to the stamp of the sample, then correct by the measurements of the sample.
+
+        Args:
+            sample: the measurements.
+            effort: (n,) efforts to use in place of those of the sample, e.g. without friction; None: those.
 
         Raises:
             InputError: a joint value is not finite, an array has the wrong length, or the stamp is not later than the
                 last stamp; the estimate does not change then.
         """
-        self._check(sample)
-        model, free = self._model, self._model.unmeasured
-        effort = np.zeros(len(model.hinge_names))
-        effort[model.actuated] = sample.effort
-        if self._stamp is None:
-            self._x[free] = static_deflection(model, sample.position)
-        before = self._x[free]
-        state, P = np.concatenate((before, self._v[free])), self._P
-        left_out: list[str] = []
-        contact = self._touched(sample, left_out)
-        prediction: _Prediction | None = None
-        if self._stamp is not None:
-            step = (sample.stamp - self._stamp) * 1e-9
-            if step > self._config.max_gap:
-                P = self._initial_covariance()
-                left_out.append(f"prediction: no sample for {step:.3g} s")
-            else:
-                prediction = self._predict(P, effort, contact, step)
-                state, P = prediction.state, self._covariance(prediction)
-        x, v = np.zeros(model.size), np.zeros(model.size)
-        x[model.actuated], v[model.actuated] = sample.position, sample.velocity
-        x[free], v[free] = state[: self._N], state[self._N :]
-        innovation, variance = np.zeros(0), np.zeros(0)
-        names: tuple[str, ...] = ()
-        if self._config.correct:
-            mobility = prediction.mobility if prediction else None
-            channels, reasons = self._channels(sample, x, v, effort, contact, x[free] - before, mobility)
-            if channels:
-                correction = Correction(channels, len(P))
-                deviations = correction.deviations(P)
-                if prediction and self._pushed(channels, deviations):
-                    P = self._covariance(prediction, pushed=True)
-                    deviations = correction.deviations(P)
-                kept = self._gated(channels, deviations, reasons)
-                if not all(kept):
-                    correction.keep(kept)
-                if any(kept):
-                    state, P, variance = correction.correct(state)
-                    x[free], v[free] = state[: self._N], state[self._N :]
-                    innovation = correction.innovation
-                    names = tuple(chain.from_iterable(c.labels for c, keep in zip(channels, kept, strict=True) if keep))
-            left_out += reasons
-        P = np.ascontiguousarray(P[: 2 * self._N, : 2 * self._N])  # one type for the compiled code
-        if not (np.isfinite(x).all() and np.isfinite(v).all() and np.isfinite(P).all()):
-            x[free], v[free], P = 0.0, 0.0, self._initial_covariance()
-            left_out.append("estimate: diverged, starts over")
-        acceleration = model.forward_dynamics(x, v, effort, contact)
-        self._stamp, self._x, self._v, self._a, self._P = sample.stamp, x, v, acceleration, P
+        effort = sample.effort if effort is None else effort
+        self._check(sample, effort)
+        given, measured = self._given, self._measurements
+        given.position[:], given.velocity[:], given.effort[:] = sample.position, sample.velocity, effort
+        given.touch[:] = sample.wrenches.get(self._config.contact_sensor, np.nan)
+        measured.read(sample, given.readings)
+        left_out: tuple[str, ...] = ()
+        period = 0.0 if self._stamp is None else (sample.stamp - self._stamp) * 1e-9
+        if self._stamp is None or period > self._config.max_gap:
+            self._start(sample, given)
+            if self._stamp is not None:
+                left_out = (f"prediction: no sample for {period:.3g} s",)
+            period = step = 0.0
+        else:
+            step = self._step if abs(period - self._step) <= STEP_CHANGE * self._step else period
+        if self._ahead != step:
+            self._prepare(step)
+        given.step[0] = period
+        out = np.empty(self._results)
+        status = correct(*self._to_correct, out)
+        if status == REFUSED:
+            raise self._not_finite(given)
+        self._stamp, self._ahead, self._step = sample.stamp, None, period or self._step
+        parts = self._parts
+        innovation, variance, names = out[parts[7]], out[parts[8]], measured.labels
+        if status:
+            codes = out[parts[9]]
+            if status & TOUCH_UNREADABLE:
+                missing = sample.wrenches.get(self._config.contact_sensor) is None
+                text = f"{self._config.contact_sensor}: {'missing' if missing else 'not finite'}"
+                left_out = (text, *left_out)
+            if status & LEFT_OUT:
+                left_out = (*left_out, *measured.reasons(codes, sample))
+                used = measured.used(codes)
+                innovation, variance = innovation[used], variance[used]
+                names = tuple(name for name, one in zip(names, used, strict=True) if one)
+            if status & DIVERGED:
+                left_out = (*left_out, "estimate: diverged, starts over")
         return FlexibleState(
-            stamp=sample.stamp,
-            deflection=x[model.elastic],
-            deflection_rate=v[model.elastic],
-            deflection_acceleration=acceleration[model.elastic],
-            modal_position=x[model.modal],
-            modal_rate=v[model.modal],
-            modal_acceleration=acceleration[model.modal],
-            innovation=innovation,
-            innovation_names=names,
-            innovation_variance=variance,
-            covariance_diagonal=np.diag(P).copy(),
-            left_out=tuple(left_out),
-        )
-
-    def _initial_covariance(self) -> Array:
-        return np.diag(2.0 * self._initial_energy / self._hardness)
-
-    def _touched(self, sample: FlexibleSample, left_out: list[str]) -> BodyWrench | None:
-        """Return the contact wrench if it is known; otherwise add the reason to ``left_out``."""
-        if self._contact is None:
-            return None
-        name = self._config.contact_sensor
-        reading = sample.wrenches.get(name)
-        if reading is None or not np.isfinite(reading).all():
-            left_out.append(f"{name}: {'missing' if reading is None else 'not finite'}")
-            return None
-        x, v = self._x.copy(), self._v.copy()
-        x[self._model.actuated], v[self._model.actuated] = sample.position, sample.velocity
-        return self._contact.wrench(reading, x, v, self._a)
-
-    def _predict(self, P: Array, effort: Array, contact: BodyWrench | None, t: float) -> _Prediction:
-        """Predict state and covariance ``t`` seconds after the last estimate."""
-        model, free, N = self._model, self._model.unmeasured, self._N
-        model.set_wrenches(self._x, self._v, contact, t)
-        state, moved, mobility = np.empty(2 * N), np.empty((2 * N, 2 * N)), np.empty((N, N))
-        influence = np.empty((2 * N, self._disturbances.size))
-        propagate(
-            *model.arrays, self._x, self._v, effort, free, model.actuated, self._K, self._C, self._disturbances.onto, P,
-            state, moved, mobility, influence,
+            sample.stamp, out[parts[0]], out[parts[2]], out[parts[4]], out[parts[1]], out[parts[3]], out[parts[5]],
+            innovation, names, variance, out[parts[6]], left_out,
         )  # fmt: skip
-        return _Prediction(state, moved, mobility, influence, t)
 
-    def _covariance(self, prediction: _Prediction, pushed: bool = False) -> Array:
-        """Compute the covariance (2N + d, 2N + d) of ``[y; yd; d]`` at the end of the sampling period."""
-        W = self._disturbances.variance(prediction.step, pushed)
-        P = np.empty((2 * self._N + len(W), 2 * self._N + len(W)))
-        join(prediction.P, prediction.influence, W, P)
-        return P
+    def _start(self, sample: FlexibleSample, given: Inputs) -> None:
+        """Start from the initial covariance, and before any sample from static deflection."""
+        if not all(np.isfinite(part).all() for part in (given.position, given.velocity, given.effort)):
+            raise self._not_finite(given)
+        model, kept = self._model, self._kept
+        if self._stamp is None:
+            kept.x[model.unmeasured] = static_deflection(model, given.position)
+        kept.x[model.actuated], kept.v[model.actuated] = given.position, given.velocity
+        kept.hinge[model.actuated] = given.effort
+        kept.P[:] = np.diag(self._initial)
+        kept.turn[2], self._ahead = REPEATS, None
 
-    def _channels(
-        self,
-        sample: FlexibleSample,
-        x: Array,
-        v: Array,
-        effort: Array,
-        contact: BodyWrench | None,
-        step: Array,
-        mobility: Array | None,
-    ) -> tuple[list[Channel], list[str]]:
-        """Return the usable channels of the sample, and the reasons why others are left out."""
-        c, model, free = self._config, self._model, self._model.unmeasured
-        channels: list[Channel] = []
-        left_out: list[str] = []
-        if c.use_strain and model.description.strain_gauges:
-            strain = np.array([sample.strain.get(name, np.nan) for name in model.description.strain_gauges])
-            frozen = self._watch.update(strain, model.strain_map @ step[self._m :])
-            found, reasons = strain_channels(model, sample.strain, frozen, x[free], (c.strain_noise, c.strain_error))
-            channels, left_out = channels + found, left_out + reasons
-        if c.use_deflection and self._m:
-            found, reasons = deflection_channels(
-                self._elastic_names,
-                (sample.deflection, sample.deflection_rate),
-                x[free],
-                v[free],
-                (c.deflection_noise, c.deflection_rate_noise),
-            )
-            channels, left_out = channels + found, left_out + reasons
-        if c.use_wrench or c.use_imu:
-            found, reasons = self._motion_sensors.channels(
-                (sample.wrenches, sample.imus), x, v, effort, self._variances, self._disturbances, mobility, contact
-            )
-            channels, left_out = channels + found, left_out + reasons
-        return channels, left_out
-
-    def _pushed(self, channels: list[Channel], deviations: Array) -> bool:
-        """Return whether the innovation of a base sensor exceeds the push gate."""
-        gate = self._config.push_gate
-        return any(c.of_base and deviation > gate for c, deviation in zip(channels, deviations, strict=True))
-
-    def _gated(self, channels: list[Channel], deviations: Array, left_out: list[str]) -> list[bool]:
-        """Return which channels pass the gate, or are accepted again after too many consecutive rejections."""
-        kept: list[bool] = []
-        rejected: dict[str, int] = {}
-        for channel, deviation in zip(channels, deviations, strict=True):
-            kept.append(True)
-            if deviation > self._config.gate:
-                name = channel.labels[0]
-                rejected[name] = self._rejected.get(name, 0) + 1
-                kept[-1] = rejected[name] > self._config.gate_patience
-                if not kept[-1]:
-                    left_out.append(f"{channel.name}: outlier")
-        self._rejected = rejected
-        return kept
-
-    def _check(self, sample: FlexibleSample) -> None:
+    def _not_finite(self, given: Inputs) -> InputError:
+        """Say which joints are not finite."""
+        joints = self._model.description.actuated
         for name in ("position", "velocity", "effort"):
-            value = getattr(sample, name)
-            if np.shape(value) != (self._n,):
+            bad = [joint for joint, value in zip(joints, getattr(given, name), strict=True) if not math.isfinite(value)]
+            if bad:
+                break
+        return InputError(f"{name} of {', '.join(bad)} is not finite")
+
+    def _check(self, sample: FlexibleSample, effort: Array) -> None:
+        """Check shapes and stamp; whether joints are finite is seen by the kernel."""
+        for name, value in (("position", sample.position), ("velocity", sample.velocity), ("effort", effort)):
+            if np.shape(value) != self._joints:
                 raise InputError(f"{name} has shape {np.shape(value)}, expected ({self._n},)")
-            if not np.isfinite(value).all():
-                joints = zip(self._model.description.actuated, np.isfinite(value), strict=True)
-                bad = [joint for joint, good in joints if not good]
-                raise InputError(f"{name} of {', '.join(bad)} is not finite")
-        for name in ("deflection", "deflection_rate"):
-            value = getattr(sample, name)
-            if value is not None and np.shape(value) != (self._m,):
-                raise InputError(f"{name} has shape {np.shape(value)}, expected ({self._m},)")
-        for name, value in (*sample.wrenches.items(), *sample.imus.items()):
-            if np.shape(value) != (6,):
-                raise InputError(f"reading of {name} has shape {np.shape(value)}, expected (6,)")
+        for name, part in (("deflection", sample.deflection), ("deflection_rate", sample.deflection_rate)):
+            if part is not None and np.shape(part) != self._elastic:
+                raise InputError(f"{name} has shape {np.shape(part)}, expected ({self._m},)")
+        for readings in (sample.wrenches, sample.imus):
+            for name, value in readings.items():
+                if np.shape(value) != (6,):
+                    raise InputError(f"reading of {name} has shape {np.shape(value)}, expected (6,)")
         if self._stamp is not None and sample.stamp <= self._stamp:
             raise InputError(
                 f"sample at {sample.stamp * 1e-9:.6f} s is not later than the last one at {self._stamp * 1e-9:.6f} s;"

@@ -1,254 +1,168 @@
-"""Measurement equations of the estimator: predicted reading of each sensor and its Jacobian.
+"""Sensors of the estimator: which there are, their rows in the memory of the filter, and why readings are left out.
 
 The estimated state is ``[y; yd]`` (2N,), ``y`` = [elastic joints of the base; modes of the links]. Strain and
-deflection are linear in the state. Readings of force/torque sensors and IMUs depend on accelerations: they are
-predicted by forward dynamics and linearized by forward differences of the inverse dynamics.
+deflection are linear in the state; readings of force/torque sensors and IMUs depend on accelerations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from flexarm_core.entrance import ANY, finite, numbers
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.bodies import make_bodies
-from flexarm_core.flexible_dynamics.estimation.disturbances import Disturbances
-from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion
-from flexarm_core.flexible_dynamics.model import BodyWrench, FlexibleModel, Wrenches
-from flexarm_core.types import Array
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.memory import FROZEN, OUTLIER, UNREADABLE
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.types import Array, FlexibleSample
 
-FROZEN_TRAVEL = 3.0  # expected change, in standard deviations of the noise, above which a repeated reading is frozen
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 IMU = ("ax", "ay", "az", "wx", "wy", "wz")
+STRAINS, DEFLECTIONS, RATES, WRENCHES, IMUS = "strain", "deflection", "deflection_rate", "wrenches", "imus"  # of samples
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Reading of one sensor in one sample; it is used or rejected as a whole.
+    """Reading of one sensor in one sample; it is used or left out as a whole.
 
     Attributes:
+        kind: field of the sample that has it.
         name: name of the sensor.
-        components: (c) names of the components of the reading.
-        innovation: (c,) reading minus prediction.
-        jacobian: (c, 2N) derivative of the prediction with respect to ``[y; yd]``.
-        variance: (c,) variances of the measurement noise.
-        feedthrough: (c, d) derivative of the prediction with respect to the disturbances of the sampling period; None:
-            the reading does not depend on them.
-        of_base: whether the reading shows the motion of the base, and therefore pushes on it.
+        components: names of the components of the reading.
+        noise: (components) variances of the noise; of a gauge, without the part that is relative to the reading.
     """
 
+    kind: str
     name: str
     components: tuple[str, ...]
-    innovation: Array
-    jacobian: Array
-    variance: Array
-    feedthrough: Array | None = None
-    of_base: bool = False
+    noise: tuple[float, ...]
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names (c) of the components, including the name of the sensor."""
-        return _labels(self.name, self.components)
+        """Names of the components, including the name of the sensor."""
+        return tuple(f"{self.name} {component}".strip() for component in self.components)
+
+    def reason(self, code: int, sample: FlexibleSample) -> str:
+        """Say why the reading is left out."""
+        if code in (FROZEN, OUTLIER):
+            return f"{self.name}: {'frozen' if code == FROZEN else 'outlier'}"
+        given = getattr(sample, self.kind)
+        of_joint = self.kind in (DEFLECTIONS, RATES)
+        missing = given is None or (not of_joint and given.get(self.name) is None)
+        return f"{self.name}{' ' * of_joint}{self.kind * of_joint}: {'missing' if missing else 'not finite'}"
 
 
-@cache
-def _labels(name: str, components: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{name} {component}".strip() for component in components)
+class Measurements:
+    """All channels of an estimator.
 
-
-class FrozenWatch:
-    """Detects strain gauges that repeat one value exactly while the model predicts a change of strain.
-
-    The expected change is the sum of the predicted steps, not the difference of estimates: a frozen gauge holds the
-    estimate at its value by correction, but it does not affect the steps predicted by the dynamics.
+    Attributes:
+        channels: strain gauges, deflections of the elastic joints, their rates, force/torque sensors, IMUs.
+        gauges: number of strain gauges.
+        linear: number of rows whose readings are linear in the state.
+        rows: number of rows.
     """
 
-    def __init__(self, gauges: int, samples: int, noise: float) -> None:
-        """Set the number of gauges, the number of equal readings to suspect, and the standard deviation of noise."""
-        self._samples, self._limit = samples, FROZEN_TRAVEL * noise
-        self._value = np.full(gauges, np.nan)
-        self._repeats = np.zeros(gauges, dtype=int)
-        self._travel = np.zeros(gauges)
-        self._peak = np.zeros(gauges)
-
-    def update(self, strain: Array, step: Array) -> NDArray[np.bool_]:
-        """Return which gauges (g,) are frozen, from readings (NaN if missing) and predicted steps of strain (g,)."""
-        same = strain == self._value
-        seen = ~np.isnan(strain)
-        self._value = np.where(seen, strain, self._value)
-        self._repeats = np.where(same, self._repeats + 1, np.where(seen, 0, self._repeats))
-        self._travel = np.where(same, self._travel + step, np.where(seen, 0.0, self._travel))
-        self._peak = np.where(same, np.maximum(self._peak, np.abs(self._travel)), np.where(seen, 0.0, self._peak))
-        return seen & (self._repeats >= self._samples) & (self._peak > self._limit)
-
-
-def strain_channels(
-    model: FlexibleModel, readings: Mapping[str, float], frozen: NDArray[np.bool_], y: Array, noise: tuple[float, float]
-) -> tuple[list[Channel], list[str]]:
-    """Return a channel for each usable gauge, and the reasons why others are not; noise is (absolute, relative)."""
-    channels, left_out = [], []
-    modes = len(model.modal)
-    first = len(y) - modes
-    for row, name in enumerate(model.description.strain_gauges):
-        reading = readings.get(name)
-        if reading is None or not np.isfinite(reading):
-            left_out.append(f"{name}: {'missing' if reading is None else 'not finite'}")
-        elif frozen[row]:
-            left_out.append(f"{name}: frozen")
-        else:
-            jacobian = np.zeros((1, 2 * len(y)))
-            jacobian[0, first : len(y)] = model.strain_map[row]
-            innovation = np.array([reading - model.strain_map[row] @ y[first:]])
-            channels.append(
-                Channel(name, ("",), innovation, jacobian, np.array([noise[0] ** 2 + (noise[1] * reading) ** 2]))
-            )
-    return channels, left_out
-
-
-def deflection_channels(
-    names: tuple[str, ...], readings: tuple[Array | None, Array | None], y: Array, yd: Array, noise: tuple[float, float]
-) -> tuple[list[Channel], list[str]]:
-    """Return a channel for each usable position and rate of elastic joints, and the reasons why others are not."""
-    y, yd = finite("y", y, ANY), finite("yd", yd, ANY)
-    for reading in readings:
-        if reading is not None:
-            numbers("reading", reading, len(names))
-    if len(readings) != 2 or len(y) != len(yd) or len(y) < len(names):
-        raise InputError(
-            f"{len(names)} elastic joints need two readings and states of as many, got {len(y)}, {len(yd)}"
+    def __init__(self, model: FlexibleModel, config: EstimatorConfig) -> None:
+        """Find the sensors that correct the estimate."""
+        c, robot = config, model.description
+        on = c.correct
+        gauges = tuple(robot.strain_gauges) if on and c.use_strain else ()
+        joints = tuple(joint.name for joint in robot.elastic) if on and c.use_deflection else ()
+        wrenches = sorted(set(c.wrench_sensors(robot.force_torque_sensors)) - {c.contact_sensor})
+        imus = tuple(robot.imus) if on and c.use_imu else ()
+        wrench_noise = (c.force_noise**2,) * 3 + (c.torque_noise**2,) * 3
+        imu_noise = (c.acceleration_noise**2,) * 3 + (c.gyro_noise**2,) * 3
+        self.channels = (
+            *(Channel(STRAINS, name, ("",), (c.strain_noise**2,)) for name in gauges),
+            *(Channel(DEFLECTIONS, name, (DEFLECTIONS,), (c.deflection_noise**2,)) for name in joints),
+            *(Channel(RATES, name, (RATES,), (c.deflection_rate_noise**2,)) for name in joints),
+            *(Channel(WRENCHES, name, WRENCH, wrench_noise) for name in wrenches),
+            *(Channel(IMUS, name, IMU, imu_noise) for name in imus),
         )
-    channels, left_out = [], []
-    for quantity, reading, predicted, sigma, first in zip(
-        ("deflection", "deflection_rate"), readings, (y, yd), noise, (0, len(y)), strict=True
-    ):
-        for i, name in enumerate(names):
-            if reading is None or not np.isfinite(reading[i]):
-                left_out.append(f"{name} {quantity}: {'missing' if reading is None else 'not finite'}")
-                continue
-            jacobian = np.zeros((1, 2 * len(y)))
-            jacobian[0, first + i] = 1.0
-            innovation = np.array([reading[i] - predicted[i]])
-            channels.append(Channel(name, (quantity,), innovation, jacobian, np.array([sigma**2]), of_base=True))
-    return channels, left_out
+        self._model, self._names = model, (gauges, tuple(wrenches), imus)
+        self.gauges, self._joints = len(gauges), len(joints)
+        self.linear = len(gauges) + 2 * len(joints)
+        self.rows = self.linear + 6 * (len(wrenches) + len(imus))
+        self.first = np.concatenate(([0], np.cumsum([len(channel.components) for channel in self.channels], dtype=int)))
+        self.labels = tuple(chain.from_iterable(channel.labels for channel in self.channels))
+        sixes = range(self.linear, self.rows, 6)
+        self._wrenches = tuple((name, slice(row, row + 6)) for name, row in zip(wrenches, sixes, strict=False))
+        self._imus = tuple(
+            (name, slice(row, row + 6)) for name, row in zip(imus, sixes[len(wrenches) :], strict=True)
+        )
 
+    @cached_property
+    def of_base(self) -> Array:
+        """Whether each channel shows the motion of the base, and therefore pushes on it."""
+        return np.array([channel.kind != STRAINS for channel in self.channels], dtype=bool)
 
-class MotionSensors:
-    """Predicts force/torque sensors and IMUs, whose readings depend on accelerations."""
+    def shown(self) -> Array:
+        """Derivative (2N, rows) of the readings with respect to ``[y; yd]``; 0 where it is not constant."""
+        N, modes, g, m = len(self._model.unmeasured), len(self._model.modal), self.gauges, self._joints
+        shown = np.zeros((2 * N, self.rows))
+        shown[N - modes : N, :g] = self._model.strain_map[:g].T
+        for i in range(m):
+            shown[i, g + i] = shown[N + i, g + m + i] = 1.0
+        return shown
 
-    def __init__(self, model: FlexibleModel, wrenches: Iterable[str], imus: bool) -> None:
-        """Select the force/torque sensors by name, and all IMUs or none."""
-        self._model = model
-        self._wrenches, self._imus = tuple(wrenches), tuple(model.description.imus) if imus else ()
+    def motion_sensors(self) -> tuple[list[int], list[bool], Array, Array]:
+        """Body, whether it is a force/torque sensor, frame (c, 5, 3) and influence (c, 6, k) of each motion sensor."""
+        model, (_, wrenches, imus) = self._model, self._names
         places = make_bodies(model.description, model.modal_data)[1]
-        sensors = [model.body_of(model.description.force_torque_sensors[name].frame) for name in self._wrenches]
-        mounts = [places[model.description.imus[name].frame] for name in self._imus]
+        sensors = [model.body_of(model.description.force_torque_sensors[name].frame) for name in wrenches]
+        mounts = [places[model.description.imus[name].frame] for name in imus]
         count, most = len(sensors) + len(mounts), max((mount.rotation.shape[1] for mount in mounts), default=0)
-        body = np.array([*sensors, *(mount.body for mount in mounts)], dtype=np.int64)
         frame, influence = np.zeros((count, 5, 3)), np.zeros((count, 6, most))
         for i, mount in enumerate(mounts, len(sensors)):
             frame[i] = np.vstack((mount.node, mount.offset, mount.turn))
             influence[i, :, : mount.rotation.shape[1]] = np.vstack((mount.translation, mount.rotation))
-        self._table: tuple[NDArray[Any], ...] = body, np.arange(count) < len(sensors), frame, influence
+        return [*sensors, *(mount.body for mount in mounts)], [i < len(sensors) for i in range(count)], frame, influence
 
-    def channels(
-        self,
-        readings: tuple[Mapping[str, Array], Mapping[str, Array]],
-        x: Array,
-        v: Array,
-        effort: Array,
-        variances: tuple[Array, Array],
-        disturbances: Disturbances,
-        mobility: Array | None,
-        contact: Wrenches | None,
-    ) -> tuple[list[Channel], list[str]]:
-        """Return a channel for each usable sensor, and the reasons why others are not usable.
+    def read(self, sample: FlexibleSample, readings: Array) -> None:
+        """Write the readings (rows,) of a sample, NaN where there is none."""
+        g, m = self.gauges, self._joints
+        if g:
+            get = sample.strain.get
+            readings[:g] = [get(name, np.nan) for name in self._names[0]]
+        if m:
+            readings[g : g + m] = np.nan if sample.deflection is None else sample.deflection
+            readings[g + m : g + 2 * m] = np.nan if sample.deflection_rate is None else sample.deflection_rate
+        for name, place in self._wrenches:
+            readings[place] = sample.wrenches.get(name, np.nan)
+        for name, place in self._imus:
+            readings[place] = sample.imus.get(name, np.nan)
 
-        Args:
-            readings: readings (6,) of force/torque sensors and of IMUs, by name.
-            x: (h + K,) estimated coordinates.
-            v: (h + K,) estimated rates.
-            effort: (h,) applied hinge efforts.
-            variances: noise variances (6,) of the force/torque sensors and of the IMUs.
-            disturbances: disturbances that also affect the readings.
-            mobility: (N, N) mobility ``L`` of the unmeasured coordinates over the sampling period in which the
-                disturbances acted; None: there was no prediction, and therefore no disturbance.
-            contact: contact wrench on the arm; None: no contact.
-        """
-        used: list[tuple[str, Array, tuple[str, ...], Array]] = []
-        rows: list[int] = []  # rows of the sensor table
-        left_out = []
-        for names, given, components, variance, first in (
-            (self._wrenches, readings[0], WRENCH, variances[0], 0),
-            (self._imus, readings[1], IMU, variances[1], len(self._wrenches)),
-        ):
-            for row, name in enumerate(names, first):
-                reading = given.get(name)
-                if reading is None or not np.isfinite(reading).all():
-                    left_out.append(f"{name}: {'missing' if reading is None else 'not finite'}")
-                else:
-                    used.append((name, reading, components, variance))
-                    rows.append(row)
-        if not used:
-            return [], left_out
-        model = self._model
-        table = self._table if len(rows) == len(self._table[0]) else tuple(part[rows] for part in self._table)
-        predicted, jacobian = np.empty((len(used), 6)), np.empty((len(used), 6, 2 * len(model.unmeasured)))
-        shown, felt = np.empty((len(used), 6, model.size)), None
-        model.set_wrenches(x, v, contact)
-        linearize_motion(*model.arrays, x, v, effort, model.unmeasured, *table, predicted, shown, jacobian)
-        if mobility is not None:
-            felt = disturbances.shown(shown.reshape(-1, model.size), mobility).reshape(*predicted.shape, -1)
+    def used(self, codes: Array) -> Any:
+        """Mask (rows,) of the rows of the channels that are used, from their codes."""
+        return np.repeat(codes == 0, np.diff(self.first))
+
+    def reasons(self, codes: Array, sample: FlexibleSample) -> list[str]:
+        """Why channels are left out: those without a usable reading, then outliers."""
+        found = [(int(code), channel) for code, channel in zip(codes, self.channels, strict=True) if code]
         return [
-            Channel(
-                name,
-                components,
-                reading - predicted[i],
-                jacobian[i],
-                variance,
-                None if felt is None else felt[i] + disturbances.through(name),
-                of_base=True,
-            )
-            for i, (name, reading, components, variance) in enumerate(used)
-        ], left_out
+            channel.reason(code, sample)
+            for outliers in (False, True)
+            for code, channel in found
+            if (code == OUTLIER) == outliers
+        ]
 
 
-class ContactInput:
-    """Contact wrench beyond a force/torque sensor whose reading is an input of the model and is not compared.
+def contact_body(model: FlexibleModel, sensor: str) -> int:
+    """Return the body that carries a force/torque sensor whose reading is an input of the model and is not compared.
 
     A sensor behind the tool measures the wrench of its outboard side on its inboard side, in the sensor frame,
     ``w = w_c - w_m``: the contact wrench on the tool minus the wrench that accelerates and supports the mass beyond the
     sensor. The model computes ``w_m``, which gives ``w_c``. A filter without this input attributes the contact to a
     deflection of the arm, and under lasting contact estimates rates that do not exist.
+
+    Raises:
+        ConfigError: there is no such sensor.
     """
-
-    def __init__(self, model: FlexibleModel, sensor: str) -> None:
-        """Find the sensor in the model.
-
-        Args:
-            model: model of the arm.
-            sensor: name of the sensor in ``<ros2_control>``.
-
-        Raises:
-            ConfigError: there is no such sensor.
-        """
-        sensors = model.description.force_torque_sensors
-        if sensor not in sensors:
-            raise ConfigError(f"contact_sensor '{sensor}' does not exist; force/torque sensors: {', '.join(sensors)}")
-        self._model, self._body = model, model.body_of(sensors[sensor].frame)
-
-    def wrench(self, reading: Array, x: Array, v: Array, acceleration: Array) -> BodyWrench:
-        """Compute the contact wrench on the body that the sensor carries.
-
-        Args:
-            reading: (6,) sensor reading ``[f; n]``, finite.
-            x: (h + K,) coordinates of hinges and modes.
-            v: (h + K,) rates of hinges and modes.
-            acceleration: (h + K,) accelerations from which the motion of the mass beyond the sensor follows.
-        """
-        return BodyWrench(self._body, reading + self._model.hinge_wrenches(x, v, acceleration)[self._body])
+    sensors = model.description.force_torque_sensors
+    if sensor not in sensors:
+        raise ConfigError(f"contact_sensor '{sensor}' does not exist; force/torque sensors: {', '.join(sensors)}")
+    return model.body_of(sensors[sensor].frame)

@@ -1,26 +1,24 @@
 r"""Predicted readings of force/torque sensors and IMUs at a state, and their derivatives (compiled).
 
-The functions take a table of sensors: ``body`` (c,) on which each sensor is mounted, -1 for the root; ``felt`` (c,)
-whether it is a force/torque sensor; ``frame`` (c, 5, 3) and ``influence`` (c, 6, k) of IMUs as in
-:func:`imu_reading`, padded.
-
-Readings ``r(x, v, a)`` are affine in the accelerations, ``D = dr/da``. Under given efforts ``a`` depends on the state
-through the inverse dynamics ``T(x, v, a)`` minus the hinge forces, which gives::
+Readings ``r(x, v, a)`` are affine in the accelerations. Under given efforts ``a`` depends on the state through the
+inverse dynamics ``T(x, v, a)`` minus the hinge forces, which gives, with ``D = dr/da``::
 
     dr/ds = dr/ds|_a - D M^-1 dT/ds|_a        s = x, v
+
+The derivatives change as slowly as the posture does: a share of them is renewed each sample, by forward differences.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.dense import inverse_sweep
 from flexarm_core.flexible_dynamics.estimation.imu import imu_reading
+from flexarm_core.flexible_dynamics.estimation.memory import Ahead, Constants, Kept, Plan
 from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
-from flexarm_core.flexible_dynamics.recursion import articulate, forward_dynamics, hinge_forces, respond
-from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view_tree, view_workspace
+from flexarm_core.flexible_dynamics.recursion import hinge_forces, respond
+from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace
 from flexarm_core.types import Array
 
 DIFFERENCE = 1e-6  # [sqrt(kg)*m | rad | m, and their rates] step of the forward differences
@@ -37,16 +35,20 @@ def read_swept(
     acceleration: Array,
     wrench: Array,
     body: Index,
-    felt: NDArray[np.bool_],
+    felt: Index,
     frame: Array,
     influence: Array,
+    modes: Array,
     readings: Array,
 ) -> None:
-    """Compute the readings (c, 6) after :func:`inverse_sweep`, which computed ``wrench`` (N, 6)."""
-    modes = np.empty((3, influence.shape[2]))
+    """Compute the readings (c, 6) after :func:`inverse_sweep`, which computed ``wrench`` (bodies, 6).
+
+    For ``body``, ``felt``, ``frame`` and ``influence`` see ``memory.Plan`` and ``Constants``; ``modes`` (3, k) is
+    overwritten.
+    """
     for i in range(len(body)):
         b = body[i]
-        if felt[i]:
+        if felt[i] > 0:
             for c in range(6):
                 readings[i, c] = -wrench[b, c]
         elif b < 0:
@@ -62,79 +64,86 @@ def read_swept(
             imu_reading(integers, memory, b, frame[i], influence[i][:, :k], modes[:, :k], readings[i])
 
 
-@kernel
-def linearize_motion(
+@inlined_kernel
+def read_motion(
     integers: Index,
-    constants: Array,
     memory: Array,
+    tree: BodyTree,
+    ws: Workspace,
+    plan: Plan,
+    c: Constants,
+    f: Ahead,
     x: Array,
     v: Array,
-    hinge_effort: Array,
-    free: Index,
-    body: Index,
-    felt: NDArray[np.bool_],
-    frame: Array,
-    influence: Array,
+    a: Array,
+    effort: Array,
     readings: Array,
-    mobility: Array,
-    jacobian: Array,
 ) -> None:
-    """Compute readings under given efforts, and their derivatives with respect to forces and state.
+    """Compute forces (size,) and readings (c, 6) at given accelerations; requires ``move_bodies`` and ``load_bodies``."""
+    inverse_sweep(tree, ws, a, effort, f.wrench)
+    read_swept(
+        integers, memory, tree, ws, x, v, a, f.wrench, plan.body, plan.felt, c.frame, c.influence, f.motion, readings
+    )
 
-    A contact wrench is constant in the axes of its body, like the sensor that measures it.
 
-    Args:
-        integers: integer array of the tree.
-        constants: constant array of the tree.
-        memory: workspace, with step 0.
-        x: (h + K,) coordinates.
-        v: (h + K,) rates.
-        hinge_effort: (h,) hinge efforts.
-        free: (N,) indices of the estimated coordinates.
-        body: (c,) sensor table, see the module docstring.
-        felt: (c,) sensor table.
-        frame: (c, 5, 3) sensor table.
-        influence: (c, 6, k) sensor table.
-        readings: (c, 6) output.
-        mobility: (c, 6, h + K) output: ``D M^-1``, change of the readings per unit force on each coordinate.
-        jacobian: (c, 6, 2N) output: forward differences over the coordinates ``free`` and their rates.
+@inlined_kernel
+def renew(
+    integers: Index,
+    memory: Array,
+    tree: BodyTree,
+    ws: Workspace,
+    plan: Plan,
+    c: Constants,
+    kept: Kept,
+    f: Ahead,
+    share: float,
+) -> None:
+    """Renew a share of the derivatives at the state ``f.x, f.v``; requires ``forward_dynamics`` there, which gave ``f.a``.
+
+    The others are copied from what is kept. A contact wrench is constant in the axes of its body, like the sensor that
+    measures it.
     """
-    tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
-    count, size, estimated = len(body), len(x), len(free)
-    acceleration, effort, there = np.empty(size), np.empty(size), np.empty_like(readings)
-    forces, wrench = np.empty(size), np.empty((len(tree.parent), 6))
-    forward_dynamics(integers, constants, memory, x, v, hinge_effort, acceleration)
-    load_bodies(tree, ws, x, v)
-    inverse_sweep(tree, ws, acceleration, effort, wrench)
-    read_swept(integers, memory, tree, ws, x, v, acceleration, wrench, body, felt, frame, influence, readings)
-    change = np.empty((count, 6, size))
-    for j in range(size):
-        kept = acceleration[j]
-        acceleration[j] += 1.0
-        inverse_sweep(tree, ws, acceleration, effort, wrench)
-        read_swept(integers, memory, tree, ws, x, v, acceleration, wrench, body, felt, frame, influence, there)
-        acceleration[j] = kept
-        for i in range(count):
-            for c in range(6):
-                change[i, c, j] = there[i, c] - readings[i, c]
-    articulate(tree, ws)
-    for i in range(count):
-        for c in range(6):
-            respond(tree, ws, change[i, c], False, mobility[i, c])  # M is symmetric
-    for j in range(2 * estimated):
-        state = x if j < estimated else v
-        place = free[j % estimated]
-        kept = state[place]
+    size, N, linear = plan.size, plan.N, plan.linear
+    effort, forces, unit, a = f.lines[0], f.lines[1], f.lines[2], f.lines[3]
+    here, there = f.readings[0], f.readings[1]
+    f.shown[:, :] = kept.shown
+    f.forces[:, :] = kept.forces
+    states = min(2 * N, math.ceil(2 * N * share))
+    coordinates = min(size, math.ceil(size * share))
+    f.renewed[0], f.renewed[1] = states, coordinates
+    for i in range(size):
+        unit[i] = 0.0
+    for m in range(coordinates):
+        j = (int(kept.turn[1]) + m) % size
+        unit[j] = 1.0
+        respond(tree, ws, unit, False, f.responses[m])
+        unit[j] = 0.0
+    load_bodies(tree, ws, f.x, f.v)
+    read_motion(integers, memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, here)
+    for m in range(coordinates):
+        j = (int(kept.turn[1]) + m) % size
+        for i in range(size):
+            a[i] = f.a[i] + f.responses[m, i]
+        read_motion(integers, memory, tree, ws, plan, c, f, f.x, f.v, a, effort, there)
+        for i in range(plan.sensors):
+            for b in range(6):
+                f.forces[j, linear + 6 * i + b] = there[i, b] - here[i, b]
+    for m in range(states):
+        j = (int(kept.turn[0]) + m) % (2 * N)
+        state, place = f.x if j < N else f.v, plan.free[j % N]
+        was = state[place]
         state[place] += DIFFERENCE
-        move_bodies(tree, ws, x, v)
-        load_bodies(tree, ws, x, v)
-        inverse_sweep(tree, ws, acceleration, effort, wrench)
-        read_swept(integers, memory, tree, ws, x, v, acceleration, wrench, body, felt, frame, influence, there)
-        hinge_forces(tree, x, v, hinge_effort, 0.0, forces)
-        state[place] = kept
-        for i in range(count):
-            for c in range(6):
-                s = there[i, c] - readings[i, c]
-                for m in range(size):
-                    s -= mobility[i, c, m] * (effort[m] - forces[m])
-                jacobian[i, c, j] = s / DIFFERENCE
+        move_bodies(tree, ws, f.x, f.v)
+        load_bodies(tree, ws, f.x, f.v)
+        read_motion(integers, memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, there)
+        hinge_forces(tree, f.x, f.v, kept.hinge, 0.0, forces)
+        state[place] = was
+        for i in range(plan.sensors):
+            for b in range(6):
+                f.shown[j, linear + 6 * i + b] = there[i, b] - here[i, b]
+        for i in range(size):
+            s = effort[i] - forces[i]
+            for r in range(linear, plan.rows):
+                f.shown[j, r] -= f.forces[i, r] * s
+        for r in range(linear, plan.rows):
+            f.shown[j, r] /= DIFFERENCE

@@ -1,0 +1,432 @@
+"""The two steps of the filter (compiled): what is prepared when the command is out, and what a sample adds to it."""
+
+from __future__ import annotations
+
+import math
+
+from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.flexible_dynamics.dense import inverse_dynamics
+from flexarm_core.flexible_dynamics.estimation.covariance import (
+    add_product,
+    add_transposed_product,
+    condense,
+    influence_of_noise,
+    influence_of_pushes,
+    spread,
+)
+from flexarm_core.flexible_dynamics.estimation.memory import (
+    FROZEN,
+    OUTLIER,
+    UNREADABLE,
+    USED,
+    Ahead,
+    Constants,
+    Inputs,
+    Kept,
+    Outputs,
+    Plan,
+    Settings,
+    view_ahead,
+    view_constants,
+    view_inputs,
+    view_kept,
+    view_outputs,
+    view_plan,
+    view_settings,
+)
+from flexarm_core.flexible_dynamics.estimation.motion_readings import read_motion, renew
+from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
+from flexarm_core.flexible_dynamics.recursion import articulate, forward_dynamics, hinge_forces, respond
+from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view_tree, view_workspace
+from flexarm_core.types import Array
+
+RENEWAL = 0.016  # [s] in which all derivatives of the readings are renewed
+SURPRISE = 3.0  # innovation, in standard deviations, after which all of them are renewed
+JUMP = 1.0  # change of a predicted reading from sample to sample, in standard deviations of its noise, that does the same
+REPEATS = 10  # times that all of them are renewed at once after a start
+VARIANCE_CHANGE = 0.1  # share by which the variance of a gauge's noise may differ from the prepared one
+REFUSED, TOUCH_UNREADABLE, LEFT_OUT, DIVERGED = -1, 1, 2, 4
+
+
+@kernel
+def prepare(
+    integers: Index,
+    constants: Array,
+    memory: Array,
+    onward: Array,
+    plan_memory: Index,
+    constants_memory: Array,
+    kept_memory: Array,
+    ahead_memory: Array,
+    t: float,
+) -> None:
+    """Prepare transition, gain and corrected covariance for a sample ``t`` seconds after the last one; 0: at once.
+
+    Nothing that is kept changes: it may be repeated with another ``t``.
+
+    Args:
+        integers: integer array of the tree.
+        constants: constant array of the tree.
+        memory: workspace of the tree.
+        onward: workspace of the tree; afterwards articulated at the estimate with the step.
+        plan_memory: see ``memory.Plan``.
+        constants_memory: see ``memory.Constants``.
+        kept_memory: see ``memory.Kept``.
+        ahead_memory: see ``memory.Ahead``.
+        t: expected length of the sampling period [s].
+    """
+    tree, ws, wt = view_tree(integers, constants), view_workspace(integers, memory), view_workspace(integers, onward)
+    plan = view_plan(plan_memory)
+    N, n, size, rows = plan.N, plan.n, plan.size, plan.rows
+    c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.pushes, plan.modes)
+    kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels)
+    f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.pushes, plan.modes, len(tree.parent))
+    f.step[0] = t
+    f.used[:] = kept.used
+    f.R[:] = kept.R
+    load(tree, wt, -1, kept.touch, t)
+    move_bodies(tree, wt, kept.x, kept.v)
+    load_bodies(tree, wt, kept.x, kept.v)
+    articulate(tree, wt)
+    unit = f.lines[0]
+    for i in range(size):
+        unit[i] = 0.0
+    for i in range(N):
+        unit[plan.free[i]] = 1.0
+        respond(tree, wt, unit, False, f.a)  # M is symmetric: this is also the row of the coordinate
+        unit[plan.free[i]] = 0.0
+        for j in range(size):
+            f.columns[j, i] = f.a[j]
+        for j in range(N):
+            f.L[i, j] = f.a[plan.free[j]]
+    move_covariance(plan, c, kept, f)
+    if plan.sensors > 0:
+        expect(tree, wt, plan, kept, f)
+        load(tree, ws, plan.touched, kept.touch, 0.0)
+        forward_dynamics(integers, constants, memory, f.x, f.v, kept.hinge, f.a)
+        share = 1.0 if t == 0.0 or kept.turn[2] > 0.0 else t / RENEWAL
+        renew(integers, memory, tree, ws, plan, c, kept, f, share)
+    else:
+        f.shown[:, :] = kept.shown
+    influence_of_noise(plan, c, f)
+    spread(f, rows, n + N)
+    condense(f, rows, n + N)
+
+
+@inlined_kernel
+def load(tree: BodyTree, ws: Workspace, body: int, wrench: Array, step: float) -> None:
+    """Set the external wrench on one body (-1: none) and the step of a workspace."""
+    ws.wrench[:, :] = 0.0
+    ws.force[:] = 0.0
+    ws.step[0] = step
+    if body >= 0:
+        for i in range(6):
+            ws.wrench[body, i] = wrench[i]
+
+
+@inlined_kernel
+def move_covariance(plan: Plan, c: Constants, kept: Kept, f: Ahead) -> None:
+    """Compute ``F`` and ``F P F^T``; see ``estimator``."""
+    N, t = plan.N, f.step[0]
+    for i in range(N):
+        for j in range(N):
+            by_y, by_yd = 0.0, 0.0
+            for m in range(N):
+                by_y -= f.L[i, m] * c.K[m, j]
+                by_yd -= f.L[i, m] * (0.5 * t * c.K[m, j] + c.C[m, j])
+            same = 1.0 if i == j else 0.0
+            f.Ft[j, i], f.Ft[N + j, i] = same + 0.5 * t * t * by_y, t * same + 0.5 * t * t * by_yd
+            f.Ft[j, N + i], f.Ft[N + j, N + i] = t * by_y, same + t * by_yd
+    f.B[:, :] = 0.0
+    f.moved[:, :] = 0.0
+    add_transposed_product(f.Ft, kept.P, f.B, 2 * N)
+    add_product(f.B, f.Ft, f.moved, 1.0)
+
+
+@inlined_kernel
+def step_on(tree: BodyTree, wt: Workspace, plan: Plan, kept: Kept, f: Ahead, t: float) -> None:
+    """Predict ``f.state`` by the mean accelerations over ``t`` seconds; requires the articulated ``wt`` with its loads."""
+    N = plan.N
+    hinge_forces(tree, kept.x, kept.v, kept.hinge, 0.5 * t, wt.total)
+    respond(tree, wt, wt.total, True, f.a)
+    for i in range(N):
+        j = plan.free[i]
+        f.state[i] = kept.x[j] + t * kept.v[j] + 0.5 * t * t * f.a[j]
+        f.state[N + i] = kept.v[j] + t * f.a[j]
+
+
+@inlined_kernel
+def expect(tree: BodyTree, wt: Workspace, plan: Plan, kept: Kept, f: Ahead) -> None:
+    """Compute where the arm will be if efforts and contact stay as they are: there the readings are linearized."""
+    N, t = plan.N, f.step[0]
+    own = f.lines[1]
+    if plan.touched >= 0:
+        for i in range(6):
+            own[i] = wt.p[plan.touched, i]
+            wt.p[plan.touched, i] -= kept.touch[i]
+    step_on(tree, wt, plan, kept, f, t)
+    if plan.touched >= 0:
+        for i in range(6):
+            wt.p[plan.touched, i] = own[i]
+    for i in range(plan.size):
+        f.x[i], f.v[i] = kept.x[i] + t * kept.v[i], kept.v[i]
+    for i in range(N):
+        f.x[plan.free[i]], f.v[plan.free[i]] = f.state[i], f.state[N + i]
+
+
+@kernel
+def correct(
+    integers: Index,
+    constants: Array,
+    memory: Array,
+    onward: Array,
+    plan_memory: Index,
+    constants_memory: Array,
+    kept_memory: Array,
+    ahead_memory: Array,
+    inputs_memory: Array,
+    outputs_memory: Array,
+) -> int:
+    """Predict to a sample and correct by it; requires :func:`prepare`.
+
+    Arguments as there, ``memory.Inputs`` and ``memory.Outputs``. The prediction of the state takes the step of the
+    sample, gain and covariance those that were prepared; they are computed anew from what was prepared if rows are left
+    out that are not expected to be, if a gauge's noise is another one, and if the base is pushed.
+
+    Returns:
+        ``REFUSED`` if joints are not finite, then nothing has changed; else the sum of those that apply of
+        ``TOUCH_UNREADABLE``, ``LEFT_OUT`` and ``DIVERGED``.
+    """
+    tree, ws, wt = view_tree(integers, constants), view_workspace(integers, memory), view_workspace(integers, onward)
+    plan = view_plan(plan_memory)
+    N, n, size, rows = plan.N, plan.n, plan.size, plan.rows
+    c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.pushes, plan.modes)
+    kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels)
+    f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.pushes, plan.modes, len(tree.parent))
+    given, out = view_inputs(inputs_memory, n, rows), view_outputs(outputs_memory, N, rows, plan.channels)
+    settings = view_settings(c.settings)
+    for i in range(n):
+        if not (math.isfinite(given.position[i]) and math.isfinite(given.velocity[i])):
+            return REFUSED
+        if not math.isfinite(given.effort[i]):
+            return REFUSED
+    status, t = 0, given.step[0]
+    for i in range(n):
+        kept.hinge[plan.actuated[i]] = given.effort[i]
+    if plan.touched >= 0 and not touch(integers, constants, memory, tree, ws, plan, kept, f, given):
+        status = TOUCH_UNREADABLE
+    if t != f.step[0]:
+        load(tree, wt, plan.touched, kept.touch, t)
+        move_bodies(tree, wt, kept.x, kept.v)
+        load_bodies(tree, wt, kept.x, kept.v)
+        articulate(tree, wt)
+    elif plan.touched >= 0:
+        for i in range(6):
+            wt.p[plan.touched, i] -= kept.touch[i]
+    step_on(tree, wt, plan, kept, f, t)
+    watch_gauges(plan, settings, kept, f, given, out)
+    for i in range(n):
+        kept.x[plan.actuated[i]], kept.v[plan.actuated[i]] = given.position[i], given.velocity[i]
+    put_state(plan, kept, f)
+    load(tree, ws, plan.touched, kept.touch, 0.0)
+    if plan.sensors > 0:
+        forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
+        load_bodies(tree, ws, kept.x, kept.v)
+        read_motion(
+            integers, memory, tree, ws, plan, c, f, kept.x, kept.v, kept.a, f.lines[0], f.readings[0]
+        )  # fmt: skip
+    if rows > 0:
+        innovate(plan, f, given, out)
+        if weigh(plan, c, settings, kept, f, given, out, t):
+            status |= LEFT_OUT
+        for r in range(rows):
+            s = f.innovation[r]
+            out.innovation[r], out.variance[r] = s, f.S[r, r]
+            if f.used[r] > 0.0:
+                for m in range(2 * N):
+                    f.state[m] += f.gain[r, m] * s
+        put_state(plan, kept, f)
+    if not keep(plan, c, settings, kept, f, given):
+        status |= DIVERGED
+    forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
+    for i in range(N):
+        j = plan.free[i]
+        out.y[i], out.yd[i], out.ydd[i] = kept.x[j], kept.v[j], kept.a[j]
+        out.variances[i], out.variances[N + i] = kept.P[i, i], kept.P[N + i, N + i]
+    return status
+
+
+@inlined_kernel
+def touch(
+    integers: Index,
+    constants: Array,
+    memory: Array,
+    tree: BodyTree,
+    ws: Workspace,
+    plan: Plan,
+    kept: Kept,
+    f: Ahead,
+    given: Inputs,
+) -> bool:
+    """Compute the contact wrench; return whether the sensor has a reading. See ``measurements.contact_body``."""
+    readable = True
+    for i in range(6):
+        kept.touch[i] = 0.0
+        readable = readable and math.isfinite(given.touch[i])
+    if readable:
+        for i in range(plan.size):
+            f.x[i], f.v[i] = kept.x[i], kept.v[i]
+        for i in range(plan.n):
+            f.x[plan.actuated[i]], f.v[plan.actuated[i]] = given.position[i], given.velocity[i]
+        load(tree, ws, -1, kept.touch, 0.0)
+        inverse_dynamics(integers, constants, memory, f.x, f.v, kept.a, f.lines[0], f.wrench)
+        for i in range(6):
+            kept.touch[i] = given.touch[i] + f.wrench[plan.touched, i]
+    return readable
+
+
+@inlined_kernel
+def put_state(plan: Plan, kept: Kept, f: Ahead) -> None:
+    """Write ``f.state`` to the coordinates and rates."""
+    for i in range(plan.N):
+        kept.x[plan.free[i]], kept.v[plan.free[i]] = f.state[i], f.state[plan.N + i]
+
+
+@inlined_kernel
+def watch_gauges(plan: Plan, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs) -> None:
+    """Find gauges that repeat one value exactly while the model predicts a change of strain; sets all reasons.
+
+    The expected change is the sum of the predicted steps, not the difference of estimates: a frozen gauge holds the
+    estimate at its value by correction, but it does not affect the steps predicted by the dynamics.
+    """
+    value, repeats, travel, peak = kept.watch[0], kept.watch[1], kept.watch[2], kept.watch[3]
+    for q in range(plan.channels):
+        readable = True
+        for r in range(plan.first[q], plan.first[q + 1]):
+            readable = readable and math.isfinite(given.readings[r])
+        out.reasons[q] = USED if readable else UNREADABLE
+    for g in range(plan.gauges):
+        strain = given.readings[g]
+        if math.isnan(strain):
+            continue
+        if strain == value[g]:
+            step = 0.0
+            for i in range(plan.N):
+                step += f.shown[i, g] * (f.state[i] - kept.x[plan.free[i]])
+            repeats[g] += 1.0
+            travel[g] += step
+            peak[g] = max(peak[g], abs(travel[g]))
+        else:
+            value[g], repeats[g], travel[g], peak[g] = strain, 0.0, 0.0, 0.0
+        if out.reasons[g] == USED and repeats[g] >= settings.frozen_samples and peak[g] > settings.frozen_travel:
+            out.reasons[g] = FROZEN
+
+
+@inlined_kernel
+def innovate(plan: Plan, f: Ahead, given: Inputs, out: Outputs) -> None:
+    """Compute the innovation: readings minus predictions, 0 where there is no reading."""
+    for q in range(plan.channels):
+        usable = out.reasons[q] == USED
+        for r in range(plan.first[q], plan.first[q + 1]):
+            f.innovation[r] = given.readings[r] if usable else 0.0
+            if usable and r >= plan.linear:
+                f.innovation[r] -= f.readings[0, (r - plan.linear) // 6, (r - plan.linear) % 6]
+    for m in range(2 * plan.N):
+        for r in range(plan.linear):
+            f.innovation[r] -= f.shown[m, r] * f.state[m]
+
+
+@inlined_kernel
+def gauge_variance(c: Constants, settings: Settings, g: int, strain: float) -> float:
+    """Variance of the noise of a gauge, of which a part is relative to the reading."""
+    return c.noise[g] + (settings.strain_error * strain) ** 2
+
+
+@inlined_kernel
+def deviation(plan: Plan, f: Ahead, q: int) -> float:
+    """Largest innovation of a channel, in standard deviations."""
+    largest = 0.0
+    for r in range(plan.first[q], plan.first[q + 1]):
+        largest = max(largest, abs(f.innovation[r]) / math.sqrt(f.S[r, r]))
+    return largest
+
+
+@inlined_kernel
+def weigh(
+    plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs, t: float
+) -> bool:
+    """Decide which channels correct the estimate, and see to gain and covariance; return whether any does not."""
+    count, anew, left_out, surprised = plan.n + plan.N, False, False, False
+    for g in range(plan.gauges):
+        if out.reasons[g] == USED:
+            R = gauge_variance(c, settings, g, given.readings[g])
+            if abs(R - f.R[g]) > VARIANCE_CHANGE * f.R[g]:
+                f.S[g, g] += R - f.R[g]
+                f.R[g] = R
+                anew = True
+    if plan.pushes > 0 and t > 0.0:
+        pushed = False
+        for q in range(plan.channels):
+            if plan.of_base[q] > 0 and out.reasons[q] == USED and deviation(plan, f, q) > settings.push_gate:
+                pushed = True
+        if pushed:
+            count, anew, surprised = count + plan.pushes, True, True
+            influence_of_pushes(plan, c, f)
+            spread(f, plan.rows, count)
+    for q in range(plan.channels):
+        rejected = False
+        off = deviation(plan, f, q) if out.reasons[q] == USED else 0.0
+        if off > settings.gate:
+            rejected = True
+            kept.rejected[q] += 1.0
+            if kept.rejected[q] <= settings.patience:
+                out.reasons[q] = OUTLIER
+        elif off > SURPRISE:
+            surprised = True
+        if not rejected:
+            kept.rejected[q] = 0.0
+        used = 1.0 if out.reasons[q] == USED else 0.0
+        left_out = left_out or used == 0.0
+        for r in range(plan.first[q], plan.first[q + 1]):
+            if f.used[r] != used:
+                f.used[r] = used
+                anew = True
+    if anew:
+        condense(f, plan.rows, count)
+    for r in range(plan.linear, plan.rows):
+        reading = f.readings[0, (r - plan.linear) // 6, (r - plan.linear) % 6]
+        if (reading - kept.expected[r]) ** 2 > JUMP**2 * c.noise[r]:
+            surprised = True
+        kept.expected[r] = reading
+    if surprised:  # what is not expected moves the estimate by much: the derivatives should be right
+        kept.turn[2] = max(kept.turn[2], 2.0)
+    return left_out
+
+
+@inlined_kernel
+def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs) -> bool:
+    """Keep covariance and derivatives for the next sample; start over and return False if anything is not finite."""
+    N, rows, finite = plan.N, plan.rows, True
+    for i in range(plan.size):
+        finite = finite and math.isfinite(kept.x[i]) and math.isfinite(kept.v[i])
+    for i in range(2 * N):
+        for m in range(2 * N):
+            kept.P[i, m] = f.P[i, m]
+            finite = finite and math.isfinite(f.P[i, m])
+    kept.shown[:, :] = f.shown
+    kept.used[:] = f.used
+    for g in range(plan.gauges):
+        if f.used[g] > 0.0:
+            kept.R[g] = gauge_variance(c, settings, g, given.readings[g])
+    if plan.sensors > 0:
+        kept.forces[:, :] = f.forces
+        kept.turn[0] = (kept.turn[0] + f.renewed[0]) % (2 * N)
+        kept.turn[1] = (kept.turn[1] + f.renewed[1]) % plan.size
+        kept.turn[2] = max(0.0, kept.turn[2] - 1.0)
+    if not finite:
+        kept.P[:, :] = 0.0
+        kept.turn[2] = REPEATS
+        for i in range(N):
+            kept.x[plan.free[i]], kept.v[plan.free[i]] = 0.0, 0.0
+            kept.P[i, i], kept.P[N + i, N + i] = c.initial[i], c.initial[N + i]
+    return finite
