@@ -11,6 +11,7 @@ RNEA for a single model.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,6 +113,7 @@ class ArmModel:
         self.joint_names = description.actuated
         self.elastic_joint_names = tuple(joint.name for joint in description.elastic)
         self.n, self.m = len(self.joint_names), len(self.elastic_joint_names)
+        self._shapes = ((self.n,), (self.n,), (self.m,), (self.m,))
         self.tool_frame = description.tool_frame(tool_frame)
         self.world_frame, self.base_frame = description.root, description.base_frame
         self.K_b = np.diag([joint.stiffness for joint in description.elastic]).reshape(self.m, self.m)
@@ -230,6 +232,12 @@ class ArmModel:
         if state is self._seen:
             return
         expect("state", state, ArmState)
+        q, v, x, rate = state.position, state.velocity, state.deflection, state.deflection_rate
+        usual = type(q) is type(v) is type(x) is type(rate) is np.ndarray and q.dtype is v.dtype is x.dtype is FLOAT
+        usual = usual and rate.dtype is FLOAT and (q.shape, v.shape, x.shape, rate.shape) == self._shapes
+        if usual and math.isfinite(q.dot(q) + v.dot(v) + x.dot(x) + rate.dot(rate)):
+            self._seen = state
+            return
         for name, size in (("position", self.n), ("velocity", self.n)):
             self._check_part(name, getattr(state, name), size)
         for name, size in (("deflection", self.m), ("deflection_rate", self.m)):
@@ -317,6 +325,19 @@ class ArmModel:
         acceleration = finite("acceleration", acceleration, self.n)
         base = self.base_acceleration(blocks, state, acceleration)
         return blocks.H_m @ acceleration + blocks.H_bm.T @ base + blocks.c_m + self.D_m * state.velocity
+
+    def effort_on_resting_base(self, state: ArmState, acceleration: Array) -> Array:
+        """Return the efforts (n,) for joint accelerations (n,) while the base does not accelerate.
+
+        ``tau = H_m qdd + c_m + D_m qd``: the joint rows of ``RNEA(q, v, [qdd; 0])``.
+        """
+        self.check_state(state)
+        acceleration = finite("acceleration", acceleration, self.n)
+        q = self._configuration(state.position, state.deflection)
+        v = self._velocity(state.velocity, state.deflection_rate)
+        load = pin.rnea(self._model, self._data, q, v, self._velocity(acceleration, self._none))
+        effort: Array = load[self._actuated_v] + self.D_m * state.velocity
+        return effort
 
     def forward_dynamics(self, state: ArmState, effort: Array) -> Array:
         """Return the joint accelerations (n,) that efforts (n,) cause on the elastic base.
