@@ -340,21 +340,24 @@ class ArmModel:
         return effort
 
     def forward_dynamics(self, state: ArmState, effort: Array) -> Array:
-        """Return the joint accelerations (n,) that efforts (n,) cause on the elastic base.
+        """Return the joint accelerations that efforts, (n,) or rows of (k, n), cause on the elastic base.
 
         This is the inverse of :meth:`inverse_dynamics`, by the articulated-body algorithm. Spring and damper forces
         are applied as efforts of the elastic joints.
         """
         self.check_state(state)
-        effort = finite("effort", effort, self.n)
+        several = type(effort) is np.ndarray and effort.ndim == 2
+        efforts = finite("effort", effort, len(effort), self.n) if several else finite("effort", effort, self.n)[None]
         q = self._configuration(state.position, state.deflection)
         v = self._velocity(state.velocity, state.deflection_rate)
-        load = np.empty(len(v))
+        loads = np.empty((len(efforts), len(v)))
         load_joints(
-            effort, self.D_m, state.velocity, self.K_b, state.deflection, self.D_b, state.deflection_rate,
-            self._elastic_v, self._actuated_v, load,
+            efforts, self.D_m, state.velocity, self.K_b, state.deflection, self.D_b, state.deflection_rate,
+            self._elastic_v, self._actuated_v, loads,
         )  # fmt: skip
-        return pin.aba(self._model, self._data, q, v, load)[self._actuated_v]
+        if not several:
+            return pin.aba(self._model, self._data, q, v, loads[0])[self._actuated_v]
+        return np.array([pin.aba(self._model, self._data, q, v, load)[self._actuated_v] for load in loads])
 
     def gravity_effort(self, state: ArmState) -> Array:
         """Return the efforts (n,) that compensate gravity at rest."""
