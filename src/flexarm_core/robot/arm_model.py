@@ -17,9 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from flexarm_core.compiled import allocate
 from flexarm_core.entrance import FLOAT, expect, finite
 from flexarm_core.errors import InputError, RobotDescriptionError
-from flexarm_core.robot.arm_arrays import load_joints, split, take_off
+from flexarm_core.robot.arm_arrays import split, take_off
+from flexarm_core.robot.articulated_bodies import accelerate, pack_constants, view_sweep
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import kinematic_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -155,6 +157,10 @@ class ArmModel:
         self._order_v = np.argsort(np.concatenate((self._actuated_v, self._elastic_v)))
         self._elastic_first = not circular and np.array_equal(self._order, np.roll(np.arange(len(names)), self.m))
         self._walk(ids)
+        joints = [self.description.joints[name] for name in names]
+        axes = [joint.axis for joint in joints]
+        self._tree = pack_constants(model, [ids[name] for name in names], axes, self.D_m, self.K_b, self.D_b)
+        self._sweep, _ = allocate(view_sweep, len(names))
 
     def _walk(self, ids: dict[str, int]) -> None:
         """Build the kinematic chains of tool and base link, and find the first joint of every arm.
@@ -347,17 +353,12 @@ class ArmModel:
         """
         self.check_state(state)
         several = type(effort) is np.ndarray and effort.ndim == 2
-        efforts = finite("effort", effort, len(effort), self.n) if several else finite("effort", effort, self.n)[None]
-        q = self._configuration(state.position, state.deflection)
-        v = self._velocity(state.velocity, state.deflection_rate)
-        loads = np.empty((len(efforts), len(v)))
-        load_joints(
-            efforts, self.D_m, state.velocity, self.K_b, state.deflection, self.D_b, state.deflection_rate,
-            self._elastic_v, self._actuated_v, loads,
-        )  # fmt: skip
-        if not several:
-            return pin.aba(self._model, self._data, q, v, loads[0])[self._actuated_v]
-        return np.array([pin.aba(self._model, self._data, q, v, load)[self._actuated_v] for load in loads])
+        rows = len(effort) if several else 1
+        effort = finite("effort", effort, rows, self.n) if several else finite("effort", effort, self.n)
+        parts = (state.position, state.deflection, state.velocity, state.deflection_rate, effort.ravel())
+        found: Array = np.empty((rows, self.n))
+        accelerate(self._tree, self._sweep, np.concatenate(parts), found)
+        return found if several else found[0]
 
     def gravity_effort(self, state: ArmState) -> Array:
         """Return the efforts (n,) that compensate gravity at rest."""
