@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from flexarm_core import compilation, compiled
+from flexarm_core.base_wrench.controller import BaseWrenchController, BaseWrenchControllerConfig
+from flexarm_core.base_wrench.estimator import BaseWrenchEstimator, BaseWrenchEstimatorConfig
 from flexarm_core.base_wrench.gravity_regressor import GravityRegressor
 from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.link_heights import LinkHeights
@@ -59,7 +61,7 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.gain import vibration_gain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_core.types import ArmState, CartesianReference, FlexibleSample
+from flexarm_core.types import ArmState, BaseWrenchSample, CartesianReference, FlexibleSample, JointReference
 
 TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base">
     <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
@@ -177,10 +179,14 @@ def compile_base_wrench() -> None:
     dynamics, gravity = SensorDynamics(bodies), (0.0, 0.0, -9.81)
     GravityTable.from_model(dynamics).wrench(two)
     GravityRegressor(bodies, gravity).matrices(np.zeros((1, 2)))
-    motion, loop = MotionFilter([True, True], 1.0, 1.0), TorqueLoop(np.ones(2), TorqueLoopConfig())
-    for stamp in (0, 1_000_000):
-        motion.update(stamp, two, two)
-        loop.update(two, 1e-3)
+    TorqueLoop(np.ones(2), TorqueLoopConfig()).update(two, 1e-3)
+    MotionFilter([True, True], 1.0, 1.0).update(0, two, two)
+    model, none = ArmModel(description), two[:0]
+    estimate = BaseWrenchEstimator(model, dynamics, BaseWrenchEstimatorConfig()).update(
+        BaseWrenchSample(0, two, two, two, np.zeros(6))
+    )
+    controller = BaseWrenchController(model, BaseWrenchControllerConfig())
+    controller.update(ArmState(0, two, two, none, none), JointReference(0, two), estimate)
 
 
 def compile_pipeline() -> None:

@@ -11,14 +11,17 @@ RNEA for a single model.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
 
+from flexarm_core.compiled import allocate
 from flexarm_core.entrance import FLOAT, expect, finite
 from flexarm_core.errors import InputError, RobotDescriptionError
-from flexarm_core.robot.arm_arrays import load_joints, split, take_off
+from flexarm_core.robot.arm_arrays import split, take_off
+from flexarm_core.robot.articulated_bodies import accelerate, pack_constants, view_sweep
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import kinematic_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -112,6 +115,7 @@ class ArmModel:
         self.joint_names = description.actuated
         self.elastic_joint_names = tuple(joint.name for joint in description.elastic)
         self.n, self.m = len(self.joint_names), len(self.elastic_joint_names)
+        self._shapes = ((self.n,), (self.n,), (self.m,), (self.m,))
         self.tool_frame = description.tool_frame(tool_frame)
         self.world_frame, self.base_frame = description.root, description.base_frame
         self.K_b = np.diag([joint.stiffness for joint in description.elastic]).reshape(self.m, self.m)
@@ -153,6 +157,10 @@ class ArmModel:
         self._order_v = np.argsort(np.concatenate((self._actuated_v, self._elastic_v)))
         self._elastic_first = not circular and np.array_equal(self._order, np.roll(np.arange(len(names)), self.m))
         self._walk(ids)
+        joints = [self.description.joints[name] for name in names]
+        axes = [joint.axis for joint in joints]
+        self._tree = pack_constants(model, [ids[name] for name in names], axes, self.D_m, self.K_b, self.D_b)
+        self._sweep, _ = allocate(view_sweep, len(names))
 
     def _walk(self, ids: dict[str, int]) -> None:
         """Build the kinematic chains of tool and base link, and find the first joint of every arm.
@@ -230,6 +238,12 @@ class ArmModel:
         if state is self._seen:
             return
         expect("state", state, ArmState)
+        q, v, x, rate = state.position, state.velocity, state.deflection, state.deflection_rate
+        usual = type(q) is type(v) is type(x) is type(rate) is np.ndarray and q.dtype is v.dtype is x.dtype is FLOAT
+        usual = usual and rate.dtype is FLOAT and (q.shape, v.shape, x.shape, rate.shape) == self._shapes
+        if usual and math.isfinite(q.dot(q) + v.dot(v) + x.dot(x) + rate.dot(rate)):
+            self._seen = state
+            return
         for name, size in (("position", self.n), ("velocity", self.n)):
             self._check_part(name, getattr(state, name), size)
         for name, size in (("deflection", self.m), ("deflection_rate", self.m)):
@@ -318,22 +332,33 @@ class ArmModel:
         base = self.base_acceleration(blocks, state, acceleration)
         return blocks.H_m @ acceleration + blocks.H_bm.T @ base + blocks.c_m + self.D_m * state.velocity
 
+    def effort_on_resting_base(self, state: ArmState, acceleration: Array) -> Array:
+        """Return the efforts (n,) for joint accelerations (n,) while the base does not accelerate.
+
+        ``tau = H_m qdd + c_m + D_m qd``: the joint rows of ``RNEA(q, v, [qdd; 0])``.
+        """
+        self.check_state(state)
+        acceleration = finite("acceleration", acceleration, self.n)
+        q = self._configuration(state.position, state.deflection)
+        v = self._velocity(state.velocity, state.deflection_rate)
+        load = pin.rnea(self._model, self._data, q, v, self._velocity(acceleration, self._none))
+        effort: Array = load[self._actuated_v] + self.D_m * state.velocity
+        return effort
+
     def forward_dynamics(self, state: ArmState, effort: Array) -> Array:
-        """Return the joint accelerations (n,) that efforts (n,) cause on the elastic base.
+        """Return the joint accelerations that efforts, (n,) or rows of (k, n), cause on the elastic base.
 
         This is the inverse of :meth:`inverse_dynamics`, by the articulated-body algorithm. Spring and damper forces
         are applied as efforts of the elastic joints.
         """
         self.check_state(state)
-        effort = finite("effort", effort, self.n)
-        q = self._configuration(state.position, state.deflection)
-        v = self._velocity(state.velocity, state.deflection_rate)
-        load = np.empty(len(v))
-        load_joints(
-            effort, self.D_m, state.velocity, self.K_b, state.deflection, self.D_b, state.deflection_rate,
-            self._elastic_v, self._actuated_v, load,
-        )  # fmt: skip
-        return pin.aba(self._model, self._data, q, v, load)[self._actuated_v]
+        several = type(effort) is np.ndarray and effort.ndim == 2
+        rows = len(effort) if several else 1
+        effort = finite("effort", effort, rows, self.n) if several else finite("effort", effort, self.n)
+        parts = (state.position, state.deflection, state.velocity, state.deflection_rate, effort.ravel())
+        found: Array = np.empty((rows, self.n))
+        accelerate(self._tree, self._sweep, np.concatenate(parts), found)
+        return found if several else found[0]
 
     def gravity_effort(self, state: ArmState) -> Array:
         """Return the efforts (n,) that compensate gravity at rest."""
