@@ -44,8 +44,9 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.reaction_null_space.vibration.arm_dynamics import pack_arm
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration.law import NOT_FINITE, TOO_FAR, step
+from flexarm_core.reaction_null_space.vibration.law import NO_FRAME, NOT_FINITE, TOO_FAR, step
 from flexarm_core.reaction_null_space.vibration.law_memory import (
+    UNKNOWN,
     Inputs,
     Outputs,
     State,
@@ -122,7 +123,7 @@ class VibrationController:
         weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
         bounds = None if self.guard is None else self.guard.limits
         self._constants = pack_constants(model, self.selection, bounds, weighs)
-        self._arm, self._frames = pack_arm(model), (model.base_frame, model.world_frame)
+        self._arm, self._frames = pack_arm(model), {model.base_frame: 0.0, model.world_frame: 1.0}
         n, m, k = model.n, model.m, self.selection.count
         self._x: Inputs
         self._out: Outputs
@@ -178,16 +179,15 @@ class VibrationController:
             self._posture = state.position.copy()
         if guard is not None:
             guard.begin(state.stamp, state.velocity)
-            late, late_joints = guard.clock.take(state.stamp, reference, joints)
-            if late is not reference or late_joints is not joints:
-                self._take_references(late, late_joints, self._posture)
+            late = guard.clock.take(state.stamp, reference, joints)
+            if late[0] is not reference or late[1] is not joints:
+                reference, joints = late
+                self._take_references(reference, joints, self._posture)
             self._take_guard(guard)
         rests = guard is not None and bool(guard.reason)
         if rests and not self._rests:  # from now on servos bring the arm to rest, starting at the measured motion
             self._kept.led[0] = 0.0
         self._rests = rests
-        if config.task == "tool_path" and not rests and reference is not None and reference.frame not in self._frames:
-            self.model.tool_kinematics(state, reference.frame)  # raises InputError
         x.since_led[0] = -1.0 if self._led is None else (state.stamp - self._led) * 1e-9
         settings = self._resting if rests else self._settings
         status = step(*self._arm, self._constants, settings, self._state, self._inputs, self._outputs)
@@ -196,6 +196,8 @@ class VibrationController:
                 f"the reference of the joint servos has left the joints by more than {LEASH:g} rad or m, which"
                 " are stuck, or pushed, or sampled too slowly for the gains; it sets out anew from them"
             )
+        if status == NO_FRAME and reference is not None:
+            self.model.tool_kinematics(state, reference.frame)  # raises InputError
         if status == NOT_FINITE:
             for name in ("acceleration", "effort", "base"):
                 finite(name, getattr(out, name), *getattr(out, name).shape)
@@ -264,7 +266,7 @@ class VibrationController:
         if task == "tool_path" and reference is not None:
             x.goal_position[:], x.goal_rotation[:], x.axes[:] = reference.position, reference.rotation, reference.axes
             x.goal_velocity[:], x.goal_acceleration[:] = reference.velocity, reference.acceleration
-            x.absolute[0] = reference.frame == self.model.world_frame
+            x.absolute[0] = self._frames.get(reference.frame, UNKNOWN)
         given = () if joints is None else (joints.position, joints.velocity, joints.acceleration)
         fits = all(value is None or value.shape == (n,) for value in given)
         held = joints is None or joints.position is None or task == "hold"

@@ -32,6 +32,7 @@ from flexarm_core.reaction_null_space.vibration.law_memory import (
     RESOLVED_ACCELERATION,
     TOOL_GOAL,
     TORQUE,
+    UNKNOWN,
     Constants,
     Inputs,
     Observed,
@@ -58,7 +59,7 @@ from flexarm_core.reaction_null_space.vibration.posture_terms import (
 )
 from flexarm_core.types import Array
 
-DONE, TOO_FAR, NOT_FINITE = 0, 1, 2  # status of a sample
+DONE, TOO_FAR, NO_FRAME, NOT_FINITE = range(4)  # status of a sample
 REST_BANDWIDTH = 2.0  # [rad/s] bandwidth of load estimation when the arm is held at rest and no bandwidth is configured
 LOAD_SHARE = 0.5  # largest share of the motor efforts that an unknown load may take
 SHORTEST = 1e-4  # [s] least time over which expected motions are integrated
@@ -94,8 +95,8 @@ def step(
     """Compute one sample; for the arrays see :mod:`arm_dynamics` and :mod:`law_memory`.
 
     Returns:
-        DONE; TOO_FAR: the joints are too far from the reference of their servos, which starts again; NOT_FINITE: the
-        results are not finite. The last two leave no result.
+        DONE; TOO_FAR: the joints are too far from the reference of their servos, which starts again; NO_FRAME: the
+        frame of the tool goal is unknown; NOT_FINITE: the results are not finite. All but DONE leave no result.
     """
     a, c, s = view_arm(arm), view_constants(constants), view_settings(settings)
     t, kept = view_tree(tree, a), view_state(state, c.n, c.m)
@@ -105,6 +106,8 @@ def step(
         x.position[:], x.velocity[:] = x.measured_position, x.measured_velocity
     elif not lead(s, x, kept):
         return TOO_FAR
+    if s.goal == TOOL_GOAL and x.absolute[0] == UNKNOWN:
+        return NO_FRAME
     _find_terms(a, t, s, x)
     _find_load(c, s, x, kept)
     _follow(c, s, x, kept, out)

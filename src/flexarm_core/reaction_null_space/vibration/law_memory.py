@@ -20,6 +20,7 @@ GAINS = (
     "damping_ratio", "vibration_gain", "coupling_threshold", "tool_threshold", "position_gain", "velocity_gain",
     "posture_gain", "servo_position_gain", "servo_velocity_gain",
 )  # fmt: skip
+UNKNOWN = 2.0  # value of ``absolute`` for a tool goal in an unknown frame
 BRAKING = 4.0  # [1/s] rate at which joints are brought to rest, each in proportion to its velocity
 
 
@@ -82,7 +83,7 @@ class Inputs(NamedTuple):
     goal_acceleration: Array  # (6,)
     axes: Array  # (6,) 1 for a tracked axis of the tool, else 0
     # (1,) 1 if the joint goal is the total acceleration, or the tool goal stands in the inertial frame. If 0, the joint
-    # goal is added to the law, and the tool goal excludes the motion of the base.
+    # goal is added to the law, and the tool goal excludes the motion of the base. UNKNOWN: the frame is neither.
     absolute: Array
     since_led: Array  # (1,) time since the reference of the joint servos was integrated [s]; negative: none is known
     since_last: Array  # (1,) time since the last sample [s]
