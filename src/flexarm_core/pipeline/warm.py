@@ -104,11 +104,9 @@ SENSED = ON_A_SPRING.replace(
 OPTIONS = Path(compiled.__file__)
 CALLING_EACH_OTHER = (  # folders of the core
     ("flexible_dynamics", "kernels"),
-    ("ik_redundancy", "behavior_impedance", "reaction_null_space", "kernels"),
-    ("base_wrench",),
+    ("ik_redundancy", "behavior_impedance", "reaction_null_space", "base_wrench", "robot", "kernels"),
     ("hardware_gate",),
     ("pipeline",),
-    ("robot",),
 )
 
 

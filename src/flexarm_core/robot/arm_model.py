@@ -87,6 +87,9 @@ class ArmModel:
             forward and inverse dynamics. The reaction of a rotor on the link that carries it is neglected: ``H_b``,
             ``H_bm`` and :meth:`wrench_on_base` do not contain the armature.
         lower, upper, velocity_limit, effort_limit: (n,) joint limits, infinite if the URDF gives none.
+        gravity: (3,) gravity vector in the root link frame [m/s^2].
+        base_to_tool: chain from the base link to the tool, for joint positions (n,).
+        world_to_tool: chain from the root link to the tool, for joint positions and base deflection (n + m,).
     """
 
     def __init__(
@@ -110,7 +113,7 @@ class ArmModel:
         if isinstance(description, str):
             description = parse_robot_description(description)
         self.description = expect("description", description, RobotDescription)
-        gravity = finite("gravity", gravity, 3)
+        self.gravity = finite("gravity", gravity, 3)
         self._seen: ArmState | None = None
         self.joint_names = description.actuated
         self.elastic_joint_names = tuple(joint.name for joint in description.elastic)
@@ -127,7 +130,7 @@ class ArmModel:
         self.effort_limit = np.array([joint.effort_limit for joint in actuated])
         self.D_m = np.array([joint.damping for joint in actuated])
         self.armature = np.array([joint.armature for joint in actuated])
-        self._build(gravity)
+        self._build(self.gravity)
 
     def _build(self, gravity: Array) -> None:
         try:
@@ -173,9 +176,9 @@ class ArmModel:
         seen: Array = np.eye(4)  # pose of the root link in the undeflected base link frame
         position, rotation = self.base_pose(self._none)
         seen[:3, :3], seen[:3, 3] = rotation.T, -rotation.T @ position
-        self._base_to_tool = kinematic_chain(description, self.tool_frame, self.joint_names, seen)
+        self.base_to_tool = kinematic_chain(description, self.tool_frame, self.joint_names, seen)
         coordinates = (*self.joint_names, *self.elastic_joint_names)
-        self._world_to_tool = kinematic_chain(description, self.tool_frame, coordinates)
+        self.world_to_tool = kinematic_chain(description, self.tool_frame, coordinates)
         movable = set(self._actuated_v)
         self._arms = [
             (ids[name], place, kinematic_chain(description, description.joints[name].child, (name,), seen).links)
@@ -300,10 +303,10 @@ class ArmModel:
         if frame == self.world_frame:
             q = np.concatenate((state.position, state.deflection))
             v = np.concatenate((state.velocity, state.deflection_rate))
-            position, rotation, twist, J, bias = self._world_to_tool.motion_of(q, v)
+            position, rotation, twist, J, bias = self.world_to_tool.motion_of(q, v)
             J_m, J_b = J[:, : self.n].copy(), J[:, self.n :].copy()
         elif frame == self.base_frame:  # relative to the base link, the base does not move
-            position, rotation, twist, J_m, bias = self._base_to_tool.motion_of(state.position, state.velocity)
+            position, rotation, twist, J_m, bias = self.base_to_tool.motion_of(state.position, state.velocity)
             J_b = np.zeros((6, self.m))
         else:
             raise InputError(f"frame '{frame}' is not usable; valid: '{self.world_frame}', '{self.base_frame}'")
