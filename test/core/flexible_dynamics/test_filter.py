@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filter_probe import FilterProbe
 
-from flexarm_core.flexible_dynamics.dense import inverse_sweep
-from flexarm_core.flexible_dynamics.estimation.correction import Correction
-from flexarm_core.flexible_dynamics.estimation.covariance import join, propagate, show_disturbances
-from flexarm_core.flexible_dynamics.estimation.measurements import Channel
-from flexarm_core.flexible_dynamics.estimation.motion_readings import linearize_motion, read_swept
-from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.filter import prepare
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.flexible_dynamics.tree import view_tree, view_workspace
 from flexarm_core.robot.load import load_robot_description
+from flexarm_core.types import FlexibleSample
 
 URDF = Path(__file__).resolve().parents[3] / "urdf"
 DOWN = (0.0, 0.0, -9.81)
+ALL = EstimatorConfig(use_wrench=True, use_imu=True, gate=1e9, push_gate=1e9)
 
 
 def model_of(name):
@@ -40,110 +39,105 @@ def draw():
     return np.random.default_rng(5)
 
 
-def test_the_state_and_its_covariance_move_by_the_trapezoidal_rule(model, draw):
-    free, t, size = model.unmeasured, 2e-3, model.size
-    N, n = len(free), len(model.actuated)
-    x, v = 0.05 * draw.normal(size=size), 0.1 * draw.normal(size=size)
-    effort, onto, P = draw.normal(size=len(model.hinge_names)), draw.normal(size=(N, 6)), covariance(draw, 2 * N)
+@pytest.fixture
+def probe(model, draw):
+    """An estimator at a state with a covariance drawn at random, which has prepared a sample 2 ms later."""
+    probe = FilterProbe(model, ALL)
+    N = len(model.unmeasured)
+    x, v = 0.05 * draw.normal(size=model.size), 0.1 * draw.normal(size=model.size)
+    probe.put(x, v, covariance(draw, 2 * N))
+    prepare(*probe.estimator._to_prepare, 2e-3)
+    return probe
+
+
+def test_the_covariance_moves_by_the_trapezoidal_rule(probe, model):
+    free, joints, t = model.unmeasured, model.actuated, 2e-3
+    N, n, f = len(free), len(joints), probe.ahead
     K, C = (matrix[np.ix_(free, free)] for matrix in (model.stiffness_matrix(), model.damping_matrix()))
-    model.articulate(x, v, None, t)
-    a = model.accelerate(effort)[free]
-    columns = model.response(np.arange(size))[free]
+    model.articulate(probe.kept.x, probe.kept.v, None, t)
+    columns = model.response(np.arange(model.size))[free]
     L = columns[:, free]
     step = np.vstack((0.5 * t * t * np.eye(N), t * np.eye(N)))
     F = np.block([[np.eye(N), t * np.eye(N)], [np.zeros((N, N)), np.eye(N)]]) - step @ L @ np.hstack(
         (K, 0.5 * t * K + C)
     )
-    state, moved, mobility = np.empty(2 * N), np.empty((2 * N, 2 * N)), np.empty((N, N))
-    influence = np.empty((2 * N, n + N + 6))
-    model.set_wrenches(x, v, None, t)
-    propagate(
-        *model.arrays, x, v, effort, free, model.actuated, K, C, onto, P, state, moved, mobility, influence
-    )  # fmt: skip
-    assert np.allclose(state, np.concatenate((x[free] + t * v[free], v[free])) + step @ a, rtol=1e-12, atol=1e-15)
-    assert np.allclose(mobility, L, rtol=1e-9, atol=1e-12 * np.abs(L).max())
-    assert np.allclose(moved, F @ P @ F.T, rtol=1e-9, atol=1e-10 * np.abs(F @ P @ F.T).max())
-    expected = step @ np.hstack((columns[:, model.actuated], np.eye(N), L @ onto))
-    assert np.allclose(influence, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
+    moved = F @ probe.kept.P @ F.T
+    assert np.allclose(f.L, L, rtol=1e-9, atol=1e-12 * np.abs(L).max())
+    assert np.allclose(f.moved, moved, rtol=1e-9, atol=1e-10 * np.abs(moved).max())
+    expected = step @ np.hstack((columns[:, joints], np.eye(N)))
+    assert np.allclose(f.Gt[: n + N].T, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
+    seen = f.forces[free].T
+    shown = np.hstack((f.forces[joints].T, np.linalg.solve(L, seen.T).T)) + f.shown.T @ expected
+    assert np.allclose(f.Et[: n + N].T, shown, rtol=1e-6, atol=1e-9 * np.abs(shown).max())
 
 
-def test_disturbances_join_the_covariance_and_show_in_readings(model, draw):
-    free, n = model.unmeasured, len(model.actuated)
-    N = len(free)
-    moved, influence, variance = covariance(draw, 2 * N), draw.normal(size=(2 * N, n + N + 6)), draw.random(n + N + 6)
-    P = np.empty((len(moved) + len(variance), len(moved) + len(variance)))
-    join(moved, influence, variance, P)
-    cross = influence * variance
-    assert np.allclose(P, np.block([[moved + cross @ influence.T, cross], [cross.T, np.diag(variance)]]), rtol=1e-12)
-    by_forces, onto, L = draw.normal(size=(4, model.size)), draw.normal(size=(N, 6)), covariance(draw, N)
-    shown = np.empty((4, n + N + 6))
-    show_disturbances(by_forces, free, model.actuated, onto, L, shown)
-    seen = by_forces[:, free]
-    expected = np.hstack((by_forces[:, model.actuated], np.linalg.solve(L, seen.T).T, seen @ onto))
-    assert np.allclose(shown, expected, rtol=1e-6)
-
-
-def test_a_correction_is_that_of_kalman_over_state_and_disturbances(draw):
-    known, d, rows = 6, 5, (3, 1, 2)
-    P, state = covariance(draw, known + d), draw.normal(size=known)
-    channels = [
-        Channel(
-            "a", tuple("xyz")[:count], draw.normal(size=count), draw.normal(size=(count, known)), draw.random(count),
-            None if count == 1 else draw.normal(size=(count, d)),
-        )
-        for count in rows
-    ]  # fmt: skip
-    H = np.vstack(
-        [np.hstack((c.jacobian, np.zeros((1, d)) if c.feedthrough is None else c.feedthrough)) for c in channels]
-    )
-    R, innovation = (np.concatenate([getattr(c, name) for c in channels]) for name in ("variance", "innovation"))
-    correction = Correction(channels, known + d)
-    sizes = np.abs(innovation) / np.sqrt(np.diag(H @ P @ H.T) + R)
-    assert np.allclose(correction.deviations(P), [sizes[:3].max(), sizes[3], sizes[4:].max()], rtol=1e-9)
-    correction.keep([True, False, True])
-    H, R, innovation = (part[[0, 1, 2, 4, 5]] for part in (H, R, innovation))
-    S = H @ P @ H.T + np.diag(R)
+def by_the_augmented_filter(f, count, used):
+    """Gain, covariance and innovation variance of Kalman over state and disturbances, with the rows that are used."""
+    G, W, H = f.Gt[:count].T, np.diag(f.W[:count]), f.shown.T
+    D = f.Et[:count].T - H @ G
+    P = np.block([[f.moved + G @ W @ G.T, G @ W], [W @ G.T, W]])
+    H, R = np.hstack((H, D))[used], np.diag(f.R[used])
+    S = H @ P @ H.T + R
     gain = P @ H.T @ np.linalg.inv(S)
-    corrected, smaller, variance = correction.correct(state)
-    assert np.allclose(corrected, state + (gain @ innovation)[:known], rtol=1e-8)
-    assert np.allclose(smaller, (P - gain @ S @ gain.T)[:known, :known], rtol=1e-6, atol=1e-8)
-    assert np.allclose(variance, np.diag(S), rtol=1e-12)
-    assert np.array_equal(smaller, smaller.T)
+    size = len(f.moved)
+    return gain[:size], (P - gain @ S @ gain.T)[:size, :size], np.diag(S)
+
+
+def test_the_gain_is_that_of_kalman_over_state_and_disturbances(probe, model):
+    f, count = probe.ahead, len(model.actuated) + len(model.unmeasured)
+    gain, P, S = by_the_augmented_filter(f, count, f.used > 0.0)
+    assert np.allclose(np.diag(f.S), S, rtol=1e-9)
+    assert np.allclose(f.gain.T, gain, rtol=1e-5, atol=1e-7 * np.abs(gain).max())
+    assert np.allclose(f.P, P, rtol=1e-5, atol=1e-7 * np.abs(P).max())
+    assert np.array_equal(f.P, f.P.T) and (np.linalg.eigvalsh(f.P) > -1e-12 * np.abs(f.P).max()).all()
+
+
+@pytest.mark.parametrize("pushed", [False, True])
+def test_rows_that_are_left_out_leave_the_filter_of_the_others(model, draw, pushed):
+    config = replace(ALL, push_gate=1.0 if pushed else 1e9)
+    probe, joints = FilterProbe(model, config), model.actuated
+    N, n = len(model.unmeasured), len(joints)
+    x, v = 0.05 * draw.normal(size=model.size), 0.1 * draw.normal(size=model.size)
+    probe.at(x, v, np.zeros(n))
+    probe.kept.P[:] = 1e-6 * covariance(draw, 2 * N)
+    stamp, before = probe._stamp + 2_000_000, probe.kept.P.copy()
+    robot = model.description
+    readings = {name: 50.0 * draw.normal(size=6) for name in robot.force_torque_sensors}
+    sample = FlexibleSample(stamp, x[joints], v[joints], np.zeros(n), wrenches=readings)  # no gauge, no IMU
+    state, f = probe.estimator.update(sample), probe.ahead
+    used = f.used > 0.0
+    assert {name.split()[0] for name in state.innovation_names} == set(readings) and 0 < used.sum() < len(used)
+    assert not np.array_equal(before, probe.kept.P)
+    pushes = len(f.W) - n - N
+    count = n + N + (pushes if pushed else 0)
+    gain, P, S = by_the_augmented_filter(f, count, used)
+    assert np.allclose(state.innovation_variance, S, rtol=1e-9)
+    assert np.allclose(f.gain.T[:, used], gain, rtol=1e-5, atol=1e-7 * np.abs(gain).max())
+    assert not f.gain[~used].any()
+    assert np.allclose(probe.kept.P, P, rtol=1e-5, atol=1e-7 * np.abs(P).max())
 
 
 def test_readings_change_with_state_and_forces_as_differences_of_the_forward_dynamics_say(draw):
     model = model_of("boom_7r")
-    free, size, hinges = model.unmeasured, model.size, len(model.hinge_names)
-    sensor, mount = model.body_of(model.description.force_torque_sensors["base_ft_sensor"].frame), 4
-    body, felt = np.array([sensor, mount]), np.array([True, False])
-    frame, influence = np.zeros((2, 5, 3)), np.zeros((2, 6, model.tree.S1.shape[2]))
-    frame[1, 1], frame[1, 2:] = (0.1, -0.2, 0.3), np.eye(3)
-    table = body, felt, frame, influence
-    x, v = 0.3 * draw.normal(size=size), 0.5 * draw.normal(size=size)
-    effort = draw.normal(size=size)
+    free, joints, probe = model.unmeasured, model.actuated, FilterProbe(model, ALL)
+    none = {
+        "wrenches": {name: np.zeros(6) for name in model.description.force_torque_sensors},
+        "imus": {name: np.zeros(6) for name in model.description.imus},
+    }
+    x, v = 0.3 * draw.normal(size=model.size), 0.5 * draw.normal(size=model.size)
+    effort = draw.normal(size=len(joints))
 
     def read(x, v, effort):
-        readings = np.empty((2, 6))
-        model.articulate(x, v)
-        forced = model.accelerate(effort[:hinges]) + model.response(model.modal) @ effort[hinges:]
-        integers, constants, memory = model.arrays
-        tree, space = view_tree(integers, constants), view_workspace(integers, memory)
-        wrench = np.empty((len(tree.parent), 6))
-        move_bodies(tree, space, x, v)
-        load_bodies(tree, space, x, v)
-        inverse_sweep(tree, space, forced, np.empty(size), wrench)
-        read_swept(integers, memory, tree, space, x, v, forced, wrench, *table, readings)
-        return readings
+        state = probe.at(x, v, effort, **none)
+        return -state.innovation[-(probe.kept.R.size - probe.linear) :]
 
-    effort[hinges:] = 0.0
-    readings, by_forces, jacobian = np.empty((2, 6)), np.empty((2, 6, size)), np.empty((2, 6, 2 * len(free)))
-    model.set_wrenches(x, v, None)
-    linearize_motion(*model.arrays, x, v, effort[:hinges], free, *table, readings, by_forces, jacobian)
-    assert np.allclose(readings, read(x, v, effort), rtol=1e-9, atol=1e-9)
-    h, unit = 1e-5, np.eye(size)
-    state = [(read(x + h * unit[j], v, effort) - read(x - h * unit[j], v, effort)) / (2 * h) for j in free]
-    rates = [(read(x, v + h * unit[j], effort) - read(x, v - h * unit[j], effort)) / (2 * h) for j in free]
-    expected = np.moveaxis(np.array(state + rates), 0, -1)
-    assert np.allclose(jacobian, expected, rtol=1e-3, atol=1e-5 * np.abs(expected).max())
-    forces = [read(x, v, effort + unit[j]) - readings for j in range(size)]
-    assert np.allclose(by_forces, np.moveaxis(np.array(forces), 0, -1), rtol=1e-5, atol=1e-7)
+    def differences(change, size, h=1e-5):
+        return np.array([(read(*change(h * unit)) - read(*change(-h * unit))) / (2.0 * h) for unit in np.eye(size)])
+
+    read(x, v, effort)
+    shown, forces = probe.kept.shown[:, probe.linear :].copy(), probe.kept.forces[:, probe.linear :].copy()
+    state = differences(lambda step: (x + step, v, effort), model.size)[free]
+    rates = differences(lambda step: (x, v + step, effort), model.size)[free]
+    expected = np.vstack((state, rates))
+    assert np.allclose(shown, expected, rtol=1e-3, atol=1e-5 * np.abs(expected).max())
+    assert np.allclose(forces[joints], differences(lambda step: (x, v, effort + step), len(joints)), rtol=1e-5, atol=1e-6)
