@@ -30,3 +30,15 @@ def test_what_has_been_lost_is_not_waited_for_until_it_comes_with_the_stamp_of_a
     assert not companions.complete(102)
     companions.reset()
     assert not companions.complete(1)
+
+
+def test_stamps_beside_those_of_joint_states_count_within_the_tolerance_once_they_were_seen():
+    companions = Companions(lambda: ("wrench",))
+    companions.tolerance = 4
+    companions.came("wrench", 7)
+    assert not companions.complete(10)  # perhaps the one of this stamp comes
+    companions.answer(10)
+    companions.came("wrench", 17)
+    assert companions.complete(20)
+    companions.answer(20)
+    assert not companions.complete(30)

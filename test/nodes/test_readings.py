@@ -79,6 +79,23 @@ def test_a_sample_waits_for_the_reading_of_its_stamp_whichever_comes_first(input
     assert inputs.sample(inputs.joints(joint_state(7))).wrenches == {}
 
 
+def test_readings_with_stamps_of_their_own_belong_to_the_joint_state_within_half_a_period(inputs):
+    period, forces = 2_000_000, []
+    beside = [0, 0, 999_999, -999_999, 300_000, -1_000_000, 0, 1_000_000]  # [ns] of the readings, late or early
+    for tick, offset in enumerate(beside):
+        inputs.take(SENSOR, wrench((tick + 5) * period + offset, force=float(tick)))
+        sample = inputs.sample(inputs.joints(joint_state((tick + 5) * period)))
+        forces.append(sample.wrenches["base_ft_sensor"][0] if sample.wrenches else None)
+    assert forces == [0.0, 1.0, 2.0, 3.0, 4.0, None, 6.0, None]
+
+
+def test_a_lost_joint_state_does_not_widen_what_belongs_to_the_next(inputs):
+    for stamp in (10, 20, 30):
+        inputs.sample(inputs.joints(joint_state(stamp)))
+    inputs.take(SENSOR, wrench(43))
+    assert inputs.sample(inputs.joints(joint_state(50))).wrenches == {}
+
+
 def test_a_reading_of_another_frame_is_refused_and_no_longer_waited_for(inputs):
     with pytest.raises(InputError, match="measures in 'base_ft'"):
         inputs.take(SENSOR, wrench(5, frame="elsewhere"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flexarm_core.compiled import kernel
 from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
-from flexarm_core.flexible_dynamics.recursion import handed_acceleration, push_force, turn
+from flexarm_core.flexible_dynamics.recursion import handed_acceleration, push_force
 from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view_tree, view_workspace
 from flexarm_core.types import Array
 
@@ -188,6 +188,17 @@ def add_composite(tree: BodyTree, ws: Workspace, i: int) -> None:
                 ws.F[p, a, c] += force[a]
             else:
                 ws.P[p, a, c - k] += force[a]
+
+
+@kernel
+def turn(R: Array, A: Array, work: Array) -> None:
+    """Compute ``A <- R A R^T`` for a (3, 3) matrix."""
+    for a in range(3):
+        for b in range(3):
+            work[a, b] = R[a, 0] * A[0, b] + R[a, 1] * A[1, b] + R[a, 2] * A[2, b]
+    for a in range(3):
+        for b in range(3):
+            A[a, b] = work[a, 0] * R[b, 0] + work[a, 1] * R[b, 1] + work[a, 2] * R[b, 2]
 
 
 @kernel

@@ -10,6 +10,10 @@ is at ``rho = r_d + Pi^t_d eta + c``, ``c = E (offset + hinge displacement)``. W
     sigmad = dJ_l/dt phid
 
 Energy is conserved only with ``J_l`` and its rate, not with ``Pi^r`` alone. Accelerations of points are classical.
+
+The sweeps hold vectors and matrices in scalars: ``w0, w1, w2`` are the components of ``w``, ``r01`` is in row 0,
+column 1 of ``R``. Views of a few numbers and loops over three would cost several times the arithmetic. A matrix that
+is passed on is a tuple of its nine numbers, by rows.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ from flexarm_core.compiled import kernel
 from flexarm_core.flexible_dynamics.tree import PRISMATIC, REVOLUTE, BodyTree, Workspace
 from flexarm_core.types import Array
 
-SMALL = 1e-4  # [rad] below this angle the coefficients of the exponential map are computed from their series
+SERIES = 0.0625  # [rad^2] square of the angle below which the exponential map's coefficients come from their series
+Nine = tuple[float, float, float, float, float, float, float, float, float]
 
 
 @kernel
@@ -32,155 +37,164 @@ def cross_add(out: Array, scale: float, a: Array, b: Array) -> None:
 
 
 @kernel
-def exponential(phi: Array, E: Array, Jl: Array) -> tuple[float, float, float]:
-    """Write ``E = exp(phi^)`` and left Jacobian ``Jl = 1 + b phi^ + c phi^^2``; return ``c, b'/theta, c'/theta``."""
-    t2 = phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2]
-    t = math.sqrt(t2)
-    if t < SMALL:
-        a, b, c = 1.0 - t2 / 6.0, 0.5 - t2 / 24.0, 1.0 / 6.0 - t2 / 120.0
-        db, dc = -1.0 / 12.0 + t2 / 180.0, -1.0 / 60.0 + t2 / 1260.0
-    else:
-        a, b = math.sin(t) / t, 2.0 * (math.sin(0.5 * t) / t) ** 2
-        c = (t - math.sin(t)) / (t2 * t) if t > 0.05 else (1.0 - t2 / 20.0 * (1.0 - t2 / 42.0)) / 6.0
-        db = (a - 2.0 * b) / t2 if t > 0.05 else -1.0 / 12.0 + t2 / 180.0
-        dc = (b - 3.0 * c) / t2 if t > 0.05 else -1.0 / 60.0 + t2 / 1260.0
-    for i in range(3):
-        for j in range(3):
-            square = phi[i] * phi[j] - (t2 if i == j else 0.0)
-            E[i, j] = b * square + (1.0 if i == j else 0.0)
-            Jl[i, j] = c * square + (1.0 if i == j else 0.0)
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        E[j, i] += a * phi[k]
-        E[i, j] -= a * phi[k]
-        Jl[j, i] += b * phi[k]
-        Jl[i, j] -= b * phi[k]
-    return c, db, dc
+def coefficients(u: float) -> tuple[float, float, float, float, float]:
+    """Return ``a, b, c, b'/t, c'/t`` of ``exp(phi^) = 1 + a phi^ + b phi^^2``, ``J_l = 1 + b phi^ + c phi^^2``.
+
+    With the angle ``t`` and ``u = t^2``: ``a = sin(t)/t``, ``b = (1 - cos(t))/t^2``, ``c = (1 - a)/t^2``. The series
+    are exact to rounding, and quicker than sine and root.
+    """
+    if u < SERIES:
+        a = 1.0 - u * (1 / 6 - u * (1 / 120 - u * (1 / 5040 - u * (1 / 362880 - u * (1 / 39916800)))))
+        b = 1 / 2 - u * (1 / 24 - u * (1 / 720 - u * (1 / 40320 - u * (1 / 3628800 - u * (1 / 479001600)))))
+        c = 1 / 6 - u * (1 / 120 - u * (1 / 5040 - u * (1 / 362880 - u * (1 / 39916800 - u * (1 / 6227020800)))))
+        db = -1 / 12 + u * (1 / 180 - u * (1 / 6720 - u * (1 / 453600 - u * (1 / 47900160))))
+        dc = -1 / 60 + u * (1 / 1260 - u * (1 / 60480 - u * (1 / 4989600 - u * (1 / 622702080))))
+        return a, b, c, db, dc
+    t = math.sqrt(u)
+    s, a = math.sin(0.5 * t), math.sin(t) / t
+    b, c = 2.0 * s * s / u, (1.0 - a) / u
+    return a, b, c, (a - 2.0 * b) / u, (b - 3.0 * c) / u
 
 
 @kernel
-def hinge_rotation(axis: Array, angle: float, R: Array) -> None:
-    """Write ``R = exp(axis^ angle)`` for an axis of unit length."""
-    s, c = math.sin(angle), math.cos(angle)
+def rotation_of(c0: float, c1: float, c2: float, p0: float, p1: float, p2: float) -> Nine:
+    """Return ``c0 + c1 p^ + c2 p p^T``, the form of all rotations and Jacobians about an axis ``p``."""
+    x, y, z = c2 * p0, c2 * p1, c2 * p2
+    xy, xz, yz, s0, s1, s2 = x * p1, x * p2, y * p2, c1 * p0, c1 * p1, c1 * p2
+    return c0 + x * p0, xy - s2, xz + s1, xy + s2, c0 + y * p1, yz - s0, xz - s1, yz + s0, c0 + z * p2
+
+
+@kernel
+def nine(A: Array, i: int) -> Nine:
+    """Return the numbers of matrix ``i`` of an array (N, 3, 3)."""
+    return A[i, 0, 0], A[i, 0, 1], A[i, 0, 2], A[i, 1, 0], A[i, 1, 1], A[i, 1, 2], A[i, 2, 0], A[i, 2, 1], A[i, 2, 2]
+
+
+@kernel
+def product(A: Nine, B: Nine) -> Nine:
+    """Return the product of two (3, 3) matrices."""
+    a00, a01, a02, a10, a11, a12, a20, a21, a22 = A
+    b00, b01, b02, b10, b11, b12, b20, b21, b22 = B
+    return (
+        a00 * b00 + a01 * b10 + a02 * b20, a00 * b01 + a01 * b11 + a02 * b21, a00 * b02 + a01 * b12 + a02 * b22,
+        a10 * b00 + a11 * b10 + a12 * b20, a10 * b01 + a11 * b11 + a12 * b21, a10 * b02 + a11 * b12 + a12 * b22,
+        a20 * b00 + a21 * b10 + a22 * b20, a20 * b01 + a21 * b11 + a22 * b21, a20 * b02 + a21 * b12 + a22 * b22,
+    )  # fmt: skip
+
+
+@kernel
+def exponential(phi: Array, E: Array, Jl: Array) -> tuple[float, float, float]:
+    """Write ``E = exp(phi^)`` and left Jacobian ``Jl = 1 + b phi^ + c phi^^2``; return ``c, b'/theta, c'/theta``."""
+    t2 = phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2]
+    a, b, c, db, dc = coefficients(t2)
+    turned = rotation_of(1.0 - b * t2, a, b, phi[0], phi[1], phi[2])
+    left = rotation_of(1.0 - c * t2, b, c, phi[0], phi[1], phi[2])
     for i in range(3):
         for j in range(3):
-            R[i, j] = (1.0 - c) * axis[i] * axis[j] + (c if i == j else 0.0)
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        R[j, i] += s * axis[k]
-        R[i, j] -= s * axis[k]
+            E[i, j], Jl[i, j] = turned[3 * i + j], left[3 * i + j]
+    return c, db, dc
 
 
 @kernel
 def move_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
     """Compute mounts, velocities and bias accelerations of all bodies at coordinates ``x`` and rates ``v`` (h + K,)."""
-    work = ws.scratch
-    E, Jl, turn, hinged = work[0], work[1], work[2], work[3]
-    phi, rate, sigma, sigmad = work[4, 0], work[4, 1], work[4, 2], work[5, 0]
-    c, rhod, w, lin, ang = work[5, 1], work[5, 2], work[6, 0], work[6, 1], work[6, 2]
-    arm, part = work[7, 0], work[7, 1]
+    T, axis, offset, node, Pt, Pr = tree.turn, tree.axis, tree.offset, tree.node, tree.translation, tree.rotation
+    R, rho, Bt, Br, S, velocity, bias = ws.R, ws.rho, ws.Bt, ws.Br, ws.S, ws.velocity, ws.bias
     for i in range(len(tree.parent)):
         p, h, kind = tree.parent[i], tree.hinge[i], tree.kind[i]
-        axis, rho, R, bias, vel = tree.axis[i], ws.rho[i], ws.R[i], ws.bias[i], ws.velocity[i]
-        angle = x[h] if kind == REVOLUTE else 0.0
-        for a in range(3):
-            sigma[a] = 0.0
-            sigmad[a] = 0.0
-            rhod[a] = 0.0
-            arm[a] = tree.offset[i, a]
-            rho[a] = tree.node[i, a]
-        if kind == PRISMATIC:
-            for a in range(3):
-                for b in range(3):
-                    arm[a] += tree.turn[i, a, b] * axis[b] * x[h]
+        z0, z1, z2 = axis[i, 0], axis[i, 1], axis[i, 2]
+        turn = nine(T, i)
+        # c: from the node to the hinge's moved side; n: the node
+        c0, c1, c2, n0, n1, n2 = offset[i, 0], offset[i, 1], offset[i, 2], node[i, 0], node[i, 1], node[i, 2]
         if kind == REVOLUTE:
-            hinge_rotation(axis, angle, hinged)
-            for a in range(3):
-                for b in range(3):
-                    turn[a, b] = (
-                        tree.turn[i, a, 0] * hinged[0, b]
-                        + tree.turn[i, a, 1] * hinged[1, b]
-                        + tree.turn[i, a, 2] * hinged[2, b]
-                    )
-        else:
-            turn[:, :] = tree.turn[i]
+            cosine = math.cos(x[h])
+            turn = product(turn, rotation_of(cosine, math.sin(x[h]), 1.0 - cosine, z0, z1, z2))
+        elif kind == PRISMATIC:
+            r00, r01, r02, r10, r11, r12, r20, r21, r22 = turn
+            c0 += (r00 * z0 + r01 * z1 + r02 * z2) * x[h]
+            c1 += (r10 * z0 + r11 * z1 + r12 * z2) * x[h]
+            c2 += (r20 * z0 + r21 * z1 + r22 * z2) * x[h]
+        # relative motion of the mount: angular velocity s and its rate sd, velocity d
+        s0, s1, s2, sd0, sd1, sd2, d0, d1, d2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         k = tree.modes[p] if p >= 0 else 0
         if k > 0:
             e = tree.first_mode[p]
-            for a in range(3):
-                phi[a] = 0.0
-                rate[a] = 0.0
-                for m in range(k):
-                    phi[a] += tree.rotation[i, a, m] * x[e + m]
-                    rate[a] += tree.rotation[i, a, m] * v[e + m]
-                    rho[a] += tree.translation[i, a, m] * x[e + m]
-                    rhod[a] += tree.translation[i, a, m] * v[e + m]
-            third, db, dc = exponential(phi, E, Jl)
-            along = phi[0] * rate[0] + phi[1] * rate[1] + phi[2] * rate[2]
-            part[0] = phi[1] * rate[2] - phi[2] * rate[1]
-            part[1] = phi[2] * rate[0] - phi[0] * rate[2]
-            part[2] = phi[0] * rate[1] - phi[1] * rate[0]
-            for a in range(3):
-                sigma[a] = Jl[a, 0] * rate[0] + Jl[a, 1] * rate[1] + Jl[a, 2] * rate[2]
-                sigmad[a] = db * along * part[a]
-                c[a] = E[a, 0] * arm[0] + E[a, 1] * arm[1] + E[a, 2] * arm[2]
-            cross_add(sigmad, dc * along, phi, part)
-            cross_add(sigmad, third, rate, part)
-            for a in range(3):
-                for b in range(3):
-                    R[a, b] = E[a, 0] * turn[0, b] + E[a, 1] * turn[1, b] + E[a, 2] * turn[2, b]
-            cross_add(rhod, 1.0, sigma, c)
-            Bt, Br = ws.Bt[i], ws.Br[i]
+            f0, f1, f2, g0, g1, g2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # phi and its rate
             for m in range(k):
-                for a in range(3):
-                    Br[a, m] = (
-                        Jl[a, 0] * tree.rotation[i, 0, m]
-                        + Jl[a, 1] * tree.rotation[i, 1, m]
-                        + Jl[a, 2] * tree.rotation[i, 2, m]
-                    )
-                Bt[0, m] = tree.translation[i, 0, m] - c[1] * Br[2, m] + c[2] * Br[1, m]
-                Bt[1, m] = tree.translation[i, 1, m] - c[2] * Br[0, m] + c[0] * Br[2, m]
-                Bt[2, m] = tree.translation[i, 2, m] - c[0] * Br[1, m] + c[1] * Br[0, m]
-        else:
-            R[:, :] = turn
-            for a in range(3):
-                c[a] = arm[a]
-        for a in range(3):
-            rho[a] += c[a]
-            w[a] = ws.velocity[p, 3 + a] if p >= 0 else 0.0
-            lin[a] = rhod[a] + (ws.velocity[p, a] if p >= 0 else 0.0)
-            ang[a] = w[a] + sigma[a]
-        cross_add(lin, 1.0, w, rho)
-        for a in range(3):  # rotate into the body's axes
-            vel[a] = R[0, a] * lin[0] + R[1, a] * lin[1] + R[2, a] * lin[2]
-            vel[3 + a] = R[0, a] * ang[0] + R[1, a] * ang[1] + R[2, a] * ang[2]
-        for a in range(3):
-            lin[a] = 0.0
-            ang[a] = sigmad[a]
-        part[0] = w[1] * rho[2] - w[2] * rho[1]
-        part[1] = w[2] * rho[0] - w[0] * rho[2]
-        part[2] = w[0] * rho[1] - w[1] * rho[0]
-        cross_add(lin, 1.0, w, part)
-        cross_add(lin, 2.0, w, rhod)
-        cross_add(lin, 1.0, sigmad, c)
-        part[0] = sigma[1] * c[2] - sigma[2] * c[1]
-        part[1] = sigma[2] * c[0] - sigma[0] * c[2]
-        part[2] = sigma[0] * c[1] - sigma[1] * c[0]
-        cross_add(lin, 1.0, sigma, part)
-        cross_add(ang, 1.0, w, sigma)
-        for a in range(3):
-            bias[a] = R[0, a] * lin[0] + R[1, a] * lin[1] + R[2, a] * lin[2]
-            bias[3 + a] = R[0, a] * ang[0] + R[1, a] * ang[1] + R[2, a] * ang[2]
-            ws.S[i, a] = axis[a] if kind == PRISMATIC else 0.0
-            ws.S[i, 3 + a] = axis[a] if kind == REVOLUTE else 0.0
+                eta, rate = x[e + m], v[e + m]
+                f0, f1, f2 = f0 + Pr[i, 0, m] * eta, f1 + Pr[i, 1, m] * eta, f2 + Pr[i, 2, m] * eta
+                g0, g1, g2 = g0 + Pr[i, 0, m] * rate, g1 + Pr[i, 1, m] * rate, g2 + Pr[i, 2, m] * rate
+                n0, n1, n2 = n0 + Pt[i, 0, m] * eta, n1 + Pt[i, 1, m] * eta, n2 + Pt[i, 2, m] * eta
+                d0, d1, d2 = d0 + Pt[i, 0, m] * rate, d1 + Pt[i, 1, m] * rate, d2 + Pt[i, 2, m] * rate
+            t2 = f0 * f0 + f1 * f1 + f2 * f2
+            a, b, c, db, dc = coefficients(t2)
+            E = rotation_of(1.0 - b * t2, a, b, f0, f1, f2)
+            j00, j01, j02, j10, j11, j12, j20, j21, j22 = rotation_of(1.0 - c * t2, b, c, f0, f1, f2)
+            turn = product(E, turn)
+            r00, r01, r02, r10, r11, r12, r20, r21, r22 = E
+            c0, c1, c2 = r00 * c0 + r01 * c1 + r02 * c2, r10 * c0 + r11 * c1 + r12 * c2, r20 * c0 + r21 * c1 + r22 * c2
+            s0 = j00 * g0 + j01 * g1 + j02 * g2
+            s1 = j10 * g0 + j11 * g1 + j12 * g2
+            s2 = j20 * g0 + j21 * g1 + j22 * g2
+            d0, d1, d2 = d0 + s1 * c2 - s2 * c1, d1 + s2 * c0 - s0 * c2, d2 + s0 * c1 - s1 * c0
+            along = f0 * g0 + f1 * g1 + f2 * g2
+            q0, q1, q2 = f1 * g2 - f2 * g1, f2 * g0 - f0 * g2, f0 * g1 - f1 * g0  # phi x rate
+            u0, u1, u2 = c * g0 + dc * along * f0, c * g1 + dc * along * f1, c * g2 + dc * along * f2
+            sd0 = db * along * q0 + u1 * q2 - u2 * q1
+            sd1 = db * along * q1 + u2 * q0 - u0 * q2
+            sd2 = db * along * q2 + u0 * q1 - u1 * q0
+            for m in range(k):
+                f0, f1, f2 = Pr[i, 0, m], Pr[i, 1, m], Pr[i, 2, m]
+                b0 = j00 * f0 + j01 * f1 + j02 * f2
+                b1 = j10 * f0 + j11 * f1 + j12 * f2
+                b2 = j20 * f0 + j21 * f1 + j22 * f2
+                Br[i, 0, m], Br[i, 1, m], Br[i, 2, m] = b0, b1, b2
+                Bt[i, 0, m] = Pt[i, 0, m] - c1 * b2 + c2 * b1
+                Bt[i, 1, m] = Pt[i, 1, m] - c2 * b0 + c0 * b2
+                Bt[i, 2, m] = Pt[i, 2, m] - c0 * b1 + c1 * b0
+        r00, r01, r02, r10, r11, r12, r20, r21, r22 = turn
+        R[i, 0, 0], R[i, 0, 1], R[i, 0, 2] = r00, r01, r02
+        R[i, 1, 0], R[i, 1, 1], R[i, 1, 2] = r10, r11, r12
+        R[i, 2, 0], R[i, 2, 1], R[i, 2, 2] = r20, r21, r22
+        n0, n1, n2 = n0 + c0, n1 + c1, n2 + c2
+        rho[i, 0], rho[i, 1], rho[i, 2] = n0, n1, n2
+        l0, l1, l2, w0, w1, w2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # the parent's motion
+        if p >= 0:
+            l0, l1, l2 = velocity[p, 0], velocity[p, 1], velocity[p, 2]
+            w0, w1, w2 = velocity[p, 3], velocity[p, 4], velocity[p, 5]
+        u0, u1, u2 = w1 * n2 - w2 * n1 + d0, w2 * n0 - w0 * n2 + d1, w0 * n1 - w1 * n0 + d2  # w x rho + d
+        l0, l1, l2 = l0 + u0, l1 + u1, l2 + u2
+        # w x (w x rho + 2 d) + sd x c + s x (s x c), and w x s + sd
+        u0, u1, u2 = u0 + d0, u1 + d1, u2 + d2
+        q0, q1, q2 = s1 * c2 - s2 * c1, s2 * c0 - s0 * c2, s0 * c1 - s1 * c0
+        a0 = w1 * u2 - w2 * u1 + sd1 * c2 - sd2 * c1 + s1 * q2 - s2 * q1
+        a1 = w2 * u0 - w0 * u2 + sd2 * c0 - sd0 * c2 + s2 * q0 - s0 * q2
+        a2 = w0 * u1 - w1 * u0 + sd0 * c1 - sd1 * c0 + s0 * q1 - s1 * q0
+        sd0, sd1, sd2 = sd0 + w1 * s2 - w2 * s1, sd1 + w2 * s0 - w0 * s2, sd2 + w0 * s1 - w1 * s0
+        w0, w1, w2 = w0 + s0, w1 + s1, w2 + s2
+        # into the body's axes
+        l0, l1, l2 = r00 * l0 + r10 * l1 + r20 * l2, r01 * l0 + r11 * l1 + r21 * l2, r02 * l0 + r12 * l1 + r22 * l2
+        w0, w1, w2 = r00 * w0 + r10 * w1 + r20 * w2, r01 * w0 + r11 * w1 + r21 * w2, r02 * w0 + r12 * w1 + r22 * w2
+        a0, a1, a2 = r00 * a0 + r10 * a1 + r20 * a2, r01 * a0 + r11 * a1 + r21 * a2, r02 * a0 + r12 * a1 + r22 * a2
+        b0 = r00 * sd0 + r10 * sd1 + r20 * sd2
+        b1 = r01 * sd0 + r11 * sd1 + r21 * sd2
+        b2 = r02 * sd0 + r12 * sd1 + r22 * sd2
+        S[i, 0], S[i, 1], S[i, 2], S[i, 3], S[i, 4], S[i, 5] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         if kind == REVOLUTE:
-            cross_add(bias[3:], v[h], vel[3:], axis)
-            for a in range(3):
-                vel[3 + a] += axis[a] * v[h]
+            S[i, 3], S[i, 4], S[i, 5] = z0, z1, z2
+            u0, u1, u2 = v[h] * z0, v[h] * z1, v[h] * z2
+            b0, b1, b2 = b0 + w1 * u2 - w2 * u1, b1 + w2 * u0 - w0 * u2, b2 + w0 * u1 - w1 * u0
+            w0, w1, w2 = w0 + u0, w1 + u1, w2 + u2
         elif kind == PRISMATIC:
-            cross_add(bias[:3], 2.0 * v[h], vel[3:], axis)
-            for a in range(3):
-                vel[a] += axis[a] * v[h]
+            S[i, 0], S[i, 1], S[i, 2] = z0, z1, z2
+            u0, u1, u2 = v[h] * z0, v[h] * z1, v[h] * z2
+            a0 += 2.0 * (w1 * u2 - w2 * u1)
+            a1 += 2.0 * (w2 * u0 - w0 * u2)
+            a2 += 2.0 * (w0 * u1 - w1 * u0)
+            l0, l1, l2 = l0 + u0, l1 + u1, l2 + u2
+        velocity[i, 0], velocity[i, 1], velocity[i, 2] = l0, l1, l2
+        velocity[i, 3], velocity[i, 4], velocity[i, 5] = w0, w1, w2
+        bias[i, 0], bias[i, 1], bias[i, 2], bias[i, 3], bias[i, 4], bias[i, 5] = a0, a1, a2, b0, b1, b2
 
 
 @kernel
@@ -191,65 +205,63 @@ def load_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
     ``Mff + t/2 C + t^2/4 K`` replaces ``Mff``, and ``K (eta + t/2 etad)`` replaces ``K eta``.
     """
     hinges, half = len(tree.stiffness), 0.5 * ws.step[0]
+    J0, S1, H0, R1, N0, N1, Q = tree.J0, tree.S1, tree.H0, tree.R1, tree.N0, tree.N1, tree.Q
+    Mff, K, C, P, p, F, Ff, wrench = tree.Mff, tree.K, tree.C, ws.P, ws.p, ws.F, ws.Ff, ws.wrench
     for i in range(len(tree.parent)):
         k, e = tree.modes[i], tree.first_mode[i]
-        P, p, w = ws.P[i], ws.p[i], ws.velocity[i, 3:]
-        s0, s1, s2 = tree.s0[i, 0], tree.s0[i, 1], tree.s0[i, 2]
-        for a in range(3):
-            for b in range(3):
-                P[3 + a, 3 + b] = tree.J0[i, a, b]
-                P[a, b] = 0.0
-            P[a, a] = tree.mass[i]
-            p[a] = -ws.wrench[i, a]
-            p[3 + a] = -ws.wrench[i, 3 + a]
+        w0, w1, w2 = ws.velocity[i, 3], ws.velocity[i, 4], ws.velocity[i, 5]
+        # J: inertia; s, d: first moment and its rate; h: angular momentum of the modes; g: half their gyroscopic torque
+        j00, j01, j02, j11, j12, j22 = J0[i, 0, 0], J0[i, 0, 1], J0[i, 0, 2], J0[i, 1, 1], J0[i, 1, 2], J0[i, 2, 2]
+        s0, s1, s2, d0, d1, d2 = tree.s0[i, 0], tree.s0[i, 1], tree.s0[i, 2], 0.0, 0.0, 0.0
+        h0, h1, h2, g0, g1, g2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for m in range(k):
-            eta = x[e + m]
-            s0 += tree.S1[i, 0, m] * eta
-            s1 += tree.S1[i, 1, m] * eta
-            s2 += tree.S1[i, 2, m] * eta
-            centrifugal = 0.0
-            for a in range(3):
-                ws.F[i, a, m] = tree.S1[i, a, m]
-                ws.F[i, 3 + a, m] = tree.H0[i, a, m]
-                for b in range(3):
-                    N = tree.N0[i, m, a, b]
-                    for n in range(k):
-                        N += tree.N1[i, m, n, a, b] * x[e + n]
-                    J = N + tree.N0[i, m, b, a]
-                    P[3 + a, 3 + b] += J * eta
-                    p[3 + a] += 2.0 * v[e + m] * N * w[b]
-                    centrifugal += w[a] * N * w[b]
-            load = -ws.force[e - hinges + m] - centrifugal
+            eta, rate = x[e + m], v[e + m]
+            a0, a1, a2 = S1[i, 0, m], S1[i, 1, m], S1[i, 2, m]
+            F[i, 0, m], F[i, 1, m], F[i, 2, m] = a0, a1, a2
+            s0, s1, s2 = s0 + a0 * eta, s1 + a1 * eta, s2 + a2 * eta
+            d0, d1, d2 = d0 + a0 * rate, d1 + a1 * rate, d2 + a2 * rate
+            h0, h1, h2 = h0 + R1[i, 0, m] * rate, h1 + R1[i, 1, m] * rate, h2 + R1[i, 2, m] * rate
+            # N = N0 + N1 eta, by rows; q = Q eta, c = Q etad
+            n00, n01, n02 = N0[i, m, 0, 0], N0[i, m, 0, 1], N0[i, m, 0, 2]
+            n10, n11, n12 = N0[i, m, 1, 0], N0[i, m, 1, 1], N0[i, m, 1, 2]
+            n20, n21, n22 = N0[i, m, 2, 0], N0[i, m, 2, 1], N0[i, m, 2, 2]
+            b00, b01, b02, b11, b12, b22 = n00, n01 + n10, n02 + n20, n11, n12 + n21, n22
+            q0, q1, q2, c0, c1, c2 = H0[i, 0, m], H0[i, 1, m], H0[i, 2, m], 0.0, 0.0, 0.0
+            load = -ws.force[e - hinges + m]
             for n in range(k):
-                ws.Ff[i, m, n] = tree.Mff[i, m, n] + half * (tree.C[i, m, n] + half * tree.K[i, m, n])
-                load += tree.K[i, m, n] * (x[e + n] + half * v[e + n]) + tree.C[i, m, n] * v[e + n]
-                for a in range(3):
-                    ws.F[i, 3 + a, m] += tree.Q[i, m, n, a] * x[e + n]
-                    load += 2.0 * w[a] * tree.Q[i, m, n, a] * v[e + n]
-            ws.pf[i, m] = load
-        P[0, 4], P[0, 5], P[1, 3], P[1, 5], P[2, 3], P[2, 4] = s2, -s1, -s2, s0, s1, -s0
-        P[0, 3], P[1, 4], P[2, 5] = 0.0, 0.0, 0.0
-        for a in range(3):
-            for b in range(3):
-                P[3 + b, a] = P[a, 3 + b]
-        # gyroscopic: w x (J w + R1 etad); centrifugal and Coriolis force: w x (w x s) + 2 w x S1 etad
-        d0, d1, d2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for m in range(k):
-            d0 += tree.S1[i, 0, m] * v[e + m]
-            d1 += tree.S1[i, 1, m] * v[e + m]
-            d2 += tree.S1[i, 2, m] * v[e + m]
-            h0 += tree.R1[i, 0, m] * v[e + m]
-            h1 += tree.R1[i, 1, m] * v[e + m]
-            h2 += tree.R1[i, 2, m] * v[e + m]
-        h0 += P[3, 3] * w[0] + P[3, 4] * w[1] + P[3, 5] * w[2]
-        h1 += P[4, 3] * w[0] + P[4, 4] * w[1] + P[4, 5] * w[2]
-        h2 += P[5, 3] * w[0] + P[5, 4] * w[1] + P[5, 5] * w[2]
-        d0 = 2.0 * d0 + w[1] * s2 - w[2] * s1
-        d1 = 2.0 * d1 + w[2] * s0 - w[0] * s2
-        d2 = 2.0 * d2 + w[0] * s1 - w[1] * s0
-        p[0] += w[1] * d2 - w[2] * d1
-        p[1] += w[2] * d0 - w[0] * d2
-        p[2] += w[0] * d1 - w[1] * d0
-        p[3] += w[1] * h2 - w[2] * h1
-        p[4] += w[2] * h0 - w[0] * h2
-        p[5] += w[0] * h1 - w[1] * h0
+                y, yd = x[e + n], v[e + n]
+                n00, n01, n02 = n00 + N1[i, m, n, 0, 0] * y, n01 + N1[i, m, n, 0, 1] * y, n02 + N1[i, m, n, 0, 2] * y
+                n10, n11, n12 = n10 + N1[i, m, n, 1, 0] * y, n11 + N1[i, m, n, 1, 1] * y, n12 + N1[i, m, n, 1, 2] * y
+                n20, n21, n22 = n20 + N1[i, m, n, 2, 0] * y, n21 + N1[i, m, n, 2, 1] * y, n22 + N1[i, m, n, 2, 2] * y
+                a0, a1, a2 = Q[i, m, n, 0], Q[i, m, n, 1], Q[i, m, n, 2]
+                q0, q1, q2, c0, c1, c2 = q0 + a0 * y, q1 + a1 * y, q2 + a2 * y, c0 + a0 * yd, c1 + a1 * yd, c2 + a2 * yd
+                stiffness, damping = K[i, m, n], C[i, m, n]
+                Ff[i, m, n] = Mff[i, m, n] + half * (damping + half * stiffness)
+                load += stiffness * (y + half * yd) + damping * yd
+            F[i, 3, m], F[i, 4, m], F[i, 5, m] = q0, q1, q2
+            a0, a1, a2 = n00 * w0 + n01 * w1 + n02 * w2, n10 * w0 + n11 * w1 + n12 * w2, n20 * w0 + n21 * w1 + n22 * w2
+            g0, g1, g2 = g0 + rate * a0, g1 + rate * a1, g2 + rate * a2
+            ws.pf[i, m] = load + 2.0 * (w0 * c0 + w1 * c1 + w2 * c2) - (w0 * a0 + w1 * a1 + w2 * a2)
+            # J += (N + N0^T) eta, of which the sum over the modes is symmetric: half of it and its transpose
+            j00, j11, j22 = j00 + (n00 + b00) * eta, j11 + (n11 + b11) * eta, j22 + (n22 + b22) * eta
+            j01 += 0.5 * (n01 + n10 + b01) * eta
+            j02 += 0.5 * (n02 + n20 + b02) * eta
+            j12 += 0.5 * (n12 + n21 + b12) * eta
+        h0 += j00 * w0 + j01 * w1 + j02 * w2
+        h1 += j01 * w0 + j11 * w1 + j12 * w2
+        h2 += j02 * w0 + j12 * w1 + j22 * w2
+        # centrifugal and Coriolis force: w x (w x s) + 2 w x S1 etad; gyroscopic: w x (J w + R1 etad) + 2 N w etad
+        d0, d1, d2 = 2.0 * d0 + w1 * s2 - w2 * s1, 2.0 * d1 + w2 * s0 - w0 * s2, 2.0 * d2 + w0 * s1 - w1 * s0
+        p[i, 0] = w1 * d2 - w2 * d1 - wrench[i, 0]
+        p[i, 1] = w2 * d0 - w0 * d2 - wrench[i, 1]
+        p[i, 2] = w0 * d1 - w1 * d0 - wrench[i, 2]
+        p[i, 3] = w1 * h2 - w2 * h1 + 2.0 * g0 - wrench[i, 3]
+        p[i, 4] = w2 * h0 - w0 * h2 + 2.0 * g1 - wrench[i, 4]
+        p[i, 5] = w0 * h1 - w1 * h0 + 2.0 * g2 - wrench[i, 5]
+        mass = tree.mass[i]
+        P[i, 0, 0], P[i, 0, 1], P[i, 0, 2], P[i, 0, 3], P[i, 0, 4], P[i, 0, 5] = mass, 0.0, 0.0, 0.0, s2, -s1
+        P[i, 1, 0], P[i, 1, 1], P[i, 1, 2], P[i, 1, 3], P[i, 1, 4], P[i, 1, 5] = 0.0, mass, 0.0, -s2, 0.0, s0
+        P[i, 2, 0], P[i, 2, 1], P[i, 2, 2], P[i, 2, 3], P[i, 2, 4], P[i, 2, 5] = 0.0, 0.0, mass, s1, -s0, 0.0
+        P[i, 3, 0], P[i, 3, 1], P[i, 3, 2], P[i, 3, 3], P[i, 3, 4], P[i, 3, 5] = 0.0, -s2, s1, j00, j01, j02
+        P[i, 4, 0], P[i, 4, 1], P[i, 4, 2], P[i, 4, 3], P[i, 4, 4], P[i, 4, 5] = s2, 0.0, -s0, j01, j11, j12
+        P[i, 5, 0], P[i, 5, 1], P[i, 5, 2], P[i, 5, 3], P[i, 5, 4], P[i, 5, 5] = -s1, s0, 0.0, j02, j12, j22

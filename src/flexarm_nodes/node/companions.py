@@ -12,7 +12,11 @@ class Companions:
     """Tracks which messages of a stamp have arrived, since the order of messages on different topics is not guaranteed.
 
     A companion that was missing at LOST_AFTER consecutive joint states is no longer waited for, until it arrives again
-    with the stamp of a joint state.
+    with the stamp of a joint state. Companions that have come with stamps beside those of joint states, as those of a
+    simulator or of a sensor with a clock of its own may, count as come within ``tolerance`` from then on.
+
+    Attributes:
+        tolerance: largest difference of stamps between a joint state and its companions [ns].
     """
 
     def __init__(self, names: Callable[[], tuple[str, ...]]) -> None:
@@ -25,12 +29,14 @@ class Companions:
         self._newest: dict[str, int] = {}
         self._missed: dict[str, int] = {}
         self._answered = -1
+        self._beside: set[str] = set()  # companions with stamps of their own
+        self.tolerance = 0
 
     def came(self, name: str, stamp: int) -> None:
         """Record that a companion of a stamp [ns] has arrived, whether it is usable or not."""
         newest = self._newest.get(name, -1)
         self._newest[name] = stamp if newest - stamp > STRAY else max(stamp, newest)
-        if stamp == self._answered:
+        if abs(stamp - self._answered) <= self.tolerance:
             self._missed[name] = 0  # late, but with a matching stamp: joint states can wait for it again
 
     def wait_once(self, name: str) -> None:
@@ -40,11 +46,16 @@ class Companions:
     def complete(self, stamp: int) -> bool:
         """Return whether a joint state of this stamp [ns] has to wait for no companion."""
         return all(
-            self._newest.get(name, -1) >= stamp or self._missed.get(name, 0) >= LOST_AFTER for name in self._names()
+            self._newest.get(name, -1) >= stamp - (self.tolerance if name in self._beside else 0)
+            or self._missed.get(name, 0) >= LOST_AFTER
+            for name in self._names()
         )
 
     def answer(self, stamp: int) -> None:
         """Record that the joint state of this stamp [ns] is processed now."""
         self._answered = stamp
         for name in self._names():
-            self._missed[name] = 0 if self._newest.get(name, -1) >= stamp else self._missed.get(name, 0) + 1
+            newest = self._newest.get(name, -1)
+            if stamp - self.tolerance <= newest < stamp:
+                self._beside.add(name)
+            self._missed[name] = 0 if newest >= stamp - self.tolerance else self._missed.get(name, 0) + 1

@@ -26,6 +26,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.companions import Companions
 
 KEPT = 8  # readings kept per sensor, and joint references: some may arrive before the joint state of the same stamp
+INTERVALS = 8  # between joint states, of which the shortest is their period: some may have been lost
 BEFORE = "joint reference of the sample before"
 FLEXIBLE = "flexible", topics.FLEXIBLE_STATE  # the motion of the base, awaited like a sensor's reading
 READERS: dict[str, tuple[Any, Callable[[Any, ArmModel], Any], Callable[[str], str]]] = {
@@ -87,6 +88,9 @@ class SampleReader:
 class Readings:
     """Keeps the newest readings. A rejected reading counts as received but is not used; the sample says why.
 
+    A reading belongs to the joint state of its stamp. Where there is none of this stamp, the nearest one counts if its
+    stamp is less than half a period of the joint states away.
+
     With ``before``, a joint state also waits for the joint reference that answered the sample before it. It also waits
     for what ``awaits`` names at that time; :meth:`came` says that it has arrived.
     """
@@ -121,6 +125,7 @@ class Readings:
         self._readings: dict[tuple[str, str], dict[int, Any]] = {sensor: {} for sensor in self.sensors}
         self._references: deque[JointReference] = deque(maxlen=KEPT)
         self._answered: int | None = None  # stamp of the newest sample [ns]
+        self._intervals: deque[int] = deque(maxlen=INTERVALS)
 
     def subscriptions(self) -> Iterable[tuple[str, Any, tuple[str, str]]]:
         """Yield topic, message type and sensor of each reading."""
@@ -176,11 +181,21 @@ class Readings:
         return self._joints.read(message)
 
     def sample(self, joints: FlexibleSample) -> FlexibleSample:
-        """Return the sample with the readings that arrived for its stamp; called once per joint state."""
+        """Return the sample with the readings that belong to its stamp; called once per joint state."""
         stamp = joints.stamp
+        if self._answered is not None:
+            self._intervals.append(stamp - self._answered)
+            self._companions.tolerance = tolerance = max(0, (min(self._intervals) - 1) // 2)
+        else:
+            tolerance = 0
         self._companions.answer(stamp)
         self._answered = stamp
-        came = {sensor: kept[stamp] for sensor, kept in self._readings.items() if stamp in kept}
+        came: dict[tuple[str, str], Any] = {}
+        for sensor, kept in self._readings.items():
+            if stamp in kept:
+                came[sensor] = kept[stamp]
+            elif kept and abs((nearest := min(kept, key=lambda one: abs(one - stamp))) - stamp) <= tolerance:
+                came[sensor] = kept[nearest]
         there = {sensor: reading for sensor, reading in came.items() if not isinstance(reading, str)}
         by_kind = {
             wanted: {name: reading for (kind, name), reading in there.items() if kind == wanted} for wanted in READERS
