@@ -25,6 +25,7 @@ from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.warm_up import load_compiled
 from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench
 from flexarm_core.flexible_dynamics import integration, recursion
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
@@ -44,7 +45,7 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.gain import vibration_gain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_core.types import ArmState, CartesianReference
+from flexarm_core.types import ArmState, CartesianReference, FlexibleSample
 
 TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base">
     <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
@@ -114,6 +115,9 @@ def compile_dynamics() -> None:
     model.energy(x, v)
     model.frame_motion("outer", x, v, acceleration)
     recursion.forward_dynamics(*model.arrays, x, v, effort, acceleration)
+    estimator, two = FlexibleEstimator(model), np.zeros(2)
+    for stamp in (0, 1_000_000):
+        estimator.update(FlexibleSample(stamp, two, two, two))
     for steps in (integration.runge_kutta, integration.implicit_midpoint):
         steps(*model.arrays, x, v, effort, 1e-4, 1, np.empty((6, model.size)))
 

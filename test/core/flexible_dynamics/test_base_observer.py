@@ -239,8 +239,9 @@ def test_an_imu_reads_the_motion_of_its_frame(name: str) -> None:
     probe = FilterProbe(model, config)
     for _ in range(20):
         x, v = 0.3 * draw.normal(size=model.size), draw.normal(size=model.size)
-        effort = draw.normal(size=len(model.actuated))
-        state = probe.at(x, v, effort, imus={imu: np.zeros(6)})
+        effort = np.zeros(len(model.hinge_names))
+        effort[model.actuated] = draw.normal(size=len(model.actuated))
+        state = probe.at(x, v, effort[model.actuated], imus={imu: np.zeros(6)})
         motion = other.frame_motion(frame, x, v, other.forward_dynamics(x, v, effort))
         force = motion.rotation.T @ (motion.acceleration[:3] - np.array(DOWN))
         expected = np.concatenate((force, motion.rotation.T @ motion.velocity[3:]))

@@ -46,6 +46,7 @@ def probe(model, draw):
     N = len(model.unmeasured)
     x, v = 0.05 * draw.normal(size=model.size), 0.1 * draw.normal(size=model.size)
     probe.put(x, v, covariance(draw, 2 * N))
+    probe.kept.used[:] = 1.0
     prepare(*probe.estimator._to_prepare, 2e-3)
     return probe
 
