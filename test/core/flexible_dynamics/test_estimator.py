@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -387,3 +388,71 @@ def test_a_senseless_configuration_is_refused(bad: dict[str, Any]) -> None:
 def test_a_rigid_arm_is_refused() -> None:
     with pytest.raises(ConfigError, match="neither elastic joints nor flexible links"):
         FlexibleEstimator(FlexibleModel(robot("arm_7r"), gravity=GRAVITY["flexible_2r"]))
+
+
+# Early and late preparation -------------------------------------------------------------------------------------------
+
+
+def unsteady(samples: list[FlexibleSample], seed: int) -> list[FlexibleSample]:
+    """Samples that come late or early, or after a gap, with sensors that say nothing, wild things or the same again."""
+    draw, changed, stamp, last = np.random.default_rng(seed), [], 0, samples[0]
+    for tick, sample in enumerate(samples):
+        usual = draw.random() < 0.6
+        stamp += TICK if usual else int(draw.integers(500_000, 6_000_000)) + (tick % 97 == 0) * 300 * TICK
+        fields: dict[str, Any] = {"stamp": stamp}
+        for kind in ("strain", "wrenches", "imus"):
+            readings = dict(getattr(sample, kind))
+            for name in list(readings):
+                what = draw.random()
+                if what < 0.03:
+                    del readings[name]
+                elif what < 0.06:
+                    readings[name] = readings[name] * np.nan
+                elif what < 0.09:
+                    readings[name] = readings[name] + (1.0 if kind == "strain" else 1e3)
+                elif what < 0.2 or 300 < tick < 350:
+                    readings[name] = getattr(last, kind).get(name, readings[name])
+            fields[kind] = readings
+        if draw.random() < 0.05:
+            fields["deflection"] = None
+        last = replace(sample, **fields)
+        changed.append(last)
+    return changed
+
+
+@pytest.mark.parametrize("name", ["flexible_2r", "flexible_3r"])
+def test_it_does_not_matter_when_the_next_estimate_is_prepared(name: str) -> None:
+    good = measured(name, recording(name, 1200 if name == "flexible_2r" else 400))[:400]
+    samples, draw = unsteady(good, 4), np.random.default_rng(5)
+    config = EstimatorConfig(use_wrench=True, use_imu=True, gate_patience=3)
+    early, late, mixed = (FlexibleEstimator(model_of(name), config) for _ in range(3))
+    reasons = set()
+    for tick, sample in enumerate(samples):
+        if tick == 250:
+            for estimator in (early, late, mixed):
+                estimator.reset()
+        states = [estimator.update(sample) for estimator in (early, late, mixed)]
+        early.prepare()
+        early.prepare()
+        if draw.random() < 0.5:
+            mixed.prepare()
+        one, *others = states
+        reasons.update(reason.split(": ")[1].split(" ")[0] for reason in one.left_out)
+        for other in others:
+            for field in dataclasses.fields(FlexibleState):
+                assert np.array_equal(getattr(one, field.name), getattr(other, field.name))
+    assert {"missing", "not", "outlier", "frozen", "no"} <= reasons
+
+
+def test_a_refused_sample_leaves_what_is_prepared_as_it_is() -> None:
+    samples = measured("flexible_2r", recording("flexible_2r", 1200)[:60])
+    config = EstimatorConfig(use_wrench=True, use_imu=True)
+    plain, refusing = FlexibleEstimator(model_of(), config), FlexibleEstimator(model_of(), config)
+    for sample in samples:
+        bad = replace(sample, stamp=sample.stamp + 40 * TICK, velocity=np.full(2, np.nan))
+        with pytest.raises(InputError, match="velocity of shoulder, elbow is not finite"):
+            refusing.update(bad)
+        expected, found = plain.update(sample), refusing.update(sample)
+        refusing.prepare()
+        assert np.array_equal(found.modal_rate, expected.modal_rate)
+        assert np.array_equal(found.covariance_diagonal, expected.covariance_diagonal)

@@ -32,11 +32,10 @@ prepared again with the true one. The estimate is the same whether they are prep
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from flexarm_core.compiled import allocate, named_views
+from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.disturbances import pushes_on
@@ -61,6 +60,8 @@ LEAST_ENERGY = 1e-6  # [J]
 UNKNOWN_ENERGY = 1.0  # [J] used if effort limits are unknown
 FROZEN_TRAVEL = 3.0  # expected change, in standard deviations of the noise, above which a repeated reading is frozen
 STEP_CHANGE = 0.05  # share by which a sampling period may differ from the one that gain and covariance are prepared for
+
+SIX = (6,)  # shape of a reading of a force/torque sensor or an IMU
 
 
 def usual_energy(model: FlexibleModel, M: Array) -> float:
@@ -237,17 +238,23 @@ class FlexibleEstimator:
     def _check(self, sample: FlexibleSample, effort: Array) -> None:
         """Check shapes and stamp; whether joints are finite is seen by the kernel."""
         for name, value in (("position", sample.position), ("velocity", sample.velocity), ("effort", effort)):
-            if np.shape(value) != self._joints:
-                raise InputError(f"{name} has shape {np.shape(value)}, expected ({self._n},)")
-        for name, part in (("deflection", sample.deflection), ("deflection_rate", sample.deflection_rate)):
-            if part is not None and np.shape(part) != self._elastic:
-                raise InputError(f"{name} has shape {np.shape(part)}, expected ({self._m},)")
+            _expect_shape(name, value, self._joints)
+        if sample.deflection is not None:
+            _expect_shape("deflection", sample.deflection, self._elastic)
+        if sample.deflection_rate is not None:
+            _expect_shape("deflection_rate", sample.deflection_rate, self._elastic)
         for readings in (sample.wrenches, sample.imus):
             for name, value in readings.items():
-                if np.shape(value) != (6,):
-                    raise InputError(f"reading of {name} has shape {np.shape(value)}, expected (6,)")
+                _expect_shape(name, value, SIX)
         if self._stamp is not None and sample.stamp <= self._stamp:
             raise InputError(
                 f"sample at {sample.stamp * 1e-9:.6f} s is not later than the last one at {self._stamp * 1e-9:.6f} s;"
                 " reset the estimator where time starts over"
             )
+
+
+def _expect_shape(name: str, value: Array, shape: tuple[int, ...]) -> None:
+    found = value.shape if type(value) is np.ndarray else np.shape(value)
+    if found != shape:
+        what = f"reading of {name}" if shape is SIX else name
+        raise InputError(f"{what} has shape {found}, expected ({shape[0]},)")

@@ -42,7 +42,7 @@ from flexarm_core.types import Array
 
 RENEWAL = 0.016  # [s] in which all derivatives of the readings are renewed
 SURPRISE = 3.0  # innovation, in standard deviations, after which all of them are renewed
-JUMP = 1.0  # change of a predicted reading from sample to sample, in standard deviations of its noise, that does the same
+JUMP = 3.0  # change of a predicted reading since then, in standard deviations of its noise, that does the same
 REPEATS = 10  # times that all of them are renewed at once after a start
 VARIANCE_CHANGE = 0.1  # share by which the variance of a gauge's noise may differ from the prepared one
 REFUSED, TOUCH_UNREADABLE, LEFT_OUT, DIVERGED = -1, 1, 2, 4
@@ -397,7 +397,9 @@ def weigh(
         reading = f.readings[0, (r - plan.linear) // 6, (r - plan.linear) % 6]
         if (reading - kept.expected[r]) ** 2 > JUMP**2 * c.noise[r]:
             surprised = True
-        kept.expected[r] = reading
+    if surprised or f.renewed[0] == 2 * plan.N:
+        for r in range(plan.linear, plan.rows):
+            kept.expected[r] = f.readings[0, (r - plan.linear) // 6, (r - plan.linear) % 6]
     if surprised:  # what is not expected moves the estimate by much: the derivatives should be right
         kept.turn[2] = max(kept.turn[2], 2.0)
     return left_out

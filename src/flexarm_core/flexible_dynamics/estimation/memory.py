@@ -75,7 +75,7 @@ class Kept(NamedTuple):
     forces: Array  # (size, r) change of the readings per unit force on each coordinate
     R: Array  # (r,) variances of the noise, of gauges at the newest readings
     used: Array  # (r,) 1 for the rows that corrected the newest estimate
-    expected: Array  # (r,) readings of motion sensors that were predicted for the newest sample
+    expected: Array  # (r,) predicted readings of motion sensors when all derivatives were renewed
     rejected: Array  # (q,) consecutive rejections by the gate
     watch: Array  # (4, g) strain, repetitions, predicted travel since, and largest travel
     # (3,) next row of ``shown`` to renew, next row of ``forces``, and how many more times all are renewed

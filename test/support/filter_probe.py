@@ -1,0 +1,52 @@
+"""The estimator of the flexible state at a state of its own choosing, and a look at what it has prepared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.compiled import named_views
+from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
+from flexarm_core.flexible_dynamics.estimation.memory import view_ahead, view_kept, view_plan
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.types import Array, FlexibleSample, FlexibleState
+
+GAP = 1_000_000_000  # [ns] longer than max_gap: the estimate stays, nothing is predicted
+
+
+class FilterProbe:
+    """An estimator and its memory.
+
+    Attributes:
+        estimator: the estimator, which has had one sample.
+        kept: what it keeps, see ``memory.Kept``.
+        ahead: what it prepares, see ``memory.Ahead``.
+    """
+
+    def __init__(self, model: FlexibleModel, config: Any) -> None:
+        """Give the estimator its first sample."""
+        self.model, self.estimator, self._stamp = model, FlexibleEstimator(model, config), 0
+        still = np.zeros(len(model.actuated))
+        self.estimator.update(FlexibleSample(0, still, still, still))
+        *_, plan, _, kept, ahead = self.estimator._to_prepare
+        p = view_plan(plan)
+        self.kept = named_views(kept, view_kept, p.N, p.size, p.gauges, p.rows, p.channels)
+        bodies = len(model.tree.parent)
+        self.ahead = named_views(
+            ahead, view_ahead, p.N, p.n, p.size, p.sensors, p.rows, p.pushes, p.modes, bodies
+        )  # fmt: skip
+        self.linear = int(p.linear)
+
+    def put(self, x: Array, v: Array, P: Array | None = None) -> None:
+        """Set the estimate."""
+        self.kept.x[:], self.kept.v[:] = x, v
+        if P is not None:
+            self.kept.P[:] = P
+
+    def at(self, x: Array, v: Array, effort: Array, **sensors: Any) -> FlexibleState:
+        """Give a sample at a state, without any prediction: the innovation is the reading minus that of the state."""
+        self._stamp += GAP
+        self.put(x, v)
+        joints = self.model.actuated
+        return self.estimator.update(FlexibleSample(self._stamp, x[joints], v[joints], effort, **sensors))
