@@ -11,6 +11,7 @@ import rclpy
 from live import own_domain
 from planar_messages import joint_state
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 
 from flexarm_nodes.control_loop.loop import ANSWER_ARRIVES, ControlLoop
 from flexarm_nodes.hardware_gate import output
@@ -104,12 +105,12 @@ def test_a_repeated_state_is_not_answered_in_the_mode_before(loop):
     def repeat() -> None:
         time.sleep(1.1 * ANSWER_ARRIVES)
         loop.taken = time.perf_counter()
-        loop._on_joint_state(joint_state(1))
+        loop._on_joint_state(serialize_message(joint_state(1)))
 
     loop._pipeline.gate.gate.resume("effort")  # its controller is active
     for tick in (0, 1):
         loop.taken = time.perf_counter()
-        loop._on_joint_state(joint_state(tick))
+        loop._on_joint_state(serialize_message(joint_state(tick)))
     repeat()
     assert len(sent) == 3 and sent[2] is sent[1] is not None
     loop._pipeline.gate.gate.resume("velocity")

@@ -25,7 +25,7 @@ from flexarm_nodes.control_loop.outside import OutsideReferences
 from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, SUITE, build_gate, builders
 from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
-from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import BuiltStage
@@ -65,7 +65,7 @@ class ControlLoop(ArmNode):
         super().__init__("control_loop")
         for name, rows in {**{name: one.parameters for name, one in builders().items()}, GATE: GATE_PARAMETERS}.items():
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
-        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
         self._commands = GateOutput(self, lambda: self._report({}))
         self._inputs = StageInputs(self, self._update, self._refuse)
         self._outside = OutsideReferences(self, self._refuse, self._inputs.came, lambda: self._stamp)
@@ -170,9 +170,8 @@ class ControlLoop(ArmNode):
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
-    def _on_joint_state(self, joints: JointState) -> None:
-        came = self.taken
-        stamp = stamp_to_nanoseconds(joints.header.stamp)
+    def _on_joint_state(self, raw: bytes) -> None:
+        came, stamp = self.taken, stamp_of(raw)
         if stamp == self._answered:
             # The plant repeats a state whose command seems to be lost. Commands have no stamp: a second command that is
             # sent while the first is still on its way would be taken as the command for the next state.
@@ -193,7 +192,7 @@ class ControlLoop(ArmNode):
         self._stamp = stamp
         age = None if self._lockstep else self.age_of(stamp)
         try:
-            sample = self._inputs.readings.joints(joints)
+            sample = self._inputs.readings.joints(raw)
             self._pipeline.gate.gate.check_age(age)
         except InputError as error:
             self._send(self._pipeline.refuse(stamp, str(error)))
@@ -219,7 +218,7 @@ class ControlLoop(ArmNode):
         self._mode = self._pipeline.gate.gate.config.command_mode
         self._send(tick.command)
         self._sent = time.perf_counter()
-        self._times.add(time.perf_counter() - self._came)
+        self._times.add((self._sent if tick.command is None else self._commands.sent) - self._came)
         assert self._output is not None
         self._output.publish(tick)
         said = [(name, *built.judge(tick)) for name, built in self._built.items() if name not in tick.refused]

@@ -225,18 +225,21 @@ class ArmNode(LifecycleNode):
         callback: Callable[[Any], None],
         quality: QoSProfile = topics.NEWEST,
         lost: Callable[[int], None] | None = None,
+        *,
+        raw: bool = False,
     ) -> Subscription:
         """Subscribe to a topic through :meth:`guarded`; messages are not even deserialized while the node is inactive.
 
         Joint states are dropped while the executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is
-        called with the total number of messages lost since the subscription was created.
+        called with the total number of messages lost since the subscription was created. With ``raw`` the callback
+        gets the bytes, and reads them itself, see :meth:`reader`.
         """
-        read, sheds = message_reader(kind), topic == topics.JOINT_STATES
+        read, sheds = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
 
-        def take(raw: bytes) -> None:
+        def take(given: bytes) -> None:
             self.taken = time.perf_counter()
             if not (sheds and self._piled_up()):
-                callback(of_the_arm(read(raw), self.frame_prefix))
+                callback(read(given))
 
         def tell(info: QoSMessageLostInfo) -> None:
             if lost is not None and info.total_count_change > 0:
@@ -244,6 +247,11 @@ class ArmNode(LifecycleNode):
 
         events = SubscriptionEventCallbacks(message_lost=None if lost is None else self.guarded(tell))
         return self.create_subscription(kind, topic, self.guarded(take), quality, event_callbacks=events, raw=True)
+
+    def reader(self, kind: Any) -> Callable[[bytes], Any]:
+        """Return a function that deserializes messages of one type, with names of links as frames."""
+        read = message_reader(kind)
+        return lambda raw: of_the_arm(read(raw), self.frame_prefix)
 
     def take_waiting(self, topic: str) -> None:
         """Process messages of a topic that arrived while the executor could not run, for example in a transition."""
