@@ -145,6 +145,7 @@ class StageNode(ArmNode):
         self._refusal: tuple[int, bytes, str] | None = None  # stamp, level and reason of the newest rejection
         self._observed: Tick | None = None  # newest observed tick
         self._tick: Tick | None = None  # newest processed tick
+        self._settled = False
         self._used: dict[str, Any] = {}  # inputs of that tick
 
     def stop(self) -> None:
@@ -276,6 +277,11 @@ class StageNode(ArmNode):
             self._report(tick)
         for error in finish([self.stage]).values():
             self.refuse(error)
+        if self._settled:
+            self.tidiness.tidy()
+        else:  # all that a sample takes is loaded
+            self._settled = True
+            self.tidiness.begin()
 
     def _same(self, inputs: dict[str, Any]) -> bool:
         """Return whether these inputs are those of the newest processed tick: then a reference was repeated."""

@@ -10,6 +10,7 @@ from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.pipeline.tick import Tick
+from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage, StageHost
@@ -90,6 +91,14 @@ class StageOutputs:
                 if made is not None:
                     sent.sender.publish(self._in_tf(made))
                     sent.shown = tick.stamp
+
+    def prepare(self, tick: Tick) -> None:
+        """Prepare the messages that would be published for a sample at once, and publish none."""
+        for sent in self._senders:
+            if sent.rate is None and sent.sender.heard:
+                made = sent.make(tick)
+                if isinstance(made, Form):
+                    sent.sender.prepare(made)
 
     def _in_tf(self, message: Any) -> Any:
         """Return a message or form for TF: markers have the prefix of the node's frames."""

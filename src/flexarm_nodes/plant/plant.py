@@ -52,6 +52,7 @@ QUIET_TIME = 0.05  # [s] wall time without a command after which no late command
 SAY_AFTER = 2.0  # [s] wall time without a command after which the node reports that it waits for a command
 LEAST_SPIN = 1e-4  # [s] shortest time per tick for callbacks, even if the machine is too slow for real time
 REPEAT_TIME_AFTER = 0.1  # [s] wall time between repeats of /clock while the simulation stands still
+SETTLED = 3  # ticks
 REPEAT_STATE_AFTER = 0.25  # [s] wall time between repeats of an unanswered state: a peer may be discovered late
 
 
@@ -220,6 +221,10 @@ class SimulatedPlant(ArmNode):
             self._plant.advance(self._command)
             self._tell_of_brakes()
         self._tick += 1
+        if self._tick == SETTLED:  # all that a tick takes is loaded
+            self.tidiness.begin()
+        else:
+            self.tidiness.tidy()
 
     def _tell_of_brakes(self) -> None:
         """Report when commands cease and the drives brake, and when commands are back."""
