@@ -198,8 +198,8 @@ def composed(scenario: Scenario, duration: float, priority: int, stops: dict[str
         ("plant_us", per_tick(run, rate, "simulated_plant"), "us", f"process of the plant: {part}"),
     )
     return [
-        Figure(f"{name}{slow}", value, unit, parse_goal(goal) if goal else None, meaning, details=details if not k else {})
-        for k, ((name, value, unit, meaning), goal) in enumerate(zip(rows, goals, strict=True))
+        Figure(f"{name}{slow}", value, unit, parse_goal(goal) if goal else None, meaning, details=more)
+        for (name, value, unit, meaning), goal, more in zip(rows, goals, (details, {}, {}, {}), strict=True)
     ]
 
 

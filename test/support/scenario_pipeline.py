@@ -1,4 +1,4 @@
-"""The stages and the plant of a scenario in this process, without ROS: as control_loop and simulated_plant build them."""
+"""The stages and the plant of a scenario in this process, as control_loop and simulated_plant build them."""
 
 from __future__ import annotations
 

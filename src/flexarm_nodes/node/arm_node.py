@@ -169,6 +169,11 @@ class ArmNode(LifecycleNode):
         """Process incoming messages for a period SPIN; spinning once per message costs as much as a small message."""
         executor.spin_until_future_complete(Future(), timeout_sec=SPIN)
 
+    def destroy_node(self) -> None:
+        """End the node, however it is led."""
+        self.tidiness.end()
+        super().destroy_node()
+
     def leave(self) -> None:
         """Brake the arm and end the run if the node is active; otherwise do nothing."""
         if self.active:
