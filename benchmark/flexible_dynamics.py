@@ -27,6 +27,7 @@ MEASURES = (
     speed.growth_exponent,
     speed.exudyn_speed_ratio,
     start.cold_start,
+    start.node_start,
 )
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ class Progress(numba.core.event.Listener):
         self.total: int | None = None
         self._depth, self._began, self._said, self._spent = 0, 0.0, -EVERY, 0.0
         self._introduced = False
+        self._alarm: threading.Timer | None = None  # for a function that takes long, and no other within it
 
     def on_start(self, event: Any) -> None:
         """Refuse the compilation of a function, or say that it begins; callees are compiled within their caller."""
@@ -75,14 +76,20 @@ class Progress(numba.core.event.Listener):
                 f"{function.__module__}.{function.__qualname__} is not compiled for the types of these arguments, and"
                 f" a tick cannot wait for it: {types}. Arrays must be writable and contiguous, as the rehearsal's are"
             )
-        if function.__module__.startswith("flexarm"):  # others may use numba in this process
+        if str(function.__module__).startswith("flexarm"):  # others may use numba in this process
             self._say(function)
+            if self._depth == 1:
+                self._alarm = threading.Timer(SILENT, self._say, (function,))
+                self._alarm.daemon = True
+                self._alarm.start()
 
     def on_end(self, event: Any) -> None:
         """Count the function."""
         self._depth -= 1
         self.compiled += 1
         if self._depth == 0:
+            if self._alarm is not None:
+                self._alarm.cancel()
             self._spent += time.perf_counter() - self._began
             if self._introduced and sys.stderr.isatty():
                 _write(sys.stderr, "\r\x1b[K")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ from flexarm_core.ik_redundancy.step import RedundancyStep
 from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.pipeline import whole_reference
-from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.stage import Stage, advance, finish
 from flexarm_core.pipeline.tick import Tick
@@ -121,6 +121,21 @@ def remove_stale(*folders: Path, options: Path = OPTIONS) -> int:
     sources = {path.parents[1] / f"{path.name.split('.')[0]}.py" for path in cached}
     newest = max(path.stat().st_mtime for path in (options, *sources) if path.is_file())
     stale = [path for path in cached if path.stat().st_mtime < newest]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return len(stale)
+
+
+def remove_stale_elsewhere(kernels: Sequence[Any], options: Path = OPTIONS) -> int:
+    """Remove what is older than the newest source from folders outside the sources; return the number of removed files.
+
+    numba keeps machine code there if the sources are read-only, or where ``NUMBA_CACHE_DIR`` says.
+    """
+    folders = {Path(kernel.stats.cache_path) for kernel in kernels if kernel.stats.cache_path}
+    sources = {Path(kernel.py_func.__code__.co_filename) for kernel in kernels}
+    folders -= {source.parent / "__pycache__" for source in sources}
+    newest = max(path.stat().st_mtime for path in (options, *sources))
+    stale = [path for folder in folders for path in folder.glob("*.nb[ic]") if path.stat().st_mtime < newest]
     for path in stale:
         path.unlink(missing_ok=True)
     return len(stale)
@@ -209,10 +224,9 @@ def compile_flexible_control() -> None:
     )  # fmt: skip
     silent = replace(heard, strain={}, wrenches={}, imus={}, deflection=None, deflection_rate=None)
     pushed = replace(heard, deflection=none + 1.0, imus={"imu": three + 99.0})
-    sensors = FlexibleSensors(wrenches=("base_ft_sensor", "tool_ft_sensor"), imus=("imu",))
     for contact in ("", "tool_ft_sensor"):
         config = EstimatorConfig(use_wrench=True, use_imu=True, contact_sensor=contact)
-        estimator = FlexibleEstimatorStage(FlexibleEstimator(FlexibleModel(description), config), sensors)
+        estimator = FlexibleEstimatorStage(FlexibleEstimator(FlexibleModel(description), config))
         reference = ReferenceStage(model, JointMove(JointMoveConfig((0.1,) * model.n, duration=1.0)))
         controls = [
             FlexibleControlStage(FlexibleController(FlexibleModel(description), _unchecked(law)))
@@ -276,7 +290,7 @@ def main(parts: Mapping[str, Callable[[], None]] = PARTS) -> None:
     # Not resolved: if sources are symbolic links, the cache lies next to the links.
     core = Path(__file__).parents[1]
     removed = sum(remove_stale(*(core / name for name in names)) for names in CALLING_EACH_OTHER)
-    removed += remove_stale(core.parent / "flexarm_sim")
+    removed += remove_stale(core.parent / "flexarm_sim") + remove_stale_elsewhere(progress.kernels)
     progress.total = sum(not is_kept(kernel) for kernel in progress.kernels)
     for part in parts.values():
         part()
