@@ -50,7 +50,7 @@ environment_key() {
 # The contents of Python modules, numbers and robots are left out: install/ links to the sources.
 build_key() {
     echo "$environment"
-    cat package.xml CMakeLists.txt setup.cfg
+    cat package.xml CMakeLists.txt setup.cfg cmake/*
     local folder
     for folder in msg srv action; do
         if [[ -d $folder ]]; then find "$folder" -type f | LC_ALL=C sort | xargs -r sha256sum; fi

@@ -16,14 +16,16 @@ from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 
 FLOAT = np.dtype(np.float64)
+FOR_KERNELS = ("C_CONTIGUOUS", "ALIGNED", "WRITEABLE", "ENSUREARRAY")  # the one type that kernels are compiled for
 ANY = -1  # in an expected shape: any length is accepted
 Kind = TypeVar("Kind")
 
 
 def finite(name: str, value: Any, *shape: int) -> Array:
-    """Return a value as a C-contiguous, finite float64 array of the given shape.
+    """Return a value as a C-contiguous, writable, finite float64 array of the given shape.
 
-    A value that already is such an array is returned itself, not copied.
+    A value that already is such an array is returned itself, not copied. An array that is read-only is copied: numba
+    would compile every kernel once more for it.
 
     Args:
         name: name of the value, used in error messages.
@@ -33,7 +35,7 @@ def finite(name: str, value: Any, *shape: int) -> Array:
     Raises:
         InputError: the value is not numeric, has a different shape, or is not finite.
     """
-    if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == shape and value.flags.c_contiguous:
+    if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == shape and value.flags.carray:
         flat = value if len(shape) == 1 else value.ravel()
         if math.isfinite(flat.dot(flat)):
             return value
@@ -46,7 +48,7 @@ def numbers(name: str, value: Any, *shape: int) -> Array:
     Raises:
         InputError: the value is not numeric or has a different shape.
     """
-    if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == shape and value.flags.c_contiguous:
+    if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == shape and value.flags.carray:
         return value
     return _converted(name, value, shape, unknown=True)
 
@@ -89,7 +91,7 @@ def integers(name: str, value: Any, below: int, *shape: int) -> NDArray[np.int64
         raise InputError(f"{name} has shape {array.shape}, expected {_form(shape)}")
     if array.size and not (array.min() >= 0 and array.max() < below):
         raise InputError(f"{name} must lie in [0, {below}), got {_short(value)}")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return np.require(array, np.int64, FOR_KERNELS)
 
 
 def number(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
@@ -125,7 +127,7 @@ def _converted(name: str, value: Any, shape: tuple[int, ...], unknown: bool = Fa
         raise InputError(f"{name} must be numbers of shape {_form(shape)}, got {_short(value)}")
     if not _fits(array.shape, shape):
         raise InputError(f"{name} has shape {array.shape}, expected {_form(shape)}")
-    result: Array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    result: Array = np.require(array, np.float64, FOR_KERNELS)
     if not unknown and not np.isfinite(result).all():
         raise InputError(f"{name} is not finite: {_short(value)}")
     return result

@@ -12,6 +12,7 @@ import pytest
 from flexarm_core import compilation
 from flexarm_core.compilation import CompilationError, Progress, no_compilation, progress, where_kept
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite, numbers
 
 
 def total(array):
@@ -23,7 +24,10 @@ def read_only(array):
     return array
 
 
-@pytest.mark.parametrize("other", [read_only(np.ones(3)), np.ones(6)[::2], np.ones(3, dtype=int)])
+OTHERS = [read_only(np.ones(3)), np.ones(6)[::2], np.ones(3, dtype=int)]
+
+
+@pytest.mark.parametrize("other", OTHERS)
 def test_in_a_tick_a_kernel_refuses_types_that_it_is_not_compiled_for(other):
     summed = numba.njit(total)
     summed(np.zeros(3))
@@ -32,6 +36,13 @@ def test_in_a_tick_a_kernel_refuses_types_that_it_is_not_compiled_for(other):
         with pytest.raises(CompilationError, match="total is not compiled for .* tick cannot wait for it: .*Array"):
             summed(other)
     assert summed(other) == 3.0
+
+
+@pytest.mark.parametrize("other", [*OTHERS, [1.0, 1.0, 1.0], np.ones(3), np.ones(3).view(np.recarray)])
+def test_whatever_comes_through_an_entrance_is_of_one_type_for_kernels(other):
+    for entrance in (finite, numbers):
+        assert numba.typeof(entrance("x", other, 3)) == numba.typeof(np.ones(3))
+    assert finite("x", same := np.ones(3), 3) is same
 
 
 def test_other_threads_compile_while_one_is_in_a_tick():
