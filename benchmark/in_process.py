@@ -27,6 +27,7 @@ from flexarm_tools.run.composition import compose_simulation, in_one_process
 from flexarm_tools.scenario.scenario import Scenario
 
 BEHAVIORS = "behavior_impedance_controller"
+SAME = ("tool_frame", "gravity", "max_step", "hard_stops", "segments", "tip_radius")  # parameters and arguments
 
 
 class InProcess:
@@ -58,7 +59,7 @@ class InProcess:
         robot = plant_description(own, model.description)
         backend = make_backend(
             own["backend"], robot, surfaces=plant_surfaces(own), friction=plant_friction(own, len(robot.actuated)),
-            **{name: own[name] for name in ("tool_frame", "gravity", "max_step", "hard_stops", "segments", "tip_radius")},
+            **{name: own[name] for name in SAME},
         )  # fmt: skip
         self.plant = Plant(robot, backend, plant_config(own, robot))
         self.plant.reset()
