@@ -33,6 +33,7 @@ MEASURES = (
     behavior_peer.contact,
     behavior_peer.limits,
     behavior_times.update_times,
+    behavior_times.stage_time,
 )
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ MEASURES = (
     ik_step.operation_count,
     ik_step.cyclic_drift_growth,
     ik_step.step_times,
+    ik_step.stage_time,
     ik_singular.singular,
     lambda: ik_solve.measure(),
     ik_paths.path_success,

@@ -15,20 +15,25 @@ import pinocchio
 sys.path.append(str(Path(__file__).resolve().parents[1] / "test"))
 
 from support.counted import count_operations
-from support.robots import chain, pinocchio_chain
+from support.robots import chain, find, pinocchio_chain
 
 from flexarm_core.ik_redundancy import step
+from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.plan import make_plan
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep, redundancy_step
-from flexarm_core.types import Array
+from flexarm_core.pipeline.redundancy_stage import RedundancyStage
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array, CartesianReference, FlexibleSample
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
 PROBLEMS = 10_000
 WELL_CONDITIONED = 100.0  # largest condition number of A
 POINTS, TURNS = 200, 10
+ON_THE_BOOM = (0.476, 1.311, -1.378, -1.555, -0.054, -1.214, 1.8)  # [rad]
 
 
 def kkt_error() -> Iterator[Figure]:
@@ -168,6 +173,30 @@ def step_times() -> Iterator[Figure]:
         "1",
         parse_goal(">= 200"),
         "pink.solve_ik, one frame and one posture task, quadprog, by the step",
+    )
+
+
+def stage_time() -> Iterator[Figure]:
+    """The stage in a tick, called back to back: the arm on the boom follows a circle with three axes."""
+    model = ArmModel(find("boom_7r")[0], gravity=(0.0, 0.0, 0.0))
+    arm = build_chain(model.description, model.tool_frame)
+    limits = MotionLimits(arm.lower, arm.upper, arm.velocity_limit, np.full(7, 20.0))
+    config = RedundancyConfig(objective_time_constant=1.0)
+    stage = RedundancyStage(model, RedundancySolver(arm, limits, config))
+    start, still, none, zero, costs = np.array(ON_THE_BOOM), np.zeros(7), np.zeros(6), np.zeros(6), []
+    center, rotation = arm.pose(start)
+    axes = np.arange(6) < 3
+    for tick in range(2000):
+        stamp = 2_000_000 * tick
+        sample = FlexibleSample(stamp, start, still, still, none, none)
+        place = center + 0.1 * (_on_circle(np.zeros(3), tick) - _on_circle(np.zeros(3), 0))
+        tool = CartesianReference(stamp, arm.base_frame, place, rotation, zero, zero, axes)
+        done = Tick(sample, model.m, tool=tool)
+        began = time.thread_time_ns()
+        stage.update(done)
+        costs.append(time.thread_time_ns() - began)
+    yield Figure(
+        "redundancy_us", float(np.median(costs)) * 1e-3, "us", parse_goal("<= 30"), "median CPU time of the stage"
     )
 
 

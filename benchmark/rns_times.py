@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.pipeline.vibration_stage import VibrationStage
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.motion_guard import joint_limits
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
-from flexarm_core.types import ArmState, CartesianReference
+from flexarm_core.types import ArmState, CartesianReference, FlexibleSample, JointReference
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
 URDF = Path(__file__).resolve().parents[1] / "urdf" / "boom_7r.urdf.xacro"
@@ -45,6 +48,10 @@ def update_times() -> Iterator[Figure]:
         goal = parse_goal("<= 60e-6")
         yield Figure(f"update_time_{name}", min(medians[name]), "s", goal, "median of one update")
     yield Figure(
+        "vibration_us", _stage_time(model), "us", parse_goal("<= 50"),
+        "CPU time of the stage of the flagship in a tick, called back to back",
+    )  # fmt: skip
+    yield Figure(
         "pinocchio_time", min(medians["pinocchio"]), "s", None, "one mass matrix and one inverse dynamics alone"
     )
 
@@ -64,6 +71,28 @@ def _update_time(model: ArmModel, law: str, realization: str, chosen: str) -> fl
         controller.update(state, reference)
         costs.append(time.perf_counter() - began)
     return float(np.median(costs))
+
+
+def _stage_time(model: ArmModel) -> float:
+    """Median with joint limits, a tool path and a posture [us]."""
+    limits = joint_limits(model.lower, model.upper, model.velocity_limit, model.effort_limit)
+    config = VibrationControllerConfig(
+        position_gain=100.0, velocity_gain=20.0, posture_gain=4.0, realization="joint_servo", damping_ratio=0.15
+    )
+    controller = VibrationController(model, config, BaseSelection(model, ("auto",)), limits)
+    stage = VibrationStage(controller, posture="desired_joint_reference")
+    still, none, zero, costs = np.zeros(7), np.zeros(6), np.zeros(6), []
+    at = model.tool_kinematics(ArmState(0, POSTURE, still, none, none), model.base_frame)
+    axes = np.arange(6) < 3
+    for k in range(CALLS):
+        stamp = 2_000_000 * k
+        sample = FlexibleSample(stamp, POSTURE.copy(), still.copy(), still, none.copy(), 1e-4 * np.sin(k + np.arange(6)))
+        tool = CartesianReference(stamp, model.base_frame, at.position, at.rotation, zero, zero, axes)
+        tick = Tick(sample, model.m, tool=tool, joints=JointReference(stamp, POSTURE, still, still))
+        began = time.thread_time_ns()
+        stage.update(tick)
+        costs.append(time.thread_time_ns() - began)
+    return float(np.median(costs)) * 1e-3
 
 
 def _pinocchio_time() -> float:

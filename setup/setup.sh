@@ -28,7 +28,7 @@ step() {
     lines=$(wc -l < "$log")
     # Not `if ! "$@"`: in a condition, a failing line would not end the step.
     set +e
-    (set -e; "$@") >> "$log" 2>&1
+    (set -e; "$@") 3>&2 >> "$log" 2>&1  # what has progress to show writes it to 3
     status=$?
     set -e
     if [[ $status != 0 ]]; then
@@ -106,9 +106,11 @@ build_overlay() (
     if [[ $ros == wheels ]]; then export AMENT_PREFIX_PATH=$venv CMAKE_PREFIX_PATH=$venv; fi
     export PATH=$venv/bin:$PATH VIRTUAL_ENV=$venv
     colcon --log-base build/log build --base-paths . --packages-select flexarm --symlink-install \
-        --cmake-args "-DPython3_EXECUTABLE=$venv/bin/python" --no-warn-unused-cli
+        --cmake-args "-DPython3_EXECUTABLE=$venv/bin/python" -DFLEXARM_COMPILE_AHEAD=OFF --no-warn-unused-cli
     setup/run python -c 'import rclpy, flexarm.action, flexarm.msg, flexarm.srv, flexarm_core, flexarm_sim, flexarm_nodes, flexarm_tools'
 )
+
+compile_kernels() { setup/run python -m flexarm_sim.warm 2>&3; }
 
 check_path
 mkdir -p build
@@ -144,8 +146,8 @@ if [[ $(cat install/made-from 2> /dev/null || true) != "$wanted" || ! -e build/f
     echo "$wanted" > install/made-from
 fi
 # Compiling takes longer than a node may take to start; links to changed kernels count as changed.
-if [[ ! -e install/warmed || -n $(find src/flexarm_core -name '*.py' -newer install/warmed) ]]; then
-    step "compiling what is compiled" setup/run python -m flexarm_core.pipeline.warm
+if [[ ! -e install/warmed || -n $(find src/flexarm_core src/flexarm_sim -name '*.py' -newer install/warmed) ]]; then
+    step "compiling what is compiled (minutes, once)" compile_kernels
     touch install/warmed
 fi
 # Nodes start faster from byte code; links to changed modules are compiled here, also where PYTHONDONTWRITEBYTECODE is set.

@@ -11,11 +11,26 @@ import numba
 import numba.extending
 import numpy as np
 
+from flexarm_core.compilation import progress
+
 # No fastmath: a function that another one calls exists in the machine code of both, and a process uses the copy that it
 # loaded first. If each copy may round in its own way, results depend on what was compiled or loaded before.
 OPTIONS: Any = {"error_model": "numpy"}
-# Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
-kernel = numba.njit(cache=True, nogil=True, **OPTIONS)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function at its first call, and keep the machine code in numba's cache (decorator).
+
+    Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
+    """
+    try:
+        compiled = numba.njit(cache=True, nogil=True, **OPTIONS)(function)
+    except RuntimeError:  # numba found no folder that it may write to; what that means is said once it compiles
+        compiled = numba.njit(nogil=True, **OPTIONS)(function)
+    progress.kernels.append(compiled)
+    return compiled
+
+
 # For small functions, and for parts of a kernel that take named tuples: passing the arguments would cost more than the
 # computation itself, and a tuple's arrays would be reference counted at each access.
 inlined_kernel = numba.njit(inline="always", **OPTIONS)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.records import quick
+
 Array = NDArray[np.float64]
 
 
@@ -29,6 +31,7 @@ def all_finite(*arrays: Array) -> bool:
     return True
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ArmState:
     """Measured state of the arm and of its base at one stamp.
@@ -48,6 +51,7 @@ class ArmState:
     deflection_rate: Array
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class JointReference:
     """Reference for the actuated joints at one sample; ``None`` means that the quantity is not given.
@@ -70,6 +74,7 @@ class JointReference:
     friction: Array | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class CartesianReference:
     """Reference for the tool frame at one sample, expressed in ``frame``.
@@ -93,6 +98,7 @@ class CartesianReference:
     axes: NDArray[np.bool_]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class BaseReaction:
     """Reaction of the arm on its base, and the conditioning of the reaction null space (MATHS.md section 5).
@@ -120,6 +126,7 @@ class BaseReaction:
     vibration_damping: bool
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class FlexibleSample:
     """Sensor readings of a flexible arm at one stamp; ``None``, a missing name or NaN means no reading.
@@ -153,6 +160,7 @@ class FlexibleSample:
     rejected: Mapping[str, str] = field(default_factory=dict)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class FlexibleState:
     """Estimated state of all flexible coordinates: ``m`` elastic base joints and ``K`` elastic modes of the links.
@@ -189,6 +197,7 @@ class FlexibleState:
     left_out: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class BaseWrenchSample:
     """Measurements at one stamp of an arm that is mounted on a force/torque sensor.
@@ -214,6 +223,7 @@ class BaseWrenchSample:
     deflection_acceleration: Array = field(default_factory=lambda: np.zeros(0))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class BaseWrenchEstimate:
     """Joint torques and friction estimated from a force/torque sensor under the base (MATHS.md section 4).

@@ -21,7 +21,7 @@ from impedance_arm import (  # noqa: F401
 
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
-from flexarm_nodes.messages.conversions import cartesian_reference_to_message, quaternion_to_rotation
+from flexarm_nodes.messages.conversions import cartesian_reference_form, quaternion_to_rotation
 from flexarm_nodes.node import topics
 
 
@@ -103,7 +103,7 @@ def test_a_stream_of_references_is_followed_sample_by_sample(arm):
         arm.send_state()
         arm.send_wrench()
         assert len(arm.answers) < tick  # the wrench alone is not enough: it waits for the reference of the stamp
-        arm.references.publish(cartesian_reference_to_message(record, arm.chain.tool_frame))
+        arm.references.publish(cartesian_reference_form(record, arm.chain.tool_frame).message())
         arm.wait_for_answer()
         assert arm.of("stream").note == "following references" or tick == 1
     assert np.allclose(arm.tool, begin + way, atol=1e-4)

@@ -21,7 +21,7 @@ from impedance_arm import (  # noqa: F401
 from visualization_msgs.msg import Marker, MarkerArray
 
 from flexarm_core.types import CartesianReference
-from flexarm_nodes.messages.conversions import cartesian_reference_to_message
+from flexarm_nodes.messages.conversions import cartesian_reference_form
 from flexarm_nodes.node import topics
 
 LIFT = behavior("lift", "force", wrench=[0.0, 0.0, 10.0, 0.0, 0.0, 0.0], damping=[200.0, 50.0])
@@ -94,7 +94,7 @@ def test_a_reference_is_waited_for_no_longer_than_a_reading_and_one_of_a_late_cl
     still, axes = np.zeros(6), np.ones(6, dtype=bool)
     ahead = CartesianReference((arm.tick + 1_000_000) * PERIOD, arm.chain.base_frame, position, rotation, still, still,
                                axes)  # fmt: skip
-    arm.references.publish(cartesian_reference_to_message(ahead, arm.chain.tool_frame))
+    arm.references.publish(cartesian_reference_form(ahead, arm.chain.tool_frame).message())
     live.settle()
     notes = []
     for _ in range(10):

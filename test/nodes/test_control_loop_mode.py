@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -11,11 +12,14 @@ import rclpy
 from live import own_domain
 from planar_messages import joint_state
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from tick_habits import compiled, grown
 
 from flexarm_nodes.control_loop.loop import ANSWER_ARRIVES, ControlLoop
 from flexarm_nodes.hardware_gate import output
 
 MODE, GAIN = "hardware_gate.command_mode", "flexible_dynamics_controller.position_gain"
+TICK = 1_000_000  # [ns]
 TOLERANCE = "behavior_impedance_controller.deviation_tolerance"
 
 
@@ -104,14 +108,50 @@ def test_a_repeated_state_is_not_answered_in_the_mode_before(loop):
     def repeat() -> None:
         time.sleep(1.1 * ANSWER_ARRIVES)
         loop.taken = time.perf_counter()
-        loop._on_joint_state(joint_state(1))
+        loop._on_joint_state(serialize_message(joint_state(1)))
 
     loop._pipeline.gate.gate.resume("effort")  # its controller is active
     for tick in (0, 1):
         loop.taken = time.perf_counter()
-        loop._on_joint_state(joint_state(tick))
+        loop._on_joint_state(serialize_message(joint_state(tick)))
     repeat()
     assert len(sent) == 3 and sent[2] is sent[1] is not None
     loop._pipeline.gate.gate.resume("velocity")
     repeat()
     assert len(sent) == 3
+
+
+def test_a_tick_of_the_node_neither_compiles_nor_keeps_memory(loop):
+    loop._pipeline.gate.gate.resume("effort")
+
+    states = [serialize_message(joint_state(tick)) for tick in range(1400)]  # rclpy keeps memory of each
+
+    def run(ticks: range) -> None:
+        for tick in ticks:
+            loop.taken = time.perf_counter()
+            loop._on_joint_state(states[tick])
+            assert loop._answered == tick * TICK
+
+    run(range(1, 400))
+    with compiled() as kernels:
+        blocks = grown(lambda: run(range(400, 1400)))
+    assert kernels == [] and blocks < 500
+    assert loop._times.count == 1399
+
+
+def test_garbage_is_collected_when_an_answer_is_out_and_by_python_again_when_the_node_is_not_active(loop):
+    assert not gc.isenabled()
+    loop._pipeline.gate.gate.resume("effort")
+    loop.tidiness._tidied = -1e9
+    collections = []
+    gc.callbacks.append(lambda phase, _: collections.append((phase, loop._answered)))
+    try:
+        for tick in (1, 2, 3):  # the first begins anew, after the rehearsal
+            loop._on_joint_state(serialize_message(joint_state(tick)))
+            if tick == 2:
+                loop.tidiness._tidied = -1e9
+    finally:
+        gc.callbacks.clear()
+    assert collections == [("start", None), ("stop", None), ("start", 3 * TICK), ("stop", 3 * TICK)]
+    loop.trigger_deactivate()
+    assert gc.isenabled()

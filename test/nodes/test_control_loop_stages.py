@@ -25,7 +25,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.messages.conversions import (
     doubles,
-    joint_reference_to_message,
+    joint_reference_form,
     nanoseconds_to_stamp,
     stamp_to_nanoseconds,
 )
@@ -151,7 +151,7 @@ class LoopMoved:
         live, seen, commands = self.live, self.plant.advance(self.command), self.live.received[self.within + COMMANDS]
         still, count = np.zeros(7), len(commands)
         wanted = JointReferenceRecord(seen.stamp, BENT_7, still, still)
-        self.desired.publish(joint_reference_to_message(wanted, self.model.joint_names))
+        self.desired.publish(joint_reference_form(wanted, self.model.joint_names).message())
         self.wrenches.publish(wrench_message(seen.stamp, self.frame, seen.wrenches["base_ft_sensor"] + BIAS))
         joints = seen.joints
         state = JointState(name=list(self.model.joint_names))
@@ -282,7 +282,7 @@ class LedByOthers:
 
     def lead(self, tick: int, position=START) -> None:
         wanted = JointReferenceRecord(tick * 1_000_000, np.array(position), np.zeros(3), np.zeros(3))
-        self.desired.publish(joint_reference_to_message(wanted, ["joint1", "joint2", "joint3"]))
+        self.desired.publish(joint_reference_form(wanted, ["joint1", "joint2", "joint3"]).message())
 
     def answered(self, tick: int) -> None:
         count = len(self.commands)
@@ -329,6 +329,6 @@ def test_a_stage_that_takes_no_references_leaves_them_to_the_next(live):
     names, still = ArmModel(description("arm_7r"), "", GRAVITY).joint_names, np.zeros(7)
     state = JointState(name=list(names), position=doubles(BENT_7), velocity=doubles(still))
     state.header.stamp = nanoseconds_to_stamp(PERIOD)
-    desired.publish(joint_reference_to_message(JointReferenceRecord(PERIOD, BENT_7, still, still), names))
+    desired.publish(joint_reference_form(JointReferenceRecord(PERIOD, BENT_7, still, still), names).message())
     states.publish(state)
     live.until(lambda: bool(live.received[COMMANDS]), "a command")

@@ -18,7 +18,7 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_core.types import JointReference as JointReferenceRecord
-from flexarm_nodes.messages.conversions import joint_reference_to_message
+from flexarm_nodes.messages.conversions import joint_reference_form
 from flexarm_nodes.node import topics
 from flexarm_tools.graph.graph import GraphError
 
@@ -91,7 +91,7 @@ def test_the_node_gives_the_cores_efforts_whatever_comes_first(controller, law):
         messages = [
             (live.states, joint_state(tick)),
             (live.flexible, flexible_state(tick, modes=shuffled)),
-            (live.desired, joint_reference_to_message(wanted, JOINTS)),
+            (live.desired, joint_reference_form(wanted, JOINTS).message()),
         ]
         answer = ask(live, *messages[tick % 3 :], *messages[: tick % 3])
         assert list(answer.names) == JOINTS and answer.header.stamp == stamp(tick)
@@ -125,7 +125,7 @@ def test_bad_input_is_refused_and_the_next_good_sample_is_answered(controller):
 
     def desired(tick, **change):
         values = {"position": zero, "velocity": zero, "acceleration": zero} | change
-        return live.desired, joint_reference_to_message(JointReferenceRecord(tick * 1_000_000, **values), JOINTS)
+        return live.desired, joint_reference_form(JointReferenceRecord(tick * 1_000_000, **values), JOINTS).message()
 
     def good(tick):
         return ask(live, (live.states, joint_state(tick)), (live.flexible, flexible_state(tick)), desired(tick))

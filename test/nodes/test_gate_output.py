@@ -32,7 +32,7 @@ class Node:
         self.urgent.append(at_once)
         self.said.append((level, message))
 
-    def create_publisher(self, *_: object) -> SimpleNamespace:
+    def create_publisher(self, *_: object, **__: object) -> SimpleNamespace:
         return SimpleNamespace(get_subscription_count=lambda: 0)
 
     create_timer = create_service = lambda self, *_, **__: None

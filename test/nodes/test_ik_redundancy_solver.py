@@ -28,7 +28,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
 from flexarm_nodes.messages.conversions import (
-    cartesian_reference_to_message,
+    cartesian_reference_form,
     quaternion_to_rotation,
     rotation_to_quaternion,
 )
@@ -201,7 +201,7 @@ def test_references_in_the_frame_of_the_room_are_held_against_the_base_that_swin
         record = CartesianReferenceRecord(
             tick * PERIOD, "world", tool.position, tool.rotation, np.zeros(6), np.zeros(6), axes
         )
-        references.publish(cartesian_reference_to_message(record, "tool0"))
+        references.publish(cartesian_reference_form(record, "tool0").message())
         live.until(lambda tick=tick: bool(answers) and answers[-1].header.stamp == stamp_of(tick), "an answer")
     reached = ArmState(0, np.array(answers[-1].position), np.zeros(3), np.array([0.02]), np.zeros(1))
     assert np.allclose(model.tool_kinematics(reached, "world").position, tool.position, atol=1e-6)

@@ -10,7 +10,7 @@ import pytest
 from flexarm.msg import JointReference as JointReferenceMessage
 from flexarm_core.errors import InputError
 from flexarm_core.types import JointReference
-from flexarm_nodes.messages.conversions import doubles, joint_reference_from_message, joint_reference_to_message
+from flexarm_nodes.messages.conversions import doubles, joint_reference_form, joint_reference_from_message
 
 NAMES = ("joint1", "joint2", "joint3")
 FIELDS = tuple(field.name for field in fields(JointReference) if field.name != "stamp")
@@ -22,14 +22,14 @@ def test_a_message_has_every_field_of_the_record_and_no_other():
 
 
 def test_every_field_survives_the_way_there_and_back():
-    back = joint_reference_from_message(joint_reference_to_message(WHOLE, NAMES), NAMES)
+    back = joint_reference_from_message(joint_reference_form(WHOLE, NAMES).message(), NAMES)
     assert back.stamp == WHOLE.stamp
     for name in FIELDS:
         assert np.array_equal(getattr(back, name), getattr(WHOLE, name)), name
 
 
 def test_every_field_is_put_into_the_order_that_is_asked_for():
-    back = joint_reference_from_message(joint_reference_to_message(WHOLE, NAMES), ("joint3", "joint1", "joint2"))
+    back = joint_reference_from_message(joint_reference_form(WHOLE, NAMES).message(), ("joint3", "joint1", "joint2"))
     for name in FIELDS:
         assert np.array_equal(getattr(back, name), getattr(WHOLE, name)[[2, 0, 1]]), name
 
@@ -37,7 +37,7 @@ def test_every_field_is_put_into_the_order_that_is_asked_for():
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_field_that_is_not_given_is_empty_and_comes_back_as_none(name):
     only = JointReference(0, **{name: np.ones(3)})
-    message = joint_reference_to_message(only, NAMES)
+    message = joint_reference_form(only, NAMES).message()
     assert all(len(getattr(message, other)) == (3 if other == name else 0) for other in FIELDS)
     back = joint_reference_from_message(message, NAMES)
     assert [other for other in FIELDS if getattr(back, other) is not None] == [name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from geometry_msgs.msg import WrenchStamped
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState
@@ -18,12 +19,12 @@ NAMES = ["base_x", "joint1", "joint2", "joint3"]
 
 
 def joint_state(stamp, names=NAMES, effort=True):
-    """A joint state whose joint k is at k."""
+    """The bytes of a joint state whose joint k is at k."""
     message = JointState(name=names, position=[float(k) for k in range(len(names))], velocity=[0.5] * len(names))
     if effort:
         message.effort = [float("nan") if name == "base_x" else 2.0 for name in names]
     message.header.stamp = nanoseconds_to_stamp(stamp)
-    return message
+    return serialize_message(message)
 
 
 def wrench(stamp, frame="base_ft", force=1.0):

@@ -19,7 +19,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_core.types import CartesianReference as Reference
 from flexarm_core.types import JointReference as JointReferenceRecord
-from flexarm_nodes.messages.conversions import cartesian_reference_to_message, joint_reference_to_message
+from flexarm_nodes.messages.conversions import cartesian_reference_form, joint_reference_form
 from flexarm_nodes.node import topics
 from flexarm_tools.graph.graph import GraphError
 
@@ -48,7 +48,7 @@ def controller(live, shared):
 def ask(live, tick: int, **state) -> JointReference:
     """Publish a state and its reference; return the answer."""
     count = len(live.received[topics.JOINT_REFERENCE])
-    live.references.publish(cartesian_reference_to_message(tool_reference(tick * 1_000_000), "tool0"))
+    live.references.publish(cartesian_reference_form(tool_reference(tick * 1_000_000), "tool0").message())
     live.states.publish(joint_state(tick, **state))
     live.until(lambda: len(live.received[topics.JOINT_REFERENCE]) > count, "a joint reference")
     return live.received[topics.JOINT_REFERENCE][-1]
@@ -91,7 +91,7 @@ def test_a_bad_joint_state_is_refused_and_the_next_good_one_is_answered(controll
 def test_a_stale_tool_reference_is_refused(controller):
     ask(controller, 1)
     controller.states.publish(joint_state(200))
-    controller.references.publish(cartesian_reference_to_message(tool_reference(100_000_000), "tool0"))
+    controller.references.publish(cartesian_reference_form(tool_reference(100_000_000), "tool0").message())
     controller.wait_for_diagnostic("rns_vibration_controller", "reference is 0.100 s old")
 
 
@@ -140,10 +140,10 @@ def test_a_tool_path_with_a_stream_of_postures_is_answered_when_both_have_come(l
     live.settle()
     wanted = JointReferenceRecord(3_000_000, START + 0.1)
     states.publish(joint_state(3))
-    tools.publish(cartesian_reference_to_message(tool_reference(3_000_000), "tool0"))
+    tools.publish(cartesian_reference_form(tool_reference(3_000_000), "tool0").message())
     live.settle()
     assert not live.received[topics.JOINT_REFERENCE]
-    postures.publish(joint_reference_to_message(wanted, ("joint1", "joint2", "joint3")))
+    postures.publish(joint_reference_form(wanted, ("joint1", "joint2", "joint3")).message())
     live.until(lambda: bool(live.received[topics.JOINT_REFERENCE]), "a joint reference")
     core = VibrationController(
         ArmModel(shared["robot_description"], gravity=(0.0, 0.0, 0.0)), VibrationControllerConfig(posture_gain=9.0)

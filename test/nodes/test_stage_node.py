@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.types import CartesianReference as Reference
-from flexarm_nodes.messages.conversions import cartesian_reference_to_message
+from flexarm_nodes.messages.conversions import cartesian_reference_form
 from flexarm_nodes.node import topics
 
 NODE = "rns_vibration_controller"
@@ -32,7 +32,7 @@ def give(live, tick: int, x: float = 1.99) -> None:
     """Publish the tool reference of a tick."""
     pose = np.array([x, 0.01, 0.0]), np.eye(3)
     record = Reference(tick * 1_000_000, "base_ft", *pose, np.zeros(6), np.zeros(6), AXES)
-    live.references.publish(cartesian_reference_to_message(record, "tool0"))
+    live.references.publish(cartesian_reference_form(record, "tool0").message())
 
 
 def answers(live) -> list[int]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import robots
 from geometry_msgs.msg import WrenchStamped
+from rclpy.serialization import serialize_message
 from scipy.spatial.transform import Rotation
 from sensed_arm import wrench_message
 from sensor_msgs.msg import JointState
@@ -44,7 +45,7 @@ class Felt:
         """The external wrench of a sample with this stamp, and what was refused."""
         state = JointState(name=list(self.names), position=doubles(POSITION), velocity=doubles(0.0 * POSITION))
         state.header.stamp = nanoseconds_to_stamp(stamp)
-        tick = Tick(self.readings.sample(self.readings.joints(state)), 0)
+        tick = Tick(self.readings.sample(self.readings.joints(serialize_message(state))), 0)
         self.stage.reset()
         self.stage.update(tick)
         return self.stage.external, tick.refused.get(self.stage.name, "")

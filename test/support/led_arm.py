@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from flexarm.action import FollowCartesianPath
 from flexarm.msg import CartesianReference, JointReference, PathSegment, RedundancyState
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
-from flexarm_nodes.messages.conversions import cartesian_reference_to_message, doubles, rotation_to_quaternion
+from flexarm_nodes.messages.conversions import cartesian_reference_form, doubles, rotation_to_quaternion
 from flexarm_nodes.node import topics
 
 NODE = "ik_redundancy_solver"
@@ -89,7 +89,7 @@ class Arm:
             np.zeros(6),
             np.array(axes),
         )
-        self.references.publish(cartesian_reference_to_message(record, tool or self.chain.tool_frame))
+        self.references.publish(cartesian_reference_form(record, tool or self.chain.tool_frame).message())
 
     def wait_for_answer(self) -> JointReference:
         """The answer to the present tick; the arm goes there."""

@@ -29,11 +29,10 @@ from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.base_wrench.parameters import BASE_WRENCH_PARAMETERS
 from flexarm_nodes.messages.conversions import (
     doubles,
-    joint_reference_to_message,
+    joint_reference_form,
     nanoseconds_to_stamp,
-    new_wrench,
     stamp_to_nanoseconds,
-    write_wrench,
+    wrench_form,
 )
 from flexarm_nodes.node import topics
 
@@ -50,10 +49,7 @@ def description(robot: str) -> str:
 
 def wrench_message(stamp: int, frame: str, wrench: np.ndarray) -> WrenchStamped:
     """Return ``[f; n]`` as a message."""
-    message = new_wrench(frame)
-    message.header.stamp = nanoseconds_to_stamp(stamp)
-    write_wrench(message, wrench)
-    return message
+    return wrench_form(stamp, frame, wrench).message()
 
 
 class Core:
@@ -167,7 +163,7 @@ class SensedArm:
 
     def send_desired(self, tick=None, **fields: Any) -> None:
         stamp = (self.tick if tick is None else tick) * self.period
-        self.desired.publish(joint_reference_to_message(JointReferenceRecord(stamp, **fields), self.names))
+        self.desired.publish(joint_reference_form(JointReferenceRecord(stamp, **fields), self.names).message())
 
     def estimate(self) -> BaseWrenchEstimate:
         """The estimate of the present tick."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-import numpy as np
-
+from flexarm_core.compiled import kernel
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
@@ -28,40 +28,40 @@ class BiasTrackingConfig(Settings):
     # fmt: on
 
 
-class BiasTracking:
-    """Estimate the drift of a sensor bias from the residual wrench while the arm is at rest."""
+@kernel
+def track_bias(
+    dt: float, time_constant: float, rest_velocity: float, rest_time: float, max_force: float, max_torque: float,
+    residual: Array, velocity: Array, rested: Array, drift: Array,
+) -> bool:  # fmt: skip
+    """Update the drift from a residual wrench while the arm is at rest; return whether it was updated.
 
-    def __init__(self, config: BiasTrackingConfig) -> None:
-        """Start with zero drift."""
-        self.config = config
-        self.reset()
-
-    def reset(self) -> None:
-        """Set the drift to zero and restart the rest timer."""
-        self.drift = np.zeros(6)
-        self.interrupt()
-
-    def interrupt(self) -> None:
-        """Restart the rest timer: something touched the arm, or samples of its motion are missing."""
-        self._rested = 0.0
-
-    def update(self, residual: Array, velocity: Array, dt: float) -> bool:
-        """Update the drift from a residual wrench and return whether the drift was updated.
-
-        Args:
-            residual: (6,) ``[f; n]`` measured wrench minus bias, drift and model, in the sensor frame [N, N*m].
-            velocity: (n,) velocities of all moving coordinates [rad/s | m/s].
-            dt: time since the last sample [s].
-        """
-        config = self.config
-        if config.time_constant <= 0.0:
-            return False
-        still = bool(np.all(np.abs(velocity) <= config.rest_velocity))
-        self._rested = self._rested + dt if still else 0.0
-        if not still or self._rested < config.rest_time:
-            return False
-        wanted = self.drift + residual
-        if np.linalg.norm(wanted[:3]) > config.max_force or np.linalg.norm(wanted[3:]) > config.max_torque:
-            return False
-        self.drift = self.drift + (1.0 - np.exp(-dt / config.time_constant)) * residual
-        return True
+    Args:
+        dt: time since the last sample [s].
+        time_constant: this and the following settings: see :class:`BiasTrackingConfig`.
+        rest_velocity: velocity below which a coordinate counts as at rest [rad/s | m/s].
+        rest_time: time that the arm must have been at rest [s].
+        max_force: largest drift of the force [N].
+        max_torque: largest drift of the torque [N*m].
+        residual: (6,) ``[f; n]`` measured wrench minus bias, drift and model, in the sensor frame [N, N*m].
+        velocity: (n,) velocities of all moving coordinates [rad/s | m/s].
+        rested: (1,) time for which the arm has been at rest; changed in place. Set it to zero if something touched the
+            arm, or samples of its motion are missing [s].
+        drift: (6,) drift of the bias; changed in place [N, N*m].
+    """
+    if time_constant <= 0.0:
+        return False
+    still = True
+    for rate in velocity:
+        still = still and abs(rate) <= rest_velocity
+    rested[0] = rested[0] + dt if still else 0.0
+    if not still or rested[0] < rest_time:
+        return False
+    force = torque = 0.0
+    for i in range(3):
+        force, torque = force + (drift[i] + residual[i]) ** 2, torque + (drift[3 + i] + residual[3 + i]) ** 2
+    if math.sqrt(force) > max_force or math.sqrt(torque) > max_torque:
+        return False
+    share = 1.0 - math.exp(-dt / time_constant)
+    for i in range(6):
+        drift[i] += share * residual[i]
+    return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
@@ -29,37 +30,31 @@ class ContactDetectionConfig(Settings):
     # fmt: on
 
 
-class ContactDetection:
-    """Low-pass and thresholds with hysteresis.
+@kernel
+def detect_contact(
+    dt: float, force: float, torque: float, bandwidth: float, residual: Array, low: Array, touching: Array
+) -> bool:
+    """Process a residual wrench (6,), ``dt`` [s] after the previous one; return whether there is a contact.
 
-    Attributes:
-        wrench: (6,) low-passed residual wrench [N, N*m].
-        touching: whether there is a contact.
+    Low-pass and thresholds with hysteresis: for the thresholds see :class:`ContactDetectionConfig`.
+
+    Args:
+        dt: time since the previous wrench [s].
+        force: force threshold [N].
+        torque: torque threshold [N*m].
+        bandwidth: bandwidth of the low-pass [rad/s].
+        residual: (6,) residual wrench [N, N*m].
+        low: (6,) low-passed residual wrench; zero at the beginning, changed in place.
+        touching: (1,) 1 during a contact; changed in place.
     """
-
-    def __init__(self, config: ContactDetectionConfig) -> None:
-        """Start without contact."""
-        self.config = config
-        self.reset()
-
-    def reset(self) -> None:
-        """Discard earlier samples."""
-        self.wrench = np.zeros(6)
-        self.touching = False
-
-    def update(self, residual: Array, dt: float) -> bool:
-        """Process a residual wrench (6,) [N, N*m], ``dt`` [s] after the previous one.
-
-        Returns:
-            Whether there is a contact.
-        """
-        config = self.config
-        level = RELEASE if self.touching else 1.0
-        self.wrench = self.wrench + (1.0 - math.exp(-config.bandwidth * dt)) * (residual - self.wrench)
-        fx, fy, fz, nx, ny, nz = self.wrench.tolist()
-        pushed = 0.0 < level * config.force < math.hypot(fx, fy, fz)
-        self.touching = pushed or 0.0 < level * config.torque < math.hypot(nx, ny, nz)
-        return self.touching
+    share = 1.0 - math.exp(-bandwidth * dt)
+    for i in range(6):
+        low[i] += share * (residual[i] - low[i])
+    level = RELEASE if touching[0] > 0.0 else 1.0
+    pushed = 0.0 < level * force < math.sqrt(low[0] ** 2 + low[1] ** 2 + low[2] ** 2)
+    pushed = pushed or 0.0 < level * torque < math.sqrt(low[3] ** 2 + low[4] ** 2 + low[5] ** 2)
+    touching[0] = 1.0 if pushed else 0.0
+    return pushed
 
 
 def nearest_point(wrench: Array) -> Array:

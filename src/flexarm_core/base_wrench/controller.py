@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 
 from flexarm_core.base_wrench.position_loop import PositionLoop, PositionLoopConfig
-from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig
+from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig, compensate
+from flexarm_core.compiled import kernel, view
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, JointReference, all_finite
+from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, JointReference
 
 LONGEST_GAP = 0.1  # longest time between two samples; after a longer gap the torque loop is reset [s]
 
@@ -36,6 +39,9 @@ class BaseWrenchController:
         self.model = model
         self._position = PositionLoop(model, config.position_loop)
         self._torque = TorqueLoop(model.effort_limit, config.torque_loop)
+        self._constants, self._shape = np.concatenate((model.effort_limit, model.D_m)), (model.n,)
+        self._inputs = np.empty(4 * model.n + 2 * model.m)
+        self._shapes = (*3 * (self._shape,), *2 * ((model.m,),))
         self.reset()
 
     @property
@@ -81,32 +87,75 @@ class BaseWrenchController:
         Raises:
             InputError: input is missing or invalid; the controller is then unchanged.
         """
+        stamp, friction = state.stamp, estimate.friction
+        if reference.stamp != stamp or estimate.stamp != stamp or friction.shape != self._shape:
+            self._refuse(state, reference, estimate)
+        desired = reference.effort
+        if desired is None:
+            desired = self._position.update(state, reference)
+            desired = desired if gravity_change is None else desired + gravity_change
+        dt = self._torque.config.period if self._stamp is None else (stamp - self._stamp) * 1e-9
+        gap = not 0.0 < dt <= LONGEST_GAP
+        if gap:
+            dt = self._torque.config.period
+        q, v, x, rate = state.position, state.velocity, state.deflection, state.deflection_rate
+        out, wrong = np.empty((2, self.model.n)), True
+        if (desired.shape, v.shape, q.shape, x.shape, rate.shape) == self._shapes:
+            np.concatenate((desired, friction, v, q, x, rate), out=self._inputs)
+            wrong = control(
+                self._constants, self._torque.settings, self._torque.memory, self._inputs, dt, gap, estimate.valid, out
+            )
+        if wrong:
+            self._refuse(state, reference, estimate)
+        self._stamp = stamp
+        effort, correction = out
+        self._position.saturated(effort)
+        return JointReference(stamp, reference.position, reference.velocity, reference.acceleration, effort, correction)
+
+    def _refuse(self, state: ArmState, reference: JointReference, estimate: BaseWrenchEstimate) -> NoReturn:
+        """Raise InputError: say what is wrong with the input."""
+        n = self.model.n
         for what, stamp in (("reference", reference.stamp), ("estimate", estimate.stamp)):
             if stamp != state.stamp:
                 raise InputError(f"{what} is of {stamp * 1e-9:.6f} s, the state of {state.stamp * 1e-9:.6f} s")
         self.model.check_state(state)
-        if estimate.friction.shape != (self.model.n,):
-            raise InputError(f"estimate: friction has shape {estimate.friction.shape}, expected ({self.model.n},)")
-        desired = self._desired(state, reference, gravity_change)
-        dt = self._torque.config.period if self._stamp is None else (state.stamp - self._stamp) * 1e-9
-        if not 0.0 < dt <= LONGEST_GAP:
-            self._torque.reset()
-            dt = self._torque.config.period
-        self._stamp = state.stamp
-        beyond = None
-        if estimate.valid and (all_finite(estimate.friction) or not np.isnan(estimate.friction).all()):
-            # the desired effort already contains the viscous damping of the model
-            beyond = estimate.friction - self.model.D_m * state.velocity
-        friction = self._torque.update(beyond, dt)
-        effort = self._position.saturated(desired + friction)
-        return JointReference(
-            state.stamp, reference.position, reference.velocity, reference.acceleration, effort, friction
-        )
+        if estimate.friction.shape != (n,):
+            raise InputError(f"estimate: friction has shape {estimate.friction.shape}, expected ({n},)")
+        raise InputError(f"joint reference: effort is {reference.effort}, expected {n} finite numbers")
 
-    def _desired(self, state: ArmState, reference: JointReference, gravity_change: Array | None) -> Array:
-        if reference.effort is None:
-            desired = self._position.update(state, reference)
-            return desired if gravity_change is None else desired + gravity_change
-        if reference.effort.shape != (self.model.n,) or not all_finite(reference.effort):
-            raise InputError(f"joint reference: effort is {reference.effort}, expected {self.model.n} finite numbers")
-        return reference.effort
+
+@kernel
+def control(
+    constants: Array, settings: Array, memory: Array, inputs: Array, dt: float, gap: bool, valid: bool, out: Array
+) -> bool:
+    """Add the correction of the torque loop to the desired effort; return whether an input is not finite.
+
+    Args:
+        constants: (2 n,) effort limit and viscous damping of each joint.
+        settings: see ``torque_loop.LoopSettings``.
+        memory: see ``torque_loop.LoopMemory``; changed in place.
+        inputs: (4 n + 2 m,) desired effort, measured friction, velocity, and further parts of the state that are only
+            checked; changed in place.
+        dt: time since the last sample [s].
+        gap: whether the loop begins anew.
+        valid: whether the friction was measured; joints with NaN are not known.
+        out: (2, n) gets motor effort and correction.
+    """
+    n, known = out.shape[1], False
+    limit, viscous = view(constants, 0, (n,)), view(constants, n, (n,))
+    desired, friction, velocity = view(inputs, 0, (n,)), view(inputs, n, (n,)), view(inputs, 2 * n, (n,))
+    effort, correction = view(out, 0, (n,)), view(out, n, (n,))
+    for i in range(inputs.shape[0]):
+        if not (math.isfinite(inputs[i]) or n <= i < 2 * n):
+            return True
+    for i in range(n):
+        known = known or not math.isnan(friction[i])
+    if gap:
+        for i in range(memory.shape[0]):
+            memory[i] = 0.0
+    for i in range(n):  # the desired effort already contains the viscous damping of the model
+        friction[i] -= viscous[i] * velocity[i]
+    compensate(settings, memory, limit, friction, valid and known, dt, correction)
+    for i in range(n):
+        effort[i] = desired[i] + correction[i]
+    return False

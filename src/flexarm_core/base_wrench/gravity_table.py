@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,22 +236,23 @@ class GravityTable:
 
 
 @kernel
-def look_up(values: Array, counts: NDArray, ends: Array, position: Array, work: Array, out: Array) -> None:
+def look_up(values: Array, counts: Any, ends: Array, position: Array, work: Array, out: Array) -> None:
     """Interpolate joint by joint, starting with the first joint, so that the sums run over contiguous memory."""
     size, begun = len(values), False
     for joint in range(len(counts)):
-        if counts[joint] == 1:
+        count = int(counts[joint])
+        if count == 1:
             continue
         q = position[joint]
-        size //= counts[joint]
-        if counts[joint] == 2:
+        size //= count
+        if count == 2:
             b = (q - ends[joint, 0]) / (ends[joint, 1] - ends[joint, 0])
             a, c = 1.0 - b, 0.0
         else:
             co, si = math.cos(q), math.sqrt(3.0) * math.sin(q)
             a, b, c = (1.0 + 2.0 * co) / 3.0, (1.0 - co + si) / 3.0, (1.0 - co - si) / 3.0
         source = work if begun else values
-        last = 2 * size if counts[joint] == 3 else size  # with two nodes the third weight is zero
+        last = 2 * size if count == 3 else size  # with two nodes the third weight is zero
         for i in range(size):
             work[i] = a * source[i] + b * source[size + i] + c * source[last + i]
         begun = True

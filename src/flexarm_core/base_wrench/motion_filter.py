@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
@@ -34,6 +34,7 @@ class MotionFilter:
         """
         self._turning = np.array(continuous, dtype=bool)
         self._velocity_bandwidth, self._acceleration_bandwidth = velocity_bandwidth, acceleration_bandwidth
+        self._filtered = tuple(np.zeros((4, len(self._turning))))  # as in filter_motion
         self.reset()
 
     def reset(self) -> None:
@@ -53,25 +54,28 @@ class MotionFilter:
         position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         dt = -1.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
         self._stamp = stamp
-        if not 0.0 < dt <= LONGEST_GAP:
-            self._position, self._velocity = position.copy(), velocity.copy()
-            self._slow, self._acceleration = velocity.copy(), np.zeros(len(position))
-            return self._velocity.copy(), self._acceleration.copy()
-        if self._velocity_bandwidth == 0.0:
-            self._velocity = velocity.copy()
-        _filter(
-            dt, self._velocity_bandwidth, self._acceleration_bandwidth, self._turning, position, self._position,
-            self._velocity, self._slow, self._acceleration,
+        filter_motion(
+            dt, self._velocity_bandwidth, self._acceleration_bandwidth, self._turning, position, velocity,
+            *self._filtered,
         )  # fmt: skip
-        return self._velocity.copy(), self._acceleration.copy()
+        _, filtered, _, acceleration = self._filtered
+        return filtered.copy(), acceleration.copy()
 
 
 @kernel
-def _filter(
-    dt: float, velocity_bandwidth: float, acceleration_bandwidth: float, turning: NDArray[np.bool_], position: Array,
+def filter_motion(
+    dt: float, velocity_bandwidth: float, acceleration_bandwidth: float, turning: Any, position: Array, measured: Array,
     before: Array, velocity: Array, slow: Array, acceleration: Array,
 ) -> None:  # fmt: skip
-    """Update velocity, low-passed velocity ``slow``, acceleration and previous position ``before`` (n,) in place."""
+    """Update velocity, low-passed velocity ``slow``, acceleration and previous position ``before`` (n,) in place.
+
+    ``turning`` (n,): true for continuous joints; ``measured`` (n,): measured velocities. The filter begins anew unless
+    0 < ``dt`` <= LONGEST_GAP.
+    """
+    if not 0.0 < dt <= LONGEST_GAP:
+        for i in range(position.shape[0]):
+            before[i], velocity[i], slow[i], acceleration[i] = position[i], measured[i], measured[i], 0.0
+        return
     fast, share = 1.0 - math.exp(-velocity_bandwidth * dt), 1.0 - math.exp(-acceleration_bandwidth * dt)
     for i in range(position.shape[0]):
         if velocity_bandwidth > 0.0:
@@ -79,6 +83,8 @@ def _filter(
             if turning[i]:
                 moved -= 2.0 * math.pi * np.round(moved / (2.0 * math.pi))
             velocity[i] += fast * (moved / dt - velocity[i])
+        else:
+            velocity[i] = measured[i]
         before[i] = position[i]
         if acceleration_bandwidth > 0.0:
             grown = share * (velocity[i] - slow[i])

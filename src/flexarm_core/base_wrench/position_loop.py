@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.compiled import kernel, view
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.settings import Settings, setting
-from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 LONGEST_GAP = 0.1  # longest time between two samples over which the error is integrated [s]
 
@@ -41,6 +42,7 @@ class PositionLoop:
     def __init__(self, model: ArmModel, config: PositionLoopConfig) -> None:
         """Bind the loop to an arm."""
         self.model, self.config = model, config
+        self._inputs, self._none = np.empty(6 * model.n), np.zeros(model.n)
         self.reset()
 
     def reset(self) -> None:
@@ -59,22 +61,18 @@ class PositionLoop:
         Raises:
             InputError: the reference has no position, or an array of wrong shape or not finite.
         """
+        self.model.check_state(state)
         position, velocity, acceleration = self._wanted(reference)
-        config, dt = self.config, 0.0 if self._stamp is None else (state.stamp - self._stamp) * 1e-9
+        config = self.config
+        dt = 0.0 if self._stamp is None else (state.stamp - self._stamp) * 1e-9
         self._stamp = state.stamp
-        error = position - state.position
-        if config.integral_gain > 0.0 and 0.0 < dt <= LONGEST_GAP:
-            step = config.integral_gain * error * dt
-            limit = self.model.effort_limit
-            saturated = np.where(np.abs(self._commanded) > limit, np.sign(self._commanded), 0.0)
-            step = np.where(step * saturated > 0.0, 0.0, step)  # anti-windup: the motor is saturated
-            self._integral = np.clip(self._integral + step, -config.max_integral, config.max_integral)
-        elif config.integral_gain == 0.0:
-            self._integral = np.zeros(self.model.n)
-        wanted = acceleration + config.position_gain * error + config.velocity_gain * (velocity - state.velocity)
-        blocks = self.model.blocks(state)
+        gains = np.array((config.position_gain, config.velocity_gain, config.integral_gain, config.max_integral))
+        given = (position, velocity, acceleration, state.position, state.velocity, self._commanded)
+        inputs = np.concatenate(given, out=self._inputs)
+        wanted = np.empty(self.model.n)
+        demand(gains, self.model.effort_limit, inputs, dt, self._integral, wanted)
         # as for a fixed base: including the springs would feed the base vibration back to the arm
-        return blocks.H_m @ (wanted + self._integral) + blocks.c_m + self.model.D_m * state.velocity
+        return self.model.effort_on_resting_base(state, wanted)
 
     def saturated(self, effort: Array) -> Array:
         """Store the commanded effort (n,) and return it; the integral does not grow where it exceeds the limit."""
@@ -84,13 +82,40 @@ class PositionLoop:
     def _wanted(self, reference: JointReference) -> tuple[Array, Array, Array]:
         if reference.position is None:
             raise InputError("joint reference has neither effort nor position: the base wrench controller needs one")
-        none = np.zeros(self.model.n)
-        fields = {
-            "position": reference.position,
-            "velocity": none if reference.velocity is None else reference.velocity,
-            "acceleration": none if reference.acceleration is None else reference.acceleration,
-        }
-        for name, value in fields.items():
-            if value.shape != (self.model.n,) or not np.isfinite(value).all():
+        none, shape = self._none, self._none.shape
+        position = reference.position
+        velocity = none if reference.velocity is None else reference.velocity
+        acceleration = none if reference.acceleration is None else reference.acceleration
+        for name, value in (("position", position), ("velocity", velocity), ("acceleration", acceleration)):
+            if value.shape != shape or not all_finite(value):
                 raise InputError(f"joint reference: {name} is {value}, expected {self.model.n} finite numbers")
-        return fields["position"], fields["velocity"], fields["acceleration"]
+        return position, velocity, acceleration
+
+
+@kernel
+def demand(gains: Array, limit: Array, inputs: Array, dt: float, integral: Array, wanted: Array) -> None:
+    """Write the accelerations (n,) that the loop demands, and update its integral (n,) in place.
+
+    Args:
+        gains: (4,) gains of position, velocity and integral, and largest integral.
+        limit: (n,) effort limits.
+        inputs: (6 n,) position, velocity and acceleration of the reference; measured position and velocity; efforts
+            that were commanded last.
+        dt: time since the last sample [s].
+        integral: (n,) integral.
+        wanted: (n,) gets the accelerations.
+    """
+    n = wanted.shape[0]
+    position, velocity, acceleration = view(inputs, 0, (n,)), view(inputs, n, (n,)), view(inputs, 2 * n, (n,))
+    at, moving, commanded = view(inputs, 3 * n, (n,)), view(inputs, 4 * n, (n,)), view(inputs, 5 * n, (n,))
+    position_gain, velocity_gain, integral_gain, most = gains
+    for i in range(n):
+        error = position[i] - at[i]
+        if integral_gain == 0.0:
+            integral[i] = 0.0
+        elif 0.0 < dt <= LONGEST_GAP:
+            step = integral_gain * error * dt
+            # anti-windup: no growth in the direction in which the motor is saturated
+            saturated = abs(commanded[i]) > limit[i] and step * commanded[i] > 0.0
+            integral[i] = min(max(integral[i] + (0.0 if saturated else step), -most), most)
+        wanted[i] = acceleration[i] + position_gain * error + velocity_gain * (velocity[i] - moving[i]) + integral[i]

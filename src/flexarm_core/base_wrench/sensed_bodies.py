@@ -143,6 +143,29 @@ def build_sensed_bodies(description: RobotDescription, sensor: str = "base_ft_se
     )
 
 
+def build_bodies(description: RobotDescription, frame: str) -> tuple[Array, NDArray[np.int64], int, Array]:
+    """Return all bodies of a robot, and where a link is on them.
+
+    Args:
+        description: robot description; flexible links are treated as rigid.
+        frame: name of the link.
+
+    Returns:
+        ``links`` (B, 32) and ``structure`` (B, 5) as in :class:`SensedBodies`, for coordinates in the same order and a
+        sensor that carries every body; index of the body of the link; (4, 4) transform from the link to this body.
+    """
+    tree = _Tree(description, description.root)
+    coordinates = (*description.actuated, *(joint.name for joint in description.elastic))
+    structure, links = [], []
+    for parent, (body, joint) in zip(tree.parents, tree.bodies.items(), strict=True):
+        kind = PRISMATIC if joint is not None and joint.kind == "prismatic" else REVOLUTE
+        coordinate = NOT_SENSED if joint is None else coordinates.index(joint.name)
+        structure.append([parent, kind, coordinate, 1, int(joint is not None)])
+        links.append(tree.row(body, joint))
+    index, body = next((k, name) for k, name in enumerate(tree.bodies) if frame in tree.members[name])
+    return np.array(links), np.array(structure, dtype=np.int64), index, tree.members[body][frame]
+
+
 class _Tree:
     """Links grouped into bodies, and the links that the sensor carries."""
 
@@ -152,7 +175,7 @@ class _Tree:
         self.bodies: dict[str, Joint | None] = {root: None}
         self.members: dict[str, dict[str, Array]] = {root: {root: np.eye(4)}}
         self.parents = [NOT_SENSED]
-        self.carried: set[str] = set()
+        self.carried = {root} if sensor_frame == root else set()
         self._placed: dict[str, Array] = {}
         owner = {root: root}
         for joint in description.joints.values():  # parents before children

@@ -44,6 +44,12 @@ class JointTorques:
     residual_wrench: Array
 
 
+def sensor_row(bodies: SensedBodies) -> Array:
+    """Return body, rotation and translation (13,) of the sensor for :func:`newton_euler`."""
+    placed = bodies.transform_sensor_to_body
+    return np.concatenate(([float(bodies.sensor_body)], placed[:3, :3].ravel(), placed[:3, 3]))
+
+
 class SensorDynamics:
     """Newton-Euler relations of the bodies above a sensor (MATHS.md section 4).
 
@@ -56,8 +62,7 @@ class SensorDynamics:
         """Set the bodies above the sensor and the gravity vector (3,) in the root link frame [m/s^2]."""
         self.bodies, self.gravity = bodies, gravity
         count, size = len(bodies.links), len(bodies.coordinates)
-        placed = bodies.transform_sensor_to_body
-        self._sensor = np.concatenate(([float(bodies.sensor_body)], placed[:3, :3].ravel(), placed[:3, 3]))
+        self._sensor = sensor_row(bodies)
         self._motion = np.zeros((3, size))
         self._given = np.zeros(16)
         self._given[:3] = finite("gravity", gravity, 3)

@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocate, kernel, view
 from flexarm_core.entrance import number, numbers
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
-
-NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +56,62 @@ class TorqueLoopConfig(Settings):
         return 1.0 / (3.0 * lag)
 
 
+class LoopSettings(NamedTuple):
+    """Settings of the compiled loop; see :class:`TorqueLoopConfig`."""
+
+    on: float
+    bandwidth: float
+    max_friction: float
+    fade_time: float
+
+
+class LoopMemory(NamedTuple):
+    """What lasts from sample to sample."""
+
+    weight: Array  # (1,) fraction of the correction that is applied, 0 to 1
+    begun: Array  # (1,) whether there is a friction estimate
+    friction: Array  # (n,) bounded low-pass of the friction [N*m | N]
+
+
+@kernel
+def view_memory(memory: Array, n: int) -> LoopMemory:
+    """View one flat array as the memory of a loop for n joints."""
+    return LoopMemory(view(memory, 0, (1,)), view(memory, 1, (1,)), view(memory, 2, (n,)))
+
+
 class TorqueLoop:
-    """Compute the effort that compensates friction from the measured friction, once per sample."""
+    """Compute the effort that compensates friction from the measured friction, once per sample.
+
+    Attributes:
+        settings: (4,) :class:`LoopSettings` of the present config, for compiled code.
+        memory: (n + 2,) :class:`LoopMemory`, for compiled code.
+    """
 
     def __init__(self, effort_limit: Array, config: TorqueLoopConfig) -> None:
         """Set the effort limits (n,), infinite for joints without a limit [N*m | N]."""
         self._limit = effort_limit
         self.config = config
-        self.reset()
+        self.memory, self._memory = allocate(view_memory, len(effort_limit))
+
+    @property
+    def config(self) -> TorqueLoopConfig:
+        """Settings; new settings take effect at the next sample."""
+        return self._config
+
+    @config.setter
+    def config(self, config: TorqueLoopConfig) -> None:
+        self._config = config
+        chosen = LoopSettings(config.torque_loop, config.resolved_bandwidth(), config.max_friction, config.fade_time)
+        self.settings = np.array(chosen, dtype=np.float64)
 
     def reset(self) -> None:
         """Set the correction to zero."""
-        self._friction: Array | None = None
-        self._weight = 0.0
+        self.memory[:] = 0.0
 
     @property
     def weight(self) -> float:
         """Fraction of the correction that is applied, 0 to 1."""
-        return self._weight
+        return float(self._memory.weight[0])
 
     def update(self, friction: Array | None, dt: float) -> Array:
         """Update the friction estimate and return the effort correction.
@@ -87,33 +124,35 @@ class TorqueLoop:
         Returns:
             (n,) correction to add to the desired effort [N*m | N].
         """
-        config, dt = self.config, number("dt", dt, 0.0)
-        on = config.torque_loop and friction is not None
-        step = dt / config.fade_time if config.fade_time > 0.0 else 1.0
-        self._weight = min(max(self._weight + (step if on else -step), 0.0), 1.0)
-        if on and friction is not None:
-            share, corrected = 1.0 - math.exp(-config.resolved_bandwidth() * dt), np.empty(len(self._limit))
-            before = NOTHING if self._friction is None else self._friction
-            friction = numbers("friction", friction, len(self._limit))
-            _follow(friction, before, share, config.max_friction, self._limit, corrected)
-            self._friction = corrected
-        elif self._weight == 0.0:
-            self._friction = None
-        if self._friction is None:
-            return np.zeros(len(self._limit))
-        correction: Array = self._weight * self._friction
+        correction = np.empty(len(self._limit))
+        measured = self._limit if friction is None else numbers("friction", friction, len(self._limit))
+        known = friction is not None
+        compensate(self.settings, self.memory, self._limit, measured, known, number("dt", dt, 0.0), correction)
         return correction
 
 
 @kernel
-def _follow(friction: Array, before: Array, share: float, most: float, limit: Array, out: Array) -> None:
-    """Write the bounded low-pass of the friction (n,) to ``out``.
+def compensate(
+    settings: Array, memory: Array, limit: Array, friction: Array, known: bool, dt: float, correction: Array
+) -> None:
+    """Update the bounded low-pass of the friction (n,), and write its weighted value to ``correction`` (n,).
 
-    NaN counts as zero friction. ``before`` (n,) is the previous output; if empty, the filter starts at the friction.
+    NaN counts as zero friction. The low-pass starts at the friction. ``known``: whether there is a valid measurement.
     """
-    for i in range(out.shape[0]):
-        known = 0.0 if np.isnan(friction[i]) else friction[i]
-        start = before[i] if before.size else known
-        # zero if max_friction is 0, also for a joint without an effort limit, where 0 * inf would be NaN
-        bound = most * limit[i] if most > 0.0 else 0.0
-        out[i] = min(max(start + share * (known - start), -bound), bound)
+    z, s = LoopSettings(settings[0], settings[1], settings[2], settings[3]), view_memory(memory, limit.shape[0])
+    on = z.on > 0.0 and known
+    step = dt / z.fade_time if z.fade_time > 0.0 else 1.0
+    s.weight[0] = min(max(s.weight[0] + (step if on else -step), 0.0), 1.0)
+    if on:
+        share = 1.0 - math.exp(-z.bandwidth * dt)
+        for i in range(limit.shape[0]):
+            now = 0.0 if math.isnan(friction[i]) else friction[i]
+            start = s.friction[i] if s.begun[0] > 0.0 else now
+            # zero if max_friction is 0, also for a joint without an effort limit, where 0 * inf would be NaN
+            bound = z.max_friction * limit[i] if z.max_friction > 0.0 else 0.0
+            s.friction[i] = min(max(start + share * (now - start), -bound), bound)
+        s.begun[0] = 1.0
+    elif s.weight[0] == 0.0:
+        s.begun[0] = 0.0
+    for i in range(limit.shape[0]):
+        correction[i] = s.weight[0] * s.friction[i] if s.begun[0] > 0.0 else 0.0

@@ -25,9 +25,8 @@ class BaseWrenchZero:
         self._residuals: deque[Array] = deque(maxlen=KEPT)
         self._why_not = "no joint state has come yet"
 
-    def take(self, estimate: BaseWrenchEstimate, velocity: Array) -> None:
-        """Take an estimate and the joint velocities (n,) at its stamp [rad/s | m/s]."""
-        speed = float(np.max(np.abs(velocity)))
+    def take(self, estimate: BaseWrenchEstimate, speed: float) -> None:
+        """Take an estimate and the largest joint velocity at its stamp [rad/s | m/s]."""
         if not estimate.valid:
             self._why_not = f"there is no valid reading: {', '.join(estimate.left_out)}"
         elif speed > REST:

@@ -12,19 +12,16 @@ from numpy.typing import NDArray
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior, Arm, BehaviorSpec, MotionSample
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.ensemble import Ensemble
-from flexarm_core.behavior_impedance.law import law_step
 from flexarm_core.behavior_impedance.layout import Output, State, view_output, view_state
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
-from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, counted_error, hindrances
-from flexarm_core.behavior_impedance.tool_step import take_back
+from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, hindrances
+from flexarm_core.behavior_impedance.sample import follow, remaining, settle
 from flexarm_core.compiled import allocate, named_views
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.kernels.rotations import pose_error, rotation_of
 from flexarm_core.types import Array, all_finite
-
-TOO_LARGE = 1e6  # [m, rad] norm of the law's output (pose, error, joint displacement) that no arm could reach
 
 
 @dataclass(slots=True)
@@ -84,7 +81,7 @@ class BehaviorImpedanceController:
         self._ensemble = Ensemble(arm)
         self._frames, self._J, self._no_wrench = np.zeros((n + 1, 12)), np.zeros((6, n)), np.zeros(6)
         self._memory, self._result = allocate(view_state, n)[0], allocate(view_output, n)[0]
-        self._progress, self._motion, self._away = Progress(), np.empty(6), np.empty(6)
+        self._progress = Progress()
         self._look_into()
         self._refusals: dict[str, float] = {}  # by behavior: remaining time for which its rejection counts [s]
         self.output = ImpedanceOutput()
@@ -228,7 +225,7 @@ class BehaviorImpedanceController:
         return parts[0].copy(), parts[1].copy(), parts[2].copy(), parts[3].copy()
 
     def _follow(self, stamp: int, dt: float, wrench: Array | None) -> None:
-        solver, ensemble, motion, out = self.solver, self._ensemble, self._motion, self._out
+        solver, ensemble, out = self.solver, self._ensemble, self._out
         sample = MotionSample(
             stamp, dt, solver.position, solver.velocity, self._position, self._rotation, self._state.velocity,
             self._J, self._frames, self._no_wrench if wrench is None else wrench, out.error.copy(), wrench is not None,
@@ -236,34 +233,38 @@ class BehaviorImpedanceController:
         if ensemble.gather(sample):  # a behavior has failed: if it led, the tool is held at the last set-point
             self._move_anchor(ensemble.sound, ensemble.last_total.freed)
             self._state.changed[0] = 1.0
-        law_step(
+        arguments, result = solver.arguments(self._axes, dt), np.empty((3, self.arm.chain.n))
+        possible = follow(
             dt, self.arm.length_scale, self._settings, ensemble.total.row, self._last_settings, ensemble.last_total.row,
-            self._memory, self._frames, self._J, solver.velocity, sample.wrench, self._result,
+            self._memory, self._frames, self._J, sample.wrench, self._result, *arguments, solver.position,
+            solver.velocity, result,
         )  # fmt: skip
         self._last_settings = self._settings
-        if not self._result.dot(self._result) < TOO_LARGE**2:
+        if not possible:
             self._rest(dt, "the forces of the behaviors are too large for the law")
             return
-        pose_error(out.position, out.rotation, self._position, self._rotation, motion)
         before = (solver.position, solver.velocity, solver.acceleration)
-        solver.lead(solver.position + out.displacement)
-        solver.move(out.position, out.rotation, motion, self._axes, dt)
+        solver.accept(result, self._axes, dt)
         objection = ensemble.forbids(solver.position, solver.velocity, dt)
         if objection is not None:
             solver.position, solver.velocity, solver.acceleration = before
             self._refusals[objection[0]] = PATIENCE
             self._rest(dt, ": ".join(objection))
-            self._look_for_progress(dt, sample.wrench)
-            return
-        arm_kinematics(self.arm.chain.links, solver.position, self._frames, self._J)
-        take_back(dt, self._settings, motion, solver.error, self._J, solver.velocity, self._memory)
-        self._tell(self._state.acceleration.copy())
-        self._look_for_progress(dt, sample.wrench)
+            distance = remaining(
+                self._settings, ensemble.total.row, self._memory, self._result, len(solver.position)
+            )
+        else:
+            links, *_, request, _, memory = arguments
+            distance = settle(
+                dt, self._settings, ensemble.total.row, self._memory, self._frames, self._J, self._result, links,
+                request, memory, solver.position, solver.velocity,
+            )  # fmt: skip
+            self._tell(self._state.acceleration.copy())
+        self._look_for_progress(dt, distance, sample.wrench)
 
-    def _look_for_progress(self, dt: float, wrench: Array) -> None:
-        """Update ``stalled`` and ``hindered_by`` of the output."""
-        counted_error(self._axes, self._ensemble.total.freed, self._out.error, self._away)
-        self.output.stalled = self._progress.update(dt, self._state.set_twist, self._away)
+    def _look_for_progress(self, dt: float, distance: float, wrench: Array) -> None:
+        """Update ``stalled`` and ``hindered_by`` of the output from the distance to the set-point."""
+        self.output.stalled = self._progress.update(dt, distance)
         if self._refusals:
             self._refusals = {name: left - dt for name, left in self._refusals.items() if left > dt}
         if self.output.stalled:

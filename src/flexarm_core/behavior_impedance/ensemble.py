@@ -96,7 +96,7 @@ class Ensemble:
         """Update every behavior and sum the contributions; return whether another behavior has failed."""
         self._table[:] = 0.0
         self.total, self.last_total = self.last_total, self.total
-        failures = sum(active.failure != "" for active in self.active)
+        sound = [active.failure for active in self.active].count("")
         for active in self.active:
             if active.failure:
                 continue
@@ -111,12 +111,12 @@ class Ensemble:
                 _fail(active, f"{type(error).__name__}: {error}")
         while (wrong := add_up(self._table, self.total.row, self._n)) >= 0:
             _fail(self.active[wrong], "it contributed a number that is not finite")
-        if self.total.lead[0] not in (0.0, 1.0):
+        if self.total.lead.item() not in (0.0, 1.0):
             for active in self.active:
                 if active.out.lead[0] != float(active.behavior.LEADS):
                     _fail(active, "it wrote lead, and its class does not say so by LEADS")
             add_up(self._table, self.total.row, self._n)
-        return sum(active.failure != "" for active in self.active) > failures
+        return [active.failure for active in self.active].count("") < sound
 
     @property
     def sound(self) -> list[ActiveBehavior]:

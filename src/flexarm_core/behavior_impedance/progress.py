@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior
 from flexarm_core.compiled import kernel
-from flexarm_core.entrance import finite
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.types import Array
 
@@ -26,15 +22,8 @@ class Progress:
         """Start without a history."""
         self._time, self._least = 0.0, math.inf
 
-    def update(self, dt: float, set_twist: Array, error: Array) -> bool:
-        """Return whether the tool is stalled after a sample.
-
-        Args:
-            dt: sampling period [s].
-            set_twist: (6,) twist of the set-point [m/s, rad/s].
-            error: (6,) error of the tool in the directions that are considered [m, rad].
-        """
-        size = _distance(finite("set_twist", set_twist, 6), finite("error", error, 6))
+    def update(self, dt: float, size: float) -> bool:
+        """Return whether the tool is stalled after a sample of dt [s]; ``size`` is its :func:`distance`."""
         if size < 0.0:
             self._time, self._least = 0.0, math.inf
             return False
@@ -60,17 +49,13 @@ def hindrances(active: list[ActiveBehavior], wrench: Array, solver: RedundancySo
 
 
 @kernel
-def counted_error(axes: NDArray[np.bool_], freed: Array, error: Array, out: Array) -> None:
-    """Write into ``out`` (6,) the error (6,) along the controlled axes, without the freed directions (6, 6)."""
-    for i in range(6):
-        out[i] = error[i] if axes[i] else 0.0
-        for j in range(6):
-            out[i] -= freed[i, j] * error[j] if axes[i] else 0.0
+def distance(set_twist: Array, error: Array) -> float:
+    """Return the norm of an error in units of :data:`AWAY`; -1 if it is below them or the set-point moves.
 
-
-@kernel
-def _distance(set_twist: Array, error: Array) -> float:
-    """Return the norm of an error in units of :data:`AWAY`; -1 if it is below them or the set-point moves."""
+    Args:
+        set_twist: (6,) twist of the set-point [m/s, rad/s].
+        error: (6,) error of the tool in the directions that are considered [m, rad].
+    """
     square, resting, near = 0.0, True, True
     for part in range(2):
         speed = length = 0.0

@@ -82,10 +82,7 @@ class SmoothMotion:
         time, out = number("time", time), output("out", out, ROW)
         piece, share = self.moment(time)
         table = self._tables[piece]
-        _read(table, 1.0 / (table.shape[0] - 1), share, out)
-        if self._times:
-            out[12:18] /= self._times[piece]
-            out[18:] /= self._times[piece] ** 2
+        _read(table, 1.0 / (table.shape[0] - 1), share, self._times[piece] if self._times else 1.0, out)
 
     def moment(self, time: float) -> tuple[int, float]:
         """Return the index of the piece at a time [s], and the elapsed fraction of its duration."""
@@ -210,8 +207,8 @@ def _hermite(h: float, x: float, p0: float, v0: float, a0: float, p1: float, v1:
 
 
 @kernel
-def _read(table: Array, step: float, time: float, out: Array) -> None:
-    """Interpolate pose, twist and acceleration between the stored rows."""
+def _read(table: Array, step: float, time: float, duration: float, out: Array) -> None:
+    """Interpolate pose, twist and acceleration between the stored rows; they are stored for a duration of 1 s."""
     last = table.shape[0] - 1
     k = min(max(int(time / step), 0), last - 1)
     x = min(max(time / step - k, 0.0), 1.0)
@@ -251,3 +248,6 @@ def _read(table: Array, step: float, time: float, out: Array) -> None:
             out[3 + 3 * i + j] = 0.0
             for m in range(3):
                 out[3 + 3 * i + j] += turned[i, m] * before[m, j]
+    for i in range(12, 18):
+        out[i] /= duration
+        out[6 + i] /= duration**2

@@ -32,7 +32,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def load_compiled(arm: Arm) -> None:
     """Run every built-in behavior for a few samples in a separate controller, at the middle of the joint ranges."""
     chain = arm.chain
-    middle = np.where(np.isfinite(chain.lower + chain.upper), 0.5 * (chain.lower + chain.upper), 0.0)
+    bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
+    middle = np.zeros(chain.n)
+    middle[bounded] = 0.5 * (chain.lower[bounded] + chain.upper[bounded])
     controller = BehaviorImpedanceController(arm, ImpedanceConfig(), RedundancyConfig(objective_time_constant=0.0))
     controller.begin(middle)
     axes = [row < chain.n for row in range(6)]  # no more axes than joints

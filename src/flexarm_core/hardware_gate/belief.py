@@ -65,34 +65,39 @@ class StateBelief:
                 force causes; called only if states do not change.
             idle: whether no command moves the arm.
         """
-        if self._stuck and before is not None and _identical(state, before):
+        code, joint, same = self._compare(state, before, dt)
+        if self._stuck and same:
             rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
             if not (idle and rests and dt >= AGAIN):
                 return self._stuck  # even if many frozen states agree with each other
             self._stuck = ""
             self._forget_still()
-        code, joint = self._compare(state, before, dt)
         if code == NOWHERE:
             self._suspect = None
             return f"joint state is not believable: {self._names[joint]} at {state.position[joint]:.3g}"
         if code != PLAUSIBLE:
             reason = self._suspected(state, code, joint)
-            if reason and before is not None and _identical(state, before):
+            if reason and same:
                 self._stuck = reason  # with time an arm could have moved and returned, but not to the last bit
             return reason
         self._suspect, self._stuck = None, ""
-        return "" if before is None else self._frozen(state, before, dt, caused)
+        return "" if before is None else self._frozen(state, dt, caused, same=same)
 
-    def _compare(self, state: ArmState, before: ArmState | None, dt: float) -> tuple[int, int]:
+    def _compare(self, state: ArmState, before: ArmState | None, dt: float) -> tuple[int, int, bool]:
+        """Return what is implausible about a state, for which joint, and whether it is the same as the one before."""
         last = state if before is None else before
-        return _compare(self._table, last.position, last.velocity, state.position, state.velocity, dt)  # type: ignore[no-any-return]
+        code, joint, same = _compare(
+            self._table, last.position, last.velocity, last.deflection, state.position, state.velocity,
+            state.deflection, dt,
+        )  # fmt: skip
+        return code, joint, same and before is not None
 
     def _suspected(self, state: ArmState, code: int, joint: int) -> str:
         suspect, self._suspect = self._suspect, state
-        agrees = suspect is not None and suspect.stamp < state.stamp and not _identical(state, suspect)
-        if agrees:
-            assert suspect is not None
-            agrees = self._compare(state, suspect, (state.stamp - suspect.stamp) * 1e-9)[0] in (PLAUSIBLE, TOO_FAST)
+        agrees = False
+        if suspect is not None and suspect.stamp < state.stamp:
+            found, _, same = self._compare(state, suspect, (state.stamp - suspect.stamp) * 1e-9)
+            agrees = found in (PLAUSIBLE, TOO_FAST) and not same
         self._agreeing = self._agreeing + 1 if agrees else 1
         if self._agreeing >= CONFIRMED:
             self._suspect, self._stuck, self._agreeing, self._identical = None, "", 0, 0
@@ -106,9 +111,9 @@ class StateBelief:
         return f"joint state is not believable: {name} moved otherwise than its velocity {velocity:.3g} says"
 
     def _frozen(
-        self, state: ArmState, before: ArmState, dt: float, caused: Callable[[ArmState], tuple[Array, Array]]
+        self, state: ArmState, dt: float, caused: Callable[[ArmState], tuple[Array, Array]], *, same: bool
     ) -> str:
-        if not _identical(state, before):
+        if not same:
             if self._identical:
                 self._forget_still()
             return ""
@@ -137,20 +142,25 @@ class StateBelief:
         self._change[:], self._motion[:] = 0.0, 0.0
 
 
-def _identical(state: ArmState, other: ArmState) -> bool:
-    """Return whether all measured quantities are bitwise identical."""
-    return (
-        np.array_equal(state.position, other.position)
-        and np.array_equal(state.velocity, other.velocity)
-        and np.array_equal(state.deflection, other.deflection)
-    )
+@kernel
+def _compare(
+    table: Array, position_before: Array, velocity_before: Array, deflection_before: Array, position: Array,
+    velocity: Array, deflection: Array, dt: float,
+) -> tuple[int, int, bool]:  # fmt: skip
+    """Return what is implausible about a state given the previous one, for which joint, and whether both are equal."""
+    same = True
+    for i in range(position.shape[0]):
+        same = same and position[i] == position_before[i] and velocity[i] == velocity_before[i]
+    for i in range(deflection.shape[0]):
+        same = same and deflection[i] == deflection_before[i]
+    code, joint = _implausible(table, position_before, velocity_before, position, velocity, dt)
+    return code, joint, same
 
 
 @kernel
-def _compare(
+def _implausible(
     table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float
 ) -> tuple[int, int]:
-    """Return what is implausible about a state (n,) given the previous one, and for which joint."""
     for i in range(position.shape[0]):
         apart = table[UPPER, i] - table[LOWER, i]
         if not abs(position[i]) * ROUNDING <= RESOLUTION:

@@ -10,12 +10,20 @@ from numpy.typing import NDArray
 from flexarm_core.entrance import number
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.braking import Braking
+from flexarm_core.hardware_gate.effort_step import (
+    BOUNDLESS,
+    FOLLOWS,
+    FORBIDDEN,
+    LESS_FRICTION,
+    examine,
+    is_still_allowed,
+    trust,
+)
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import (
     HARDER,
     JointLimits,
     acceleration_bounds,
-    believe_friction,
     bound_effort,
     hardest_braking,
     is_allowed,
@@ -24,7 +32,6 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
 NOTHING = np.zeros(0)
-RUN_AWAY = 0.05  # fraction by which a joint exceeds its velocity limit when its friction is no longer compensated
 SPEED_SHARE = 0.93  # fraction of the velocity limit for efforts, before UNFORESEEN is subtracted: drives are late
 UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may err until the next command
 PUSHED = 0.05  # a base may push a joint by this fraction of its velocity limit until the next command
@@ -72,6 +79,7 @@ class CommandLaw:
         self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
         self.cautious = False
         self._no_friction = np.zeros(model.n)
+        self._inputs, self._loads = np.empty(6 * model.n), np.empty((2, model.n))
         self.reset()
         self._load_compiled()
 
@@ -80,8 +88,11 @@ class CommandLaw:
         none, base, table = np.zeros(self._model.n), np.zeros(self._model.m), self._limits.table
         self._model.forward_dynamics(ArmState(0, none, none, base, base), none)
         is_allowed(self._limits, none, none, none, self._period)
-        believe_friction(table, RUN_AWAY, none, none, none, np.empty_like(none))
         bound_effort(table, none, none, self._period, np.empty_like(none))
+        inputs, loads = np.zeros(6 * none.size), np.zeros((2, none.size))
+        trust(table, inputs, none.copy(), loads)
+        examine(table, table, inputs, self._horizon, self._period, True, loads, none.copy(), none.copy())
+        is_still_allowed(table, table, inputs, self._horizon, none.copy())
 
     def reset(self) -> None:
         """Forget the command in force."""
@@ -161,22 +172,23 @@ class CommandLaw:
         return np.where(acceleration == asked, wanted, limited)
 
     def _follow_effort(self, effort: Array, friction: Array, state: ArmState, age: float) -> Array:
-        taken = np.empty(self._model.n)
-        doubted = believe_friction(self._limits.table, RUN_AWAY, friction, state.position, state.velocity, taken)
-        wanted = self._model.forward_dynamics(state, effort - taken)
-        if not all_finite(wanted):
+        table, bounds, inputs = self._limits.table, self._limits_in_force.table, self._examined(effort, friction, state)
+        taken, bounded = np.empty((2, self._model.n))
+        doubted, some = trust(table, inputs, taken, self._loads)
+        found = self._model.forward_dynamics(state, self._loads if some else self._loads[:1])
+        first, horizon, period = self.command is None, self._horizon, self._period
+        result = examine(table, bounds, inputs, horizon, period, first, found, taken, bounded)
+        if result == LESS_FRICTION:
+            doubted = True
+            found = self._model.forward_dynamics(state, (effort - taken)[None])
+            result = examine(table, bounds, inputs, horizon, period, first, found, taken, bounded)
+        if result == BOUNDLESS:
             raise InputError(f"joint reference effort is beyond all measure: {effort}")
-        if taken.any():
-            # Velocity change until the next command if this friction does not exist but is compensated.
-            change = (self._model.forward_dynamics(state, effort) - wanted) * self._horizon
-            room = (1.0 + RUN_AWAY) * self._limits.velocity - np.sign(change) * state.velocity
-            harmless = np.clip(room / np.maximum(np.abs(change), 1e-12), 0.0, 1.0)
-            if (harmless < 1.0).any():
-                taken, doubted = harmless * taken, True
-                wanted = self._model.forward_dynamics(state, effort - taken)
         self.limited = ()
-        wanted = wanted + self._driven(state)
-        if not is_allowed(self._limits_in_force, state.position, state.velocity, wanted, self._horizon):
+        if result == FOLLOWS and not doubted:
+            self.friction = taken
+            return bounded
+        if result == FORBIDDEN:
             asked = self._dynamics.acceleration(state, effort - taken)
             answered, push = self._push(state, age)
             asked = asked + answered
@@ -192,12 +204,19 @@ class CommandLaw:
     def _limits_in_force(self) -> JointLimits:
         return self._careful if self.cautious else self._bounds
 
+    def _examined(self, effort: Array, friction: Array, state: ArmState) -> Array:
+        """Return the inputs of the compiled checks."""
+        before = effort if self.command is None else self.command
+        parts = (effort, friction, state.position, state.velocity, self.unexplained, before)
+        return np.concatenate(parts, out=self._inputs)
+
     def judge_held(self, state: ArmState, age: float) -> Array | None:
         """Check the effort in force at an unanswered state; return a new command (n,) only if it must change."""
         if self.mode != "effort" or self.command is None:
             return None
-        acceleration = self._model.forward_dynamics(state, self.command - self.friction) + self._driven(state)
-        if is_allowed(self._limits_in_force, state.position, state.velocity, acceleration, self._horizon):
+        acceleration = self._model.forward_dynamics(state, self.command - self.friction)
+        inputs, bounds = self._examined(self.command, self.friction, state), self._limits_in_force.table
+        if is_still_allowed(self._limits.table, bounds, inputs, self._horizon, acceleration):
             return None
         command = self._follow_effort(self.command, self.friction, state, age)
         return None if np.array_equal(command, self.command) else command

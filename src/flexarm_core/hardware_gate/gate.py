@@ -29,6 +29,7 @@ the state, and only stamps count.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -293,7 +294,7 @@ class HardwareGate:
     def on_base(self, deflection: Array, rate: Array) -> None:
         """Check a base (m,) whose motion the effort limits ignore; the gate trips if it is beyond its limits."""
         if self._measured is not None and self._state is not GateState.WAITING:
-            beyond = self._supervisor.on_state(replace(self._measured, deflection=deflection, deflection_rate=rate))
+            beyond = self._supervisor.on_base(deflection, rate)
             if beyond:
                 self._trip(beyond)
 
@@ -505,8 +506,17 @@ class HardwareGate:
 
     def _check(self, reference: JointReference) -> None:
         """Raise InputError unless a reference has the commanded quantity, the shape (n,), and finite values."""
+        mode, shape, squares, fits = self._law.mode, (self.model.n,), 0.0, True
+        for value in (
+            reference.position, reference.velocity, reference.acceleration, reference.effort, reference.friction
+        ):  # fmt: skip
+            if value is not None:
+                fits = fits and value.shape == shape
+                squares += value.dot(value) if fits else 0.0
+        if fits and math.isfinite(squares) and getattr(reference, mode) is not None:
+            self._sound = reference  # the usual case: if the sum of squares is finite, so is each number
+            return
         given = [name for name in FIELDS if getattr(reference, name) is not None]
-        mode = self._law.mode
         if mode not in given:
             raise InputError(
                 f"command mode '{mode}' needs {mode} in the joint reference; given: {', '.join(given) or 'nothing'}"

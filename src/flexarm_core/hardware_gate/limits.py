@@ -104,6 +104,17 @@ def _is_allowed(table: Array, position: Array, velocity: Array, acceleration: Ar
 
 
 @kernel
+def fastest(limit: Array, velocity: Array) -> tuple[int, float]:
+    """Return the joint that is fastest relative to its limit (n,), and its speed as a fraction of the limit."""
+    place, largest = 0, -1.0
+    for i in range(velocity.shape[0]):
+        share = abs(velocity[i]) / limit[i]
+        if share > largest:
+            place, largest = i, share
+    return place, largest
+
+
+@kernel
 def believe_friction(
     table: Array, run_away: float, friction: Array, position: Array, velocity: Array, out: Array
 ) -> bool:

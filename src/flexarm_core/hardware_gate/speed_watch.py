@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexarm_core.hardware_gate.belief import CONFIRMED
-from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.limits import VELOCITY, JointLimits, fastest
 from flexarm_core.types import ArmState
 
 OVERSPEED = 1.05  # multiple of the velocity limit at which a run is stopped, once it is confirmed
@@ -38,9 +38,8 @@ class SpeedWatch:
         self._faster = 0  # consecutive states
 
     def _fastest(self, state: ArmState) -> tuple[str, float]:
-        share = np.abs(state.velocity) / self._limits.velocity
-        place = int(np.argmax(share))
-        return self._names[place], float(share[place])
+        place, share = fastest(self._limits.table[VELOCITY], state.velocity)
+        return self._names[place], share
 
     def overspeed(self, state: ArmState) -> str:
         """Return why the run must stop: a joint was too fast for CONFIRMED consecutive states; empty string if not."""

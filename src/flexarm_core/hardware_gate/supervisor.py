@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.compiled import kernel, view
+from flexarm_core.entrance import numbers
+from flexarm_core.hardware_gate.limits import EFFORT, VELOCITY, JointLimits
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import ArmState, Array, JointReference
@@ -42,16 +45,22 @@ class Supervisor:
         """Check an arm against these limits, and its base against the limits in the robot description."""
         self._model, self._limits, self._config = model, limits, config
         joints = [model.description.joints[name] for name in model.elastic_joint_names]
-        self._lower, self._upper = (np.array([getattr(j, side) for j in joints]) for side in ("lower", "upper"))
-        self._rate = np.array([joint.velocity_limit for joint in joints])
-        self._tracking = config.max_tracking_time * limits.velocity
-        stiffness, farthest = np.diag(model.K_b), np.minimum(-self._lower, self._upper)
+        lower, upper = (np.array([getattr(j, side) for j in joints]) for side in ("lower", "upper"))
+        self._base_limits = np.array((lower, upper, [joint.velocity_limit for joint in joints]), dtype=np.float64)
+        stiffness, farthest = np.diag(model.K_b), np.minimum(-lower, upper)
         at_limit = stiffness * np.where(np.isfinite(farthest), farthest, 0.0) ** 2
         self._negligible = NEGLIGIBLE * float(at_limit.sum())
         none, base = np.zeros(model.n), np.zeros(model.m)
-        self._inertia = model.blocks(ArmState(0, none, none, base, base)).H_b
+        inertia = model.blocks(ArmState(0, none, none, base, base)).H_b
+        tracking = config.max_tracking_time * limits.table[VELOCITY]
+        parts = (limits.table[EFFORT], tracking, model.K_b, inertia)
+        self._constants = np.concatenate([np.ravel(part) for part in parts])
+        self._inputs = np.empty(3 * model.n + 2 * model.m)
         self._stopped: deque[float] = deque(maxlen=config.max_stops)
         self.reset()
+        none, base = np.zeros(model.n), np.zeros(model.m)  # load the compiled functions: no tick waits for them
+        self.on_base(base, base)
+        _judge(self._constants, self._inputs, model.n)
 
     def reset(self) -> None:
         """Forget all earlier states and stops."""
@@ -72,40 +81,38 @@ class Supervisor:
 
     def on_state(self, state: ArmState) -> str:
         """Report a base deflection or rate beyond its limit."""
-        if not self._model.m:
+        return self.on_base(state.deflection, state.deflection_rate)
+
+    def on_base(self, deflection: Array, rate: Array) -> str:
+        """Report a base deflection (m,) or rate (m,) beyond its limit."""
+        m = self._model.m
+        if not m:
             return ""
-        beyond = (state.deflection < self._lower) | (state.deflection > self._upper)
-        if not beyond.any():
-            beyond = np.abs(state.deflection_rate) > self._rate
-            what, values = "deflection rate", state.deflection_rate
-        else:
-            what, values = "deflection", state.deflection
-        if not beyond.any():
+        deflection, rate = numbers("deflection", deflection, m), numbers("deflection_rate", rate, m)
+        place = _beyond(self._base_limits, deflection, rate)
+        if place < 0:
             return ""
-        place = int(np.argmax(beyond))
-        return f"{what} {values[place]:.3g} of {self._model.elastic_joint_names[place]} is beyond its limit"
+        what, value = ("deflection", deflection[place]) if place < m else ("deflection rate", rate[place - m])
+        return f"{what} {value:.3g} of {self._model.elastic_joint_names[place % m]} is beyond its limit"
 
     def on_command(self, state: ArmState, command: Array, reference: JointReference | None, dt: float) -> str:
         """Check an effort (n,) that answers a state ``dt`` [s] after the last one: saturation, tracking, energy."""
-        largest = self._limits.effort
-        saturated = bool((np.abs(command) >= AT_LIMIT * largest).any())
+        wanted = None if reference is None else reference.position
+        wanted = state.position if wanted is None else wanted
+        inputs = (command, wanted, state.position, state.deflection, state.deflection_rate)
+        saturated, far, energy = _judge(self._constants, np.concatenate(inputs, out=self._inputs), len(command))
         self._saturated += (dt if saturated else 0.0) - min(dt, 1.0) * self._saturated
         if self._saturated > self._config.max_saturation_time:
-            joint = self._model.joint_names[int(np.argmax(np.abs(command) / largest))]
+            joint = self._model.joint_names[int(np.argmax(np.abs(command) / self._limits.effort))]
             return f"the effort of {joint} stays at its limit{_friction(reference, joint, self._model)}"
-        if reference is not None and reference.position is not None:
-            far = np.abs(reference.position - state.position) > self._tracking
-            if far.any():
-                place = int(np.argmax(far))
-                error = reference.position[place] - state.position[place]
-                joint = self._model.joint_names[place]
-                return f"{joint} is {error:.3g} away from its reference{_friction(reference, joint, self._model)}"
-        return self._base(state, saturated, dt) if self._model.m else ""
+        if far >= 0:
+            joint, error = self._model.joint_names[far], wanted[far] - state.position[far]
+            return f"{joint} is {error:.3g} away from its reference{_friction(reference, joint, self._model)}"
+        return self._base(energy, saturated, dt) if self._model.m else ""
 
-    def _base(self, state: ArmState, saturated: bool, dt: float) -> str:
+    def _base(self, energy: float, saturated: bool, dt: float) -> str:
         """Report base energy that grows from bucket to bucket while efforts are saturated."""
-        x, rate = state.deflection, state.deflection_rate
-        self._peak = max(self._peak, float(x @ self._model.K_b @ x + rate @ self._inertia @ rate))
+        self._peak = max(self._peak, energy)
         self._time += dt
         self._share += dt if saturated else 0.0
         if self._time < BUCKET:
@@ -117,6 +124,56 @@ class Supervisor:
         if self._growths < GROWTHS:
             return ""
         return f"the base gains energy while efforts are at their limits ({before:.3g} to {self._peak_before:.3g} J)"
+
+
+class _Constants(NamedTuple):
+    """Limits and base energy; see :func:`_judge`."""
+
+    effort: Array  # (n,) effort limits
+    tracking: Array  # (n,) largest deviations from the reference
+    stiffness: Array  # (m, m) of the base
+    inertia: Array  # (m, m) of the base
+
+
+@kernel
+def _judge(constants: Array, inputs: Array, n: int) -> tuple[bool, int, float]:
+    """Return whether an effort is saturated, the first joint too far from its reference or -1, and the base energy.
+
+    ``constants``: see :class:`_Constants`; ``inputs`` (3 n + 2 m,): efforts, positions of the reference and of the
+    joints, deflection and its rate.
+    """
+    m = (inputs.shape[0] - 3 * n) // 2
+    c = _Constants(
+        view(constants, 0, (n,)), view(constants, n, (n,)), view(constants, 2 * n, (m, m)),
+        view(constants, 2 * n + m * m, (m, m)),
+    )  # fmt: skip
+    command, wanted, position = view(inputs, 0, (n,)), view(inputs, n, (n,)), view(inputs, 2 * n, (n,))
+    x, rate = view(inputs, 3 * n, (m,)), view(inputs, 3 * n + m, (m,))
+    saturated, far, energy = False, -1, 0.0
+    for i in range(n):
+        saturated = saturated or abs(command[i]) >= AT_LIMIT * c.effort[i]
+        if far < 0 and abs(wanted[i] - position[i]) > c.tracking[i]:
+            far = i
+    for i in range(m):
+        for j in range(m):
+            energy += x[i] * c.stiffness[i, j] * x[j] + rate[i] * c.inertia[i, j] * rate[j]
+    return saturated, far, energy
+
+
+@kernel
+def _beyond(limits: Array, deflection: Array, rate: Array) -> int:
+    """Return the first elastic joint beyond a limit, or that of m joints plus m if its rate is; -1: none.
+
+    ``limits`` (3, m): lower and upper deflection, rate.
+    """
+    m = deflection.shape[0]
+    for i in range(m):
+        if deflection[i] < limits[0, i] or deflection[i] > limits[1, i]:
+            return i
+    for i in range(m):
+        if abs(rate[i]) > limits[2, i]:
+            return m + i
+    return -1
 
 
 def _friction(reference: JointReference | None, joint: str, model: ArmModel) -> str:

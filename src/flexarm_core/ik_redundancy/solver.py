@@ -8,21 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import kernel
-from flexarm_core.entrance import finite
+from flexarm_core.compiled import allocate, kernel
+from flexarm_core.entrance import FLOAT, finite
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
 from flexarm_core.ik_redundancy.plan import FREE, WEIGHTS, weight_roots
-from flexarm_core.ik_redundancy.tracking import BEGUN, ERROR, damped_least_squares, track, track_size
-from flexarm_core.kernels.rotations import is_rotation, pose_error
+from flexarm_core.ik_redundancy.sample import ROTATION, Request, advance, brake, follow, view_request
+from flexarm_core.ik_redundancy.tracking import BEGUN, ERROR, track_size
+from flexarm_core.kernels.rotations import is_rotation
 from flexarm_core.types import Array, all_finite
 
 ALL_AXES = np.ones(6, dtype=bool)
 LIMITED = 1e-9  # relative distance to a limit below which the joint counts as at the limit
-ROTATION = 1e-3  # tolerance of ``R R^T - 1``
+POSE = ((3,), (3, 3))  # shapes of the position and of the rotation of a tool pose
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,9 @@ class RedundancySolver:
         self.chain = chain
         self.set_limits(limits)
         self._memory, self._share = np.zeros(track_size(chain.n)), np.ones((2, 6))
-        self._settings, self._motion = np.zeros(3), np.zeros(6)
+        self._request: Array
+        self._asked: Request
+        self._request, self._asked = allocate(view_request)
         self.reset()
         self.set_config(config)
 
@@ -120,7 +123,7 @@ class RedundancySolver:
         n = self.chain.n
         self._begin: Array | None = None
         self.position, self.velocity, self.acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
-        self._wanted: tuple[Array, Array] | None = None
+        self._asked.known[0] = 0.0
         self._last: tuple[NDArray[np.bool_], Array, float, float] | None = None
         self._memory[:] = 0.0
 
@@ -166,19 +169,21 @@ class RedundancySolver:
         """
         if self._begin is None:
             raise InputError("the solver has not begun: call begin() with the joint positions")
-        position, rotation = _checked_pose(position, rotation)
+        for value, shape in zip((position, rotation), POSE, strict=True):
+            if type(value) is not np.ndarray or value.dtype != FLOAT or value.shape != shape:
+                position, rotation = _numbers(position, rotation)
         if not (math.isfinite(dt) and dt > 0.0):
+            _check_pose(position, rotation)
             raise InputError(f"the sample time must be > 0 s, got {dt}")
-        try:
-            axes = np.asarray(axes, dtype=bool)
-        except ValueError as error:
-            raise InputError("axes must be six of yes or no, for x y z rx ry rz") from error
-        if axes.shape != (6,):
-            raise InputError(f"axes must be six of yes or no, for x y z rx ry rz; got {axes}")
-        self._motion[:] = 0.0
-        if self._wanted is not None:
-            pose_error(position, rotation, *self._wanted, self._motion)
-        self._advance(position, rotation, axes, dt)
+        if type(axes) is not np.ndarray or axes.dtype != bool or axes.shape != (6,):
+            _check_pose(position, rotation)
+            axes = _checked_axes(axes)
+        out = np.empty((3, self.chain.n))
+        arguments = self.arguments(axes, dt)
+        pose = np.ascontiguousarray(position), np.ascontiguousarray(rotation)
+        if not follow(*arguments, *pose, self.position, self.velocity, out):
+            _check_pose(position, rotation)
+        self.accept(out, axes, dt)
 
     def move(self, position: Array, rotation: Array, motion: Array, axes: NDArray[np.bool_], dt: float) -> None:
         """Do the same as :meth:`follow` without checks, with the motion of the pose given by the caller.
@@ -191,8 +196,32 @@ class RedundancySolver:
             axes: (6,) which of x y z rx ry rz are controlled.
             dt: sampling period [s].
         """
-        self._motion[:] = motion
-        self._advance(position.copy(), rotation.copy(), axes, dt)
+        out = np.empty((3, self.chain.n))
+        self._asked.motion[:] = motion
+        advance(*self.arguments(axes, dt), position, rotation, self.position, self.velocity, out)
+        self.accept(out, axes, dt)
+
+    def arguments(self, axes: NDArray[np.bool_], dt: float) -> tuple[Array, ...]:
+        """Return the first arguments of the compiled :func:`advance` for a sample of dt [s]; axes (6,) are controlled.
+
+        The last of them are position and rotation of the pose, ``position`` and ``velocity`` of the solver, and the
+        array (3, n) that is given to :meth:`accept` afterwards.
+
+        Raises:
+            ConfigError: a custom objective cannot be expanded here.
+        """
+        plan, origin = self._plan(axes)
+        config, settings = self._config, self._asked.settings
+        constant = config.objective_time_constant
+        settings[0], settings[1] = dt, 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant)
+        settings[2] = config.corrections
+        self._asked.damping[0] = -1.0 if config.method == "orthogonalisation" else config.damping
+        return self.chain.links, self._limits, plan, origin, self._request, self._share, self._memory
+
+    def accept(self, out: Array, axes: NDArray[np.bool_], dt: float) -> None:
+        """Take the result (3, n) of a sample of dt [s] with the controlled axes (6,) as the joint reference."""
+        self._last = axes, self.velocity, dt, self._asked.least.item()
+        self.position, self.velocity, self.acceleration = out
 
     @property
     def error(self) -> Array:
@@ -214,29 +243,6 @@ class RedundancySolver:
             raise InputError("no pose has been followed yet")
         return self._status(*self._last)
 
-    def _advance(self, position: Array, rotation: Array, axes: NDArray[np.bool_], dt: float) -> None:
-        """Compute one sample towards a checked pose."""
-        config = self._config
-        plan, origin = self._plan(axes)
-        out = np.empty(self.chain.n)
-        constant, settings = config.objective_time_constant, self._settings
-        settings[0], settings[1] = dt, 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant)
-        settings[2] = config.corrections
-        least = math.nan
-        if config.method == "orthogonalisation":
-            least = track(
-                self.chain.links, self._limits, plan, position, rotation, self._motion, origin, self.position,
-                self.velocity, self._settings, self._share, self._memory, out,
-            )  # fmt: skip
-        else:
-            self._share[:] = 1.0
-            damped_least_squares(
-                self.chain.links, self._limits, position, rotation, self.position, config.damping, dt, self._memory, out
-            )
-        self._last = (axes, self.velocity, dt, least)
-        self._wanted = (position, rotation)
-        self._move(out, dt)
-
     def stop(self, dt: float) -> None:
         """Compute one sample of braking, every joint at its acceleration limit.
 
@@ -245,16 +251,11 @@ class RedundancySolver:
         """
         if not (math.isfinite(dt) and dt > 0.0):
             raise InputError(f"the sample time must be > 0 s, got {dt}")
-        slower = np.minimum(self._limits[3] * (1.0 - LIMITED) * dt, np.abs(self.velocity))
-        self._wanted = None
+        self._asked.known[0] = 0.0
         self._memory[BEGUN] = 0.0
-        self._move((self.velocity - np.sign(self.velocity) * slower) * dt, dt)
-
-    def _move(self, displacement: Array, dt: float) -> None:
-        velocity = displacement / dt
-        self.acceleration = (velocity - self.velocity) / dt
-        self.velocity = velocity
-        self.position = self.position + displacement
+        out = np.empty((3, self.chain.n))
+        brake(self._limits, dt, 1.0 - LIMITED, self.position, self.velocity, out)
+        self.position, self.velocity, self.acceleration = out
 
     def _plan(self, axes: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return plan and origin of this sample; for a quadratic objective they are the same at every sample."""
@@ -307,11 +308,24 @@ def _find_held(
         held[i] = fast or strong or position[i] >= limits[1, i] - 1e-6 or position[i] <= limits[0, i] + 1e-6
 
 
-def _checked_pose(position: Array, rotation: Array) -> tuple[Array, Array]:
+def _numbers(position: Array, rotation: Array) -> tuple[Array, Array]:
     try:
-        p, R = finite("position", position, 3).copy(), finite("rotation", rotation, 3, 3).copy()
+        return finite("position", position, 3), finite("rotation", rotation, 3, 3)
     except InputError as error:
         raise InputError(f"a tool pose is three finite numbers and a (3, 3) rotation: {error}") from error
+
+
+def _check_pose(position: Array, rotation: Array) -> None:
+    _, R = _numbers(position, rotation)
     if not is_rotation(R, ROTATION):
         raise InputError(f"the tool's orientation is no rotation: {rotation}")
-    return p, R
+
+
+def _checked_axes(axes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    try:
+        axes = np.asarray(axes, dtype=bool)
+    except ValueError as error:
+        raise InputError("axes must be six of yes or no, for x y z rx ry rz") from error
+    if axes.shape != (6,):
+        raise InputError(f"axes must be six of yes or no, for x y z rx ry rz; got {axes}")
+    return axes

@@ -41,7 +41,6 @@ class BaseWrenchStage:
         controller: torque controller; None: estimation only.
         state: position, filtered velocity and base motion of the newest estimate; None before any.
         newest: newest estimate; None before any.
-        reading: (6,) wrench of the robot on its base with the bias, of that estimate; None: not valid [N, N*m].
         weight: weight of the torque loop's correction when that estimate was made; 0 without control.
         zero: mean of what the estimates do not explain while the arm rests.
         lead: may lead the joints, as a calibration does; None: there is none.
@@ -93,6 +92,13 @@ class BaseWrenchStage:
         """Stamp of the newest answer to a reference [ns], None before any."""
         return None if self._commanded is None else self._commanded[0]
 
+    @property
+    def reading(self) -> Array | None:
+        """Wrench (6,) of the robot on its base with the bias, of the newest estimate; None: not valid [N, N*m]."""
+        if self._reading is None or self.newest is None or not self.newest.valid:
+            return None
+        return self.estimator.sign * self._reading
+
     def reset(self) -> None:
         """Forget earlier samples; what leads the joints ends."""
         if self.lead is not None:
@@ -104,7 +110,7 @@ class BaseWrenchStage:
             self.controller.reset()
         self.state: ArmState | None = None
         self.newest: BaseWrenchEstimate | None = None
-        self.reading: Array | None = None
+        self._reading: Array | None = None  # of the sensor, with that estimate
         self.weight = 0.0
         none = np.zeros(self._elastic)
         self._last_base = none, none, none
@@ -131,8 +137,8 @@ class BaseWrenchStage:
         self.weight = 0.0 if self.controller is None else self.controller.weight
         tick.estimate = self.newest = replace(estimate, left_out=tuple(left_out)) if left_out else estimate
         self.state = ArmState(tick.stamp, sample.position, self.estimator.velocity, *base[:2])
-        self.reading = self.estimator.sign * wrench if wrench is not None and self.newest.valid else None
-        self.zero.take(self.newest, self.estimator.velocity)
+        self._reading = wrench
+        self.zero.take(self.newest, self.estimator.speed)
 
     def update(self, tick: Tick) -> None:
         """Compute motor efforts for the joint reference, if there is one, from the estimate of the sample.
@@ -150,9 +156,9 @@ class BaseWrenchStage:
             return
         if self.state is None or self.newest is None:
             raise InputError("there is no estimate yet")
-        answer = self.controller.update(
-            self.state, replace(wanted, stamp=tick.stamp), self.newest, self.estimator.gravity_change
-        )
+        if wanted.stamp != tick.stamp:
+            wanted = replace(wanted, stamp=tick.stamp)
+        answer = self.controller.update(self.state, wanted, self.newest, self.estimator.gravity_change)
         assert answer.effort is not None  # a torque controller always gives efforts
         self._commanded = tick.stamp, answer.effort
         tick.give_joints(self.name, answer)

@@ -12,6 +12,7 @@ import numpy as np
 from flexarm_core.behavior_impedance.behaviors.path import Path
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
+from flexarm_core.compiled import kernel
 from flexarm_core.errors import InputError
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference
@@ -58,12 +59,21 @@ class JointDeviation:
         Returns:
             Description of the largest deviation if it is out of tolerance, else an empty string.
         """
-        off = np.abs(measured - commanded)
-        worst = int(off.argmax())
-        self._away = bool(off[worst] > (RESUME * self.tolerance if self._away else self.tolerance))
+        worst, off = _largest(measured, commanded)
+        self._away = off > (RESUME * self.tolerance if self._away else self.tolerance)
         if not self._away:
             return ""
-        return f"joint '{self._names[worst]}' is {off[worst]:.3f} from where it should be, tolerance {self.tolerance}"
+        return f"joint '{self._names[worst]}' is {off:.3f} from where it should be, tolerance {self.tolerance}"
+
+
+@kernel
+def _largest(measured: Array, commanded: Array) -> tuple[int, float]:
+    """Return the place and the size of the largest difference of two vectors (n,)."""
+    worst, largest = 0, 0.0
+    for i in range(measured.shape[0]):
+        if abs(measured[i] - commanded[i]) > largest:
+            worst, largest = i, abs(measured[i] - commanded[i])
+    return worst, largest
 
 
 class BehaviorStage:
@@ -110,6 +120,7 @@ class BehaviorStage:
         self._place = np.array([model.joint_names.index(name) for name in chain.joint_names])
         self.deviation = JointDeviation(chain.joint_names)
         load_compiled()
+        self.deviation.check(*np.zeros((2, chain.n)))  # loads the compiled code
         self.reset()
 
     @property

@@ -81,6 +81,10 @@ class VibrationStage:
         if controller.guard is not None and sampling is not None:
             controller.guard.watched = min(WATCHED, fastest(sampling))
         self._looked_at: tuple[VibrationControllerConfig, ToolTask, Array] | None = None  # where the gains are stable
+        # inputs that a sample waits for, after the settings that they were found for
+        self._needs: tuple[VibrationControllerConfig | None, tuple[str, str], frozenset[str]] = (
+            None, ("", ""), frozenset(),
+        )  # fmt: skip
         self.reset()
         if self._quiet and task is not None:
             check_axes(task, controller.model.n, controller.selection.count)
@@ -130,11 +134,17 @@ class VibrationStage:
     @property
     def needs(self) -> frozenset[str]:
         """The references that the task needs, and the deflection of the base."""
-        config, needs = self.controller.config, base_needs(self.source)
-        if config.task == "tool_path":
-            led = config.posture_gain > 0.0 and self.posture == "desired_joint_reference"
-            return needs | ({"tool", "joints"} if led else {"tool"})
-        return needs | ({"joints"} if config.task == "joint_path" else set())
+        config = self.controller.config
+        for_config, for_base, needs = self._needs
+        if for_config is not config or for_base != (self.source, self.posture):
+            needs = base_needs(self.source)
+            if config.task == "tool_path":
+                led = config.posture_gain > 0.0 and self.posture == "desired_joint_reference"
+                needs |= {"tool", "joints"} if led else {"tool"}
+            elif config.task == "joint_path":
+                needs |= {"joints"}
+            self._needs = config, (self.source, self.posture), needs
+        return needs
 
     def reset(self) -> None:
         """Forget earlier samples."""

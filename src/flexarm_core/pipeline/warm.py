@@ -1,4 +1,4 @@
-"""Compile all kernels into Numba's cache next to the sources: ``python -m flexarm_core.pipeline.warm``.
+"""Compile all kernels of the core into Numba's cache; ``python -m flexarm_sim.warm`` does that and those of the plant.
 
 Numba recompiles a cached function if its own file changes, but not if a function that it calls, or an option of the
 compiler, changes. Therefore cache files that are older than the newest source are removed first.
@@ -6,12 +6,19 @@ compiler, changes. Therefore cache files that are older than the newest source a
 
 from __future__ import annotations
 
+import glob
+import sys
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from flexarm_core import compiled
+from flexarm_core import compilation, compiled
+from flexarm_core.base_wrench.controller import BaseWrenchController, BaseWrenchControllerConfig
+from flexarm_core.base_wrench.estimator import BaseWrenchEstimator, BaseWrenchEstimatorConfig
 from flexarm_core.base_wrench.gravity_regressor import GravityRegressor
 from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.link_heights import LinkHeights
@@ -21,12 +28,16 @@ from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig
 from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.avoidance.obstacle_guard import ObstacleGuard
+from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle
 from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.warm_up import load_compiled
 from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench
 from flexarm_core.flexible_dynamics import integration, recursion
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
@@ -37,7 +48,12 @@ from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep
 from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
+from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.pipeline import whole_reference
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, FlexibleSensors
+from flexarm_core.pipeline.reference_stage import ReferenceStage
+from flexarm_core.pipeline.stage import Stage, advance, finish
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
 from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, VibrationControllerConfig
@@ -45,7 +61,7 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.gain import vibration_gain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_core.types import ArmState, CartesianReference, FlexibleSample
+from flexarm_core.types import ArmState, BaseWrenchSample, CartesianReference, FlexibleSample, JointReference
 
 TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base">
     <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
@@ -57,7 +73,8 @@ TWO_LINKS = """<robot name="two_links"><link name="world"/><link name="base">
     <parent link="inner"/><child link="outer"/><origin xyz="1 0 0"/><axis xyz="0 0 1"/>
   </joint>
   <link name="outer"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>
+    <collision><origin xyz="0.5 0 0"/><geometry><sphere radius="0.1"/></geometry></collision></link>
   <ros2_control name="two_links" type="system">
     <joint name="first"><command_interface name="effort"/></joint>
     <joint name="second"><command_interface name="effort"/></joint>
@@ -76,15 +93,20 @@ ON_A_SPRING = TWO_LINKS.replace(
     '<limit lower="-1" upper="1" effort="1" velocity="1"/>',
 ).replace("<flexibility>", '<flexibility><elastic_joint name="under" stiffness="100" damping="1"/>')
 
+SENSED = ON_A_SPRING.replace(
+    "</ros2_control>",
+    '<sensor name="imu"><state_interface name="linear_acceleration.x"/><param name="frame_id">base</param></sensor>'
+    "</ros2_control>",
+).replace(
+    'modes_y="1"/></flexible_link>', 'modes_y="1"/><strain_gauge name="gauge" x="0.1" y="0.01"/></flexible_link>', 1
+)
 
 OPTIONS = Path(compiled.__file__)
 CALLING_EACH_OTHER = (  # folders of the core
     ("flexible_dynamics", "kernels"),
-    ("ik_redundancy", "behavior_impedance", "reaction_null_space", "kernels"),
-    ("base_wrench",),
+    ("ik_redundancy", "behavior_impedance", "reaction_null_space", "base_wrench", "robot", "kernels"),
     ("hardware_gate",),
     ("pipeline",),
-    ("robot",),
 )
 
 
@@ -115,9 +137,6 @@ def compile_dynamics() -> None:
     model.energy(x, v)
     model.frame_motion("outer", x, v, acceleration)
     recursion.forward_dynamics(*model.arrays, x, v, effort, acceleration)
-    estimator, two = FlexibleEstimator(model), np.zeros(2)
-    for stamp in (0, 1_000_000):
-        estimator.update(FlexibleSample(stamp, two, two, two))
     for steps in (integration.runge_kutta, integration.implicit_midpoint):
         steps(*model.arrays, x, v, effort, 1e-4, 1, np.empty((6, model.size)))
 
@@ -145,7 +164,8 @@ def compile_impedance() -> None:
     chain = build_chain(description)
     limits = MotionLimits(np.full(2, -9.0), np.full(2, 9.0), np.full(2, 1.0), np.full(2, 9.0))
     shape = build_arm_shape(description, chain)
-    ObstacleGuard(shape, chain, limits).least_distance(np.zeros(2))
+    far = Obstacle("far", "sphere", np.full(3, 9.0), np.eye(3), (1.0,))
+    ObstacleGuard(shape, chain, limits, [far]).least_distance(np.zeros(2))
     load_compiled(Arm(chain, shape, limits))
 
 
@@ -157,10 +177,14 @@ def compile_base_wrench() -> None:
     dynamics, gravity = SensorDynamics(bodies), (0.0, 0.0, -9.81)
     GravityTable.from_model(dynamics).wrench(two)
     GravityRegressor(bodies, gravity).matrices(np.zeros((1, 2)))
-    motion, loop = MotionFilter([True, True], 1.0, 1.0), TorqueLoop(np.ones(2), TorqueLoopConfig())
-    for stamp in (0, 1_000_000):
-        motion.update(stamp, two, two)
-        loop.update(two, 1e-3)
+    TorqueLoop(np.ones(2), TorqueLoopConfig()).update(two, 1e-3)
+    MotionFilter([True, True], 1.0, 1.0).update(0, two, two)
+    model, none = ArmModel(description), two[:0]
+    estimate = BaseWrenchEstimator(model, dynamics, BaseWrenchEstimatorConfig()).update(
+        BaseWrenchSample(0, two, two, two, np.zeros(6))
+    )
+    controller = BaseWrenchController(model, BaseWrenchControllerConfig())
+    controller.update(ArmState(0, two, two, none, none), JointReference(0, two), estimate)
 
 
 def compile_pipeline() -> None:
@@ -172,6 +196,41 @@ def compile_pipeline() -> None:
     model.wrench_on_base(ArmState(0, still, still, none, none), still, none)
     ToolWrench(model.description, build_chain(model.description), "tool_ft_sensor")
     whole_reference.load_compiled()
+
+
+def compile_flexible_control() -> None:
+    """Run some samples of the flexible estimator with all of its sensors, some of them silent, and of every law."""
+    description, three = parse_robot_description(SENSED), np.zeros(6)
+    model = ArmModel(description)
+    still, none = np.zeros(model.n), np.zeros(model.m)
+    heard = FlexibleSample(
+        0, still, still, still, none, none, {"gauge": 0.0}, {"base_ft_sensor": three, "tool_ft_sensor": three},
+        {"imu": three},
+    )  # fmt: skip
+    silent = replace(heard, strain={}, wrenches={}, imus={}, deflection=None, deflection_rate=None)
+    pushed = replace(heard, deflection=none + 1.0, imus={"imu": three + 99.0})
+    sensors = FlexibleSensors(wrenches=("base_ft_sensor", "tool_ft_sensor"), imus=("imu",))
+    for contact in ("", "tool_ft_sensor"):
+        config = EstimatorConfig(use_wrench=True, use_imu=True, contact_sensor=contact)
+        estimator = FlexibleEstimatorStage(FlexibleEstimator(FlexibleModel(description), config), sensors)
+        reference = ReferenceStage(model, JointMove(JointMoveConfig((0.1,) * model.n, duration=1.0)))
+        controls = [
+            FlexibleControlStage(FlexibleController(FlexibleModel(description), _unchecked(law)))
+            for law in ("vibration_damping", "accelerations")
+        ]
+        stages: list[Stage] = [estimator, reference, *controls]
+        # the clock of the last but one is ahead, and the filter begins anew
+        for time_ms, sample in ((0, heard), (1, heard), (2, silent), (3, pushed), (9999, heard), (10000, heard)):
+            tick = Tick(replace(sample, stamp=time_ms * 1_000_000), model.m)
+            for stage in stages:
+                advance(stage, tick)
+            finish(stages)
+
+
+def _unchecked(law: str) -> FlexibleControllerConfig:
+    """Return settings whose gains do not matter."""
+    motion = VibrationDampingConfig(position_gain=1.0, velocity_gain=1.0, effort_weight=1.0)
+    return FlexibleControllerConfig(law=law, motion=motion, check_gains=False)
 
 
 def compile_reaction_null_space() -> None:
@@ -193,20 +252,38 @@ def compile_reaction_null_space() -> None:
     servo_inertia(model.blocks(state), one[None])
 
 
-def main() -> None:
-    """Renew the cache and print how long it took."""
-    began = time.perf_counter()
+PARTS: Mapping[str, Callable[[], None]] = {
+    "flexible dynamics": compile_dynamics,
+    "flexible estimator and control": compile_flexible_control,
+    "redundancy": compile_redundancy,
+    "impedance": compile_impedance,
+    "base wrench": compile_base_wrench,
+    "gate and references": compile_pipeline,
+    "reaction null space": compile_reaction_null_space,
+}
+
+
+def is_kept(kernel: Any) -> bool:
+    """Return whether the cache has machine code of a kernel, for whatever types."""
+    function, folder = kernel.py_func, kernel.stats.cache_path
+    name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-{function.__code__.co_firstlineno}"
+    return folder is not None and any(Path(folder).glob(f"{glob.escape(name)}.*.nbi"))
+
+
+def main(parts: Mapping[str, Callable[[], None]] = PARTS) -> None:
+    """Renew the cache and print how long it took; progress is shown on stderr."""
+    began, progress = time.perf_counter(), compilation.progress
     # Not resolved: if sources are symbolic links, the cache lies next to the links.
     core = Path(__file__).parents[1]
     removed = sum(remove_stale(*(core / name for name in names)) for names in CALLING_EACH_OTHER)
     removed += remove_stale(core.parent / "flexarm_sim")
-    compile_dynamics()
-    compile_redundancy()
-    compile_impedance()
-    compile_base_wrench()
-    compile_pipeline()
-    compile_reaction_null_space()
-    print(f"compiled in {time.perf_counter() - began:.1f} s, {removed} stale files removed")
+    progress.total = sum(not is_kept(kernel) for kernel in progress.kernels)
+    for part in parts.values():
+        part()
+    took = f"{time.perf_counter() - began:.0f} s"
+    print(f"{progress.compiled} functions compiled in {took}, {removed} stale files removed")
+    if not compilation.where_kept(progress.kernels):
+        sys.exit("flexarm: no folder for what was compiled can be written: set NUMBA_CACHE_DIR to one that can")
 
 
 if __name__ == "__main__":

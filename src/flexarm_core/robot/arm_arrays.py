@@ -65,18 +65,3 @@ def take_off(links: Array, q: float, wrench: Array, total: Array) -> None:
         p, r = links[0, 9 + j] + slide * links[0, 3 * j + 2], links[0, 9 + k] + slide * links[0, 3 * k + 2]
         total[i] -= turned[0, i]
         total[3 + i] -= turned[1, i] + p * turned[0, k] - r * turned[0, j]
-
-
-@kernel
-def load_joints(
-    effort: Array, D_m: Array, velocity: Array, K_b: Array, deflection: Array, D_b: Array, rate: Array, elastic: Places,
-    actuated: Places, load: Array,
-) -> None:  # fmt: skip
-    """Write the joint forces: effort minus damping of actuated joints, spring and damper forces of elastic joints."""
-    for i in range(actuated.shape[0]):
-        load[actuated[i]] = effort[i] - D_m[i] * velocity[i]
-    for i in range(elastic.shape[0]):
-        force = 0.0
-        for j in range(elastic.shape[0]):
-            force -= K_b[i, j] * deflection[j] + D_b[i, j] * rate[j]
-        load[elastic[i]] = force

@@ -11,14 +11,17 @@ RNEA for a single model.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
 
+from flexarm_core.compiled import allocate
 from flexarm_core.entrance import FLOAT, expect, finite
 from flexarm_core.errors import InputError, RobotDescriptionError
-from flexarm_core.robot.arm_arrays import load_joints, split, take_off
+from flexarm_core.robot.arm_arrays import split, take_off
+from flexarm_core.robot.articulated_bodies import accelerate, pack_constants, view_sweep
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import kinematic_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -84,6 +87,9 @@ class ArmModel:
             forward and inverse dynamics. The reaction of a rotor on the link that carries it is neglected: ``H_b``,
             ``H_bm`` and :meth:`wrench_on_base` do not contain the armature.
         lower, upper, velocity_limit, effort_limit: (n,) joint limits, infinite if the URDF gives none.
+        gravity: (3,) gravity vector in the root link frame [m/s^2].
+        base_to_tool: chain from the base link to the tool, for joint positions (n,).
+        world_to_tool: chain from the root link to the tool, for joint positions and base deflection (n + m,).
     """
 
     def __init__(
@@ -107,11 +113,12 @@ class ArmModel:
         if isinstance(description, str):
             description = parse_robot_description(description)
         self.description = expect("description", description, RobotDescription)
-        gravity = finite("gravity", gravity, 3)
+        self.gravity = finite("gravity", gravity, 3)
         self._seen: ArmState | None = None
         self.joint_names = description.actuated
         self.elastic_joint_names = tuple(joint.name for joint in description.elastic)
         self.n, self.m = len(self.joint_names), len(self.elastic_joint_names)
+        self._shapes = ((self.n,), (self.n,), (self.m,), (self.m,))
         self.tool_frame = description.tool_frame(tool_frame)
         self.world_frame, self.base_frame = description.root, description.base_frame
         self.K_b = np.diag([joint.stiffness for joint in description.elastic]).reshape(self.m, self.m)
@@ -123,7 +130,7 @@ class ArmModel:
         self.effort_limit = np.array([joint.effort_limit for joint in actuated])
         self.D_m = np.array([joint.damping for joint in actuated])
         self.armature = np.array([joint.armature for joint in actuated])
-        self._build(gravity)
+        self._build(self.gravity)
 
     def _build(self, gravity: Array) -> None:
         try:
@@ -153,6 +160,10 @@ class ArmModel:
         self._order_v = np.argsort(np.concatenate((self._actuated_v, self._elastic_v)))
         self._elastic_first = not circular and np.array_equal(self._order, np.roll(np.arange(len(names)), self.m))
         self._walk(ids)
+        joints = [self.description.joints[name] for name in names]
+        axes = [joint.axis for joint in joints]
+        self._tree = pack_constants(model, [ids[name] for name in names], axes, self.D_m, self.K_b, self.D_b)
+        self._sweep, _ = allocate(view_sweep, len(names))
 
     def _walk(self, ids: dict[str, int]) -> None:
         """Build the kinematic chains of tool and base link, and find the first joint of every arm.
@@ -165,9 +176,9 @@ class ArmModel:
         seen: Array = np.eye(4)  # pose of the root link in the undeflected base link frame
         position, rotation = self.base_pose(self._none)
         seen[:3, :3], seen[:3, 3] = rotation.T, -rotation.T @ position
-        self._base_to_tool = kinematic_chain(description, self.tool_frame, self.joint_names, seen)
+        self.base_to_tool = kinematic_chain(description, self.tool_frame, self.joint_names, seen)
         coordinates = (*self.joint_names, *self.elastic_joint_names)
-        self._world_to_tool = kinematic_chain(description, self.tool_frame, coordinates)
+        self.world_to_tool = kinematic_chain(description, self.tool_frame, coordinates)
         movable = set(self._actuated_v)
         self._arms = [
             (ids[name], place, kinematic_chain(description, description.joints[name].child, (name,), seen).links)
@@ -230,6 +241,12 @@ class ArmModel:
         if state is self._seen:
             return
         expect("state", state, ArmState)
+        q, v, x, rate = state.position, state.velocity, state.deflection, state.deflection_rate
+        usual = type(q) is type(v) is type(x) is type(rate) is np.ndarray and q.dtype is v.dtype is x.dtype is FLOAT
+        usual = usual and rate.dtype is FLOAT and (q.shape, v.shape, x.shape, rate.shape) == self._shapes
+        if usual and math.isfinite(q.dot(q) + v.dot(v) + x.dot(x) + rate.dot(rate)):
+            self._seen = state
+            return
         for name, size in (("position", self.n), ("velocity", self.n)):
             self._check_part(name, getattr(state, name), size)
         for name, size in (("deflection", self.m), ("deflection_rate", self.m)):
@@ -286,10 +303,10 @@ class ArmModel:
         if frame == self.world_frame:
             q = np.concatenate((state.position, state.deflection))
             v = np.concatenate((state.velocity, state.deflection_rate))
-            position, rotation, twist, J, bias = self._world_to_tool.motion_of(q, v)
+            position, rotation, twist, J, bias = self.world_to_tool.motion_of(q, v)
             J_m, J_b = J[:, : self.n].copy(), J[:, self.n :].copy()
         elif frame == self.base_frame:  # relative to the base link, the base does not move
-            position, rotation, twist, J_m, bias = self._base_to_tool.motion_of(state.position, state.velocity)
+            position, rotation, twist, J_m, bias = self.base_to_tool.motion_of(state.position, state.velocity)
             J_b = np.zeros((6, self.m))
         else:
             raise InputError(f"frame '{frame}' is not usable; valid: '{self.world_frame}', '{self.base_frame}'")
@@ -318,22 +335,33 @@ class ArmModel:
         base = self.base_acceleration(blocks, state, acceleration)
         return blocks.H_m @ acceleration + blocks.H_bm.T @ base + blocks.c_m + self.D_m * state.velocity
 
+    def effort_on_resting_base(self, state: ArmState, acceleration: Array) -> Array:
+        """Return the efforts (n,) for joint accelerations (n,) while the base does not accelerate.
+
+        ``tau = H_m qdd + c_m + D_m qd``: the joint rows of ``RNEA(q, v, [qdd; 0])``.
+        """
+        self.check_state(state)
+        acceleration = finite("acceleration", acceleration, self.n)
+        q = self._configuration(state.position, state.deflection)
+        v = self._velocity(state.velocity, state.deflection_rate)
+        load = pin.rnea(self._model, self._data, q, v, self._velocity(acceleration, self._none))
+        effort: Array = load[self._actuated_v] + self.D_m * state.velocity
+        return effort
+
     def forward_dynamics(self, state: ArmState, effort: Array) -> Array:
-        """Return the joint accelerations (n,) that efforts (n,) cause on the elastic base.
+        """Return the joint accelerations that efforts, (n,) or rows of (k, n), cause on the elastic base.
 
         This is the inverse of :meth:`inverse_dynamics`, by the articulated-body algorithm. Spring and damper forces
         are applied as efforts of the elastic joints.
         """
         self.check_state(state)
-        effort = finite("effort", effort, self.n)
-        q = self._configuration(state.position, state.deflection)
-        v = self._velocity(state.velocity, state.deflection_rate)
-        load = np.empty(len(v))
-        load_joints(
-            effort, self.D_m, state.velocity, self.K_b, state.deflection, self.D_b, state.deflection_rate,
-            self._elastic_v, self._actuated_v, load,
-        )  # fmt: skip
-        return pin.aba(self._model, self._data, q, v, load)[self._actuated_v]
+        several = type(effort) is np.ndarray and effort.ndim == 2
+        rows = len(effort) if several else 1
+        effort = finite("effort", effort, rows, self.n) if several else finite("effort", effort, self.n)
+        parts = (state.position, state.deflection, state.velocity, state.deflection_rate, effort.ravel())
+        found: Array = np.empty((rows, self.n))
+        accelerate(self._tree, self._sweep, np.concatenate(parts), found)
+        return found if several else found[0]
 
     def gravity_effort(self, state: ArmState) -> Array:
         """Return the efforts (n,) that compensate gravity at rest."""

@@ -27,7 +27,7 @@ from flexarm_nodes.base_wrench.parameters import (
     sensed_bodies,
 )
 from flexarm_nodes.base_wrench.setup import BaseWrenchSetup
-from flexarm_nodes.messages.base_wrench import base_wrench_estimate_to_message
+from flexarm_nodes.messages.base_wrench import base_wrench_estimate_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, required_base
 from flexarm_nodes.node.readings import FLEXIBLE
@@ -75,7 +75,7 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
     def make(tick: Tick) -> Any:
         if tick.estimate is None:
             return None
-        return base_wrench_estimate_to_message(tick.estimate, model.joint_names, frame, stage.weight)
+        return base_wrench_estimate_form(tick.estimate, model.joint_names, frame, stage.weight)
 
     def draw(tick: Tick) -> Any:
         drawn.scale = setup.values["marker_scale"]

@@ -13,7 +13,7 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
 from flexarm_nodes.behavior_impedance.markers import BehaviorMarkers
 from flexarm_nodes.messages.behavior import behavior_status_to_message
-from flexarm_nodes.messages.conversions import cartesian_reference_to_message
+from flexarm_nodes.messages.conversions import cartesian_reference_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Output, Status
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
@@ -44,7 +44,7 @@ class BehaviorReport:
         controller = self._stage.controller
         axes, chain = np.array(controller.config.axes, dtype=bool), controller.arm.chain
         record = CartesianReferenceRecord(tick.stamp, chain.base_frame, *controller.set_point(), axes)
-        return cartesian_reference_to_message(record, chain.tool_frame)
+        return cartesian_reference_form(record, chain.tool_frame)
 
     def _status(self, tick: Tick) -> Any:
         return behavior_status_to_message(tick.stamp, self._stage.controller, self._stage.external)

@@ -25,7 +25,7 @@ from flexarm_nodes.control_loop.outside import OutsideReferences
 from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, SUITE, build_gate, builders
 from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
-from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import BuiltStage
@@ -41,6 +41,8 @@ from flexarm_nodes.node.tick_times import TickTimes
 GATE = "hardware_gate"
 USUAL = ["reference_generator", "rns_vibration_controller", GATE]
 ANSWER_ARRIVES = 0.1  # [s] by then a command has arrived; shorter than the interval of repeated states
+LOOK = 0.05  # [s] between two looks at the status of the stages, where nothing seems to have changed
+REHEARSED = 3  # ticks of the rehearsal
 SHOWN_AFTER = 200  # ticks between two updates of the reported tick times
 SHARED = tuple(row.name for row in ARM_PARAMETERS)
 
@@ -65,7 +67,7 @@ class ControlLoop(ArmNode):
         super().__init__("control_loop")
         for name, rows in {**{name: one.parameters for name, one in builders().items()}, GATE: GATE_PARAMETERS}.items():
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
-        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
         self._commands = GateOutput(self, lambda: self._report({}))
         self._inputs = StageInputs(self, self._update, self._refuse)
         self._outside = OutsideReferences(self, self._refuse, self._inputs.came, lambda: self._stamp)
@@ -127,6 +129,9 @@ class ControlLoop(ArmNode):
         self._inputs.reset()
         self._outside.reset()
         self._times.reset()
+        self._shown_at = 0  # number of ticks at which the reported tick times are updated
+        self._seen: tuple[Any, ...] = ()  # what a tick has said when it was reported last
+        self._told = 0.0  # when that was [s]
         self._rehearsed = False
         self._sent = 0.0  # when the newest command was sent [s]
         self._came = 0.0  # when the waiting joint state arrived [s]
@@ -170,9 +175,8 @@ class ControlLoop(ArmNode):
 
     # Samples ----------------------------------------------------------------------------------------------------------
 
-    def _on_joint_state(self, joints: JointState) -> None:
-        came = self.taken
-        stamp = stamp_to_nanoseconds(joints.header.stamp)
+    def _on_joint_state(self, raw: bytes) -> None:
+        came, stamp = self.taken, stamp_of(raw)
         if stamp == self._answered:
             # The plant repeats a state whose command seems to be lost. Commands have no stamp: a second command that is
             # sent while the first is still on its way would be taken as the command for the next state.
@@ -193,7 +197,7 @@ class ControlLoop(ArmNode):
         self._stamp = stamp
         age = None if self._lockstep else self.age_of(stamp)
         try:
-            sample = self._inputs.readings.joints(joints)
+            sample = self._inputs.readings.joints(raw)
             self._pipeline.gate.gate.check_age(age)
         except InputError as error:
             self._send(self._pipeline.refuse(stamp, str(error)))
@@ -219,13 +223,22 @@ class ControlLoop(ArmNode):
         self._mode = self._pipeline.gate.gate.config.command_mode
         self._send(tick.command)
         self._sent = time.perf_counter()
-        self._times.add(time.perf_counter() - self._came)
+        self._times.add((self._sent if tick.command is None else self._commands.sent) - self._came)
         assert self._output is not None
         self._output.publish(tick)
-        said = [(name, *built.judge(tick)) for name, built in self._built.items() if name not in tick.refused]
-        self._report(tick.refused, [f"{name}: {text}" for name, level, text, _ in said if level != OK])
+        self._tell(tick)
         for name, error in self._pipeline.after().items():
             self._refuse(f"{name}: {error}")
+        self.tidiness.tidy()
+
+    def _tell(self, tick: Tick) -> None:
+        """Report what the stages say of a sample; against the clock only where it seems to be new, or every LOOK."""
+        seen, now = (tick.refused, tick.remarks, self._pipeline.gate.gate.status), time.monotonic()
+        if not self._lockstep and seen == self._seen and now - self._told < LOOK:
+            return
+        self._seen, self._told = seen, now
+        said = [(name, *built.judge(tick)) for name, built in self._built.items() if name not in tick.refused]
+        self._report(tick.refused, [f"{name}: {text}" for name, level, text, _ in said if level != OK])
 
     def _lacks(self, overdue: bool) -> bool:
         """Return whether the newest joint state has to wait for a reference, however long that takes."""
@@ -248,9 +261,14 @@ class ControlLoop(ArmNode):
         self._rehearsed = True
         if any(built.setup.waits for built in self._built.values()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
-        self._pipeline.tick(sample)
-        self._pipeline.after()
+        period, given = round(self._pipeline.gate.gate.config.period * 1e9), self._outside.newest()
+        for later in range(REHEARSED):  # what the first sample does not load, one with a history does
+            tick: Tick = self._pipeline.tick(replace(sample, stamp=sample.stamp + later * period), **given)
+            self._pipeline.after()
+        assert self._output is not None
+        self._output.prepare(tick)
         self._pipeline.reset()
+        self.tidiness.begin()
         took = time.perf_counter() - self._came
         self._came = time.perf_counter()
         return not self._lockstep and took > self._pipeline.gate.gate.config.state_timeout
@@ -269,8 +287,8 @@ class ControlLoop(ArmNode):
         self.diagnostics.report(ERROR, reason, self._stamp)
 
     def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
-        if self._times.count % SHOWN_AFTER == 0:
-            self._times_shown = self._times.values()
+        if self._times.count >= self._shown_at:
+            self._times_shown, self._shown_at = self._times.values(), self._times.count + SHOWN_AFTER
         refusals = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         self._commands.report(self._stamp, refusals, "; ".join(remarks), self._times_shown)
 

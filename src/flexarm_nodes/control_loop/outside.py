@@ -104,6 +104,10 @@ class OutsideReferences:
         missing = [stream for stream in self._streams if not 0 <= stream.came - stamp <= AHEAD * 1e9]
         return tuple(one.name for one in missing if one.awaited(stamp) and one.name not in one.built.awaits())
 
+    def newest(self) -> dict[str, Any]:
+        """Return the newest references by their names, whether they fit any sample or not; nothing counts as used."""
+        return {stream.name: stream.newest for stream in self._streams if stream.newest is not None}
+
     def take(self, stamp: int, timeout: Callable[[str], float]) -> dict[str, Any]:
         """Return fields of the tick of a sample: references by their names, and what is ``refused``.
 

@@ -38,7 +38,7 @@ class FlexibleDynamicsEstimator(StageNode):
         inputs = [STATES]
         for sensor in estimator_sensors(values, description):
             kind, name = sensor
-            message, _, topic = READERS[kind]
+            message, topic = READERS[kind].kind, READERS[kind].topic
             by = "contact_sensor" if sensor == ("wrench", values["contact_sensor"]) else f"use_{kind}"
             inputs.append(Input(topic(name), message.__name__, because=by))
         if values["subtract_friction"]:

@@ -15,7 +15,7 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import FlexibleSample
-from flexarm_nodes.messages.flexible import flexible_state_to_message
+from flexarm_nodes.messages.flexible import flexible_state_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Status, Values, unchanged
 from flexarm_nodes.node.diagnostics import OK, WARN
@@ -57,7 +57,7 @@ def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
     names, modes = tuple(joint.name for joint in robot.elastic), flexible_model.mode_names
 
     def make(tick: Tick) -> Any:
-        return None if tick.flexible is None else flexible_state_to_message(tick.flexible, names, modes)
+        return None if tick.flexible is None else flexible_state_form(tick.flexible, names, modes)
 
     def status(tick: Tick) -> Status:
         left_out = () if tick.flexible is None else tick.flexible.left_out

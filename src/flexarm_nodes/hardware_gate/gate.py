@@ -106,6 +106,7 @@ class HardwareGateNode(ArmNode):
         """Wait for the first reference and for the controller that takes the commands."""
         self._gate.reset()
         self._stamp = 0
+        self._settled = False
         self._output.start()
 
     def brake(self) -> None:
@@ -145,6 +146,11 @@ class HardwareGateNode(ArmNode):
 
     def _publish(self, command: Array | None) -> None:
         self._output.send(command, self._stamp)
+        if self._settled:
+            self.tidiness.tidy()
+        elif command is not None:  # all that a sample takes is loaded
+            self._settled = True
+            self.tidiness.begin()
 
     def _report(self) -> None:
         self._output.report(self._stamp)

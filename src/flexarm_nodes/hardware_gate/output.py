@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from rclpy.clock import Clock, ClockType
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -20,10 +21,12 @@ from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.hardware_gate.controller_switch import AVAILABLE, CommandController, ControllerSwitch
 from flexarm_nodes.hardware_gate.parameters import commanded_order
-from flexarm_nodes.messages.conversions import doubles, joint_reference_to_message
+from flexarm_nodes.messages.conversions import joint_reference_form
+from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.sender import Sender
 
 GRAPH_PERIOD = 0.25  # [s] period at which publishers and subscribers of the topics are counted
 BRAKING_PERIOD = 0.001  # [s] period at which joint states are read while control ends
@@ -34,6 +37,9 @@ class GateOutput:
     """Publishes commands to the controller that takes them; the gate sends nothing while no controller does.
 
     Without a controller manager, commands are published on the usual controller's topic.
+
+    Attributes:
+        sent: when the newest command was sent, on the clock of ``time.perf_counter`` [s].
     """
 
     def __init__(self, node: ArmNode, on_change: Callable[[], None]) -> None:
@@ -44,9 +50,10 @@ class GateOutput:
             on_change: called when the controller becomes active or inactive, so that the node reports it.
         """
         self._node, self._on_change = node, on_change
-        self._commanded = node.create_publisher(JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
-        self._publishers: dict[str, Any] = {}
+        self._commanded = Sender(node, JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
+        self._senders: dict[str, Sender] = {}
         self._switch: ControllerSwitch | None = None
+        self.sent = 0.0
         self._running = self._taken = self._ends = False
         self._alone, self._fell_back = False, False
         self._others = ""  # text about unexpected publishers on topics that allow only one
@@ -67,9 +74,9 @@ class GateOutput:
         """
         self._gate, self._names = gate, gate.model.joint_names
         self._mode, self._stamp = values["command_mode"], 0
-        self._order = commanded_order(values, gate.model)
+        self._order = np.array(commanded_order(values, gate.model))
         self.close()
-        self._commands = self._publisher(topics.command_topic(self._mode))
+        self._commands = self._sender(topics.command_topic(self._mode))
         self._lockstep, self._fallback = values["lockstep"], values["fallback_controller"]
         manager = values["controller_manager"]
         if self._fallback and not (manager and AVAILABLE):
@@ -86,9 +93,9 @@ class GateOutput:
         """Destroy the publishers and the controller switch."""
         if self._switch is not None:
             self._switch.close()
-        for publisher in self._publishers.values():
-            self._node.destroy_publisher(publisher)
-        self._switch, self._publishers = None, {}
+        for sender in self._senders.values():
+            sender.destroy()
+        self._switch, self._senders = None, {}
 
     def start(self) -> None:
         """Begin a run; with a controller manager, commands begin when the controller is active."""
@@ -148,10 +155,11 @@ class GateOutput:
             self._gate.interrupt(f"the drives are given to {self._fallback}", silent=False)
         if command is None:
             return
-        self._commands.publish(Float64MultiArray(data=doubles(command[self._order])))
-        if self._commanded.get_subscription_count() > 0:
+        self._commands.publish(_command_form(command[self._order]))
+        self.sent = time.perf_counter()
+        if self._commanded.heard:
             sent = JointReferenceRecord(stamp, **{self._gate.config.command_mode: command})
-            self._commanded.publish(joint_reference_to_message(sent, self._names))
+            self._commanded.publish(joint_reference_form(sent, self._names))
 
     def report(
         self, stamp: int, error: str = "", warning: str = "", more: Mapping[str, str] = MappingProxyType({})
@@ -207,7 +215,7 @@ class GateOutput:
             self._on_change()
         if self._switch is not None or self._lockstep:
             return
-        alone = self._commands.get_subscription_count() == 0
+        alone = not self._commands.heard
         if alone and not self._alone:
             self._gate.interrupt(f"nobody listens to {self._commands.topic_name}", silent=True)
         elif self._alone and not alone:
@@ -240,20 +248,25 @@ class GateOutput:
 
     def _on_controller(self, found: CommandController) -> None:
         """Handle that the controller was found, activated or deactivated."""
-        publisher = self._publisher(f"{self._namespace}{found.name}/commands")  # created before the controller is used
+        sender = self._sender(f"{self._namespace}{found.name}/commands")  # created before the controller is used
         if found.active:
-            self._commands, self._order = publisher, [self._names.index(name) for name in found.joints]
+            self._commands, self._order = sender, np.array([self._names.index(name) for name in found.joints])
             self.send(self._gate.resume(self._mode), self._stamp)
         elif self._taken:
             self._gate.interrupt(f"{found.name} was deactivated", silent=True)
         self._taken = found.active
         self._on_change()
 
-    def _publisher(self, topic: str) -> Any:
+    def _sender(self, topic: str) -> Sender:
         name = self._node.resolve_topic_name(topic)
-        if name not in self._publishers:
-            self._publishers[name] = self._node.create_publisher(Float64MultiArray, topic, topics.CONTROL)
-        return self._publishers[name]
+        if name not in self._senders:
+            self._senders[name] = sender = Sender(self._node, Float64MultiArray, topic, topics.CONTROL)
+            sender.prepare(_command_form(np.zeros(len(self._names))))
+        return self._senders[name]
+
+
+def _command_form(command: Array) -> Form:
+    return Form(Float64MultiArray, {"data": command})
 
 
 def _said(yes: bool) -> str:

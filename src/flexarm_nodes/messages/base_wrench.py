@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from geometry_msgs.msg import Vector3, Wrench
+from geometry_msgs.msg import Wrench
 
 from flexarm.msg import BaseWrenchEstimate as BaseWrenchEstimateMessage
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array, BaseWrenchEstimate
-from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp, stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.form import Form
 
 VECTORS = ("torque", "friction", "gravity", "model_torque")
 WRENCHES = ("wrench", "gravity_wrench", "residual_wrench", "bias")
 
 
-def base_wrench_estimate_to_message(
+def base_wrench_estimate_form(
     estimate: BaseWrenchEstimate, names: Sequence[str], sensor_frame: str, correction_weight: float
-) -> BaseWrenchEstimateMessage:
-    """Convert a BaseWrenchEstimate record to a message.
+) -> Form:
+    """Return the message of a BaseWrenchEstimate record.
 
     Args:
         estimate: estimate of one stamp.
@@ -27,19 +28,10 @@ def base_wrench_estimate_to_message(
         sensor_frame: link in whose frame the sensor measures.
         correction_weight: weight of the torque loop's correction that is applied.
     """
-    message = BaseWrenchEstimateMessage(
-        names=list(names),
-        valid=estimate.valid,
-        contact=estimate.contact,
-        correction_weight=correction_weight,
-        left_out=list(estimate.left_out),
-    )
-    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(estimate.stamp), sensor_frame
-    for field in VECTORS:
-        setattr(message, field, doubles(getattr(estimate, field)))
-    for field in WRENCHES:
-        setattr(message, field, _to_wrench(getattr(estimate, field)))
-    return message
+    numbers = {name: getattr(estimate, name) for name in (*VECTORS, *WRENCHES)}
+    numbers |= {"valid": (estimate.valid,), "contact": (estimate.contact,), "correction_weight": (correction_weight,)}
+    words = {"header.frame_id": sensor_frame, "names": tuple(names), "left_out": tuple(estimate.left_out)}
+    return Form(BaseWrenchEstimateMessage, numbers, words, estimate.stamp)
 
 
 def base_wrench_estimate_from_message(message: BaseWrenchEstimateMessage, names: Sequence[str]) -> BaseWrenchEstimate:
@@ -65,11 +57,6 @@ def base_wrench_estimate_from_message(message: BaseWrenchEstimateMessage, names:
         contact=message.contact,
         left_out=tuple(message.left_out),
     )
-
-
-def _to_wrench(wrench: Array) -> Wrench:
-    fx, fy, fz, nx, ny, nz = (float(part) for part in wrench)
-    return Wrench(force=Vector3(x=fx, y=fy, z=fz), torque=Vector3(x=nx, y=ny, z=nz))
 
 
 def _from_wrench(wrench: Wrench) -> Array:

@@ -63,10 +63,10 @@ class _UnknownTypeError(Exception):
 
 
 def _of_kind(kind: Any) -> Read:
-    fields = [(slot, _of_type(part)) for slot, part in zip(_slots(kind), kind.SLOT_TYPES, strict=True)]
+    fields = [(slot, _of_type(part)) for slot, part in zip(slots_of(kind), kind.SLOT_TYPES, strict=True)]
     new, formats = kind.__new__, _formats(kind)
     if formats:
-        slots, numbers = _slots(kind), struct.Struct("<" + "".join(formats))
+        slots, numbers = slots_of(kind), struct.Struct("<" + "".join(formats))
         size = struct.calcsize(formats[0])
 
         def read_numbers(raw: bytes, place: int) -> tuple[Any, int]:
@@ -92,7 +92,7 @@ def _of_kind(kind: Any) -> Read:
 
 def _of_type(part: Any) -> Read:
     if isinstance(part, NamespacedType):
-        return _of_kind(_kind(part))
+        return _of_kind(kind_of(part))
     if isinstance(part, UnboundedString):
         return _read_text
     if isinstance(part, BasicType) and part.typename in FORMATS:
@@ -116,7 +116,7 @@ def _of_sequence(part: Any, size: int | None) -> Read:
     def read(raw: bytes, place: int) -> tuple[list[Any], int]:
         count, values = size, []
         if count is None:
-            count, place = _read_count(raw, place)
+            count, place = read_count(raw, place)
         for _ in range(count):
             value, place = read_value(raw, place)
             values.append(value)
@@ -125,11 +125,13 @@ def _of_sequence(part: Any, size: int | None) -> Read:
     return read
 
 
-def _slots(kind: Any) -> list[str]:
+def slots_of(kind: Any) -> list[str]:
+    """Return the names of the attributes that hold the fields of a message type."""
     return [slot for slot in kind.__slots__ if slot != "_check_fields"]
 
 
-def _kind(part: NamespacedType) -> Any:
+def kind_of(part: NamespacedType) -> Any:
+    """Return the message type of a field."""
     return getattr(import_module(".".join(part.namespaces)), part.name)
 
 
@@ -139,7 +141,8 @@ def _formats(kind: Any) -> list[str]:
     return formats if all(formats) and len({struct.calcsize(code) for code in formats}) == 1 else []
 
 
-def _read_count(raw: bytes, place: int) -> tuple[int, int]:
+def read_count(raw: bytes, place: int) -> tuple[int, int]:
+    """Return the count at an offset, and the offset behind it."""
     place += -(place - BODY) % 4
     return _COUNT.unpack_from(raw, place)[0], place + 4
 
@@ -163,7 +166,7 @@ def _texts_reader() -> Read:
         if before and raw[place:end] == before:
             return known.copy(), end
         begin = place
-        count, place = _read_count(raw, place)
+        count, place = read_count(raw, place)
         texts = []
         for _ in range(count):
             text, place = _read_text(raw, place)
@@ -191,7 +194,7 @@ def _numbers_reader(code: str, count: int | None) -> Read:
     def read(raw: bytes, place: int) -> tuple[Any, int]:
         number = count
         if number is None:
-            number, place = _read_count(raw, place)
+            number, place = read_count(raw, place)
             if not number:
                 return array(code), place  # an empty sequence has no padding
         place += -(place - BODY) % size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from flexarm.msg import CartesianReference as CartesianReferenceMessage
 from flexarm.msg import JointReference as JointReferenceMessage
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array, BaseReaction, CartesianReference, JointReference
+from flexarm_nodes.messages.form import Form, Numbers
 from flexarm_sim.backend import PlantState
-from flexarm_sim.measurement import Measurement
+from flexarm_sim.measurement import JointReading
 
 _JOINT_REFERENCE_FIELDS = ("position", "velocity", "acceleration", "effort", "friction")
 
@@ -72,12 +73,13 @@ def quaternion_to_rotation(quaternion: Quaternion) -> Array:
 
 
 def rotation_to_quaternion(rotation: Array) -> Quaternion:
-    """Return the unit quaternion of a rotation matrix (3, 3), computed from its largest component (Shepperd 1978)."""
-    x, y, z, w = _quaternion(rotation)
+    """Return the unit quaternion of a rotation matrix (3, 3), as a message."""
+    x, y, z, w = quaternion_of(rotation)
     return Quaternion(x=x, y=y, z=z, w=w)
 
 
-def _quaternion(rotation: Array) -> tuple[float, float, float, float]:
+def quaternion_of(rotation: Array) -> tuple[float, float, float, float]:
+    """Return x, y, z, w of the unit quaternion of a rotation matrix, from its largest component (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.asarray(rotation, dtype=float).tolist()
     squares = (1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz, 1 + xx + yy + zz)
     largest = squares.index(max(squares))
@@ -146,15 +148,11 @@ class JointStateSelector:
         self._seen = list(names)
 
 
-def joint_reference_to_message(reference: JointReference, names: Sequence[str]) -> JointReferenceMessage:
-    """Convert a JointReference record to a message."""
-    message = JointReferenceMessage(names=list(names))
-    write_header(message, reference.stamp)
-    for field in _JOINT_REFERENCE_FIELDS:
-        value = getattr(reference, field)
-        if value is not None:
-            setattr(message, field, doubles(value))
-    return message
+def joint_reference_form(reference: JointReference, names: Sequence[str]) -> Form:
+    """Return the message of a JointReference record; fields that it does not give are empty."""
+    given = {field: getattr(reference, field) for field in _JOINT_REFERENCE_FIELDS}
+    numbers: dict[str, Numbers] = {field: () if value is None else value for field, value in given.items()}
+    return Form(JointReferenceMessage, numbers, {"names": tuple(names)}, reference.stamp)
 
 
 def joint_reference_from_message(message: JointReferenceMessage, names: Sequence[str]) -> JointReference:
@@ -182,16 +180,16 @@ def joint_reference_from_message(message: JointReferenceMessage, names: Sequence
     return JointReference(stamp=stamp_to_nanoseconds(message.header.stamp), **fields)
 
 
-def cartesian_reference_to_message(reference: CartesianReference, tool_frame: str) -> CartesianReferenceMessage:
-    """Convert a CartesianReference record to a message."""
-    message = CartesianReferenceMessage(tool_frame=tool_frame, axes=[bool(axis) for axis in reference.axes])
-    write_header(message, reference.stamp, reference.frame)
-    point = message.pose.position
-    point.x, point.y, point.z = np.asarray(reference.position, dtype=float).tolist()
-    message.pose.orientation = rotation_to_quaternion(reference.rotation)
-    write_vectors(message.twist.linear, message.twist.angular, reference.velocity)
-    write_vectors(message.accel.linear, message.accel.angular, reference.acceleration)
-    return message
+def cartesian_reference_form(reference: CartesianReference, tool_frame: str) -> Form:
+    """Return the message of a CartesianReference record."""
+    numbers: dict[str, Numbers] = {
+        "pose": (*reference.position, *quaternion_of(reference.rotation)),
+        "twist": reference.velocity,
+        "accel": reference.acceleration,
+        "axes": np.asarray(reference.axes, dtype=bool),
+    }
+    words = {"header.frame_id": reference.frame, "tool_frame": tool_frame}
+    return Form(CartesianReferenceMessage, numbers, words, reference.stamp)
 
 
 def cartesian_reference_from_message(message: CartesianReferenceMessage, tool_frame: str) -> CartesianReference:
@@ -214,62 +212,57 @@ def cartesian_reference_from_message(message: CartesianReferenceMessage, tool_fr
     )
 
 
-def base_reaction_to_message(
-    reaction: BaseReaction, base_frame: str, elastic_joints: Sequence[str]
-) -> BaseReactionMessage:
-    """Convert a BaseReaction record to a message."""
-    message = BaseReactionMessage(elastic_joints=list(elastic_joints), rank=reaction.rank)
-    write_header(message, reaction.stamp, base_frame)
-    write_vectors(message.wrench.force, message.wrench.torque, reaction.wrench_on_base_in_base)
-    message.reaction = doubles(reaction.reaction)
-    message.coupling_momentum = doubles(reaction.coupling_momentum)
-    message.coupling_singular_values = doubles(reaction.coupling_singular_values)
-    message.smallest_coupling_singular_value = float(reaction.coupling_singular_values[-1])
-    message.smallest_restricted_singular_value = float(reaction.smallest_restricted_singular_value)
-    message.damping = float(reaction.damping)
-    message.vibration_damping = bool(reaction.vibration_damping)
-    return message
+def base_reaction_form(reaction: BaseReaction, base_frame: str, elastic_joints: Sequence[str]) -> Form:
+    """Return the message of a BaseReaction record."""
+    numbers: dict[str, Numbers] = {
+        "wrench": reaction.wrench_on_base_in_base,
+        "reaction": reaction.reaction,
+        "coupling_momentum": reaction.coupling_momentum,
+        "coupling_singular_values": reaction.coupling_singular_values,
+        "rank": (reaction.rank,),
+        "smallest_coupling_singular_value": (reaction.coupling_singular_values[-1],),
+        "smallest_restricted_singular_value": (reaction.smallest_restricted_singular_value,),
+        "damping": (reaction.damping,),
+        "vibration_damping": (reaction.vibration_damping,),
+    }
+    words = {"header.frame_id": base_frame, "elastic_joints": tuple(elastic_joints)}
+    return Form(BaseReactionMessage, numbers, words, reaction.stamp)
 
 
 def _spatial(linear: Vector3, angular: Vector3) -> Array:
     return np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
 
 
-def write_joint_readings(message: JointState, measurement: Measurement) -> None:
-    """Write the measured joints into a JointState; its arrays stay empty if no joint is measured."""
-    readings = [reading for reading in (measurement.joints, measurement.elastic) if reading is not None]
-    message.name = [name for reading in readings for name in reading.names]
-    message.position = _joined([reading.position for reading in readings])
-    message.velocity = _joined([reading.velocity for reading in readings])
-    message.effort = _joined([np.full(len(r.names), np.nan) if r.effort is None else r.effort for r in readings])
+def joint_readings_form(stamp: int, readings: Iterable[JointReading | None]) -> Form:
+    """Return the joint state of measured joints; its arrays stay empty if no joint is measured."""
+    there = [reading for reading in readings if reading is not None]
+    numbers = {
+        "position": _joined([reading.position for reading in there]),
+        "velocity": _joined([reading.velocity for reading in there]),
+        "effort": _joined([np.full(len(r.names), np.nan) if r.effort is None else r.effort for r in there]),
+    }
+    return Form(JointState, numbers, {"name": tuple(name for one in there for name in one.names)}, stamp)
 
 
-def write_true_joints(message: JointState, state: PlantState) -> None:
-    """Write the ground truth into a JointState; elastic joints have no motor effort (0)."""
-    message.position = _joined((state.position, state.deflection))
-    message.velocity = _joined((state.velocity, state.deflection_rate))
-    message.effort = _joined((state.effort, np.zeros(len(state.deflection))))
+def true_joints_form(stamp: int, state: PlantState, names: tuple[str, ...]) -> Form:
+    """Return the joint state of the ground truth; elastic joints have no motor effort (0)."""
+    numbers = {
+        "position": _joined((state.position, state.deflection)),
+        "velocity": _joined((state.velocity, state.deflection_rate)),
+        "effort": _joined((state.effort, np.zeros(len(state.deflection)))),
+    }
+    return Form(JointState, numbers, {"name": names}, stamp)
 
 
-def write_pose(message: PoseStamped, position: Array, rotation: Array) -> None:
-    """Write a position (3,) and a rotation (3, 3) into a PoseStamped."""
-    point, turn = message.pose.position, message.pose.orientation
-    point.x, point.y, point.z = np.asarray(position, dtype=float).tolist()
-    turn.x, turn.y, turn.z, turn.w = _quaternion(rotation)
+def pose_form(stamp: int, frame: str, position: Array, rotation: Array) -> Form:
+    """Return the PoseStamped of a position (3,) and a rotation (3, 3)."""
+    return Form(PoseStamped, {"pose": (*position, *quaternion_of(rotation))}, {"header.frame_id": frame}, stamp)
 
 
-def new_wrench(frame: str) -> WrenchStamped:
-    """Return an empty WrenchStamped in a frame."""
-    message = WrenchStamped()
-    message.header.frame_id = frame
-    return message
+def wrench_form(stamp: int, frame: str, wrench: Array) -> Form:
+    """Return the WrenchStamped of ``[f; n]`` (6,)."""
+    return Form(WrenchStamped, {"wrench": wrench}, {"header.frame_id": frame}, stamp)
 
 
-def write_wrench(message: WrenchStamped, wrench: Array) -> None:
-    """Write ``[f; n]`` into a WrenchStamped."""
-    write_vectors(message.wrench.force, message.wrench.torque, wrench)
-
-
-def _joined(parts: Sequence[Array]) -> array:
-    """Concatenate several vectors to a float64[] field."""
-    return array("d", b"".join([np.asarray(part, dtype=float).tobytes() for part in parts]))
+def _joined(parts: Sequence[Array]) -> Array:
+    return np.concatenate(parts) if parts else np.zeros(0)

@@ -12,38 +12,36 @@ from flexarm.msg import FlexibleState, StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
-from flexarm_nodes.messages.conversions import (
-    doubles,
-    stamp_to_nanoseconds,
-    write_header,
-    write_vectors,
-)
+from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.form import Form
 from flexarm_sim.backend import PlantState
 from flexarm_sim.strain import StrainReading
 
-
-def write_strain(message: StrainState, reading: StrainReading) -> None:
-    """Write the reported gauges into a StrainState."""
-    message.names, message.strain = list(reading.names), doubles(reading.strain)
-
-
-def new_imu(frame: str) -> Imu:
-    """Return an Imu in a frame, with its orientation marked as unknown (-1)."""
-    message = Imu()
-    message.header.frame_id = frame
-    message.orientation_covariance[0] = -1.0  # as sensor_msgs/Imu requires if there is no orientation estimate
-    return message
+NO_ORIENTATION = (-1.0, *[0.0] * 8)  # as sensor_msgs/Imu requires if there is no orientation estimate
+FLEXIBLE_FIELDS = (
+    "deflection", "deflection_rate", "deflection_acceleration", "modal_position", "modal_rate", "modal_acceleration",
+    "innovation", "covariance_diagonal",
+)  # fmt: skip
 
 
-def write_imu(message: Imu, reading: Array) -> None:
-    """Write ``[specific force; angular velocity]`` (6,) into an Imu."""
-    write_vectors(message.linear_acceleration, message.angular_velocity, reading)
+def strain_form(stamp: int, reading: StrainReading) -> Form:
+    """Return the StrainState of the reported gauges."""
+    return Form(StrainState, {"strain": reading.strain}, {"names": tuple(reading.names)}, stamp)
 
 
-def write_true_flexible_state(message: FlexibleState, state: PlantState) -> None:
-    """Write the ground truth into a FlexibleState, without accelerations."""
-    message.deflection, message.deflection_rate = doubles(state.deflection), doubles(state.deflection_rate)
-    message.modal_position, message.modal_rate = doubles(state.modal_position), doubles(state.modal_rate)
+def imu_form(stamp: int, frame: str, reading: Array) -> Form:
+    """Return the Imu of ``[specific force; angular velocity]`` (6,), with its orientation marked as unknown (-1)."""
+    numbers = {"linear_acceleration": reading[:3], "angular_velocity": reading[3:]}
+    words = {"header.frame_id": frame, "orientation_covariance": NO_ORIENTATION}
+    return Form(Imu, numbers, words, stamp)
+
+
+def true_flexible_state_form(
+    stamp: int, state: PlantState, elastic_joints: tuple[str, ...], modes: tuple[str, ...]
+) -> Form:
+    """Return the FlexibleState of the ground truth, without accelerations."""
+    numbers = {name: getattr(state, name) for name in ("deflection", "deflection_rate", "modal_position", "modal_rate")}
+    return Form(FlexibleState, numbers, {"elastic_joints": elastic_joints, "modes": modes}, stamp)
 
 
 def flexible_state_from_message(
@@ -122,15 +120,7 @@ def wrench_from_message(message: WrenchStamped) -> Array:
     return np.array([f.x, f.y, f.z, n.x, n.y, n.z])
 
 
-def flexible_state_to_message(
-    state: FlexibleStateRecord, elastic_joints: Sequence[str], modes: Sequence[str]
-) -> FlexibleState:
-    """Convert a FlexibleState record to a message."""
-    message = FlexibleState(elastic_joints=list(elastic_joints), modes=list(modes))
-    write_header(message, state.stamp)
-    for field in (
-        "deflection", "deflection_rate", "deflection_acceleration", "modal_position", "modal_rate",
-        "modal_acceleration", "innovation", "covariance_diagonal",
-    ):  # fmt: skip
-        setattr(message, field, doubles(getattr(state, field)))
-    return message
+def flexible_state_form(state: FlexibleStateRecord, elastic_joints: Sequence[str], modes: Sequence[str]) -> Form:
+    """Return the message of a FlexibleState record."""
+    numbers = {name: getattr(state, name) for name in FLEXIBLE_FIELDS}
+    return Form(FlexibleState, numbers, {"elastic_joints": tuple(elastic_joints), "modes": tuple(modes)}, state.stamp)

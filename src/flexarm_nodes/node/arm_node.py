@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 import rclpy
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
 from rclpy.experimental import EventsExecutor
@@ -33,7 +33,7 @@ from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.frames import of_the_arm
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
 from flexarm_nodes.node.ports import Ports
-from flexarm_nodes.node.real_time import ask_for_priority
+from flexarm_nodes.node.real_time import TIDY_PERIOD, Tidiness, ask_for_priority
 from flexarm_nodes.node.transport import avoid_shared_memory
 
 PILE = 0.1  # [s] queueing delay of the executor above which joint states are dropped
@@ -56,6 +56,8 @@ class ArmNode(LifecycleNode):
         exit_code: exit code of the process; a nonzero value ends the process.
         ending: whether a signal has asked the process to end.
         configuring: whether the node is being configured, which may compile for minutes; nothing moves yet.
+        tidiness: when garbage is collected while the node is active; a subclass that answers samples begins anew when
+            the first is answered, and tidies up when an answer is out.
         taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
     """
 
@@ -72,6 +74,9 @@ class ArmNode(LifecycleNode):
         self.exit_code = 0
         self.ending = self.configuring = False
         self.taken = 0.0
+        self.tidiness = Tidiness()
+        late, steady = 5.0 * TIDY_PERIOD, Clock(clock_type=ClockType.STEADY_TIME)  # where no sample comes
+        self.create_timer(late, lambda: self.tidiness.tidy(late), clock=steady)
         # Registered first: this callback has to run before the clock's own callback.
         self.add_on_set_parameters_callback(self._refuse_other_clock)
         self._described = ""
@@ -137,8 +142,7 @@ class ArmNode(LifecycleNode):
         """Start to process messages."""
         self.start()
         self.get_logger().info("active")  # the first log line takes rclpy long: it searches every module for its caller
-        gc.collect()
-        gc.freeze()  # objects that live since start-up are not scanned again: shorter garbage-collection pauses
+        self.tidiness.begin()
         refused = ask_for_priority(self.table.values()["thread_priority"])
         self.take_waiting(topics.CLOCK)  # else a state that came meanwhile may seem to come from the future
         self.active = True
@@ -165,6 +169,11 @@ class ArmNode(LifecycleNode):
         """Process incoming messages for a period SPIN; spinning once per message costs as much as a small message."""
         executor.spin_until_future_complete(Future(), timeout_sec=SPIN)
 
+    def destroy_node(self) -> None:
+        """End the node, however it is led."""
+        self.tidiness.end()
+        super().destroy_node()
+
     def leave(self) -> None:
         """Brake the arm and end the run if the node is active; otherwise do nothing."""
         if self.active:
@@ -172,6 +181,7 @@ class ArmNode(LifecycleNode):
                 self.brake()
             finally:
                 self.active = False
+                self.tidiness.end()
                 self.stop()
 
     def flush(self) -> None:
@@ -225,18 +235,21 @@ class ArmNode(LifecycleNode):
         callback: Callable[[Any], None],
         quality: QoSProfile = topics.NEWEST,
         lost: Callable[[int], None] | None = None,
+        *,
+        raw: bool = False,
     ) -> Subscription:
         """Subscribe to a topic through :meth:`guarded`; messages are not even deserialized while the node is inactive.
 
         Joint states are dropped while the executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is
-        called with the total number of messages lost since the subscription was created.
+        called with the total number of messages lost since the subscription was created. With ``raw`` the callback
+        gets the bytes, and reads them itself, see :meth:`reader`.
         """
-        read, sheds = message_reader(kind), topic == topics.JOINT_STATES
+        read, sheds = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
 
-        def take(raw: bytes) -> None:
+        def take(given: bytes) -> None:
             self.taken = time.perf_counter()
             if not (sheds and self._piled_up()):
-                callback(of_the_arm(read(raw), self.frame_prefix))
+                callback(read(given))
 
         def tell(info: QoSMessageLostInfo) -> None:
             if lost is not None and info.total_count_change > 0:
@@ -244,6 +257,11 @@ class ArmNode(LifecycleNode):
 
         events = SubscriptionEventCallbacks(message_lost=None if lost is None else self.guarded(tell))
         return self.create_subscription(kind, topic, self.guarded(take), quality, event_callbacks=events, raw=True)
+
+    def reader(self, kind: Any) -> Callable[[bytes], Any]:
+        """Return a function that deserializes messages of one type, with names of links as frames."""
+        read = message_reader(kind)
+        return lambda raw: of_the_arm(read(raw), self.frame_prefix)
 
     def take_waiting(self, topic: str) -> None:
         """Process messages of a topic that arrived while the executor could not run, for example in a transition."""

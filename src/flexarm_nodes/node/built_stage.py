@@ -16,9 +16,9 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.messages.conversions import (
-    base_reaction_to_message,
-    cartesian_reference_to_message,
-    joint_reference_to_message,
+    base_reaction_form,
+    cartesian_reference_form,
+    joint_reference_form,
 )
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
@@ -35,7 +35,7 @@ class Output:
     Attributes:
         topic: name of the topic.
         kind: message type.
-        make: makes the message of a processed tick; None: nothing to publish.
+        make: makes the form or message of a processed tick; None: nothing to publish.
         quality: quality of service; messages of ``topics.LATCHED`` are made even without subscribers.
         first: message that is published before any tick, None: none.
         rate: returns how many messages are published in a second of stamps at most [Hz], 0: none; None: one a tick.
@@ -163,7 +163,7 @@ def unchanged(values: Values) -> None:
 
 def joint_message(joints: JointReferenceRecord | None, model: ArmModel) -> Any:
     """Return the message of a joint reference, None for none."""
-    return None if joints is None else joint_reference_to_message(joints, model.joint_names)
+    return None if joints is None else joint_reference_form(joints, model.joint_names)
 
 
 def joint_output(stage: str, model: ArmModel, topic: str = topics.JOINT_REFERENCE) -> Output:
@@ -176,7 +176,7 @@ def tool_output(stage: str, model: ArmModel) -> Output:
 
     def make(tick: Tick) -> Any:
         tool = tick.given_tools.get(stage)
-        return None if tool is None else cartesian_reference_to_message(tool, model.tool_frame)
+        return None if tool is None else cartesian_reference_form(tool, model.tool_frame)
 
     return Output(topics.CARTESIAN_REFERENCE, CartesianReference, make)
 
@@ -189,4 +189,4 @@ def reaction_output(model: ArmModel) -> Output:
 def _reaction(model: ArmModel, tick: Tick) -> Any:
     if tick.reaction is None:
         return None
-    return base_reaction_to_message(tick.reaction, model.base_frame, model.elastic_joint_names)
+    return base_reaction_form(tick.reaction, model.base_frame, model.elastic_joint_names)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ from sensor_msgs.msg import Imu, JointState
 from flexarm.msg import FlexibleState, StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import FlexibleSample, JointReference
+from flexarm_core.types import Array, FlexibleSample, JointReference
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
+from flexarm_nodes.messages.cdr import message_reader, stamp_of
 from flexarm_nodes.messages.conversions import JointStateSelector, check_finite, stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import (
     imu_from_message,
@@ -22,21 +25,63 @@ from flexarm_nodes.messages.flexible import (
     strain_from_message,
     wrench_from_message,
 )
+from flexarm_nodes.messages.layout import FlatReader
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.companions import Companions
 
 KEPT = 8  # readings kept per sensor, and joint references: some may arrive before the joint state of the same stamp
 INTERVALS = 8  # between joint states, of which the shortest is their period: some may have been lost
 BEFORE = "joint reference of the sample before"
+read_joint_state = message_reader(JointState)
 FLEXIBLE = "flexible", topics.FLEXIBLE_STATE  # the motion of the base, awaited like a sensor's reading
-READERS: dict[str, tuple[Any, Callable[[Any, ArmModel], Any], Callable[[str], str]]] = {
-    "wrench": (WrenchStamped, lambda message, model: wrench_from_message(message), topics.wrench_topic),
-    "imu": (Imu, lambda message, model: imu_from_message(message), topics.imu_topic),
-    "strain": (StrainState, lambda message, model: strain_from_message(message), lambda name: topics.STRAIN),
-    "flexible": (
+
+
+@dataclass(frozen=True, slots=True)
+class SensorReader:
+    """How the messages of a kind of sensor are read.
+
+    Attributes:
+        kind: message type.
+        topic: returns the topic of a sensor by its name.
+        read: returns the reading of a message; raises InputError if it is not usable.
+        fields: fields of the message that are read straight from its bytes when its words are those of the message
+            before; none: that is not done.
+        flat: returns the reading from the message before and the numbers of these fields.
+    """
+
+    kind: Any
+    topic: Callable[[str], str]
+    read: Callable[[Any, ArmModel], Any]
+    fields: tuple[str, ...] = ()
+    flat: Callable[[Any, list[Array]], Any] = lambda before, numbers: numbers
+
+
+READERS = {
+    "wrench": SensorReader(
+        WrenchStamped,
+        topics.wrench_topic,
+        lambda message, model: wrench_from_message(message),
+        ("wrench",),
+        lambda before, numbers: numbers[0],
+    ),
+    "imu": SensorReader(
+        Imu,
+        topics.imu_topic,
+        lambda message, model: imu_from_message(message),
+        ("linear_acceleration", "angular_velocity"),
+        lambda before, numbers: np.concatenate(numbers),
+    ),
+    "strain": SensorReader(
+        StrainState,
+        lambda name: topics.STRAIN,
+        lambda message, model: strain_from_message(message),
+        ("strain",),
+        lambda before, numbers: dict(zip(before.names, numbers[0].tolist(), strict=True)),
+    ),
+    "flexible": SensorReader(
         FlexibleState,
-        lambda message, model: moving_base_from_message(message, model.elastic_joint_names),
         lambda name: topics.FLEXIBLE_STATE,
+        lambda message, model: moving_base_from_message(message, model.elastic_joint_names),
     ),
 }
 
@@ -46,43 +91,63 @@ class SampleReader:
 
     def __init__(self, model: ArmModel, required: Container[str] = ()) -> None:
         """Read the joints of an arm, and reject joint states without what is required of ``base`` and ``effort``."""
-        self._elastic_names, self._n = tuple(model.elastic_joint_names), model.n
+        self._elastic_names = tuple(model.elastic_joint_names)
         self._select = JointStateSelector((*model.joint_names, *(self._elastic_names if "base" in required else ())))
         self._needs_effort = "effort" in required
         self._joint_names = model.joint_names
-        self._named: list[str] | None = None  # names of the newest joint state
+        self._flat = FlatReader(JointState, "position", "velocity", "effort")
 
-    def read(self, message: JointState) -> FlexibleSample:
+    def read(self, raw: bytes) -> FlexibleSample:
         """Convert a joint state to a sample without other sensors; an effort that is not reported is NaN.
 
         Raises:
             InputError: a joint is missing, or its position or velocity, or its required effort, is missing or not
                 finite.
         """
-        everywhere, rates = np.array(message.position), np.array(message.velocity)
-        position, velocity = self._select.select(message.name, everywhere, rates)
-        if message.name != self._named:
-            self._named = message.name
-            place = {name: i for i, name in enumerate(message.name)}
-            self._actuated = np.array([place[name] for name in self._joint_names])
-            self._elastic = np.array(
-                [place.get(name, len(place)) for name in self._elastic_names]
-            )  # past the end: none
-            self._deflects = any(name in place for name in self._elastic_names)
-        reported = len(message.effort) == len(message.name)
-        effort = np.array(message.effort)[self._actuated] if reported else np.full(self._n, np.nan)
+        numbers = self._flat.read(raw)
+        if numbers is not None:
+            sample = self._sample(stamp_of(raw), *numbers)
+            given = (*numbers[:2], sample.effort) if self._needs_effort else numbers[:2]
+            if math.isfinite(sum(one.dot(one) for one in given)):
+                return sample
+        message = read_joint_state(raw)
+        everywhere, rates, efforts = (np.array(one) for one in (message.position, message.velocity, message.effort))
+        self._select.select(message.name, everywhere, rates)
+        if numbers is None:
+            self._flat.forget()
+            self._learn(message.name)
+        sample = self._sample(stamp_of(raw), everywhere, rates, efforts)
         if self._needs_effort:
-            if not reported:
+            if not self._reported(efforts):
                 raise InputError(
-                    f"joint state has {len(message.name)} names and {len(message.effort)} effort values; the effort"
+                    f"joint state has {len(message.name)} names and {len(efforts)} effort values; the effort"
                     " that acted is needed: let the joint state broadcaster report effort"
                 )
-            check_finite("effort", effort, self._joint_names)
+            check_finite("effort", sample.effort, self._joint_names)
+        if numbers is None:
+            self._flat.learn(raw)
+        return sample
+
+    def _learn(self, names: list[str]) -> None:
+        """Find the joints in the list of a joint state; the elastic ones need not be there."""
+        place = {name: i for i, name in enumerate(names)}
+        self._count = len(names)
+        self._actuated = np.array([place[name] for name in self._joint_names], dtype=np.intp)
+        # past the end: none
+        self._elastic = np.array([place.get(name, len(place)) for name in self._elastic_names], dtype=np.intp)
+        self._deflects = any(name in place for name in self._elastic_names)
+
+    def _reported(self, efforts: Array) -> bool:
+        return len(efforts) == self._count
+
+    def _sample(self, stamp: int, everywhere: Array, rates: Array, efforts: Array) -> FlexibleSample:
+        """Return the sample of all positions, velocities and efforts of a joint state."""
+        arm = self._actuated
+        effort = efforts[arm] if self._reported(efforts) else np.full(len(arm), np.nan)
         deflection, rate = None, None
         if self._deflects:
             deflection, rate = (np.append(one, np.nan)[self._elastic] for one in (everywhere, rates))
-        stamp = stamp_to_nanoseconds(message.header.stamp)
-        return FlexibleSample(stamp, position[: self._n], velocity[: self._n], effort, deflection, rate)
+        return FlexibleSample(stamp, everywhere[arm], rates[arm], effort, deflection, rate)
 
 
 class Readings:
@@ -109,14 +174,18 @@ class Readings:
         self._model, self._joints, self._before = model, SampleReader(model, required), before
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
-        self._topics, self._awaits = tuple(topic for topic, *_ in self.subscriptions()), awaits
+        self._topics, self._awaits = {sensor: topic for topic, _, sensor in self.subscriptions()}, awaits
+        self._flat = {
+            sensor: FlatReader(READERS[sensor[0]].kind, *READERS[sensor[0]].fields) for sensor in self.sensors
+        }
+        self._learnt: dict[tuple[str, str], Any] = {}  # messages whose words are known to be usable
         self._companions = Companions(self._awaited)
         self.reset()
 
     def _awaited(self) -> tuple[str, ...]:
         """Return what the next sample waits for; no reference has answered anything before the first."""
         before = (BEFORE,) if self._before and self._answered is not None else ()
-        return (*self._topics, *before, *self._awaits())
+        return (*self._topics.values(), *before, *self._awaits())
 
     def reset(self) -> None:
         """Discard all received readings."""
@@ -130,8 +199,7 @@ class Readings:
     def subscriptions(self) -> Iterable[tuple[str, Any, tuple[str, str]]]:
         """Yield topic, message type and sensor of each reading."""
         for kind, name in self.sensors:
-            message_type, _, topic = READERS[kind]
-            yield topic(name), message_type, (kind, name)
+            yield READERS[kind].topic(name), READERS[kind].kind, (kind, name)
 
     def came(self, name: str, stamp: int) -> None:
         """Record that something awaited of a stamp [ns] has arrived, whether it is usable or not."""
@@ -144,17 +212,38 @@ class Readings:
             InputError: the frame is not the sensor's, or the message is not usable.
         """
         kind, name = sensor
-        _, read, topic = READERS[kind]
         stamp, frame = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id
-        self.came(topic(name), stamp)
-        kept = self._readings[sensor]
-        kept[stamp] = "not usable"
-        while len(kept) > KEPT:
-            del kept[min(kept)]
+        kept = self._keep(sensor, stamp, "not usable")
         if kind == "wrench" and frame != self._frames[name]:
             kept[stamp] = f"in frame '{frame}'"
             raise InputError(f"wrench is in frame '{frame}', sensor '{name}' measures in '{self._frames[name]}'")
-        kept[stamp] = read(message, self._model)
+        kept[stamp] = READERS[kind].read(message, self._model)
+
+    def take_raw(self, sensor: tuple[str, str], raw: bytes, read: Callable[[bytes], Any]) -> None:
+        """Take a sensor's message from its bytes; ``read`` deserializes one with other words than the one before.
+
+        Raises:
+            InputError: as of :meth:`take`.
+        """
+        flat, reader = self._flat[sensor], READERS[sensor[0]]
+        numbers = flat.read(raw)
+        if numbers is not None:
+            self._keep(sensor, stamp_of(raw), reader.flat(self._learnt[sensor], numbers))
+            return
+        message = read(raw)
+        self.take(sensor, message)
+        if reader.fields:
+            flat.learn(raw)
+            self._learnt[sensor] = message
+
+    def _keep(self, sensor: tuple[str, str], stamp: int, reading: Any) -> dict[int, Any]:
+        """Keep a reading, or the reason why it is rejected; return those of the sensor that are kept, by stamp."""
+        self.came(self._topics[sensor], stamp)
+        kept = self._readings[sensor]
+        kept[stamp] = reading
+        while len(kept) > KEPT:
+            del kept[min(kept)]
+        return kept
 
     def take_reference(self, reference: JointReference) -> None:
         """Take a joint reference that may have answered the newest sample."""
@@ -176,9 +265,9 @@ class Readings:
         state = self._readings.get(FLEXIBLE, {}).get(stamp)
         return None if isinstance(state, str) else state
 
-    def joints(self, message: JointState) -> FlexibleSample:
-        """Convert a joint state to a sample without the other sensors, as SampleReader does."""
-        return self._joints.read(message)
+    def joints(self, raw: bytes) -> FlexibleSample:
+        """Convert the bytes of a joint state to a sample without the other sensors, as SampleReader does."""
+        return self._joints.read(raw)
 
     def sample(self, joints: FlexibleSample) -> FlexibleSample:
         """Return the sample with the readings that belong to its stamp; called once per joint state."""

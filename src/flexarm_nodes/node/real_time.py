@@ -1,14 +1,48 @@
-"""Requests a real-time scheduling priority from the operating system."""
+"""Real time: a scheduling priority from the operating system, and garbage collection only when nobody waits."""
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TASKS = Path("/proc/self/task")
+TIDY_PERIOD = 1.0  # [s] of wall time between two collections of garbage
 _behind: set[int] = set()  # threads that compute while the others process samples
+
+
+class Tidiness:
+    """Collects garbage when a node has time for it, not whenever Python comes to think of it.
+
+    What lives since before is never looked at again: of a node with compiled code these are some hundred thousand
+    objects, which a full collection goes through in 0.1 s. Without them one takes less than a millisecond.
+    """
+
+    def __init__(self) -> None:
+        """Leave it to Python."""
+        self._tidied, self._on = 0.0, False
+
+    def begin(self) -> None:
+        """Keep all that exists from being looked at, and collect only at :meth:`tidy` from now on."""
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self._tidied, self._on = time.monotonic(), True
+
+    def tidy(self, period: float = TIDY_PERIOD) -> None:
+        """Collect garbage, unless that was done less than ``period`` [s] ago."""
+        if self._on and time.monotonic() - self._tidied > period:
+            gc.collect()
+            self._tidied = time.monotonic()
+
+    def end(self) -> None:
+        """Leave it to Python again."""
+        if self._on:
+            self._on = False
+            gc.enable()
 
 
 def ask_for_priority(priority: int) -> str:

@@ -59,7 +59,8 @@ class StageInputs:
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
         self._subscriptions = [
-            node.hear(kind, topic, self._on_reading(sensor)) for topic, kind, sensor in readings.subscriptions()
+            node.hear(kind, topic, self._on_reading(kind, sensor), raw=True)
+            for topic, kind, sensor in readings.subscriptions()
         ]
         if before:
 
@@ -110,12 +111,13 @@ class StageInputs:
         if joints is not None:
             self._process(self.readings.sample(joints))
 
-    def _on_reading(self, sensor: tuple[str, str]) -> Callable[[Any], None]:
+    def _on_reading(self, kind: Any, sensor: tuple[str, str]) -> Callable[[bytes], None]:
         """Return the callback of a sensor; a rejected reading is no longer waited for."""
+        read = self._node.reader(kind)
 
-        def on_reading(message: Any) -> None:
+        def on_reading(raw: bytes) -> None:
             try:
-                self.readings.take(sensor, message)
+                self.readings.take_raw(sensor, raw, read)
             except InputError as error:
                 self._refuse(str(error))
             self._flush_if_complete()

@@ -85,7 +85,7 @@ class StageKind:
             names.append("flexible")
         inputs = [STATES, *(Input(STREAMS[name][1], STREAMS[name][0].__name__) for name in names)]
         for sensor, name in built.sensors:
-            message, _, topic = READERS[sensor]
+            message, topic = READERS[sensor].kind, READERS[sensor].topic
             inputs.append(Input(topic(name), message.__name__))
         if built.before:
             inputs.append(Input(topics.JOINT_REFERENCE, JOINTS, Use.FEEDBACK))

@@ -15,7 +15,6 @@ from flexarm_core.pipeline.stage import finish
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
-from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.conversions import (
     cartesian_reference_from_message,
     joint_reference_from_message,
@@ -87,7 +86,7 @@ class StageNode(ArmNode):
         self._inputs = StageInputs(self, self._process, self.refuse)
         if self.CHECKS_GAINS:
             self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
-        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state)
+        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
         for name in self.HEARS:
             self._hear_stream(name)
 
@@ -128,7 +127,7 @@ class StageNode(ArmNode):
         raw, self._idle = self._idle, None
         try:
             if raw is not None and self.built.prepare is not None:
-                self.built.prepare(self._inputs.readings.joints(message_reader(JointState)(raw)).position)
+                self.built.prepare(self._inputs.readings.joints(raw).position)
         except InputError:
             pass  # an unusable joint state is reported when the node is active
         except FlexarmError as error:
@@ -146,6 +145,7 @@ class StageNode(ArmNode):
         self._refusal: tuple[int, bytes, str] | None = None  # stamp, level and reason of the newest rejection
         self._observed: Tick | None = None  # newest observed tick
         self._tick: Tick | None = None  # newest processed tick
+        self._settled = False
         self._used: dict[str, Any] = {}  # inputs of that tick
 
     def stop(self) -> None:
@@ -193,8 +193,8 @@ class StageNode(ArmNode):
         if not self.active:
             self._idle = raw
 
-    def _on_joint_state(self, message: JointState) -> None:
-        joints, stamp = self._inputs.readings.joints(message), self._inputs.stamp
+    def _on_joint_state(self, raw: bytes) -> None:
+        joints, stamp = self._inputs.readings.joints(raw), self._inputs.stamp
         if joints.stamp == stamp:
             return  # a repeated state that still waits for its sensors
         newest = stamp if self.sample is None else max(stamp or 0, self.sample.stamp)
@@ -277,6 +277,11 @@ class StageNode(ArmNode):
             self._report(tick)
         for error in finish([self.stage]).values():
             self.refuse(error)
+        if self._settled:
+            self.tidiness.tidy()
+        else:  # all that a sample takes is loaded
+            self._settled = True
+            self.tidiness.begin()
 
     def _same(self, inputs: dict[str, Any]) -> bool:
         """Return whether these inputs are those of the newest processed tick: then a reference was repeated."""

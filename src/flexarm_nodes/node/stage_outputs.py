@@ -10,17 +10,19 @@ from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import CartesianReference, JointReference
 from flexarm_core.pipeline.tick import Tick
+from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage, StageHost
 from flexarm_nodes.node.frames import in_tf
+from flexarm_nodes.node.sender import Sender
 
 REFERENCES = (CartesianReference, JointReference)
 
 
 @dataclass(slots=True)
-class _Sender:
-    publisher: Any
+class _Sent:
+    sender: Sender
     make: Callable[[Tick], Any]
     latched: bool
     rate: Callable[[], float] | None
@@ -58,7 +60,7 @@ class StageOutputs:
             alone: whether the node is that of its only stage.
         """
         self._node, self._setups = node, [built.setup for built in stages]
-        self._senders: list[_Sender] = []
+        self._senders: list[_Sent] = []
         last = {out.topic: built.stage.name for built in stages for out in built.outputs if out.kind in REFERENCES}
         for built in stages:
             name = built.stage.name
@@ -66,30 +68,38 @@ class StageOutputs:
             for out in built.outputs:
                 topic = out.topic if last.get(out.topic, name) == name else f"{name}/{out.topic}"
                 topic = topic if alone else topic.replace("~/", f"{name}/")
-                publisher = node.create_publisher(out.kind, topic, out.quality)
-                self._senders.append(_Sender(publisher, out.make, out.quality is topics.LATCHED, out.rate))
+                sender = Sender(node, out.kind, topic, out.quality)
+                self._senders.append(_Sent(sender, out.make, out.quality is topics.LATCHED, out.rate))
                 if out.first is not None:
-                    publisher.publish(self._in_tf(out.first))
+                    sender.publish(self._in_tf(out.first))
             built.setup.open(host)
 
     def close(self) -> None:
         """Destroy the publishers, and close what else the stages have."""
-        for sender in self._senders:
-            self._node.destroy_publisher(sender.publisher)
+        for sent in self._senders:
+            sent.sender.destroy()
         for setup in self._setups:
             setup.close()
 
     def publish(self, tick: Tick) -> None:
         """Publish what the stages gave for a sample."""
-        for sender in self._senders:
-            if sender.latched or sender.publisher.get_subscription_count():
-                if sender.rate is not None and not sender.due(tick.stamp, sender.rate()):
+        for sent in self._senders:
+            if sent.latched or sent.sender.heard:
+                if sent.rate is not None and not sent.due(tick.stamp, sent.rate()):
                     continue
-                message = sender.make(tick)
-                if message is not None:
-                    sender.publisher.publish(self._in_tf(message))
-                    sender.shown = tick.stamp
+                made = sent.make(tick)
+                if made is not None:
+                    sent.sender.publish(self._in_tf(made))
+                    sent.shown = tick.stamp
+
+    def prepare(self, tick: Tick) -> None:
+        """Prepare the messages that would be published for a sample at once, and publish none."""
+        for sent in self._senders:
+            if sent.rate is None and sent.sender.heard:
+                made = sent.make(tick)
+                if isinstance(made, Form):
+                    sent.sender.prepare(made)
 
     def _in_tf(self, message: Any) -> Any:
-        """Return a message for TF: markers have the prefix of the node's frames."""
+        """Return a message or form for TF: markers have the prefix of the node's frames."""
         return in_tf(message, self._node.frame_prefix) if isinstance(message, MarkerArray) else message

@@ -11,12 +11,15 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState
-from flexarm_nodes.messages.conversions import doubles, new_wrench, write_pose, write_true_joints, write_wrench
-from flexarm_nodes.messages.flexible import write_true_flexible_state
+from flexarm_nodes.messages.conversions import pose_form, true_joints_form, wrench_form
+from flexarm_nodes.messages.flexible import true_flexible_state_form
+from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.sample_publisher import SamplePublisher
+from flexarm_nodes.node.sender import Sender
 from flexarm_sim.backend import PlantState
 from flexarm_sim.plant import Plant
+
+Make = Callable[[int, PlantState], Form]  # (stamp [ns], state) -> message
 
 
 class GroundTruthOutput:
@@ -25,9 +28,9 @@ class GroundTruthOutput:
     def __init__(self, node: Node) -> None:
         """Create the publishers that every plant has."""
         self._node = node
-        self._joints = self._create(JointState(), topics.TRUE_JOINT_STATES, write_true_joints)
-        self._pose = self._create(PoseStamped(), topics.TRUE_TOOL_POSE, _write_pose_in_world)
-        self._pose_in_base = self._create(PoseStamped(), topics.TRUE_TOOL_POSE_IN_BASE, _write_pose_in_base)
+        self._joints = self._sender(JointState, topics.TRUE_JOINT_STATES)
+        self._pose = self._sender(PoseStamped, topics.TRUE_TOOL_POSE)
+        self._pose_in_base = self._sender(PoseStamped, topics.TRUE_TOOL_POSE_IN_BASE)
 
     def open(self, plant: Plant, frames: tuple[str, str], *, touches: bool, friction: bool) -> None:
         """Create the publishers that depend on the plant.
@@ -39,39 +42,47 @@ class GroundTruthOutput:
             friction: whether joints have friction.
         """
         self._plant = plant
-        joints, elastic, modes = list(plant.joint_names), list(plant.elastic_joint_names), list(plant.modes)
-        self._joints.message.name = joints + elastic
-        self._pose.message.header.frame_id, self._pose_in_base.message.header.frame_id = frames
-        self._senders = [self._joints, self._pose, self._pose_in_base]
+        joints, elastic, modes, (world, base) = plant.joint_names, plant.elastic_joint_names, plant.modes, frames
+        self._outputs: list[tuple[Sender, Make]] = [
+            (self._joints, lambda stamp, now: true_joints_form(stamp, now, joints + elastic)),
+            (
+                self._pose,
+                lambda stamp, now: pose_form(stamp, world, now.tool_position_in_world, now.tool_rotation_in_world),
+            ),
+            (
+                self._pose_in_base,
+                lambda stamp, now: pose_form(stamp, base, now.tool_position_in_base, now.tool_rotation_in_base),
+            ),
+        ]
         if modes or elastic:
-            bent = FlexibleState(elastic_joints=elastic, modes=modes)
-            self._senders.append(self._create(bent, topics.TRUE_FLEXIBLE_STATE, write_true_flexible_state))
+            self._add(
+                FlexibleState,
+                topics.TRUE_FLEXIBLE_STATE,
+                lambda stamp, now: true_flexible_state_form(stamp, now, elastic, modes),
+            )
         if touches:
-            self._senders.append(self._create(new_wrench(frames[0]), topics.TRUE_CONTACT_WRENCH, _write_contact))
+            self._add(
+                WrenchStamped,
+                topics.TRUE_CONTACT_WRENCH,
+                lambda stamp, now: wrench_form(stamp, world, np.sum(list(now.contacts.values()), axis=0)),
+            )
         if friction:
-            self._senders.append(self._create(JointState(name=joints), topics.TRUE_JOINT_FRICTION, _write_friction))
+            self._add(
+                JointState,
+                topics.TRUE_JOINT_FRICTION,
+                lambda stamp, now: Form(
+                    JointState, {"position": (), "velocity": (), "effort": now.friction}, {"name": joints}, stamp
+                ),
+            )
 
     def publish(self, stamp: int) -> None:
         """Publish the true state at a stamp [ns] on every topic that has a subscriber."""
-        for sender in self._senders:
+        for sender, make in self._outputs:
             if sender.heard:
-                sender.publish(stamp, self._plant.state())
+                sender.publish(make(stamp, self._plant.state()))
 
-    def _create(self, message: Any, topic: str, write: Callable[[Any, PlantState], None]) -> SamplePublisher:
-        return SamplePublisher(self._node, message, topic, topics.EVERY_SAMPLE, write)
+    def _add(self, kind: Any, topic: str, make: Make) -> None:
+        self._outputs.append((self._sender(kind, topic), make))
 
-
-def _write_pose_in_world(message: PoseStamped, state: PlantState) -> None:
-    write_pose(message, state.tool_position_in_world, state.tool_rotation_in_world)
-
-
-def _write_pose_in_base(message: PoseStamped, state: PlantState) -> None:
-    write_pose(message, state.tool_position_in_base, state.tool_rotation_in_base)
-
-
-def _write_contact(message: WrenchStamped, state: PlantState) -> None:
-    write_wrench(message, np.sum(list(state.contacts.values()), axis=0))
-
-
-def _write_friction(message: JointState, state: PlantState) -> None:
-    message.effort = doubles(state.friction)
+    def _sender(self, kind: Any, topic: str) -> Sender:
+        return Sender(self._node, kind, topic, topics.EVERY_SAMPLE)

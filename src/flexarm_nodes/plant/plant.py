@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rclpy.clock import Clock as SystemClock
 from rclpy.clock import ClockType
 from rclpy.experimental import EventsExecutor
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
@@ -23,15 +23,16 @@ from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
-from flexarm_nodes.messages.conversions import nanoseconds_to_stamp, new_wrench, write_joint_readings, write_wrench
-from flexarm_nodes.messages.flexible import new_imu, write_imu, write_strain
+from flexarm_nodes.messages.conversions import joint_readings_form, wrench_form
+from flexarm_nodes.messages.flexible import imu_form, strain_form
+from flexarm_nodes.messages.form import SECOND, Form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.joint_commands import JointCommandReader
 from flexarm_nodes.node.ports import Input, Output, Ports, command_input, sensor_outputs
-from flexarm_nodes.node.sample_publisher import SamplePublisher
+from flexarm_nodes.node.sender import Sender
 from flexarm_nodes.plant.ground_truth import GroundTruthOutput
 from flexarm_nodes.plant.parameters import (
     JOINT_COMMANDS,
@@ -51,6 +52,7 @@ QUIET_TIME = 0.05  # [s] wall time without a command after which no late command
 SAY_AFTER = 2.0  # [s] wall time without a command after which the node reports that it waits for a command
 LEAST_SPIN = 1e-4  # [s] shortest time per tick for callbacks, even if the machine is too slow for real time
 REPEAT_TIME_AFTER = 0.1  # [s] wall time between repeats of /clock while the simulation stands still
+SETTLED = 3  # ticks
 REPEAT_STATE_AFTER = 0.25  # [s] wall time between repeats of an unanswered state: a peer may be discovered late
 
 
@@ -84,12 +86,9 @@ class SimulatedPlant(ArmNode):
     def __init__(self) -> None:
         """Create the topics and services that do not depend on the robot."""
         super().__init__("simulated_plant")
-        self._time_publisher = self.create_publisher(Clock, topics.CLOCK, topics.CONTROL)
-        message = JointState()
-        self._joint_states = SamplePublisher(self, message, topics.JOINT_STATES, topics.CONTROL, write_joint_readings)
-        self._status = SamplePublisher(
-            self, SimulationStatus(), topics.SIMULATION_STATUS, topics.EVERY_SAMPLE, self._write_status
-        )
+        self._clock_sender = Sender(self, Clock, topics.CLOCK, topics.CONTROL)
+        self._joint_states = Sender(self, JointState, topics.JOINT_STATES, topics.CONTROL)
+        self._status = Sender(self, SimulationStatus, topics.SIMULATION_STATUS, topics.EVERY_SAMPLE)
         self._truth = GroundTruthOutput(self)
         steady = SystemClock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(REPEAT_TIME_AFTER, self._repeat_time, clock=steady)
@@ -123,23 +122,23 @@ class SimulatedPlant(ArmNode):
         self._clock_period = round(1e9 / values["clock_rate"])
         prefix = self.frame_prefix
         self._wrenches = {
-            name: self._create_sensor(new_wrench(prefix + sensor.frame), topics.wrench_topic(name), write_wrench)
+            name: (self._sensor(WrenchStamped, topics.wrench_topic(name)), prefix + sensor.frame)
             for name, sensor in description.force_torque_sensors.items()
         }
         self._imus = {
-            name: self._create_sensor(new_imu(prefix + sensor.frame), topics.imu_topic(name), write_imu)
+            name: (self._sensor(Imu, topics.imu_topic(name)), prefix + sensor.frame)
             for name, sensor in description.imus.items()
         }
         self._bends = bool(self._plant.modes)
         if backend.strain_gauges:
-            self._strain = self._create_sensor(StrainState(), topics.STRAIN, write_strain)
+            self._strain = self._sensor(StrainState, topics.STRAIN)
         self._friction = friction is not None
         frames = (prefix + model.world_frame, prefix + model.base_frame)
         self._truth.open(self._plant, frames, touches=bool(surfaces), friction=self._friction)
         self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
 
-    def _create_sensor(self, message: Any, topic: str, write: Callable[..., None]) -> SamplePublisher:
-        return SamplePublisher(self, message, topic, topics.EVERY_SAMPLE, write)
+    def _sensor(self, kind: Any, topic: str) -> Sender:
+        return Sender(self, kind, topic, topics.EVERY_SAMPLE)
 
     def _listen(self, mode: str, by_joint_commands: bool) -> None:
         """Subscribe to the commands of a command controller, or to those of ros2_control's hardware interface."""
@@ -173,7 +172,7 @@ class SimulatedPlant(ArmNode):
         self._until = self._run_until
         self._tick = 0
         self._next_clock = 0
-        self._time: Clock | None = None
+        self._time: Form | None = None
         self._command: Array | None = None
         self._alone = self._answered = self._waiting = False
         self._deadline = 0.0
@@ -197,7 +196,7 @@ class SimulatedPlant(ArmNode):
     def _give_up(self, error: PlantDivergedError) -> None:
         """End the process, since any further output of a plant that diverged is meaningless."""
         self._until, self._diverged = 0, True
-        self._status.publish(self._now)
+        self._status.publish(self._state_form(self._now))
         self.diagnostics.announce(ERROR, f"{error}. The simulation ends here, with exit code 1")
         self.exit_code = 1
 
@@ -215,13 +214,17 @@ class SimulatedPlant(ArmNode):
         self._waits = self._waits and self._command is None
         self._missed += self._command is None and not self._waits
         if self._status.heard:
-            self._status.publish(measurement.stamp)
+            self._status.publish(self._state_form(measurement.stamp))
         if self._waits:
             self._waited += self._period
         else:
             self._plant.advance(self._command)
             self._tell_of_brakes()
         self._tick += 1
+        if self._tick == SETTLED:  # all that a tick takes is loaded
+            self.tidiness.begin()
+        else:
+            self.tidiness.tidy()
 
     def _tell_of_brakes(self) -> None:
         """Report when commands cease and the drives brake, and when commands are back."""
@@ -256,7 +259,7 @@ class SimulatedPlant(ArmNode):
             if now >= repeat:
                 repeat, repeated = now + REPEAT_STATE_AFTER, True
                 self._publish_sensors(measurement)  # a controller may also wait for a sensor reading
-                self._joint_states.publish(measurement.stamp, measurement)
+                self._publish_joints(measurement)
             executor.spin_once(timeout_sec=max(0.0, min(deadline, repeat, now + REPEAT_STATE_AFTER) - now))
         self._waiting = False
         if self._alone:
@@ -306,7 +309,7 @@ class SimulatedPlant(ArmNode):
             self._publish_sensors(measurement)
         reported = measurement.joints is not None or measurement.elastic is not None
         if reported:
-            self._joint_states.publish(stamp, measurement)
+            self._publish_joints(measurement)
         if stamp >= self._next_clock:
             self._publish_time(stamp)
             self._next_clock = stamp + self._clock_period
@@ -316,30 +319,46 @@ class SimulatedPlant(ArmNode):
         return reported
 
     def _publish_time(self, stamp: int) -> None:
-        self._time = Clock(clock=nanoseconds_to_stamp(stamp))
-        self._time_publisher.publish(self._time)
+        seconds, rest = divmod(stamp, SECOND)
+        self._time = Form(Clock, {"clock.sec": (seconds,), "clock.nanosec": (rest,)})
+        self._clock_sender.publish(self._time)
         self._time_published = time.perf_counter()
 
     def _repeat_time(self) -> None:
         """Repeat the time of a simulation that stands still, for who joins then."""
         if self.active and self._time is not None and time.perf_counter() - self._time_published > REPEAT_TIME_AFTER:
-            self._time_publisher.publish(self._time)
+            self._clock_sender.publish(self._time)
 
     def _publish_sensors(self, measurement: Measurement) -> None:
         """Publish all sensor readings except the joint state."""
         stamp = measurement.stamp
-        for senders, readings in ((self._wrenches, measurement.wrenches), (self._imus, measurement.imus)):
+        for senders, readings, form in (
+            (self._wrenches, measurement.wrenches, wrench_form), (self._imus, measurement.imus, imu_form),
+        ):  # fmt: skip
             for name, reading in readings.items():
-                if reading is not None and senders[name].heard:
-                    senders[name].publish(stamp, reading)
+                sender, frame = senders[name]
+                if reading is not None and sender.heard:
+                    sender.publish(form(stamp, frame, reading))
         if measurement.strain is not None and self._strain.heard:
-            self._strain.publish(stamp, measurement.strain)
+            self._strain.publish(strain_form(stamp, measurement.strain))
 
-    def _write_status(self, status: SimulationStatus) -> None:
-        status.tick, status.until, status.lockstep = self._tick, self._until * 1e-9, self._lockstep
-        status.lockstep_timeouts, status.missed_commands = self._timeouts, self._missed
-        status.refused_commands, status.command_timeouts = self._refused, self._plant.command_timeouts
-        status.diverged = self._diverged
+    def _publish_joints(self, measurement: Measurement) -> None:
+        readings = (measurement.joints, measurement.elastic)
+        self._joint_states.publish(joint_readings_form(measurement.stamp, readings))
+
+    def _state_form(self, stamp: int) -> Form:
+        """Return the status of the simulation."""
+        numbers = {
+            "tick": (self._tick,),
+            "until": (self._until * 1e-9,),
+            "lockstep": (self._lockstep,),
+            "lockstep_timeouts": (self._timeouts,),
+            "missed_commands": (self._missed,),
+            "refused_commands": (self._refused,),
+            "command_timeouts": (self._plant.command_timeouts,),
+            "diverged": (self._diverged,),
+        }
+        return Form(SimulationStatus, numbers, {}, stamp)
 
     def _on_command(self, message: Float64MultiArray) -> None:
         command = np.array(message.data)

@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from flexarm.msg import JointReference as JointReferenceMessage
 from flexarm_core.types import ArmState, Array, JointReference
-from flexarm_nodes.messages.conversions import joint_reference_to_message, nanoseconds_to_stamp
+from flexarm_nodes.messages.conversions import joint_reference_form, nanoseconds_to_stamp
 from flexarm_nodes.node import topics
 from flexarm_tools.faults.arms import Arm
 from flexarm_tools.faults.fault import LOOP, State
@@ -211,7 +211,7 @@ class NodeStation:
         """Publish a joint reference; two sources publish alternately."""
         self._turn = not self._turn
         publisher = self._other if self._other is not None and self._turn else self._references
-        publisher.publish(joint_reference_to_message(reference, self._names))
+        publisher.publish(joint_reference_form(reference, self._names).message())
 
     def second_source(self, there: bool) -> None:
         """Create or destroy a second publisher of references."""

@@ -9,7 +9,7 @@ import pytest
 from behaviors import READY, Driven, arm_of
 
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
-from flexarm_core.behavior_impedance.progress import AWAY, PATIENCE, STILL, Progress
+from flexarm_core.behavior_impedance.progress import AWAY, PATIENCE, STILL, Progress, distance
 from flexarm_core.ik_redundancy.limits import MotionLimits
 
 DT = 0.01
@@ -20,7 +20,7 @@ def seconds_to_stall(errors, twist=REST):
     """When it first counts as stalled [s]; None: never. ``errors``: of each sample."""
     progress = Progress()
     for k, error in enumerate(errors):
-        if progress.update(DT, twist, np.asarray(error, dtype=float)):
+        if progress.update(DT, distance(twist, np.asarray(error, dtype=float))):
             return (k + 1) * DT
     return None
 
@@ -54,9 +54,9 @@ def test_a_tool_that_hunts_about_a_place_is_stalled_too():
 
 def test_a_stall_ends_when_the_tool_gets_on():
     progress = Progress()
-    assert [progress.update(DT, REST, along(0.1)) for _ in range(100)][-1]
-    assert not progress.update(DT, REST, along(0.05))
-    assert not progress.update(DT, REST, along(0.0))
+    assert [progress.update(DT, distance(REST, along(0.1))) for _ in range(100)][-1]
+    assert not progress.update(DT, distance(REST, along(0.05)))
+    assert not progress.update(DT, distance(REST, along(0.0)))
 
 
 def test_an_external_wrench_that_holds_the_tool_off_is_named():

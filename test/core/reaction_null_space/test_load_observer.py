@@ -5,10 +5,41 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.reaction_null_space.vibration.load_observer import LoadObserver, fastest
+from flexarm_core.compiled import kernel
+from flexarm_core.reaction_null_space.vibration import load_observer
+from flexarm_core.reaction_null_space.vibration.law_memory import Observed
+from flexarm_core.reaction_null_space.vibration.load_observer import fastest
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 
 NO_BOUND = np.full(2, np.inf)
+
+
+@kernel
+def find(known, lacking, position, velocity, measured, measured_velocity, bandwidth, most):
+    load_observer.find(Observed(known, lacking, position, velocity), measured, measured_velocity, bandwidth, most)
+
+
+@kernel
+def advance(known, lacking, position, velocity, going, dt):
+    load_observer.advance(Observed(known, lacking, position, velocity), going, dt)
+
+
+class LoadObserver:
+    """The compiled observer of some coordinates, with its memory."""
+
+    def __init__(self, count: int) -> None:
+        self._memory = np.zeros(1), *np.zeros((3, count))
+
+    @property
+    def lacking(self) -> np.ndarray:
+        return self._memory[1].copy()
+
+    def find(self, position, velocity, bandwidth, most) -> np.ndarray:
+        find(*self._memory, position, velocity, bandwidth, most)
+        return self.lacking
+
+    def advance(self, going, dt) -> None:
+        advance(*self._memory, going, dt)
 
 
 def move(bandwidth: float, load: np.ndarray, period: float, late: int, gain: float, most=NO_BOUND, damping=1.0):

@@ -67,8 +67,9 @@ def test_the_linear_law_is_the_derivative_of_a_sample_of_the_controller(arm, law
             controller.update(ArmState(0, POSTURE, np.zeros(n), rest, np.zeros(m)), tool, joints)
             led_q, led_v, q, v, x, xd = np.split(change, (n, 2 * n, 3 * n, 4 * n, 4 * n + m))
             if led:
-                still = ArmState(0, POSTURE + led_q, led_v, np.zeros(m), np.zeros(m))
-                controller._joints.take(still, np.zeros(n), np.zeros(m))
+                kept = controller._kept
+                kept.led_position[:], kept.led_velocity[:] = POSTURE + led_q, led_v
+                kept.led_acceleration[:], kept.led_rate[:] = 0.0, 0.0
             command, _ = controller.update(ArmState(0, POSTURE + q, v, rest + x, xd), tool, joints)
             return np.concatenate((command.acceleration, command.effort))
 

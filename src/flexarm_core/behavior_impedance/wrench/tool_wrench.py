@@ -9,7 +9,7 @@ import numpy as np
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
-from flexarm_core.ik_redundancy.chain import Chain
+from flexarm_core.ik_redundancy.chain import Chain, tool_kinematics
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 
@@ -100,11 +100,10 @@ class ToolWrench:
         """
         reading = finite("a wrench", wrench_in_sensor, 6)
         gravity_in_base = finite("gravity_in_base", gravity_in_base, 3)
-        _, R = self._chain.pose(position)
-        on_tool = np.empty(6)
+        position, on_tool = finite("position", position, self._chain.n), np.empty(6)
         _carry_to_tool(
-            R, self._rotation, self._offset, self.mass, self.center_of_mass, gravity_in_base, self._sign, reading,
-            self.bias, on_tool,
+            self._chain.links, position, self._rotation, self._offset, self.mass, self.center_of_mass, gravity_in_base,
+            self._sign, reading, self.bias, on_tool,
         )  # fmt: skip
         return on_tool
 
@@ -137,11 +136,12 @@ def _weigh(R: Array, mounted: Array, mass: float, center: Array, gravity: Array,
 
 @kernel
 def _carry_to_tool(
-    R: Array, mounted: Array, offset: Array, mass: float, center: Array, gravity: Array, sign: float, reading: Array,
-    bias: Array, on_tool: Array,
+    links: Array, q: Array, mounted: Array, offset: Array, mass: float, center: Array, gravity: Array, sign: float,
+    reading: Array, bias: Array, on_tool: Array,
 ) -> None:  # fmt: skip
     """Compute :meth:`ToolWrench.external` for a sensor at orientation ``mounted``, position ``offset`` in the tool."""
-    in_sensor, arm = np.empty(6), np.empty(3)
+    in_sensor, arm, p, R, J = np.empty(6), np.empty(3), np.empty(3), np.empty((3, 3)), np.empty((6, q.shape[0]))
+    tool_kinematics(links, q, p, R, J)
     _weigh(R, mounted, mass, center, gravity, in_sensor)
     for i in range(6):
         in_sensor[i] = sign * (reading[i] - bias[i]) - in_sensor[i]

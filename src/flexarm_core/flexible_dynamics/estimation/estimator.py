@@ -24,8 +24,8 @@ is accepted again, because the estimate may be wrong.
 
 Only what depends on the sample is done when it comes (``filter.correct``). Transition, derivatives of the readings,
 gain and corrected covariance are prepared before (``filter.prepare``), for a sample that comes after the same time as
-the last one and has readings of the same sensors. If it comes after another time, by more than ``STEP_CHANGE``, they are
-prepared again with the true one. The estimate is the same whether they are prepared early, by
+the last one and has readings of the same sensors. If it comes after another time, by more than ``STEP_CHANGE``, they
+are prepared again with the true one. The estimate is the same whether they are prepared early, by
 :meth:`FlexibleEstimator.prepare`, or when the sample is there.
 """
 

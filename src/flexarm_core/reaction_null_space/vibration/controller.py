@@ -39,24 +39,28 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.compiled import allocate
+from flexarm_core.entrance import FLOAT, finite
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.reaction_null_space.vibration.arm_dynamics import pack_arm
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration.law import step
+from flexarm_core.reaction_null_space.vibration.law import NO_FRAME, NOT_FINITE, TOO_FAR, step
 from flexarm_core.reaction_null_space.vibration.law_memory import (
+    UNKNOWN,
     Inputs,
     Outputs,
+    State,
+    are_finite,
     pack_constants,
     pack_settings,
     view_inputs,
     view_outputs,
+    view_state,
 )
-from flexarm_core.reaction_null_space.vibration.led_joints import LedJoints
+from flexarm_core.reaction_null_space.vibration.led_joints import LEASH
 from flexarm_core.reaction_null_space.vibration.motion_guard import MotionGuard
-from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference, all_finite
-
-REST_BANDWIDTH = 2.0  # [rad/s] bandwidth of load estimation when the arm is held at rest and no bandwidth is configured
 
 Goal = CartesianReference | JointReference | None
 
@@ -114,20 +118,20 @@ class VibrationController:
         self.model = model
         self.selection = BaseSelection(model) if selection is None else selection
         lying = model.blocks(ArmState(0, np.full(model.n, 0.3), *np.zeros((2, model.n))[:1], *np.zeros((2, model.m))))
-        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait, model.m)
+        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait)
         self.config = config
         weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
         bounds = None if self.guard is None else self.guard.limits
         self._constants = pack_constants(model, self.selection, bounds, weighs)
+        self._arm, self._frames = pack_arm(model), {model.base_frame: 0.0, model.world_frame: 1.0}
         n, m, k = model.n, model.m, self.selection.count
         self._x: Inputs
         self._out: Outputs
+        self._kept: State
         self._inputs, self._x = allocate(view_inputs, n, m)
         self._outputs, self._out = allocate(view_outputs, n, m, k)
-        x = self._x
-        self._blocks = DynamicsBlocks(x.H_b, x.H_bm, x.H_m, x.c_b, x.c_m, x.dH_bm_qd)
-        x.damps[0] = x.rate[0] = 1.0
-        self._joints = LedJoints(model)
+        self._state, self._kept = allocate(view_state, n, m)
+        self._clear()
         self.reset()
 
     @property
@@ -145,7 +149,8 @@ class VibrationController:
     def reset(self) -> None:
         """Forget the held posture and the joint reference; both start again at the next sample."""
         self._posture: Array | None = None
-        self._joints.let_go()
+        self._state[:] = 0.0
+        self._led: int | None = None  # stamp at which the reference of the joint servos was integrated [ns]
         self._rests = False
         if self.guard is not None:
             self.guard.reset()
@@ -168,111 +173,113 @@ class VibrationController:
         Raises:
             InputError: wrong shapes, non-finite numbers, a missing reference, an unknown frame.
         """
-        config, model, guard = self.config, self.model, self.guard
-        model.check_state(state)
-        goal_of(config.task, reference, joints, model.n)
+        config, guard, x, out = self._config, self.guard, self._x, self._out
+        self._take(state, reference, joints)
         if self._posture is None:
             self._posture = state.position.copy()
         if guard is not None:
             guard.begin(state.stamp, state.velocity)
-            reference, joints = guard.clock.take(state.stamp, reference, joints)
+            late = guard.clock.take(state.stamp, reference, joints)
+            if late[0] is not reference or late[1] is not joints:
+                reference, joints = late
+                self._take_references(reference, joints, self._posture)
+            self._take_guard(guard)
         rests = guard is not None and bool(guard.reason)
         if rests and not self._rests:  # from now on servos bring the arm to rest, starting at the measured motion
-            self._joints.let_go()
+            self._kept.led[0] = 0.0
         self._rests = rests
-        led = rests or config.realization == "joint_servo"
-        at = self._joints.at(state, rests, config.law == "torque") if led else state
-        self._give_state(at, state)
-        model.blocks(at, self._blocks)
-        if config.law == "torque":
-            self._x.weight[:] = model.weight(at)
-        if not rests:
-            self._give_goal(at, state, goal_of(config.task, reference, joints, model.n))
-            if config.task == "tool_path" and config.posture_gain > 0.0:
-                self._give_joints(joints)
-        if guard is not None:
-            self._give_clock(guard)
-            self._give_load(at, state, led, guard)
-        rank = step(self._constants, self._resting if rests else self._settings, self._inputs, self._outputs)
-        out = self._out
-        acceleration, effort = out.acceleration.copy(), out.effort.copy()
+        x.since_led[0] = -1.0 if self._led is None else (state.stamp - self._led) * 1e-9
+        settings = self._resting if rests else self._settings
+        status = step(*self._arm, self._constants, settings, self._state, self._inputs, self._outputs)
+        if status == TOO_FAR:
+            raise InputError(
+                f"the reference of the joint servos has left the joints by more than {LEASH:g} rad or m, which"
+                " are stuck, or pushed, or sampled too slowly for the gains; it sets out anew from them"
+            )
+        if status == NO_FRAME and reference is not None:
+            self.model.tool_kinematics(state, reference.frame)  # raises InputError
+        if status == NOT_FINITE:
+            for name in ("acceleration", "effort", "base"):
+                finite(name, getattr(out, name), *getattr(out, name).shape)
+        self._led = state.stamp
         if guard is not None:
             if not rests and config.task == "tool_path":
-                guard.keep_near(float(out.distance[0]), config.largest_error)
-            guard.end(acceleration - out.uncompensated, out.base, float(out.lost[0]), out.bounding)
-        answer = JointReference(stamp=state.stamp, acceleration=acceleration, effort=effort)
-        if led:
-            self._joints.gives[:] = out.gives
-            self._joints.take(at, acceleration, state.deflection_rate)
-            answer = JointReference(state.stamp, at.position, at.velocity, acceleration, effort)
-        else:
-            self._joints.let_go()
+                guard.keep_near(out.distance.item(), config.largest_error)
+            change, _, mixed = out.bounding.tolist()
+            guard.end(out.lost.item(), change, mixed)
+        led = rests or config.realization == "joint_servo"
+        answer = JointReference(
+            state.stamp,
+            out.position.copy() if led else None,
+            out.velocity.copy() if led else None,
+            out.acceleration.copy(),
+            out.effort.copy(),
+        )
         return answer, BaseReaction(
             stamp=state.stamp,
-            wrench_on_base_in_base=model.wrench_on_base(state, acceleration, out.base),
+            wrench_on_base_in_base=out.wrench.copy(),
             reaction=out.reaction.copy(),
             coupling_momentum=out.momentum.copy(),
-            rank=rank,
+            rank=int(out.rank.item()),
             coupling_singular_values=out.singular_values.copy(),
-            smallest_restricted_singular_value=float(out.restricted[0]),
-            damping=float(out.damping[0]),
+            smallest_restricted_singular_value=out.restricted.item(),
+            damping=out.damping.item(),
             vibration_damping=config.vibration_damping and config.law != "resolved_acceleration",
         )
 
-    def _give_state(self, at: ArmState, state: ArmState) -> None:
-        """Write the state at which the law is evaluated and the measured state."""
-        x = self._x
-        x.position[:], x.velocity[:] = at.position, at.velocity
-        x.measured_position[:], x.measured_velocity[:] = state.position, state.velocity
-        x.deflection[:], x.deflection_rate[:] = state.deflection, state.deflection_rate
+    def _clear(self) -> None:
+        """Set the inputs to zeros, and what a guard would set to an unbounded motion."""
+        self._inputs[:] = 0.0
+        self._x.damps[0] = self._x.rate[0] = 1.0
 
-    def _give_clock(self, guard: MotionGuard) -> None:
-        """Write the path clock and how limits are approached."""
+    def _take(self, state: ArmState, reference: CartesianReference | None, joints: JointReference | None) -> None:
+        """Write state and references to the inputs.
+
+        Raises:
+            InputError: as :meth:`update`.
+        """
+        x, model = self._x, self.model
+        if type(state) is not ArmState:
+            model.check_state(state)
+        for value, place in (
+            (state.position, x.measured_position),
+            (state.velocity, x.measured_velocity),
+            (state.deflection, x.deflection),
+            (state.deflection_rate, x.deflection_rate),
+        ):
+            if type(value) is not np.ndarray or value.dtype != FLOAT or value.shape != place.shape:
+                model.check_state(state)
+            place[:] = value
+        self._take_references(reference, joints, state.position if self._posture is None else self._posture)
+        if not are_finite(self._inputs, model.n, model.m):
+            self._clear()
+            model.check_state(state)
+            goal_of(self._config.task, reference, joints, model.n)
+            raise InputError("an input is not finite")
+
+    def _take_references(
+        self, reference: CartesianReference | None, joints: JointReference | None, posture: Array
+    ) -> None:
+        """Write the references to the inputs; the joints keep a posture (n,) if they have no reference."""
+        x, task, n = self._x, self._config.task, self.model.n
+        x.absolute[0] = task == "joint_path"
+        if task == "tool_path" and reference is not None:
+            x.goal_position[:], x.goal_rotation[:], x.axes[:] = reference.position, reference.rotation, reference.axes
+            x.goal_velocity[:], x.goal_acceleration[:] = reference.velocity, reference.acceleration
+            x.absolute[0] = self._frames.get(reference.frame, UNKNOWN)
+        given = () if joints is None else (joints.position, joints.velocity, joints.acceleration)
+        fits = all(value is None or value.shape == (n,) for value in given)
+        held = joints is None or joints.position is None or task == "hold"
+        if held or not fits or (task == "tool_path" and reference is None):
+            goal_of(task, reference, joints, n)
+        if held:
+            given = posture, None, None
+        for value, place in zip(given, (x.joint_position, x.joint_velocity, x.joint_acceleration), strict=True):
+            place[:] = 0.0 if value is None else value
+
+    def _take_guard(self, guard: MotionGuard) -> None:
+        """Write the path clock, how limits are approached, and how load is estimated."""
         x = self._x
-        x.rate_change[0], x.rate_change[1], x.rate_change[2] = guard.rate_change
+        x.rate_change[:] = guard.rate_change
         x.rate[0], x.approach_time[0], x.damps[0] = guard.clock.rate, guard.approach_time, guard.damps
-
-    def _give_load(self, at: ArmState, state: ArmState, led: bool, guard: MotionGuard) -> None:
-        """Write what is known of an unknown load: what joint servos must add, and the deficits of joints and base."""
-        x, config = self._x, self.config
-        bandwidth, inertia = config.load_bandwidth, np.diag(x.H_m)
-        x.carrying[:], x.lacking[:] = 0.0, 0.0
-        if not led:
-            x.lacking[:] = guard.find_load(state.position, state.velocity, bandwidth or guard.watched, inertia)
-        elif bandwidth > 0.0 or self._rests:
-            # a tenth of Routh's stability bound k_i < k_p k_d, because the model does not include the unknown load
-            bound = min(bandwidth or REST_BANDWIDTH, 0.1 * config.servo_velocity_gain)
-            gain = bound * config.servo_position_gain
-            x.carrying[:] = guard.integrate(at.position - state.position, gain, inertia)
-        if bandwidth > 0.0:
-            unlimited = np.full(self.model.m, np.inf)
-            x.base_lacking[:] = guard.base.find(state.deflection, state.deflection_rate, bandwidth, unlimited)
-        else:
-            x.base_lacking[:] = 0.0
-
-    def _give_goal(self, at: ArmState, measured: ArmState, goal: Goal) -> None:
-        """Write the goal of the task."""
-        x = self._x
-        if isinstance(goal, CartesianReference):
-            swung = ArmState(at.stamp, at.position, at.velocity, measured.deflection, measured.deflection_rate)
-            tool = self.model.tool_kinematics(swung, goal.frame)
-            x.tool_position[:], x.tool_rotation[:], x.tool_velocity[:] = tool.position, tool.rotation, tool.velocity
-            x.dJ_v[:], x.J_m[:], x.J_b[:] = tool.dJ_v, tool.J_m, tool.J_b
-            x.goal_position[:], x.goal_rotation[:], x.axes[:] = goal.position, goal.rotation, goal.axes
-            x.goal_velocity[:], x.goal_acceleration[:] = goal.velocity, goal.acceleration
-            x.absolute[0] = goal.frame == self.model.world_frame
-        elif isinstance(goal, JointReference):
-            self._give_joints(goal)
-            x.absolute[0] = True
-        elif self.config.task == "hold":
-            self._give_joints(None)
-            x.absolute[0] = False
-
-    def _give_joints(self, joints: JointReference | None) -> None:
-        """Write a joint reference; the posture of the first sample if it is None or without a position."""
-        x = self._x
-        if joints is None or joints.position is None:
-            joints = JointReference(0, self._posture)
-        x.joint_position[:] = joints.position
-        x.joint_velocity[:] = 0.0 if joints.velocity is None else joints.velocity
-        x.joint_acceleration[:] = 0.0 if joints.acceleration is None else joints.acceleration
+        x.since_last[0], x.forgets[0], x.watched[0] = guard.dt, guard.forgets, guard.watched

@@ -6,8 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.kernels.rotations import pose_error
 from flexarm_core.reaction_null_space.coupling.null_space import invert_damped
 from flexarm_core.reaction_null_space.coupling.small_matrices import (
@@ -16,21 +17,36 @@ from flexarm_core.reaction_null_space.coupling.small_matrices import (
     solve_definite,
     times,
 )
+from flexarm_core.reaction_null_space.vibration.arm_dynamics import (
+    Arm,
+    Tree,
+    equation_of_motion,
+    tool_motion,
+    view_arm,
+    view_tree,
+    wrench_on_base,
+)
 from flexarm_core.reaction_null_space.vibration.law_memory import (
     JOINT_GOAL,
     REACTIONLESS,
     RESOLVED_ACCELERATION,
     TOOL_GOAL,
     TORQUE,
+    UNKNOWN,
     Constants,
     Inputs,
+    Observed,
     Outputs,
     Settings,
+    State,
     view_constants,
     view_inputs,
     view_outputs,
     view_settings,
+    view_state,
 )
+from flexarm_core.reaction_null_space.vibration.led_joints import lead, take
+from flexarm_core.reaction_null_space.vibration.load_observer import advance, find, forget, integrate
 from flexarm_core.reaction_null_space.vibration.motion_bounds import bound_motion
 from flexarm_core.reaction_null_space.vibration.posture_terms import (
     base_acceleration,
@@ -43,6 +59,10 @@ from flexarm_core.reaction_null_space.vibration.posture_terms import (
 )
 from flexarm_core.types import Array
 
+DONE, TOO_FAR, NO_FRAME, NOT_FINITE = range(4)  # status of a sample
+REST_BANDWIDTH = 2.0  # [rad/s] bandwidth of load estimation when the arm is held at rest and no bandwidth is configured
+LOAD_SHARE = 0.5  # largest share of the motor efforts that an unknown load may take
+SHORTEST = 1e-4  # [s] least time over which expected motions are integrated
 SLOWEST = 0.02  # [m/s] least unattainable part of the tool correction velocity that counts
 TURN = 3.0  # [rad/m] orientation error that counts as much as 1 m of position error
 
@@ -69,14 +89,110 @@ class Motion(NamedTuple):
 
 
 @kernel
-def step(constants: Array, settings: Array, inputs: Array, outputs: Array) -> int:
-    """Compute one sample; for the arrays see :mod:`law_memory`.
+def step(
+    arm: Array, tree: NDArray[np.int64], constants: Array, settings: Array, state: Array, inputs: Array, outputs: Array
+) -> int:
+    """Compute one sample; for the arrays see :mod:`arm_dynamics` and :mod:`law_memory`.
 
     Returns:
-        Rank of the coupling.
+        DONE; TOO_FAR: the joints are too far from the reference of their servos, which starts again; NO_FRAME: the
+        frame of the tool goal is unknown; NOT_FINITE: the results are not finite. All but DONE leave no result.
     """
-    c, s = view_constants(constants), view_settings(settings)
+    a, c, s = view_arm(arm), view_constants(constants), view_settings(settings)
+    t, kept = view_tree(tree, a), view_state(state, c.n, c.m)
     x, out = view_inputs(inputs, c.n, c.m), view_outputs(outputs, c.n, c.m, c.selected)
+    if not s.led:
+        kept.led[0] = 0.0
+        x.position[:], x.velocity[:] = x.measured_position, x.measured_velocity
+    elif not lead(s, x, kept):
+        return TOO_FAR
+    if s.goal == TOOL_GOAL and x.absolute[0] == UNKNOWN:
+        return NO_FRAME
+    _find_terms(a, t, s, x)
+    _find_load(c, s, x, kept)
+    _follow(c, s, x, kept, out)
+    if not _finish(a, t, x, out):
+        return NOT_FINITE
+    if s.led:
+        take(x, out.acceleration, kept)
+    if c.bounded:
+        dt = max(x.since_last[0], SHORTEST)
+        advance(_joints_load(kept), out.acceleration - out.uncompensated, dt)
+        advance(_base_load(kept), out.base, dt)
+    return DONE
+
+
+@kernel
+def _find_terms(a: Arm, t: Tree, s: Settings, x: Inputs) -> None:
+    """Compute the equation of motion and the tool; joint servos follow a reference on an undeflected base."""
+    none = np.zeros(a.m)
+    bent, rate = (none, none) if s.led else (x.deflection, x.deflection_rate)
+    equation_of_motion(
+        a, t, x.position, x.velocity, bent, rate, x.H_b, x.H_bm, x.H_m, x.c_b, x.c_m, x.dH_bm_qd, x.weight
+    )
+    if s.goal == TOOL_GOAL:
+        tool_motion(
+            a, t, x.absolute[0] > 0.0, x.position, x.velocity, x.deflection, x.deflection_rate, x.tool_position,
+            x.tool_rotation, x.tool_velocity, x.J_m, x.J_b, x.dJ_v,
+        )  # fmt: skip
+
+
+@inlined_kernel
+def _joints_load(kept: State) -> Observed:
+    return Observed(kept.joints_known, kept.joints_lacking, kept.joints_position, kept.joints_velocity)
+
+
+@inlined_kernel
+def _base_load(kept: State) -> Observed:
+    return Observed(kept.base_known, kept.base_lacking, kept.base_position, kept.base_velocity)
+
+
+@kernel
+def _find_load(c: Constants, s: Settings, x: Inputs, kept: State) -> None:
+    """Find what joint servos must add because of an unknown load, and the deficits of joints and base."""
+    x.carrying[:], x.lacking[:], x.base_lacking[:] = 0.0, 0.0, 0.0
+    if not c.bounded:
+        return
+    joints, base, bandwidth = _joints_load(kept), _base_load(kept), s.load_bandwidth
+    if x.forgets[0] > 0.0:
+        forget(joints)
+        forget(base)
+    most = np.empty(c.n)
+    for i in range(c.n):
+        most[i] = LOAD_SHARE * c.limits[3, i] / x.H_m[i, i]
+    if not s.led:
+        find(joints, x.measured_position, x.measured_velocity, bandwidth if bandwidth > 0.0 else x.watched[0], most)
+        x.lacking[:] = joints.lacking
+    elif bandwidth > 0.0 or s.rests:
+        # a tenth of Routh's stability bound k_i < k_p k_d, because the model does not include the unknown load
+        bound = min(bandwidth if bandwidth > 0.0 else REST_BANDWIDTH, 0.1 * s.servo_velocity_gain)
+        gain = bound * s.servo_position_gain * x.since_last[0]
+        integrate(joints, gain, x.position - x.measured_position, most)
+        x.carrying[:] = joints.lacking
+    if bandwidth > 0.0:
+        find(base, x.deflection, x.deflection_rate, bandwidth, np.full(c.m, np.inf))
+        x.base_lacking[:] = base.lacking
+
+
+@kernel
+def _finish(a: Arm, t: Tree, x: Inputs, out: Outputs) -> bool:
+    """Write the wrench on the base and the motion at which the law was evaluated; return whether all is finite."""
+    wrench_on_base(
+        a, t, x.measured_position, x.measured_velocity, x.deflection, x.deflection_rate, out.acceleration, out.base,
+        out.wrench,
+    )  # fmt: skip
+    total = 0.0
+    for i in range(a.n):
+        out.position[i], out.velocity[i] = x.position[i], x.velocity[i]
+        total += 0.0 * out.acceleration[i] + 0.0 * out.effort[i]
+    for i in range(a.m):
+        total += 0.0 * out.base[i]
+    return total == 0.0
+
+
+@kernel
+def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> None:
+    """Evaluate the law."""
     coupling = _couple(c, s, x, out)
     L, load, inverse = coupling.L, coupling.load, coupling.inverse
     out.damping[0], out.restricted[0], out.lost[0] = coupling.scale, 0.0, 0.0
@@ -121,7 +237,7 @@ def step(constants: Array, settings: Array, inputs: Array, outputs: Array) -> in
     if s.led:
         effort = times(x.H_m, acceleration) + served
         if s.law == TORQUE:
-            out.gives[:] = giving_way(x.H_bm, x.H_m, coupling.rows, c.K_b)
+            kept.gives[:] = giving_way(x.H_bm, x.H_m, coupling.rows, c.K_b)
     elif yields and c.bounded:
         effort = times(free_inertia, acceleration) - drift + served
     elif not yields:
@@ -132,7 +248,7 @@ def step(constants: Array, settings: Array, inputs: Array, outputs: Array) -> in
     out.base[:] = base_acceleration(L, x.H_bm, load, expected)
     out.reaction[:] = -times(x.H_bm, expected) - x.dH_bm_qd
     out.momentum[:] = times(x.H_bm, x.measured_velocity)
-    return coupling.space.shape[0]
+    out.rank[0] = coupling.space.shape[0]
 
 
 @kernel

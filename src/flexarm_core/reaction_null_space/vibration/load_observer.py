@@ -1,4 +1,4 @@
-"""LoadObserver: estimates the accelerations that an unknown constant load takes from commanded coordinates.
+"""Load observer (compiled): estimates the accelerations that an unknown constant load takes from commanded coordinates.
 
 With the expected acceleration ``r''`` of the coordinates x, that is, the commanded acceleration minus ``d``,
 
@@ -11,9 +11,9 @@ estimate is added to the command again; this loop is faster than 2 w and therefo
 
 from __future__ import annotations
 
-import numpy as np
-
-from flexarm_core.entrance import expect, finite, number, numbers
+from flexarm_core.compiled import inlined_kernel
+from flexarm_core.entrance import expect
+from flexarm_core.reaction_null_space.vibration.law_memory import Observed
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.types import Array
 
@@ -26,49 +26,40 @@ def fastest(sampling: Sampling) -> float:
     return LATE / (sampling.delay + 1.5 * sampling.period)
 
 
-class LoadObserver:
-    """Estimate of the load on some coordinates.
+@inlined_kernel
+def forget(load: Observed) -> None:
+    """Start again with the next sample."""
+    load.known[0] = 0.0
+    for i in range(load.lacking.shape[0]):
+        load.lacking[i] = 0.0
 
-    Attributes:
-        lacking: (k,) estimated acceleration deficits d.
-    """
 
-    def __init__(self, count: int) -> None:
-        """Start with ``count`` k coordinates."""
-        self.lacking = np.zeros(int(number("count", count, 1.0, 1e4)))
-        self._position: Array | None = None
-        self._velocity = self.lacking
+@inlined_kernel
+def find(load: Observed, position: Array, velocity: Array, bandwidth: float, most: Array) -> None:
+    """Estimate the load (k,) from the measured motion, limited to ``most`` (k,); bandwidth w [rad/s]."""
+    w, begins = bandwidth, load.known[0] == 0.0
+    load.known[0] = 1.0
+    for i in range(position.shape[0]):
+        if begins:
+            load.position[i], load.velocity[i] = position[i], velocity[i]
+        found = w * w * (load.position[i] - position[i]) + 2.0 * w * (load.velocity[i] - velocity[i])
+        if abs(found) > most[i]:
+            found = min(max(found, -most[i]), most[i])
+            load.position[i], load.velocity[i] = position[i] + found / (w * w), velocity[i]
+        load.lacking[i] = found
 
-    def forget(self) -> None:
-        """Start again with the next sample."""
-        self._position, self.lacking = None, np.zeros(len(self.lacking))
 
-    def find(self, position: Array, velocity: Array, bandwidth: float, most: Array) -> Array:
-        """Return the load (k,) estimated from the measured motion, limited to ``most`` (k,); bandwidth w [rad/s]."""
-        k = len(self.lacking)
-        position, velocity = finite("position", position, k), finite("velocity", velocity, k)
-        most, w = numbers("most", most, k), number("bandwidth", bandwidth, 1e-6)
-        if self._position is None:
-            self._position, self._velocity = position.copy(), velocity.copy()
-        found = w * w * (self._position - position) + 2.0 * w * (self._velocity - velocity)
-        over = np.abs(found) > most
-        if over.any():
-            found = np.clip(found, -most, most)
-            self._position = np.where(over, position + found / (w * w), self._position)
-            self._velocity = np.where(over, velocity, self._velocity)
-        self.lacking = found
-        return found
+@inlined_kernel
+def integrate(load: Observed, gain: float, error: Array, most: Array) -> None:
+    """Add ``gain`` times ``error`` (k,) to the estimate and limit it to ``most`` (k,)."""
+    for i in range(error.shape[0]):
+        load.lacking[i] = min(max(load.lacking[i] + gain * error[i], -most[i]), most[i])
 
-    def integrate(self, change: Array, most: Array) -> Array:
-        """Add ``change`` (k,) to the estimate and limit it to ``most`` (k,)."""
-        k = len(self.lacking)
-        change, most = finite("change", change, k), numbers("most", most, k)
-        self.lacking = np.clip(self.lacking + change, -most, most)
-        return self.lacking
 
-    def advance(self, going: Array, dt: float) -> None:
-        """Integrate the expected accelerations (k,) of the coordinates over a time ``dt`` [s]."""
-        going, dt = finite("going", going, len(self.lacking)), number("dt", dt)
-        if self._position is not None:
-            self._position = self._position + (self._velocity + 0.5 * going * dt) * dt
-            self._velocity = self._velocity + going * dt
+@inlined_kernel
+def advance(load: Observed, going: Array, dt: float) -> None:
+    """Integrate the expected accelerations (k,) of the coordinates over a time ``dt`` [s]."""
+    if load.known[0] > 0.0:
+        for i in range(going.shape[0]):
+            load.position[i] += (load.velocity[i] + 0.5 * going[i] * dt) * dt
+            load.velocity[i] += going[i] * dt

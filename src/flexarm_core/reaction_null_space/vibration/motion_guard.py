@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.entrance import ANY, numbers
-from flexarm_core.reaction_null_space.vibration.load_observer import LoadObserver
+from flexarm_core.reaction_null_space.vibration.law import SHORTEST
 from flexarm_core.reaction_null_space.vibration.path_clock import PathClock
 from flexarm_core.types import Array
 
@@ -30,7 +30,6 @@ NEAR_TIME = 0.03  # [s] least time in which a velocity limit is approached
 PERIODS = 4.0  # least value of that time, in sampling periods
 LOST = 0.3  # share of the path velocity that the tool cannot attain, from which on the path waits
 WATCHED = 40.0  # [rad/s] default bandwidth of load estimation, if the loop is fast enough
-LOAD_SHARE = 0.5  # largest share of the motor efforts that an unknown load may take
 SLOWED, QUICK = 0.4, 0.3  # [s] after giving up, from when on damping ends if a joint exceeds this share of its limit
 FAR = 0.1  # share of the largest tool error from which on the error is reported
 LATEST = 0.1  # [s] longest time between two samples; after a longer gap the load estimates start again
@@ -43,18 +42,17 @@ class MotionGuard:
         clock: path clock.
         limits: (4, n) lower and upper position, velocity, effort.
         watched: bandwidth of the joint load estimate if none is configured [rad/s].
-        joints: load observer of the joints.
-        base: load observer of the base.
+        dt: time since the last sample, 0 if that is unknown or long ago [s].
+        forgets: whether the load estimates must start again, as a sample came too late.
         reason: why the law gave up; empty: it did not.
         damps: whether the base is still damped after the law gave up.
         rate_change: wanted, smallest and largest rate change r' of the clock in this sample [1/s].
         approach_time: time in which a velocity limit is approached [s].
     """
 
-    def __init__(self, limits: Array, longest_wait: float, directions: int) -> None:
-        """Start; ``limits`` (4, n), ``longest_wait`` [s], ``directions``: number m of base directions."""
+    def __init__(self, limits: Array, longest_wait: float) -> None:
+        """Start; ``limits`` (4, n), ``longest_wait`` [s]."""
         self.limits = numbers("limits", limits, 4, ANY)
-        self.joints, self.base = LoadObserver(self.limits.shape[1]), LoadObserver(directions)
         self.clock, self.watched = PathClock(longest_wait), WATCHED
         self.rate_change, self.approach_time = (0.0, 0.0, 0.0), NEAR_TIME
         self.reset()
@@ -65,10 +63,9 @@ class MotionGuard:
         self.reason, self._far, self.damps = "", "", True
         self._resting = 0.0  # [s] since the law gave up
         self._stamp: int | None = None
-        self._dt = 0.0
+        self.dt = 0.0
         self._mixed = self._lost = 0.0
-        self.joints.forget()
-        self.base.forget()
+        self.forgets = False
 
     @property
     def remark(self) -> str:
@@ -88,15 +85,13 @@ class MotionGuard:
         """Start a sample with its stamp [ns] and the joint velocities (n,)."""
         dt = 0.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
         if not 0.0 <= dt <= LATEST:
-            self.joints.forget()
-            self.base.forget()
-            dt = 0.0
-        self._dt, self._stamp = dt, stamp
+            dt, self.forgets = 0.0, True
+        self.dt, self._stamp = dt, stamp
         if self.reason:
             self._resting += dt
             quick = float(np.max(np.abs(velocity) / self.limits[2])) > QUICK
             self.damps = self.damps and not (quick and self._resting > SLOWED)
-        step = max(dt, 1e-4)
+        step = max(dt, SHORTEST)
         allowed = max(1.0 - self._lost / LOST, 0.0) if self._lost > 0.01 else np.inf
         self.rate_change = self.clock.bounds(step, allowed)
         self.approach_time = max(NEAR_TIME, PERIODS * step)
@@ -107,37 +102,18 @@ class MotionGuard:
         if distance > largest:
             self.give_up(f"the tool is {distance:.3g} m from its path, at most {largest:g} m")
 
-    def find_load(self, position: Array, velocity: Array, bandwidth: float, inertia: Array) -> Array:
-        """Return the estimated acceleration deficits (n,) of the joints.
+    def end(self, lost: float, change: float, mixed: float) -> None:
+        """Finish a sample.
 
         Args:
-            position: (n,) measured joint positions.
-            velocity: (n,) measured joint velocities.
-            bandwidth: bandwidth w of the estimate [rad/s].
-            inertia: (n,) inertia of each joint.
-        """
-        return self.joints.find(position, velocity, bandwidth, LOAD_SHARE * self.limits[3] / inertia)
-
-    def integrate(self, error: Array, gain: float, inertia: Array) -> Array:
-        """Return accelerations (n,) that hold a load: the integral of ``gain`` [1/s^3] times the servo error (n,)."""
-        return self.joints.integrate(gain * self._dt * error, LOAD_SHARE * self.limits[3] / inertia)
-
-    def end(self, going: Array, base: Array, lost: float, bounding: Array) -> None:
-        """Finish a sample with the accelerations that joints and base are expected to have.
-
-        Args:
-            going: (n,) bounded joint accelerations, minus the deficits that remain uncompensated.
-            base: (m,) base accelerations.
             lost: share of the path velocity that the tool cannot attain.
-            bounding: (3,) applied r', share of base feedback, share of the law against braking.
+            change: rate change r' of the clock that was applied [1/s].
+            mixed: share of the law against braking that was applied.
         """
-        dt = max(self._dt, 1e-4)
-        change, _, mixed = bounding.tolist()
-        self._lost = lost
+        dt = max(self.dt, SHORTEST)
+        self._lost, self.forgets = lost, False
         self.clock.advance(change, dt)
         self._mixed = max(self._mixed + (dt if mixed < 1.0 else -dt), 0.0)
-        self.joints.advance(going, dt)
-        self.base.advance(base, dt)
         if self._mixed > LONGEST_MIXED:
             self.give_up("joint limits leave no room for the law")
         if self.clock.exhausted:

@@ -1,0 +1,121 @@
+"""Compiled checks of an effort that is to be followed: friction that is believed, motion that is allowed, limits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flexarm_core.compiled import kernel, view
+from flexarm_core.hardware_gate.limits import (
+    ACCELERATION,
+    EFFORT,
+    HARDER,
+    VELOCITY,
+    _is_allowed,
+    believe_friction,
+    bound_effort,
+)
+from flexarm_core.types import Array
+
+RUN_AWAY = 0.05  # fraction by which a joint exceeds its velocity limit when its friction is no longer compensated
+FOLLOWS, LIMITED, LESS_FRICTION, FORBIDDEN, SATURATED, BOUNDLESS = range(6)  # results of examine()
+
+
+class Inputs(NamedTuple):
+    """What an effort is examined with; rows of one array."""
+
+    effort: Array  # (n,) wanted effort
+    friction: Array  # (n,) part of it that is said to compensate friction
+    position: Array  # (n,)
+    velocity: Array  # (n,)
+    unexplained: Array  # (n,) accelerations that the model does not explain
+    before: Array  # (n,) effort in force
+
+
+@kernel
+def view_inputs(memory: Array, n: int) -> Inputs:
+    """View one flat array as the inputs for n joints."""
+    return Inputs(
+        view(memory, 0, (n,)), view(memory, n, (n,)), view(memory, 2 * n, (n,)), view(memory, 3 * n, (n,)),
+        view(memory, 4 * n, (n,)), view(memory, 5 * n, (n,)),
+    )  # fmt: skip
+
+
+@kernel
+def trust(table: Array, inputs: Array, taken: Array, loads: Array) -> tuple[bool, bool]:
+    """Write the friction (n,) that is believed, and the efforts (2, n) that act on the links with it and without.
+
+    Returns:
+        Whether friction was reduced, and whether any is left.
+    """
+    n = taken.shape[0]
+    u, some = view_inputs(inputs, n), False
+    doubted = believe_friction(table, RUN_AWAY, u.friction, u.position, u.velocity, taken)
+    for i in range(n):
+        loads[0, i], loads[1, i] = u.effort[i] - taken[i], u.effort[i]
+        some = some or taken[i] != 0.0
+    return doubted, some
+
+
+@kernel
+def examine(
+    table: Array, bounds: Array, inputs: Array, horizon: float, period: float, first: bool, accelerations: Array,
+    taken: Array, bounded: Array,
+) -> int:  # fmt: skip
+    """Judge the accelerations that an effort causes, and write the effort within its limits.
+
+    Args:
+        table: (7, n) joint limits.
+        bounds: (7, n) joint limits for the motion.
+        inputs: see :class:`Inputs`.
+        horizon: time for which the motion is checked [s].
+        period: time between two commands [s].
+        first: whether there is no effort in force.
+        accelerations: (1, n) accelerations; or (2, n), the second row those if the friction did not exist.
+        taken: (n,) friction that is compensated; reduced in place after LESS_FRICTION.
+        bounded: (n,) gets the effort, unless the result is one of the others.
+
+    Returns:
+        FOLLOWS or LIMITED (by an effort rate); BOUNDLESS: an acceleration is not finite; LESS_FRICTION: as much
+        friction might make a joint too fast, so accelerations must be computed anew; FORBIDDEN: the motion may break a
+        limit; SATURATED: an effort is beyond its limit.
+    """
+    n = taken.shape[0]
+    u = view_inputs(inputs, n)
+    for i in range(n):
+        if not np.isfinite(accelerations[0, i]):
+            return BOUNDLESS
+    if accelerations.shape[0] > 1:
+        reduced = False
+        for i in range(n):  # velocity change until the next command if this friction does not exist but is compensated
+            change = (accelerations[1, i] - accelerations[0, i]) * horizon
+            room = (1.0 + RUN_AWAY) * table[VELOCITY, i] - np.sign(change) * u.velocity[i]
+            harmless = min(max(room / max(abs(change), 1e-12), 0.0), 1.0) if np.isfinite(change) else 0.0
+            if harmless < 1.0:
+                taken[i], reduced = harmless * taken[i], True
+        if reduced:
+            return LESS_FRICTION
+    for i in range(n):
+        accelerations[0, i] += _driven(table[ACCELERATION, i], u.unexplained[i], u.velocity[i])
+    if not _is_allowed(bounds, u.position, u.velocity, accelerations[0], horizon):
+        return FORBIDDEN
+    for i in range(n):
+        if not abs(u.effort[i]) <= table[EFFORT, i]:
+            return SATURATED
+    return LIMITED if bound_effort(table, u.effort, u.before[:0] if first else u.before, period, bounded) else FOLLOWS
+
+
+@kernel
+def _driven(limit: float, unexplained: float, velocity: float) -> float:
+    """Return the unexplained acceleration of a joint if it makes the joint faster; one that brakes is ignored."""
+    return min(max(unexplained, -HARDER * limit), HARDER * limit) if unexplained * velocity > 0.0 else 0.0
+
+
+@kernel
+def is_still_allowed(table: Array, bounds: Array, inputs: Array, horizon: float, acceleration: Array) -> bool:
+    """Return whether the acceleration (n,) that an effort in force causes clearly respects the limits of the motion."""
+    u = view_inputs(inputs, acceleration.shape[0])
+    for i in range(acceleration.shape[0]):
+        acceleration[i] += _driven(table[ACCELERATION, i], u.unexplained[i], u.velocity[i])
+    return _is_allowed(bounds, u.position, u.velocity, acceleration, horizon)  # type: ignore[no-any-return]

@@ -1,0 +1,348 @@
+r"""Equation of motion of an arm on its elastic base, and wrench on the base, compiled over flat memory.
+
+For ``n`` actuated and ``m`` elastic coordinates, with bodies ``k`` that move along or about their joint axis ``z_k``
+through ``p_k``. All vectors are in axes of the root link; moments and linear velocities are those at the origin S of
+the base link, so that bodies are added up without transformations::
+
+    motion axis         s_k = [v_k; w_k] = [(p_k - S) x z_k; z_k]   revolute,      [z_k; 0]   prismatic
+    composite body      m, h = sum m c, J = sum (I + m (c^2 1 - c c^T))        of all bodies outboard, c seen from S
+    its momentum        l = m v_k + w_k x h,    L = J w_k + h x v_k
+    inertia             H_ik = s_i . [l; L]       i inboard of k
+    bias forces         c_k = s_k . sum ([F; M] - [F_g; M_g])      outboard, with accelerations for qdd = 0
+
+This is the composite-rigid-body algorithm (Featherstone 2008, chapter 6) and the Newton-Euler recursion of
+``base_wrench``. ``ArmModel`` computes the same with Pinocchio, for everything that does not run in a tick.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexarm_core.base_wrench.newton_euler import GRAVITY, INERTIAL, STATE, P, R, Z, load, place
+from flexarm_core.base_wrench.sensed_bodies import (
+    CENTER,
+    COLUMNS,
+    COORDINATE,
+    INERTIA,
+    KIND,
+    MASS,
+    PARENT,
+    PRISMATIC,
+    build_bodies,
+)
+from flexarm_core.compiled import kernel, view
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.kinematic_chain import link_motion
+from flexarm_core.types import Array
+
+FIELDS = 5  # columns of the table ``structure``
+# Columns of the work array of a body: those of ``newton_euler``, then its motion axis and its composite body.
+AXIS, COMPOSITE, WORK = STATE, STATE + 6, STATE + 16
+HEADER = 6
+
+
+class Arm(NamedTuple):
+    """Arm on its elastic base; made once."""
+
+    n: int  # number of actuated joints
+    m: int  # number of elastic joints
+    base: int  # index of the body that holds the base link
+    base_pose: Array  # (3, 4) rotation and position of the base link in this body
+    gravity: Array  # (3,) and zeros (13): the argument ``given`` of :func:`load`
+    armature: Array  # (n,)
+    links: Array  # (B, 32) this and ``structure`` (B, 5): see ``SensedBodies``
+    first: Array  # (B,) 1 if the joint of the body is the first actuated one on its path
+    base_to_tool: Array  # (k + 1, 13) this and the next: see ``KinematicChain.links``
+    world_to_tool: Array
+
+
+class Tree(NamedTuple):
+    """Indices that belong to :class:`Arm`."""
+
+    structure: NDArray[np.int64]  # (B, 5)
+    base_places: NDArray[np.int64]  # this and the next: see ``KinematicChain.places``
+    world_places: NDArray[np.int64]
+
+
+@kernel
+def view_arm(memory: Array) -> Arm:
+    """View the first array of :func:`pack_arm`."""
+    n, m, bodies, base = int(memory[0]), int(memory[1]), int(memory[2]), int(memory[3])
+    from_base, from_world = int(memory[4]), int(memory[5])
+    base_pose, i = view(memory, HEADER, (3, 4)), HEADER + 12
+    gravity, i = view(memory, i, (16,)), i + 16
+    armature, i = view(memory, i, (n,)), i + n
+    links, i = view(memory, i, (bodies, COLUMNS)), i + bodies * COLUMNS
+    first, i = view(memory, i, (bodies,)), i + bodies
+    base_to_tool, i = view(memory, i, (from_base + 1, 13)), i + 13 * (from_base + 1)
+    world_to_tool = view(memory, i, (from_world + 1, 13))
+    return Arm(n, m, base, base_pose, gravity, armature, links, first, base_to_tool, world_to_tool)
+
+
+@kernel
+def view_tree(memory: NDArray[np.int64], arm: Arm) -> Tree:
+    """View the second array of :func:`pack_arm`."""
+    bodies, from_base = arm.links.shape[0], arm.base_to_tool.shape[0] - 1
+    structure, i = view(memory, 0, (bodies, FIELDS)), bodies * FIELDS
+    base_places, i = view(memory, i, (from_base,)), i + from_base
+    return Tree(structure, base_places, view(memory, i, (arm.world_to_tool.shape[0] - 1,)))
+
+
+def pack_arm(model: ArmModel) -> tuple[Array, NDArray[np.int64]]:
+    """Return :class:`Arm` and :class:`Tree` as one array each."""
+    links, structure, base, pose = build_bodies(model.description, model.base_frame)
+    chains = model.base_to_tool, model.world_to_tool
+    first, inboard = np.zeros(len(links)), np.zeros(len(links), dtype=bool)  # inboard: an actuated joint is
+    for k in range(1, len(links)):
+        parent, actuated = structure[k, PARENT], structure[k, COORDINATE] < model.n
+        first[k] = float(actuated and not inboard[parent])
+        inboard[k] = actuated or inboard[parent]
+    sizes = (model.n, model.m, len(links), base, *(len(chain.places) for chain in chains))
+    given = np.concatenate((model.gravity, np.zeros(13)))
+    parts = (sizes, pose[:3], given, model.armature, links, first, *(chain.links for chain in chains))
+    indices = (structure, *(chain.places for chain in chains))
+    return np.concatenate([np.ravel(part) for part in parts]), np.concatenate([np.ravel(part) for part in indices])
+
+
+@kernel
+def equation_of_motion(
+    arm: Arm, tree: Tree, q: Array, v: Array, x: Array, xd: Array, H_b: Array, H_bm: Array, H_m: Array, c_b: Array,
+    c_m: Array, dH_bm_qd: Array, weight: Array,
+) -> None:  # fmt: skip
+    """Compute the terms of the equation of motion, as ``ArmModel.blocks`` and ``ArmModel.weight`` do.
+
+    Args:
+        arm: the arm.
+        tree: its indices.
+        q: (n,) joint positions [rad | m].
+        v: (n,) joint velocities [rad/s | m/s].
+        x: (m,) deflections of the base [m | rad].
+        xd: (m,) their rates [m/s | rad/s].
+        H_b: (m, m) output: base inertia.
+        H_bm: (m, n) output: inertia coupling.
+        H_m: (n, n) output: arm inertia.
+        c_b: (m,) output: velocity and gravity terms of the base rows.
+        c_m: (n,) output: velocity and gravity terms of the arm rows.
+        dH_bm_qd: (m,) output: ``dH_bm/dt qd`` for a base at rest.
+        weight: (m,) output: gravity terms of the base rows.
+    """
+    n, m, bodies = arm.n, arm.m, arm.links.shape[0]
+    motion, work, rate = np.zeros((3, n + m)), np.empty((bodies, WORK)), 0.0
+    motion[0, :n], motion[1, :n], motion[0, n:], motion[1, n:] = q, v, x, xd
+    place(arm.links, tree.structure, motion, work)
+    sx, sy, sz = _base_origin(arm, work)
+    _find_axes(tree, work, sx, sy, sz)
+    _composite(arm, tree, work, sx, sy, sz)
+    _inertia(n, tree, work, H_b, H_bm, H_m)
+    for i in range(n):
+        H_m[i, i] += arm.armature[i]
+    _wrenches(arm, tree, work, sx, sy, sz)
+    for k in range(1, bodies):
+        here, at = work[k], tree.structure[k, COORDINATE]
+        moved, pulled = _along(here, INERTIAL), -_along(here, GRAVITY)
+        if at < n:
+            c_m[at] = moved + pulled
+        else:
+            dH_bm_qd[at - n], weight[at - n], c_b[at - n] = moved, pulled, moved + pulled
+            rate += xd[at - n] * xd[at - n]
+    if rate > 0.0:
+        motion[1, n:] = 0.0
+        place(arm.links, tree.structure, motion, work)
+        _wrenches(arm, tree, work, sx, sy, sz)
+        for k in range(1, bodies):
+            at = tree.structure[k, COORDINATE]
+            if at >= n:
+                dH_bm_qd[at - n] = _along(work[k], INERTIAL)
+
+
+@kernel
+def wrench_on_base(
+    arm: Arm, tree: Tree, q: Array, v: Array, x: Array, xd: Array, qdd: Array, xdd: Array, out: Array
+) -> None:
+    """Compute the wrench (6,) ``[f; n]`` of the arm on the base link, as ``ArmModel.wrench_on_base`` does.
+
+    Args:
+        arm: the arm.
+        tree: its indices.
+        q: (n,) joint positions [rad | m].
+        v: (n,) joint velocities [rad/s | m/s].
+        x: (m,) deflections of the base [m | rad].
+        xd: (m,) their rates [m/s | rad/s].
+        qdd: (n,) joint accelerations [rad/s^2 | m/s^2].
+        xdd: (m,) accelerations of the base [m/s^2 | rad/s^2].
+        out: (6,) output, at the origin of the base link and in its axes [N, N*m].
+    """
+    n, m, bodies = arm.n, arm.m, arm.links.shape[0]
+    motion, work, total = np.empty((3, n + m)), np.empty((bodies, WORK)), np.zeros(6)
+    motion[0, :n], motion[1, :n], motion[2, :n] = q, v, qdd
+    motion[0, n:], motion[1, n:], motion[2, n:] = x, xd, xdd
+    place(arm.links, tree.structure, motion, work)
+    sx, sy, sz = _base_origin(arm, work)
+    _wrenches(arm, tree, work, sx, sy, sz)
+    for k in range(1, bodies):
+        if arm.first[k] > 0.0:
+            for i in range(6):
+                total[i] += work[k, GRAVITY + i] - work[k, INERTIAL + i]
+    held = work[arm.base]
+    for i in range(3):  # column i of the base link's rotation
+        a, b, c = arm.base_pose[0, i], arm.base_pose[1, i], arm.base_pose[2, i]
+        x0 = held[R] * a + held[R + 1] * b + held[R + 2] * c
+        x1 = held[R + 3] * a + held[R + 4] * b + held[R + 5] * c
+        x2 = held[R + 6] * a + held[R + 7] * b + held[R + 8] * c
+        out[i] = x0 * total[0] + x1 * total[1] + x2 * total[2]
+        out[3 + i] = x0 * total[3] + x1 * total[4] + x2 * total[5]
+
+
+@kernel
+def tool_motion(
+    arm: Arm, tree: Tree, in_world: bool, q: Array, v: Array, x: Array, xd: Array, position: Array, rotation: Array,
+    twist: Array, J_m: Array, J_b: Array, bias: Array,
+) -> None:  # fmt: skip
+    """Compute the motion of the tool, as ``ArmModel.tool_kinematics`` does.
+
+    Args:
+        arm: the arm.
+        tree: its indices.
+        in_world: whether the motion is expressed in the root link, not in the base link.
+        q: (n,) joint positions [rad | m].
+        v: (n,) joint velocities [rad/s | m/s].
+        x: (m,) deflections of the base [m | rad].
+        xd: (m,) their rates [m/s | rad/s].
+        position: (3,) output [m].
+        rotation: (3, 3) output.
+        twist: (6,) output [m/s, rad/s].
+        J_m: (6, n) output.
+        J_b: (6, m) output.
+        bias: (6,) output: ``dJ/dt v``.
+    """
+    n, m = arm.n, arm.m
+    if not in_world:
+        link_motion(arm.base_to_tool, tree.base_places, q, v, position, rotation, twist, J_m, bias)
+        for i in range(6):
+            for j in range(m):
+                J_b[i, j] = 0.0
+        return
+    whole, rates, J = np.empty(n + m), np.empty(n + m), np.empty((6, n + m))
+    whole[:n], whole[n:], rates[:n], rates[n:] = q, x, v, xd
+    link_motion(arm.world_to_tool, tree.world_places, whole, rates, position, rotation, twist, J, bias)
+    for i in range(6):
+        for j in range(n):
+            J_m[i, j] = J[i, j]
+        for j in range(m):
+            J_b[i, j] = J[i, n + j]
+
+
+@kernel
+def _base_origin(arm: Arm, work: Array) -> Any:
+    """Return the origin of the base link in the root link frame."""
+    held, pose = work[arm.base], arm.base_pose
+    a, b, c = pose[0, 3], pose[1, 3], pose[2, 3]
+    return (
+        held[P] + held[R] * a + held[R + 1] * b + held[R + 2] * c,
+        held[P + 1] + held[R + 3] * a + held[R + 4] * b + held[R + 5] * c,
+        held[P + 2] + held[R + 6] * a + held[R + 7] * b + held[R + 8] * c,
+    )
+
+
+@kernel
+def _find_axes(tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
+    """Write the motion axis ``[v; w]`` of every body."""
+    for k in range(1, work.shape[0]):
+        here = work[k]
+        zx, zy, zz = here[Z], here[Z + 1], here[Z + 2]
+        if tree.structure[k, KIND] == PRISMATIC:
+            here[AXIS], here[AXIS + 1], here[AXIS + 2] = zx, zy, zz
+            here[AXIS + 3], here[AXIS + 4], here[AXIS + 5] = 0.0, 0.0, 0.0
+        else:
+            x, y, z = here[P] - sx, here[P + 1] - sy, here[P + 2] - sz
+            here[AXIS], here[AXIS + 1], here[AXIS + 2] = y * zz - z * zy, z * zx - x * zz, x * zy - y * zx
+            here[AXIS + 3], here[AXIS + 4], here[AXIS + 5] = zx, zy, zz
+
+
+@kernel
+def _composite(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
+    """Write the composite body of every body: m, h (3), and J as xx, xy, xz, yy, yz, zz."""
+    bodies, o = work.shape[0], COMPOSITE
+    for k in range(bodies):
+        here, link = work[k], arm.links[k]
+        m, i = link[MASS], INERTIA
+        r00, r01, r02, r10, r11 = here[R], here[R + 1], here[R + 2], here[R + 3], here[R + 4]
+        r12, r20, r21, r22 = here[R + 5], here[R + 6], here[R + 7], here[R + 8]
+        a, b, c = link[CENTER], link[CENTER + 1], link[CENTER + 2]
+        x = here[P] - sx + r00 * a + r01 * b + r02 * c
+        y = here[P + 1] - sy + r10 * a + r11 * b + r12 * c
+        z = here[P + 2] - sz + r20 * a + r21 * b + r22 * c
+        # rows of R I, with a symmetric I
+        a0 = r00 * link[i] + r01 * link[i + 1] + r02 * link[i + 2]
+        a1 = r00 * link[i + 1] + r01 * link[i + 4] + r02 * link[i + 5]
+        a2 = r00 * link[i + 2] + r01 * link[i + 5] + r02 * link[i + 8]
+        b0 = r10 * link[i] + r11 * link[i + 1] + r12 * link[i + 2]
+        b1 = r10 * link[i + 1] + r11 * link[i + 4] + r12 * link[i + 5]
+        b2 = r10 * link[i + 2] + r11 * link[i + 5] + r12 * link[i + 8]
+        c0 = r20 * link[i] + r21 * link[i + 1] + r22 * link[i + 2]
+        c1 = r20 * link[i + 1] + r21 * link[i + 4] + r22 * link[i + 5]
+        c2 = r20 * link[i + 2] + r21 * link[i + 5] + r22 * link[i + 8]
+        here[o], here[o + 1], here[o + 2], here[o + 3] = m, m * x, m * y, m * z
+        here[o + 4] = a0 * r00 + a1 * r01 + a2 * r02 + m * (y * y + z * z)
+        here[o + 5] = a0 * r10 + a1 * r11 + a2 * r12 - m * x * y
+        here[o + 6] = a0 * r20 + a1 * r21 + a2 * r22 - m * x * z
+        here[o + 7] = b0 * r10 + b1 * r11 + b2 * r12 + m * (x * x + z * z)
+        here[o + 8] = b0 * r20 + b1 * r21 + b2 * r22 - m * y * z
+        here[o + 9] = c0 * r20 + c1 * r21 + c2 * r22 + m * (x * x + y * y)
+    for k in range(bodies - 1, 0, -1):
+        up = tree.structure[k, PARENT]
+        for i in range(COMPOSITE, WORK):
+            work[up, i] += work[k, i]
+
+
+@kernel
+def _inertia(n: int, tree: Tree, work: Array, H_b: Array, H_bm: Array, H_m: Array) -> None:
+    """Write the mass matrix."""
+    H_b[:, :], H_bm[:, :], H_m[:, :] = 0.0, 0.0, 0.0
+    s, o = AXIS, COMPOSITE
+    for k in range(work.shape[0] - 1, 0, -1):
+        here, at = work[k], tree.structure[k, COORDINATE]
+        vx, vy, vz, wx, wy, wz = here[s], here[s + 1], here[s + 2], here[s + 3], here[s + 4], here[s + 5]
+        m, hx, hy, hz = here[o], here[o + 1], here[o + 2], here[o + 3]
+        lx = m * vx + wy * hz - wz * hy
+        ly = m * vy + wz * hx - wx * hz
+        lz = m * vz + wx * hy - wy * hx
+        mx = here[o + 4] * wx + here[o + 5] * wy + here[o + 6] * wz + hy * vz - hz * vy
+        my = here[o + 5] * wx + here[o + 7] * wy + here[o + 8] * wz + hz * vx - hx * vz
+        mz = here[o + 6] * wx + here[o + 8] * wy + here[o + 9] * wz + hx * vy - hy * vx
+        i = k
+        while i > 0:
+            up, to = work[i], tree.structure[i, COORDINATE]
+            value = up[s] * lx + up[s + 1] * ly + up[s + 2] * lz + up[s + 3] * mx + up[s + 4] * my + up[s + 5] * mz
+            if at < n and to < n:
+                H_m[at, to] = H_m[to, at] = value
+            elif at >= n and to >= n:
+                H_b[at - n, to - n] = H_b[to - n, at - n] = value
+            else:
+                H_bm[max(at, to) - n, min(at, to)] = value
+            i = tree.structure[i, PARENT]
+
+
+@kernel
+def _wrenches(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
+    """Write the inertial and the gravity wrench about S of every body with all bodies outboard of it."""
+    for k in range(1, work.shape[0]):
+        load(arm.links[k], work[k], arm.gravity, sx, sy, sz)
+    for k in range(work.shape[0] - 1, 0, -1):
+        up = tree.structure[k, PARENT]
+        if up > 0:
+            for i in range(INERTIAL, STATE):
+                work[up, i] += work[k, i]
+
+
+@kernel
+def _along(here: Array, wrench: int) -> float:
+    """Return the part of a wrench of a body along its motion axis."""
+    s, f = AXIS, wrench
+    return float(
+        here[s] * here[f] + here[s + 1] * here[f + 1] + here[s + 2] * here[f + 2]
+        + here[s + 3] * here[f + 3] + here[s + 4] * here[f + 4] + here[s + 5] * here[f + 5]
+    )  # fmt: skip

@@ -1,0 +1,40 @@
+"""Records that are made at every tick: frozen dataclasses with slots whose construction takes half the time."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+Record = TypeVar("Record")
+
+
+def quick(record: type[Record]) -> type[Record]:
+    """Give a frozen dataclass with slots a constructor that does the same in half the time.
+
+    The constructor that :mod:`dataclasses` generates looks up every field by its name through ``object.__setattr__``;
+    this one calls the slots' own setters.
+
+    Raises:
+        TypeError: the dataclass has no slots, or does more than to set its fields.
+    """
+    names: dict[str, Any] = {"MISSING": MISSING}
+    arguments, lines = [], []
+    if hasattr(record, "__post_init__") or not hasattr(record, "__slots__"):
+        raise TypeError(f"{record.__name__} must be a dataclass with slots and without __post_init__")
+    for field in fields(record):  # type: ignore[arg-type]
+        name, given = field.name, field.name
+        names[f"set_{name}"] = getattr(record, name).__set__
+        if field.default_factory is not MISSING:
+            names[f"make_{name}"] = field.default_factory
+            arguments.append(f"{name}=MISSING")
+            given = f"make_{name}() if {name} is MISSING else {name}"
+        elif field.default is not MISSING:
+            names[f"usual_{name}"] = field.default
+            arguments.append(f"{name}=usual_{name}")
+        else:
+            arguments.append(name)
+        lines.append(f"    set_{name}(self, {given})")
+    exec("\n".join((f"def __init__(self, {', '.join(arguments)}):", *lines)), names)
+    names["__init__"].__qualname__ = f"{record.__qualname__}.__init__"
+    record.__init__ = names["__init__"]  # type: ignore[method-assign]
+    return record

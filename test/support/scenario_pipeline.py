@@ -1,0 +1,80 @@
+"""The stages and the plant of a scenario in this process, as control_loop and simulated_plant build them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flexarm_core.pipeline.pipeline import Pipeline
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.control_loop.loop import GATE
+from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, build_gate, builders
+from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
+from flexarm_nodes.plant.parameters import (
+    PLANT_PARAMETERS,
+    plant_config,
+    plant_description,
+    plant_friction,
+    plant_surfaces,
+)
+from flexarm_sim.backends import make_backend
+from flexarm_sim.plant import Plant
+from flexarm_tools.run.composition import compose_simulation
+from flexarm_tools.scenario.scenario import Scenario
+
+
+class Table:
+    """A parameter table without a node, for the rows that depend on other parameters."""
+
+    def __init__(self, rows: tuple[Parameter, ...], given: dict[str, Any]) -> None:
+        self.rows, self._given = rows, given
+
+    def declare(self, rows: Any) -> None:
+        known = {row.name for row in self.rows}
+        self.rows = (*self.rows, *(row for row in rows if row.name not in known))
+
+    def remove(self, names: Any) -> None:
+        self.rows = tuple(row for row in self.rows if row.name not in names)
+
+    def values(self) -> dict[str, Any]:
+        return row_values(self.rows, {name: _plain(value) for name, value in self._given.items()})
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def built_pipeline(scenario: Scenario) -> tuple[Pipeline, list[BuiltStage], ArmModel]:
+    """The pipeline of a scenario whose stages are nodes of their own, and its stages as they are built."""
+    nodes = {node.name: dict(node.parameters) for node in compose_simulation(scenario).nodes[1:]}
+    given = nodes[GATE]
+    gate = Table((*ARM_PARAMETERS, *GATE_PARAMETERS), given).values()
+    model = ArmModel(scenario.robot.description, gate["tool_frame"], tuple(gate["gravity"]))
+    built, known = [], builders()
+    for name, parameters in nodes.items():
+        if name != GATE:
+            table = Table((*ARM_PARAMETERS, *known[name].parameters), parameters)
+            known[name].later_rows(table, table.values())  # type: ignore[arg-type]
+            built.append(known[name].build(table.values(), model))
+    return Pipeline([one.stage for one in built], build_gate(gate, model)), built, model
+
+
+def built_plant(scenario: Scenario, known: RobotDescription) -> Plant:
+    """The plant of a scenario."""
+    given = compose_simulation(scenario).nodes[0].parameters
+    values = Table((*ARM_PARAMETERS, *PLANT_PARAMETERS), dict(given)).values()
+    description = plant_description(values, known)
+    backend = make_backend(
+        values["backend"],
+        description,
+        tool_frame=values["tool_frame"],
+        gravity=values["gravity"],
+        max_step=values["max_step"],
+        hard_stops=values["hard_stops"],
+        segments=values["segments"],
+        surfaces=plant_surfaces(values),
+        tip_radius=values["tip_radius"],
+        friction=plant_friction(values, len(description.actuated)),
+    )
+    return Plant(description, backend, plant_config(values, description))
