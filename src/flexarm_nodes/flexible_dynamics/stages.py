@@ -20,7 +20,6 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Status, Values, unchanged
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.parameters import record_of
-from flexarm_nodes.node.readings import READERS
 
 
 def _flexible_model(values: Values, model: ArmModel) -> FlexibleModel:

@@ -1,8 +1,8 @@
 r"""Covariances of the estimator (compiled): disturbances, innovation, gain and correction.
 
-A reading ``s`` and the state ``y`` owe the same disturbances ``d`` (variance ``W``) of the sampling period: the noise of
-prediction and reading is correlated. With ``E = H G + D``, where ``G`` is the influence of ``d`` on the state and ``D``
-the one on the readings at a given state::
+A reading ``s`` and the state ``y`` owe the same disturbances ``d`` (variance ``W``) of the sampling period: the noise
+of prediction and reading is correlated. With ``E = H G + D``, where ``G`` is the influence of ``d`` on the state and
+``D`` the one on the readings at a given state::
 
     C  = H F P F^T + E W G^T                        covariance of innovation and state
     S  = H F P F^T H^T + E W E^T + R                covariance of the innovation

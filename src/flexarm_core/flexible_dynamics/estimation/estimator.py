@@ -22,10 +22,10 @@ channel is rejected if it has no reading, if it repeats a reading although the s
 innovation exceeds ``gate`` standard deviations. After ``gate_patience`` consecutive rejections by the gate the channel
 is accepted again, because the estimate may be wrong.
 
-Only what depends on the sample is done when it comes (``filter.correct``). Transition, derivatives of the readings, gain
-and corrected covariance are prepared before (``filter.prepare``), for a sample that comes after the same time as the
-last one and has readings of the same sensors. If it comes after another time, by more than ``STEP_CHANGE``, they are
-prepared again with the true one. The estimate is the same whether they are prepared early, by
+Only what depends on the sample is done when it comes (``filter.correct``). Transition, derivatives of the readings,
+gain and corrected covariance are prepared before (``filter.prepare``), for a sample that comes after the same time as
+the last one and has readings of the same sensors. If it comes after another time, by more than ``STEP_CHANGE``, they
+are prepared again with the true one. The estimate is the same whether they are prepared early, by
 :meth:`FlexibleEstimator.prepare`, or when the sample is there.
 """
 
@@ -116,7 +116,8 @@ class FlexibleEstimator:
         plan = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
         constants, fixed = allocate(view_constants, N, n, len(body), rows, p, k)
         M = model.mass_matrix(np.zeros(size))
-        fixed.K[:], fixed.C[:] = (matrix[np.ix_(free, free)] for matrix in (model.stiffness_matrix(), model.damping_matrix()))
+        fixed.K[:] = model.stiffness_matrix()[np.ix_(free, free)]
+        fixed.C[:] = model.damping_matrix()[np.ix_(free, free)]
         fixed.density[:] = np.repeat((c.effort_noise, c.base_noise, c.modal_noise), (n, self._m, N - self._m)) ** 2
         fixed.onto[:], fixed.push[:] = pushes.onto, pushes.variance
         for channel, row in zip(measured.channels, measured.first, strict=False):

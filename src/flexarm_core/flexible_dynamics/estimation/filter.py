@@ -145,7 +145,7 @@ def move_covariance(plan: Plan, c: Constants, kept: Kept, f: Ahead) -> None:
 
 @inlined_kernel
 def step_on(tree: BodyTree, wt: Workspace, plan: Plan, kept: Kept, f: Ahead, t: float) -> None:
-    """Predict ``f.state`` by the mean accelerations over ``t`` seconds; requires the articulated ``wt`` with its loads."""
+    """Predict ``f.state`` by the mean accelerations over ``t`` seconds; requires ``wt`` articulated at the estimate."""
     N = plan.N
     hinge_forces(tree, kept.x, kept.v, kept.hinge, 0.5 * t, wt.total)
     respond(tree, wt, wt.total, True, f.a)
@@ -408,7 +408,7 @@ def weigh(
 @inlined_kernel
 def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs) -> bool:
     """Keep covariance and derivatives for the next sample; start over and return False if anything is not finite."""
-    N, rows, finite = plan.N, plan.rows, True
+    N, finite = plan.N, True
     for i in range(plan.size):
         finite = finite and math.isfinite(kept.x[i]) and math.isfinite(kept.v[i])
     for i in range(2 * N):

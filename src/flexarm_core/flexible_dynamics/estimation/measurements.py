@@ -16,13 +16,14 @@ import numpy as np
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.bodies import make_bodies
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
-from flexarm_core.flexible_dynamics.estimation.memory import FROZEN, OUTLIER, UNREADABLE
+from flexarm_core.flexible_dynamics.estimation.memory import FROZEN, OUTLIER
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array, FlexibleSample
 
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 IMU = ("ax", "ay", "az", "wx", "wy", "wz")
-STRAINS, DEFLECTIONS, RATES, WRENCHES, IMUS = "strain", "deflection", "deflection_rate", "wrenches", "imus"  # of samples
+# fields of a sample
+STRAINS, DEFLECTIONS, RATES, WRENCHES, IMUS = "strain", "deflection", "deflection_rate", "wrenches", "imus"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,7 @@ class Measurements:
         self.labels = tuple(chain.from_iterable(channel.labels for channel in self.channels))
         sixes = range(self.linear, self.rows, 6)
         self._wrenches = tuple((name, slice(row, row + 6)) for name, row in zip(wrenches, sixes, strict=False))
-        self._imus = tuple(
-            (name, slice(row, row + 6)) for name, row in zip(imus, sixes[len(wrenches) :], strict=True)
-        )
+        self._imus = tuple((name, slice(row, row + 6)) for name, row in zip(imus, sixes[len(wrenches) :], strict=True))
 
     @cached_property
     def of_base(self) -> Array:

@@ -1,4 +1,4 @@
-"""Memory of the estimator: flat arrays, the cheapest arguments of a kernel, and the only functions that know their layout.
+"""Memory of the estimator: flat arrays, the cheapest arguments of a kernel, and their layout.
 
 Sizes: N unmeasured coordinates, n actuated joints, size = h + K coordinates, r rows (scalar readings), q channels
 (sensors that are used or left out as a whole), g gauges, c motion sensors, p pushes, d = n + N + p disturbances. Rows
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from flexarm_core.compiled import kernel, view
 from flexarm_core.flexible_dynamics.tree import Index
 from flexarm_core.types import Array
+
 
 class Plan(NamedTuple):
     """What is estimated from what; made once."""

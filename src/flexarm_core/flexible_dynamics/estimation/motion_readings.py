@@ -79,7 +79,7 @@ def read_motion(
     effort: Array,
     readings: Array,
 ) -> None:
-    """Compute forces (size,) and readings (c, 6) at given accelerations; requires ``move_bodies`` and ``load_bodies``."""
+    """Compute forces (size,) and readings (c, 6) at given accelerations; requires ``load_bodies``."""
     inverse_sweep(tree, ws, a, effort, f.wrench)
     read_swept(
         integers, memory, tree, ws, x, v, a, f.wrench, plan.body, plan.felt, c.frame, c.influence, f.motion, readings
@@ -98,10 +98,10 @@ def renew(
     f: Ahead,
     share: float,
 ) -> None:
-    """Renew a share of the derivatives at the state ``f.x, f.v``; requires ``forward_dynamics`` there, which gave ``f.a``.
+    """Renew a share of the derivatives at the state ``f.x, f.v``.
 
-    The others are copied from what is kept. A contact wrench is constant in the axes of its body, like the sensor that
-    measures it.
+    Requires ``forward_dynamics`` there, which gave ``f.a``. The others are copied from what is kept. A contact wrench
+    is constant in the axes of its body, like the sensor that measures it.
     """
     size, N, linear = plan.size, plan.N, plan.linear
     effort, forces, unit, a = f.lines[0], f.lines[1], f.lines[2], f.lines[3]
