@@ -39,13 +39,16 @@ class Given:
         self._controller, self._specs = controller, specs
 
     def begin(self) -> None:
+        """Create every behavior again."""
         self.renew()
 
     def renew(self) -> None:
+        """Create every behavior again."""
         self._controller.set_behaviors([])
         self._controller.set_behaviors(self._specs)
 
     def due(self, stamp: int) -> list[str]:
+        """Change nothing."""
         return []
 
 

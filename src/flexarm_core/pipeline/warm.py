@@ -37,6 +37,7 @@ from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep
 from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
 from flexarm_core.pipeline import whole_reference
+from flexarm_core.pipeline.behavior_stage import JointDeviation
 from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
 from flexarm_core.reaction_null_space.vibration.config import LAWS, REALIZATIONS, VibrationControllerConfig
@@ -165,6 +166,7 @@ def compile_pipeline() -> None:
     still, none = np.zeros(model.n), np.zeros(model.m)
     model.wrench_on_base(ArmState(0, still, still, none, none), still, none)
     ToolWrench(model.description, build_chain(model.description), "tool_ft_sensor")
+    JointDeviation(("first",)).check(*np.zeros((2, 1)))
     whole_reference.load_compiled()
 
 
