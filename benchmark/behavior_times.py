@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from behavior_arms import ACCELERATION, DT, STEP_NS, find, make_controller
+from behavior_arms import ACCELERATION, DT, STEP_NS, make_controller
 from behavior_station import begin_controller, eight_behaviors
+from robots import URDF
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
@@ -22,6 +23,7 @@ from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.pipeline.behavior_stage import BehaviorStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import FlexibleSample
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
@@ -37,19 +39,22 @@ class Given:
         self._controller, self._specs = controller, specs
 
     def begin(self) -> None:
+        """Create every behavior again."""
         self.renew()
 
     def renew(self) -> None:
+        """Create every behavior again."""
         self._controller.set_behaviors([])
         self._controller.set_behaviors(self._specs)
 
     def due(self, stamp: int) -> list[str]:
+        """Change nothing."""
         return []
 
 
 def stage_time() -> Iterator[Figure]:
     """The stage of the flagship in a tick, called back to back: a path and a force."""
-    model = ArmModel(find("boom_7r")[0], gravity=(0.0, 0.0, 0.0))
+    model = ArmModel(load_robot_description(URDF / "boom_7r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
     links = build_chain(model.description, model.tool_frame)
     limits = MotionLimits(links.lower, links.upper, links.velocity_limit, np.full(7, ACCELERATION))
     arm = Arm(links, build_arm_shape(model.description, links, 0.06), limits, 0.3)

@@ -15,7 +15,7 @@ import pinocchio
 sys.path.append(str(Path(__file__).resolve().parents[1] / "test"))
 
 from support.counted import count_operations
-from support.robots import chain, find, pinocchio_chain
+from support.robots import URDF, chain, pinocchio_chain
 
 from flexarm_core.ik_redundancy import step
 from flexarm_core.ik_redundancy.chain import build_chain
@@ -27,6 +27,7 @@ from flexarm_core.ik_redundancy.step import RedundancyStep, redundancy_step
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import Array, CartesianReference, FlexibleSample
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
@@ -178,7 +179,7 @@ def step_times() -> Iterator[Figure]:
 
 def stage_time() -> Iterator[Figure]:
     """The stage in a tick, called back to back: the arm on the boom follows a circle with three axes."""
-    model = ArmModel(find("boom_7r")[0], gravity=(0.0, 0.0, 0.0))
+    model = ArmModel(load_robot_description(URDF / "boom_7r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
     arm = build_chain(model.description, model.tool_frame)
     limits = MotionLimits(arm.lower, arm.upper, arm.velocity_limit, np.full(7, 20.0))
     config = RedundancyConfig(objective_time_constant=1.0)

@@ -86,7 +86,9 @@ def _stage_time(model: ArmModel) -> float:
     axes = np.arange(6) < 3
     for k in range(CALLS):
         stamp = 2_000_000 * k
-        sample = FlexibleSample(stamp, POSTURE.copy(), still.copy(), still, none.copy(), 1e-4 * np.sin(k + np.arange(6)))
+        sample = FlexibleSample(
+            stamp, POSTURE.copy(), still.copy(), still, none.copy(), 1e-4 * np.sin(k + np.arange(6))
+        )
         tool = CartesianReference(stamp, model.base_frame, at.position, at.rotation, zero, zero, axes)
         tick = Tick(sample, model.m, tool=tool, joints=JointReference(stamp, POSTURE, still, still))
         began = time.thread_time_ns()

@@ -87,6 +87,7 @@ class BehaviorImpedanceController:
         self.output = ImpedanceOutput()
         self.set_config(config)
         self._last_settings = self._settings
+        remaining(self._settings, self._ensemble.total.row, self._memory, self._result, n)  # loads the compiled code
 
     def _look_into(self) -> None:
         """Create named views into the work arrays of the law."""
@@ -250,9 +251,7 @@ class BehaviorImpedanceController:
             solver.position, solver.velocity, solver.acceleration = before
             self._refusals[objection[0]] = PATIENCE
             self._rest(dt, ": ".join(objection))
-            distance = remaining(
-                self._settings, ensemble.total.row, self._memory, self._result, len(solver.position)
-            )
+            distance = remaining(self._settings, ensemble.total.row, self._memory, self._result, len(solver.position))
         else:
             links, *_, request, _, memory = arguments
             distance = settle(

@@ -107,7 +107,7 @@ def advance(
 
 @kernel
 def brake(limits: Array, dt: float, keep: float, q: Array, v: Array, out: Array) -> None:
-    """Compute one sample of braking, every joint at the share ``keep`` of its acceleration limit; see :func:`advance`."""
+    """Compute one sample of braking, every joint at a share ``keep`` of its acceleration limit; see :func:`advance`."""
     for i in range(q.shape[0]):
         slower = min(limits[3, i] * keep * dt, abs(v[i]))
         moved = (v[i] - np.sign(v[i]) * slower) * dt

@@ -74,6 +74,7 @@ class RedundancySolver:
         self._request: Array
         self._asked: Request
         self._request, self._asked = allocate(view_request)
+        brake(self._limits, 1.0, 1.0, *np.zeros((2, chain.n)), np.empty((3, chain.n)))  # loads the compiled code
         self.reset()
         self.set_config(config)
 

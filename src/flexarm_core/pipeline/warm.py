@@ -50,6 +50,7 @@ from flexarm_core.ik_redundancy.step import RedundancyStep
 from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.pipeline import whole_reference
+from flexarm_core.pipeline.behavior_stage import JointDeviation
 from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
 from flexarm_core.pipeline.stage import Stage, advance, finish
@@ -210,6 +211,7 @@ def compile_pipeline() -> None:
     still, none = np.zeros(model.n), np.zeros(model.m)
     model.wrench_on_base(ArmState(0, still, still, none, none), still, none)
     ToolWrench(model.description, build_chain(model.description), "tool_ft_sensor")
+    JointDeviation(("first",)).check(*np.zeros((2, 1)))
     whole_reference.load_compiled()
 
 

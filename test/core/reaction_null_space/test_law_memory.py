@@ -29,7 +29,13 @@ def boom() -> ArmModel:
 
 @pytest.mark.parametrize(
     ("views", "sizes"),
-    [(view_inputs, (7, 6)), (view_inputs, (2, 1)), (view_outputs, (7, 6, 3)), (view_state, (7, 6)), (view_state, (2, 1))],
+    [
+        (view_inputs, (7, 6)),
+        (view_inputs, (2, 1)),
+        (view_outputs, (7, 6, 3)),
+        (view_state, (7, 6)),
+        (view_state, (2, 1)),
+    ],
 )
 def test_the_views_cover_the_memory_once_and_are_those_of_the_kernels(views, sizes):
     memory, named = allocate(views, *sizes)

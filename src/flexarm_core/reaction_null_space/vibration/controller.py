@@ -199,6 +199,7 @@ class VibrationController:
         if status == NO_FRAME and reference is not None:
             self.model.tool_kinematics(state, reference.frame)  # raises InputError
         if status == NOT_FINITE:
+            self._clear()
             for name in ("acceleration", "effort", "base"):
                 finite(name, getattr(out, name), *getattr(out, name).shape)
         self._led = state.stamp
@@ -250,7 +251,11 @@ class VibrationController:
             if type(value) is not np.ndarray or value.dtype != FLOAT or value.shape != place.shape:
                 model.check_state(state)
             place[:] = value
-        self._take_references(reference, joints, state.position if self._posture is None else self._posture)
+        try:
+            self._take_references(reference, joints, state.position if self._posture is None else self._posture)
+        except Exception:  # nothing of a rejected reference may remain
+            self._clear()
+            raise
         if not are_finite(self._inputs, model.n, model.m):
             self._clear()
             model.check_state(state)
@@ -267,14 +272,19 @@ class VibrationController:
             x.goal_position[:], x.goal_rotation[:], x.axes[:] = reference.position, reference.rotation, reference.axes
             x.goal_velocity[:], x.goal_acceleration[:] = reference.velocity, reference.acceleration
             x.absolute[0] = self._frames.get(reference.frame, UNKNOWN)
-        given = () if joints is None else (joints.position, joints.velocity, joints.acceleration)
-        fits = all(value is None or value.shape == (n,) for value in given)
         held = joints is None or joints.position is None or task == "hold"
-        if held or not fits or (task == "tool_path" and reference is None):
+        if held or (task == "tool_path" and reference is None):
             goal_of(task, reference, joints, n)
-        if held:
-            given = posture, None, None
-        for value, place in zip(given, (x.joint_position, x.joint_velocity, x.joint_acceleration), strict=True):
+        if held or joints is None:
+            x.joint_position[:], x.joint_velocity[:], x.joint_acceleration[:] = posture, 0.0, 0.0
+            return
+        for value, place in (
+            (joints.position, x.joint_position),
+            (joints.velocity, x.joint_velocity),
+            (joints.acceleration, x.joint_acceleration),
+        ):
+            if value is not None and value.shape != place.shape:
+                goal_of(task, reference, joints, n)
             place[:] = 0.0 if value is None else value
 
     def _take_guard(self, guard: MotionGuard) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -241,10 +240,10 @@ def view_inputs(memory: Array, n: int, m: int) -> Inputs:
 @kernel
 def are_finite(inputs: Array, n: int, m: int) -> bool:
     """Return whether all inputs that the caller writes are finite; they precede those that the step computes."""
+    total = 0.0
     for i in range(5 * n + 2 * m + 41):
-        if not math.isfinite(inputs[i]):
-            return False
-    return True
+        total += 0.0 * inputs[i]
+    return total == 0.0
 
 
 @kernel
