@@ -1,8 +1,8 @@
 """How fast the stages of a scenario answer in real time: in one process, and as processes of their own.
 
 ``python benchmark/control_loop.py [SCENARIO] [--duration SECONDS] [--quick] [--priority N]``; the machine should have
-nothing else to do. With a priority, stages, plant and listener ask for real-time scheduling, as controller_manager does.
-``*_us`` are CPU times, which a loaded machine makes less wrong than what the clock says.
+nothing else to do. With a priority, stages, plant and listener ask for real-time scheduling, as controller_manager
+does. ``*_us`` are CPU times, which a loaded machine makes less wrong than what the clock says.
 """
 
 from __future__ import annotations
@@ -231,8 +231,8 @@ def separate(
     p99 = details["end_to_end_p99"]
     assert isinstance(p99, float)
     meaning = (
-        f"{len(scenario.nodes)} nodes as processes at 250 Hz: joint state sent to its command sent, as seen from outside,"
-        " 99th percentile"
+        f"{len(scenario.nodes)} nodes as processes at 250 Hz: joint state sent to its command sent, as seen from"
+        " outside, 99th percentile"
     )
     return [Figure(name, p99, "s", parse_goal(goal) if goal else None, meaning, details=details)]
 

@@ -6,6 +6,7 @@ have their numbers at the same places, so that these are found once and read or 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -145,13 +146,13 @@ class _Walk:
         self.place += kind.itemsize * count
 
     def _count(self) -> int:
-        before = self.place
-        if before + 8 > len(self._raw) + 4:
-            raise InputError("the message is cut short")
-        count, self.place = read_count(self._raw, before)
-        self._keep(self.place - 4, self.place)
+        try:
+            count, self.place = read_count(self._raw, self.place)
+        except struct.error as error:
+            raise InputError("the message is cut short") from error
         if count > len(self._raw):
             raise InputError("the message is cut short")
+        self._keep(self.place - 4, self.place)
         return count
 
     def _word(self, length: int) -> None:

@@ -136,6 +136,7 @@ class SampleReader:
         # past the end: none
         self._elastic = np.array([place.get(name, len(place)) for name in self._elastic_names], dtype=np.intp)
         self._deflects = any(name in place for name in self._elastic_names)
+        self._partly = any(name not in place for name in self._elastic_names)
 
     def _reported(self, efforts: Array) -> bool:
         return len(efforts) == self._count
@@ -144,10 +145,12 @@ class SampleReader:
         """Return the sample of all positions, velocities and efforts of a joint state."""
         arm = self._actuated
         effort = efforts[arm] if self._reported(efforts) else np.full(len(arm), np.nan)
-        deflection, rate = None, None
+        position, velocity, deflection, rate = everywhere[arm], rates[arm], None, None
         if self._deflects:
-            deflection, rate = (np.append(one, np.nan)[self._elastic] for one in (everywhere, rates))
-        return FlexibleSample(stamp, everywhere[arm], rates[arm], effort, deflection, rate)
+            if self._partly:
+                everywhere, rates = np.append(everywhere, np.nan), np.append(rates, np.nan)
+            deflection, rate = everywhere[self._elastic], rates[self._elastic]
+        return FlexibleSample(stamp, position, velocity, effort, deflection, rate)
 
 
 class Readings:
