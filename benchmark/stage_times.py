@@ -126,7 +126,9 @@ def gate_times() -> Iterator[Figure]:
     )  # fmt: skip
     now, took = [0.0], {}
     for lockstep in (True, False):
-        gate = HardwareGate(model, limits, HardwareGateConfig(period=0.002, lockstep=lockstep, base_measured=False), lambda: now[0])
+        gate = HardwareGate(
+            model, limits, HardwareGateConfig(period=0.002, lockstep=lockstep, base_measured=False), lambda: now[0]
+        )
         stage = GateStage(gate, "none")
 
         def step(tick: Tick, stage: GateStage = stage) -> None:
