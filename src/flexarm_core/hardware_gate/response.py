@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocate, kernel, view
 from flexarm_core.entrance import number, numbers
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
@@ -83,13 +85,16 @@ class Response:
         self._model, self._limit = model, numbers("effort_limit", effort_limit, model.n)
         self._base_measured, self._bearable = base_measured, min(number("bearable", bearable, 0.0), float(DELAYS[-1]))
         self.age = self.suspected = 0.0
-        self._moving = MOVING * numbers("velocity_limit", velocity_limit, model.n)
+        n, self._moving = model.n, MOVING * numbers("velocity_limit", velocity_limit, model.n)
+        self._constants = np.concatenate((self._limit, self._moving, model.D_m))
+        self._memory, evidence = allocate(_view_evidence, n)
+        self._misfit, self._square, self._slow, self._usual, self._weight = evidence
+        self._inputs = np.empty(3 * n + 2 * model.m + n * n + model.m * n)
         self.reset()
-        nothing = np.zeros(model.n)  # call the compiled functions once, so that no tick waits for their compilation
-        _add_misfit(
-            np.array([0.0, 1.0]), np.zeros((2, model.n)), 0.0, 1.0, nothing, self._limit, self._limit,
-            np.zeros((model.n, 0)), np.zeros(model.n, dtype=bool), self._slow, self._misfit, self._square, self._usual,
-        )  # fmt: skip
+        self._inputs[:] = np.eye(1, self._inputs.size)  # load the compiled functions: no tick waits for them
+        _add_interval(
+            self._constants, self._inputs, base_measured, np.array([0.0, 1.0]), np.zeros((2, n)), 0.0, 1.0, self._memory
+        )
         self.reset()
 
     def acknowledge(self) -> None:
@@ -103,8 +108,7 @@ class Response:
         self.age = self.suspected = 0.0
         self._moved = 0  # stamp of the last moving state
         self._count, self._origin = 0, 0
-        self._usual = np.zeros((DELAYS.size + 1, self._limit.size))  # sums of the square errors over USUAL
-        self._weight = np.zeros(self._limit.size)  # number of errors in them
+        self._usual[:], self._weight[:] = 0.0, 0.0
         self._times = np.zeros(KEPT)  # [s] times of the states
         self._impulses = np.zeros((KEPT, self._limit.size))  # time integrals of the commands up to these times
         self._begin()
@@ -117,10 +121,8 @@ class Response:
         self._start: ArmState | None = None
 
     def _forget(self) -> None:
-        self._misfit = np.zeros(DELAYS.size + 1)  # last entry: misfit without any commands
-        self._square = np.zeros(DELAYS.size + 1)  # square error of the last interval
+        self._misfit[:], self._square[:], self._slow[:] = 0.0, 0.0, np.nan
         self._in_time = 0.0  # smallest misfit of commands in time
-        self._slow = np.full((DELAYS.size + 1, self._limit.size), np.nan)  # slow mean of the residual
 
     @property
     def hinted(self) -> bool:
@@ -130,7 +132,7 @@ class Response:
     def on_state(self, state: ArmState, command: Array) -> None:
         """Process a believed state, and the effort (n,) that was in force until then."""
         dt = self._record(state.stamp, command)
-        if (np.abs(state.velocity) > self._moving).any():
+        if _moves(self._moving, state.velocity):
             self._moved = state.stamp
         elif (state.stamp - self._moved) * 1e-9 > LONGEST:
             self._begin()
@@ -163,25 +165,16 @@ class Response:
 
     def _judge(self, before: ArmState, state: ArmState, begin: float, now: float) -> None:
         model, dt = self._model, now - begin
-        middle = _middle(before, state)
-        blocks = model.blocks(middle)
-        moved = blocks.H_m @ (state.velocity - before.velocity) / dt + blocks.c_m + model.D_m * middle.velocity
-        slowest = np.minimum(np.abs(before.velocity), np.abs(state.velocity))
-        silent = (slowest <= self._moving) | (before.velocity * state.velocity < 0.0)
-        unknown = np.eye(model.n)[:, silent]
-        if model.m and self._base_measured:
-            moved += blocks.H_bm.T @ (state.deflection_rate - before.deflection_rate) / dt
-        elif model.m:
-            unknown = np.linalg.qr(np.column_stack((unknown, blocks.H_bm.T / self._limit[:, None])))[0]
-        times, misfit, unknown = self._times[: self._count], self._misfit, np.ascontiguousarray(unknown)
-        noise = np.sqrt(np.square(blocks.H_m * (NOISE / MOVING / dt * self._moving)).sum(axis=1))
-        usual = self._usual.min(axis=0) / np.maximum(self._weight, 1.0)
-        scale, square = np.sqrt(FLOOR**2 + (noise / self._limit) ** 2 + usual), self._square
-        self._weight = np.where(silent, self._weight, 1.0 + np.exp(-dt / USUAL) * self._weight)
+        blocks = model.blocks(_middle(before, state))
+        times, misfit, square = self._times[: self._count], self._misfit, self._square
         idle = self.doubted and misfit[-1] < misfit[:-1].min()
-        _add_misfit(
-            times, self._impulses, begin, now, moved, self._limit, scale, unknown, silent, self._slow, misfit, square,
-            self._usual,
+        parts = (
+            before.velocity, state.velocity, before.deflection_rate, state.deflection_rate, blocks.c_m,
+            blocks.H_m.ravel(), blocks.H_bm.ravel(),
+        )  # fmt: skip
+        _add_interval(
+            self._constants, np.concatenate(parts, out=self._inputs), self._base_measured, times, self._impulses,
+            begin, now, self._memory,
         )  # fmt: skip
         short = int(np.searchsorted(DELAYS, max(TOLD * dt, self._bearable)))
         self._in_time = in_time = float(misfit[:short].min())
@@ -214,6 +207,111 @@ def _middle(one: ArmState, other: ArmState) -> ArmState:
         0.5 * (one.deflection + other.deflection),
         0.5 * (one.deflection_rate + other.deflection_rate),
     )
+
+
+class _Constants(NamedTuple):
+    """Arm and limits, rows of one array."""
+
+    limit: Array  # (n,) effort limits
+    moving: Array  # (n,) velocities below which friction hides the commands
+    damping: Array  # (n,) viscous damping
+
+
+class _Inputs(NamedTuple):
+    """Velocities at both ends of an interval, and dynamics in its middle."""
+
+    velocity_before: Array  # (n,)
+    velocity: Array  # (n,)
+    rate_before: Array  # (m,)
+    rate: Array  # (m,)
+    c_m: Array  # (n,)
+    H_m: Array  # (n, n)
+    H_bm: Array  # (m, n)
+
+
+class _Evidence(NamedTuple):
+    """What is known of each delay, and without any commands (last of d rows)."""
+
+    misfit: Array  # (d,)
+    square: Array  # (d,) square error of the last interval
+    slow: Array  # (d, n) slow mean of the residual
+    usual: Array  # (d, n) sums of the square errors over USUAL
+    weight: Array  # (n,) number of errors in them
+
+
+@kernel
+def _view_inputs(memory: Array, n: int, m: int) -> _Inputs:
+    before, velocity = view(memory, 0, (n,)), view(memory, n, (n,))
+    rate_before, rate = view(memory, 2 * n, (m,)), view(memory, 2 * n + m, (m,))
+    c_m, i = view(memory, 2 * n + 2 * m, (n,)), 3 * n + 2 * m
+    return _Inputs(
+        before, velocity, rate_before, rate, c_m, view(memory, i, (n, n)), view(memory, i + n * n, (m, n))
+    )  # fmt: skip
+
+
+@kernel
+def _view_evidence(memory: Array, n: int) -> _Evidence:
+    d = DELAYS.size + 1
+    return _Evidence(
+        view(memory, 0, (d,)), view(memory, d, (d,)), view(memory, 2 * d, (d, n)), view(memory, 2 * d + d * n, (d, n)),
+        view(memory, 2 * d + 2 * d * n, (n,)),
+    )  # fmt: skip
+
+
+@kernel
+def _add_interval(
+    constants: Array, inputs: Array, measured: bool, times: Array, impulses: Array, begin: float, now: float,
+    memory: Array,
+) -> None:  # fmt: skip
+    """Add the errors of an interval to the evidence.
+
+    Args:
+        constants: (3 n,) see :class:`_Constants`.
+        inputs: see :class:`_Inputs`.
+        measured: whether the motion of the base is measured.
+        times: (k,) times of the states [s].
+        impulses: (k, n) time integrals of the commands up to these times.
+        begin: time at the beginning of the interval [s].
+        now: time at its end [s].
+        memory: see :class:`_Evidence`; changed in place.
+    """
+    n, dt = impulses.shape[1], now - begin
+    m = (inputs.shape[0] - 3 * n - n * n) // (2 + n)
+    limit, moving, damping = view(constants, 0, (n,)), view(constants, n, (n,)), view(constants, 2 * n, (n,))
+    u, e = _view_inputs(inputs, n, m), _view_evidence(memory, n)
+    moved, scale, silent, left = np.empty(n), np.empty(n), np.zeros(n, dtype=np.bool_), 0
+    for i in range(n):
+        before, after = u.velocity_before[i], u.velocity[i]
+        total, noise = 0.0, 0.0
+        for j in range(n):
+            total += u.H_m[i, j] * (u.velocity[j] - u.velocity_before[j])
+            noise += (u.H_m[i, j] * (NOISE / MOVING / dt * moving[j])) ** 2
+        moved[i] = total / dt + u.c_m[i] + damping[i] * (0.5 * (before + after))
+        if m and measured:
+            total = 0.0
+            for j in range(m):
+                total += u.H_bm[j, i] * (u.rate[j] - u.rate_before[j])
+            moved[i] += total / dt
+        silent[i] = min(abs(before), abs(after)) <= moving[i] or before * after < 0.0
+        left += 1 if silent[i] else 0
+        usual = np.inf
+        for row in range(e.usual.shape[0]):
+            usual = min(usual, e.usual[row, i])
+        scale[i] = np.sqrt(FLOOR**2 + (np.sqrt(noise) / limit[i]) ** 2 + usual / max(e.weight[i], 1.0))
+        if not silent[i]:
+            e.weight[i] = 1.0 + np.exp(-dt / USUAL) * e.weight[i]
+    base = m if m and not measured else 0
+    unknown, column = np.zeros((n, left + base)), 0
+    for i in range(n):
+        if silent[i]:
+            unknown[i, column], column = 1.0, column + 1
+        for j in range(base):
+            unknown[i, left + j] = u.H_bm[j, i] / limit[i]
+    if base:
+        unknown = np.ascontiguousarray(np.linalg.qr(unknown)[0])
+    _add_misfit(
+        times, impulses, begin, now, moved, limit, scale, unknown, silent, e.slow, e.misfit, e.square, e.usual
+    )  # fmt: skip
 
 
 @kernel
@@ -266,6 +364,15 @@ def _add_misfit(
             total += np.log(1.0 + left / scale[i] ** 2)
         misfit[d] = kept * misfit[d] + total
         square[d] = dt * squares
+
+
+@kernel
+def _moves(moving: Array, velocity: Array) -> bool:
+    """Return whether a joint is faster than its limit ``moving`` (n,)."""
+    moves = False
+    for i in range(velocity.shape[0]):
+        moves = moves or abs(velocity[i]) > moving[i]
+    return moves
 
 
 @kernel

@@ -37,7 +37,9 @@ def check(model: ArmModel) -> None:
     for _ in range(10):
         state, effort = state_of(model, rng), 10.0 * rng.normal(size=model.n)
         expected = by_pinocchio(model, state, effort)
-        assert np.allclose(model.forward_dynamics(state, effort), expected, rtol=0.0, atol=1e-10 * np.abs(expected).max())
+        assert np.allclose(
+            model.forward_dynamics(state, effort), expected, rtol=0.0, atol=1e-10 * np.abs(expected).max()
+        )
 
 
 @pytest.mark.parametrize("seed", range(24))
