@@ -31,6 +31,7 @@ from flexarm_tools.scenario.file import load_scenario
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 STARTED = 240.0  # [s] wall time within which a run begins to move
+REFERENCES = (topics.CARTESIAN_REFERENCE, topics.DESIRED_JOINT_REFERENCE, topics.BEHAVIOR_STATUS)
 TOPICS: dict[str, Any] = {
     topics.JOINT_STATES: JointState,
     topics.CARTESIAN_REFERENCE: CartesianReference,
@@ -81,9 +82,7 @@ class Seen:
     def began(self) -> int:
         """Stamp of the first reference [ns]."""
         firsts = [
-            stamp_to_nanoseconds(found[0].header.stamp)
-            for topic in (topics.CARTESIAN_REFERENCE, topics.DESIRED_JOINT_REFERENCE, topics.BEHAVIOR_STATUS)
-            if (found := self.messages.get(topic))
+            stamp_to_nanoseconds(found[0].header.stamp) for topic in REFERENCES if (found := self.messages.get(topic))
         ]
         return min(firsts)
 
@@ -203,10 +202,7 @@ def observe(case: Case, gazebo: bool, speed: float) -> Seen:
 
 def over(seen: Seen) -> bool:
     """Whether the run has reached its end, by the newest joint state."""
-    states, started = (
-        seen.messages[topics.JOINT_STATES],
-        any(seen.messages[topic] for topic in TOPICS if topic not in (topics.JOINT_STATES, topics.DIAGNOSTICS)),
-    )
-    if not (states and started):
+    states = seen.messages[topics.JOINT_STATES]
+    if not states or not any(seen.messages[topic] for topic in REFERENCES):
         return False
     return (stamp_to_nanoseconds(states[-1].header.stamp) - seen.began) * 1e-9 > seen.duration
