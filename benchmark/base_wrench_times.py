@@ -105,7 +105,7 @@ def update_times() -> Iterator[Figure]:
     details = {"p99_us": float(np.percentile(row, 99)), "least_us": float(row.min())}
     details |= {f"{name}_us": float(np.median(values)) for name, values in times.items()}
     yield Figure(
-        "update_time_7", float(np.median(row)), "us", parse_goal("<= 30"), "median of an estimate, 7 joints",
+        "update_time_7", float(np.median(row)), "us", parse_goal("<= 12"), "median of an estimate, 7 joints",
         details=details | {"numpy_disagrees_by_Nm": agreement},
     )  # fmt: skip
 
