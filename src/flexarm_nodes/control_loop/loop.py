@@ -269,6 +269,7 @@ class ControlLoop(ArmNode):
         self._output.prepare(tick)
         self._pipeline.reset()
         self.tidiness.begin()
+        self.take_waiting(topics.CLOCK)  # else the next state seems to come from the future
         took = time.perf_counter() - self._came
         self._came = time.perf_counter()
         return not self._lockstep and took > self._pipeline.gate.gate.config.state_timeout

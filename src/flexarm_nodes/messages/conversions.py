@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -33,18 +32,6 @@ def nanoseconds_to_stamp(nanoseconds: int) -> Time:
     """Return the message stamp of a time [ns]."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     return Time(sec=seconds, nanosec=rest)
-
-
-def write_header(message: Any, stamp: int, frame: str = "") -> None:
-    """Write a stamp [ns] and a frame into the header of a new message."""
-    header = message.header
-    header.stamp.sec, header.stamp.nanosec = divmod(stamp, 1_000_000_000)
-    header.frame_id = frame
-
-
-def write_vectors(first: Vector3, second: Vector3, spatial: Array) -> None:
-    """Write six numbers into two vectors."""
-    first.x, first.y, first.z, second.x, second.y, second.z = np.asarray(spatial, dtype=float).tolist()
 
 
 def doubles(values: Array) -> array:

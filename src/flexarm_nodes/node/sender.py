@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.event_handler import PublisherEventCallbacks, UnsupportedEventTypeError
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
@@ -24,7 +24,10 @@ class Sender:
     def __init__(self, node: Node, kind: Any, topic: str, quality: QoSProfile) -> None:
         """Create the publisher of messages of this type."""
         events = PublisherEventCallbacks(matched=self._on_matched)
-        self._publisher = node.create_publisher(kind, topic, quality, event_callbacks=events)
+        try:
+            self._publisher = node.create_publisher(kind, topic, quality, event_callbacks=events)
+        except UnsupportedEventTypeError:  # of this middleware: then it is asked every LOOK_AGAIN
+            self._publisher = node.create_publisher(kind, topic, quality)
         self._node = node
         self._heard, self._looked = False, 0.0
         self._template: Template | None = None
