@@ -16,7 +16,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 
 FLOAT = np.dtype(np.float64)
-FOR_KERNELS = ("C_CONTIGUOUS", "ALIGNED", "WRITEABLE", "ENSUREARRAY")  # the one type that kernels are compiled for
+FOR_KERNELS: Any = ("C_CONTIGUOUS", "ALIGNED", "WRITEABLE", "ENSUREARRAY")  # the one type that kernels are compiled for
 ANY = -1  # in an expected shape: any length is accepted
 Kind = TypeVar("Kind")
 

@@ -40,7 +40,7 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
-from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.limits import JointLimits, fastest
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
@@ -167,6 +167,7 @@ def compile_redundancy() -> None:
         solver = RedundancySolver(chain, limits, RedundancyConfig(method=method))
         solver.begin(np.full(n, 0.5))
         solver.update(p, R)
+        solver.stop(1e-3)
     RedundancyStep(np.ones(n), [[0]]).solve(np.ones((6, n)), np.ones(6), np.ones(n))
     plan, q = RedundancyConfig().plan(n), np.full(n, 0.4)
     reach(chain.links, limits.table(), plan, p, R, q.copy(), 1.0, 1.0, np.ones((2, 6)), np.zeros(track_size(n)), q)
@@ -213,6 +214,10 @@ def compile_pipeline() -> None:
     ToolWrench(model.description, build_chain(model.description), "tool_ft_sensor")
     JointDeviation(("first",)).check(*np.zeros((2, 1)))
     whole_reference.load_compiled()
+    deviation = JointDeviation(model.joint_names)
+    deviation.tolerance = 1.0
+    deviation.check(still, still)
+    fastest(one, still)
 
 
 def compile_flexible_control() -> None:
