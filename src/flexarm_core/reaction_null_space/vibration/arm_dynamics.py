@@ -100,7 +100,7 @@ def pack_arm(model: ArmModel) -> tuple[Array, NDArray[np.int64]]:
         parent, actuated = structure[k, PARENT], structure[k, COORDINATE] < model.n
         first[k] = float(actuated and not inboard[parent])
         inboard[k] = actuated or inboard[parent]
-    sizes = (model.n, model.m, len(links), base, *(len(chain.places) for chain in chains))
+    sizes = np.array((model.n, model.m, len(links), base, *(len(chain.places) for chain in chains)), dtype=np.float64)
     given = np.concatenate((model.gravity, np.zeros(13)))
     parts = (sizes, pose[:3], given, model.armature, links, first, *(chain.links for chain in chains))
     indices = (structure, *(chain.places for chain in chains))
