@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
+from flexarm_core.compilation import no_compilation
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.stage import Stage, advance, finish
@@ -18,6 +20,12 @@ class Pipeline:
     If a stage rejects its input or fails, it gives no reference and the gate begins a controlled stop at once; in
     separate processes the stage would fall silent and the gate would stop by its timeout. Later stages still get the
     sample.
+
+    Attributes:
+        stages: stages in order, without the gate.
+        gate: last stage before the hardware.
+        refuses_compilation: whether a stage that would have a kernel compiled fails instead: against the clock the gate
+            would have no sample for as long as that takes. The gate itself may compile, as nobody stands in for it.
     """
 
     def __init__(self, stages: Sequence[Stage], gate: GateStage) -> None:
@@ -34,6 +42,7 @@ class Pipeline:
         if len(set(names)) < len(names):
             raise ConfigError(f"stages need names of their own, got {', '.join(names)}")
         self.stages, self.gate = tuple(stages), gate
+        self.refuses_compilation = False
         self._leaders: set[str] = set()  # stages that have given joint references
         self.reset()
 
@@ -58,22 +67,26 @@ class Pipeline:
             given: fields of the tick that are not given by a stage: ``tool``, ``joints``, ``flexible``.
         """
         tick = Tick(sample, self.gate.elastic, age, self._before, **given)
-        for stage in self.stages:
-            try:
-                advance(stage, tick)
-                if stage.name in tick.given:
-                    self._leaders.add(stage.name)
-            except Exception as error:  # a defect of one stage must not hide the joint state from the gate
-                known = isinstance(error, InputError)
-                tick.refused[stage.name] = str(error) if known else f"internal error: {type(error).__name__}: {error}"
-                if "joints" in stage.needs or stage.name in self._leaders:
-                    tick.joints = None  # not led past the stage, just as in a process of its own
+        with no_compilation if self.refuses_compilation else nullcontext():
+            for stage in self.stages:
+                self._advance(stage, tick)
         self.gate.update(tick)
         if tick.joints is not None:
             self._before = tick.joints
         if tick.flexible is not None:
             self._flexible = tick.flexible
         return tick
+
+    def _advance(self, stage: Stage, tick: Tick) -> None:
+        try:
+            advance(stage, tick)
+            if stage.name in tick.given:
+                self._leaders.add(stage.name)
+        except Exception as error:  # a defect of one stage must not hide the joint state from the gate
+            known = isinstance(error, InputError)
+            tick.refused[stage.name] = str(error) if known else f"internal error: {type(error).__name__}: {error}"
+            if "joints" in stage.needs or stage.name in self._leaders:
+                tick.joints = None  # not led past the stage, just as in a process of its own
 
     def after(self) -> dict[str, str]:
         """Prepare the next tick, when the command of this one is out; return the errors by the names of the stages."""

@@ -268,6 +268,7 @@ class ControlLoop(ArmNode):
         assert self._output is not None
         self._output.prepare(tick)
         self._pipeline.reset()
+        self._pipeline.refuses_compilation = not self._lockstep
         self.tidiness.begin()
         self.take_waiting(topics.CLOCK)  # else the next state seems to come from the future
         took = time.perf_counter() - self._came

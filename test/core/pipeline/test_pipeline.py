@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import njit
 from pipeline_run import drive, gate_stage
 
 from flexarm_core.base_wrench.controller import BaseWrenchController, BaseWrenchControllerConfig
@@ -292,3 +293,28 @@ def test_gains_that_are_unstable_where_the_arm_is_first_seen_are_refused(planar_
 def test_two_stages_of_one_name_are_refused(planar_3r):
     with pytest.raises(ConfigError, match="names of their own"):
         Pipeline([line(planar_3r), line(planar_3r)], gate_stage(planar_3r))
+
+
+class Unrehearsed:
+    """A stage with a function that nobody has compiled."""
+
+    name = "unrehearsed"
+    needs: frozenset[str] = frozenset()
+
+    def reset(self):
+        pass
+
+    def update(self, tick):
+        njit(lambda x: x + 1)(tick.stamp)
+
+
+def test_against_the_clock_a_stage_that_would_have_something_compiled_is_refused(planar_3r):
+    pipeline = Pipeline([move(planar_3r), vibration(planar_3r, task="joint_path"), Unrehearsed()], gate_stage(planar_3r))
+    sample = make_plant(planar_3r).measure()
+    sample = FlexibleSample(0, sample.position, sample.velocity, sample.effort, np.zeros(1), np.zeros(1))
+    assert pipeline.tick(sample).refused == {}
+    pipeline.refuses_compilation = True
+    tick = pipeline.tick(replace(sample, stamp=1_000_000))
+    assert "CompilationError" in tick.refused["unrehearsed"] and "flexarm_sim.warm" in tick.refused["unrehearsed"]
+    assert tick.command is not None  # of the other stages, which go on
+    njit(lambda x: x + 2)(1)  # allowed again
