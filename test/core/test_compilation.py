@@ -88,10 +88,10 @@ def test_what_takes_long_is_said_once_and_then_every_ten_seconds(capsys, monkeyp
 
 def test_a_function_that_takes_long_is_named_meanwhile(capsys, monkeypatch):
     monkeypatch.setattr(compilation, "SILENT", 0.01)
-    seen, said = Progress(), ""
+    seen = Progress()
     event = begun(seen, "flexarm_core.any", "long_one")
-    while "compiled 0 in 0 s: long_one ..." not in said:
-        said += capsys.readouterr().err
+    seen._alarm.join()
+    assert "compiled 0 in 0 s: long_one ..." in capsys.readouterr().err
     seen.on_end(event)
 
 

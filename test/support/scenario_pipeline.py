@@ -11,14 +11,7 @@ from flexarm_nodes.control_loop.loop import GATE
 from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, build_gate, builders
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
-from flexarm_nodes.plant.parameters import (
-    PLANT_PARAMETERS,
-    plant_config,
-    plant_description,
-    plant_friction,
-    plant_surfaces,
-)
-from flexarm_sim.backends import make_backend
+from flexarm_nodes.plant.parameters import PLANT_PARAMETERS, build_plant
 from flexarm_sim.plant import Plant
 from flexarm_tools.run.composition import compose_simulation
 from flexarm_tools.scenario.scenario import Scenario
@@ -64,17 +57,4 @@ def built_plant(scenario: Scenario, known: RobotDescription) -> Plant:
     """The plant of a scenario."""
     given = compose_simulation(scenario).nodes[0].parameters
     values = Table((*ARM_PARAMETERS, *PLANT_PARAMETERS), dict(given)).values()
-    description = plant_description(values, known)
-    backend = make_backend(
-        values["backend"],
-        description,
-        tool_frame=values["tool_frame"],
-        gravity=values["gravity"],
-        max_step=values["max_step"],
-        hard_stops=values["hard_stops"],
-        segments=values["segments"],
-        surfaces=plant_surfaces(values),
-        tip_radius=values["tip_radius"],
-        friction=plant_friction(values, len(description.actuated)),
-    )
-    return Plant(description, backend, plant_config(values, description))
+    return build_plant(values, known)

@@ -11,11 +11,11 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.node.parameters import Parameter, record_of, rows
-from flexarm_sim.backends import BACKENDS
+from flexarm_sim.backends import BACKENDS, make_backend
 from flexarm_sim.drives import MODES, DriveConfig
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.measurement import JointListFault
-from flexarm_sim.plant import PlantConfig
+from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
 from flexarm_sim.sensors import SensorConfig, SensorSuiteConfig
 from flexarm_sim.strain import FAULTS, StrainFault
@@ -154,6 +154,29 @@ PLANT_PARAMETERS = (
     Parameter("strain_fault.interval", "double[]", [0.0, 1e9],
         "start and end time of the failure of individual strain gauges", "s"),
 )  # fmt: skip
+
+
+def build_plant(values: dict[str, Any], known: RobotDescription) -> Plant:
+    """Build the plant from its parameters; the controllers use other engines.
+
+    Args:
+        values: parameters of the node.
+        known: the robot as the controllers know it.
+    """
+    description = plant_description(values, known)
+    backend = make_backend(
+        values["backend"],
+        description,
+        tool_frame=values["tool_frame"],
+        gravity=values["gravity"],
+        max_step=values["max_step"],
+        hard_stops=values["hard_stops"],
+        segments=values["segments"],
+        surfaces=plant_surfaces(values),
+        tip_radius=values["tip_radius"],
+        friction=plant_friction(values, len(description.actuated)),
+    )
+    return Plant(description, backend, plant_config(values, description))
 
 
 def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotDescription:

@@ -16,14 +16,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, FlexibleSample
 from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, build_gate, builders
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
-from flexarm_nodes.plant.parameters import (
-    PLANT_PARAMETERS,
-    plant_config,
-    plant_description,
-    plant_friction,
-    plant_surfaces,
-)
-from flexarm_sim.backends import make_backend
+from flexarm_nodes.plant.parameters import PLANT_PARAMETERS, build_plant
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
 from flexarm_tools.metrics.figures import Figure, compute_figures
@@ -94,21 +87,7 @@ def _values(rows: tuple[Parameter, ...], node: NodeSpec) -> dict[str, Any]:
 
 
 def _plant(node: NodeSpec, model: ArmModel) -> Plant:
-    values = _values(PLANT_PARAMETERS, node)
-    description = plant_description(values, model.description)
-    backend = make_backend(
-        values["backend"],
-        description,
-        tool_frame=values["tool_frame"],
-        gravity=values["gravity"],
-        max_step=values["max_step"],
-        hard_stops=values["hard_stops"],
-        segments=values["segments"],
-        surfaces=plant_surfaces(values),
-        tip_radius=values["tip_radius"],
-        friction=plant_friction(values, len(description.actuated)),
-    )
-    return Plant(description, backend, plant_config(values, description))
+    return build_plant(_values(PLANT_PARAMETERS, node), model.description)
 
 
 def _sample(measurement: Measurement) -> FlexibleSample:

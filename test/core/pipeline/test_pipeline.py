@@ -311,8 +311,7 @@ class Unrehearsed:
 def test_against_the_clock_a_stage_that_would_have_something_compiled_is_refused(planar_3r):
     stages = [move(planar_3r), vibration(planar_3r, task="joint_path"), Unrehearsed()]
     pipeline = Pipeline(stages, gate_stage(planar_3r))
-    sample = make_plant(planar_3r).measure()
-    sample = FlexibleSample(0, sample.position, sample.velocity, sample.effort, np.zeros(1), np.zeros(1))
+    sample = FlexibleSample(0, START, np.zeros(3), np.zeros(3), np.zeros(1), np.zeros(1))
     assert pipeline.tick(sample).refused == {}
     pipeline.refuses_compilation = True
     tick = pipeline.tick(replace(sample, stamp=1_000_000))
