@@ -66,6 +66,9 @@ class Progress(numba.core.event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Refuse the compilation of a function, or say that it begins; callees are compiled within their caller."""
+        self._depth += 1  # numba ends what it began, even if this raises
+        if self._depth == 1:
+            self._began = time.perf_counter()
         function = event.data["dispatcher"].py_func
         if getattr(_thread, "refuses", False):
             types = ", ".join(map(str, event.data["args"]))
@@ -74,9 +77,6 @@ class Progress(numba.core.event.Listener):
                 f" a tick cannot wait for it: {types}. Arrays must be writable and contiguous, as the rehearsal's are;"
                 f" `{ALL_AT_ONCE}` compiles all that is usual"
             )
-        self._depth += 1
-        if self._depth == 1:
-            self._began = time.perf_counter()
         if str(function.__module__).startswith("flexarm"):  # others may use numba in this process
             self._say(function)
             if self._depth == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
@@ -33,8 +34,17 @@ def quick(record: type[Record]) -> type[Record]:
             arguments.append(f"{name}=usual_{name}")
         else:
             arguments.append(name)
-        lines.append(f"    set_{name}(self, {given})")
-    exec("\n".join((f"def __init__(self, {', '.join(arguments)}):", *lines)), names)
-    names["__init__"].__qualname__ = f"{record.__qualname__}.__init__"
-    record.__init__ = names["__init__"]  # type: ignore[method-assign]
+        lines.append(f"        set_{name}(self, {given})")
+    made: dict[str, Any] = {}
+    text = (
+        f"def make({', '.join(names)}):",
+        f"    def __init__(self, {', '.join(arguments)}):",
+        *lines,
+        "    return __init__",
+    )
+    exec("\n".join(text), vars(sys.modules[record.__module__]), made)  # annotations are looked up in this module
+    init = made["make"](**names)
+    for kept in ("__qualname__", "__module__", "__annotations__"):
+        setattr(init, kept, getattr(record.__init__, kept))
+    record.__init__ = init  # type: ignore[method-assign]
     return record

@@ -31,6 +31,13 @@ MEANT = {
     ("null_space.damped_inverse", "matrix"),  # of any shape
     ("Response", "effort_limit"),  # infinite: there is none; NaN: JointLimits refuses it
     ("Response", "velocity_limit"),
+    ("TorqueLoop", "effort_limit"),  # infinite: there is none
+    ("Response.on_state", "command"),  # finite, as the gate has limited it
+    ("Supervisor.on_command", "command"),
+    ("Supervisor.on_base", "deflection"),  # NaN: not known
+    ("Supervisor.on_base", "rate"),
+    ("JointDeviation.check", "measured"),  # finite, as the stage's inputs are
+    ("JointDeviation.check", "commanded"),
     *(("is_allowed", name) for name in ("position", "velocity", "acceleration")),  # NaN: it is not
 }
 # entrances that the walk builds no good arguments for, and who checks what reaches them
@@ -38,6 +45,9 @@ NOT_WALKED = (
     *("Dither", "Force", "JointLimits", "Singularity", "Spring", "Teleoperation"),  # the ensemble makes their samples
     *("Proximity", "Correction", "Disturbances", "MotionSensors"),  # between estimator or behavior and kernel
     *("PlannedPath", "RedundancyStep", "linear_law", "VibrationController", "whole_reference"),  # tests of their own
+    *("RedundancySolver.update", "RedundancySolver.move"),  # after begin(): tests of their own
+    *("BaseWrenchController.update", "BaseWrenchEstimator.update", "PositionLoop.update"),  # the same
+    "FlexibleModel.accelerate",  # after articulate(): below
     "KinematicChain.motion_of",  # says that it does not check
     "StateBelief.doubt",  # what the gate has checked
     "Contribution",  # rows of the law's own table

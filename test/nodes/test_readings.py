@@ -82,6 +82,9 @@ def test_a_sample_waits_for_the_reading_of_its_stamp_whichever_comes_first(input
 
 def test_readings_with_stamps_of_their_own_belong_to_the_joint_state_within_half_a_period(inputs):
     period, forces = 2_000_000, []
+    for tick in range(4):  # until the period is known, only equal stamps belong together
+        inputs.take(SENSOR, wrench((tick + 1) * period + 1))
+        assert inputs.sample(inputs.joints(joint_state((tick + 1) * period))).wrenches == {} or tick == 3
     beside = [0, 0, 999_999, -999_999, 300_000, -1_000_000, 0, 1_000_000]  # [ns] of the readings, late or early
     for tick, offset in enumerate(beside):
         inputs.take(SENSOR, wrench((tick + 5) * period + offset, force=float(tick)))
@@ -90,11 +93,17 @@ def test_readings_with_stamps_of_their_own_belong_to_the_joint_state_within_half
     assert forces == [0.0, 1.0, 2.0, 3.0, 4.0, None, 6.0, None]
 
 
-def test_a_lost_joint_state_does_not_widen_what_belongs_to_the_next(inputs):
-    for stamp in (10, 20, 30):
-        inputs.sample(inputs.joints(joint_state(stamp)))
-    inputs.take(SENSOR, wrench(43))
-    assert inputs.sample(inputs.joints(joint_state(50))).wrenches == {}
+def test_one_lost_or_early_joint_state_does_not_change_what_belongs_to_the_next(inputs):
+    def force(stamp, reading):
+        inputs.take(SENSOR, wrench(reading))
+        return inputs.sample(inputs.joints(joint_state(stamp))).wrenches
+
+    for stamp in (100, 200, 300, 400, 500):
+        force(stamp, stamp)
+    assert force(700, 640) == {}, "600 was lost"
+    assert force(710, 705) != {} and force(800, 830) != {} and force(900, 940) != {}
+    force(900, 990)  # repeated
+    assert force(1000, 1040) != {}
 
 
 def test_a_reading_of_another_frame_is_refused_and_no_longer_waited_for(inputs):

@@ -153,6 +153,9 @@ def build_bodies(description: RobotDescription, frame: str) -> tuple[Array, NDAr
     Returns:
         ``links`` (B, 32) and ``structure`` (B, 5) as in :class:`SensedBodies`, for coordinates in the same order and a
         sensor that carries every body; index of the body of the link; (4, 4) transform from the link to this body.
+
+    Raises:
+        ConfigError: there is no such link.
     """
     tree = _Tree(description, description.root)
     coordinates = (*description.actuated, *(joint.name for joint in description.elastic))
@@ -162,7 +165,10 @@ def build_bodies(description: RobotDescription, frame: str) -> tuple[Array, NDAr
         coordinate = NOT_SENSED if joint is None else coordinates.index(joint.name)
         structure.append([parent, kind, coordinate, 1, int(joint is not None)])
         links.append(tree.row(body, joint))
-    index, body = next((k, name) for k, name in enumerate(tree.bodies) if frame in tree.members[name])
+    found = [(k, name) for k, name in enumerate(tree.bodies) if frame in tree.members[name]]
+    if not found:
+        raise ConfigError(f"there is no link '{frame}'")
+    index, body = found[0]
     return np.array(links), np.array(structure, dtype=np.int64), index, tree.members[body][frame]
 
 

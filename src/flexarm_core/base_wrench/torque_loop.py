@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flexarm_core.compiled import allocate, kernel, view
-from flexarm_core.entrance import number, numbers
+from flexarm_core.entrance import ANY, number, numbers
+from flexarm_core.errors import InputError
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
@@ -89,9 +90,11 @@ class TorqueLoop:
 
     def __init__(self, effort_limit: Array, config: TorqueLoopConfig) -> None:
         """Set the effort limits (n,), infinite for joints without a limit [N*m | N]."""
-        self._limit = effort_limit
+        self._limit = numbers("effort_limit", effort_limit, ANY)
+        if np.isnan(self._limit).any():
+            raise InputError(f"effort_limit has a value that is not a number: {effort_limit}")
         self.config = config
-        self.memory, self._memory = allocate(view_memory, len(effort_limit))
+        self.memory, self._memory = allocate(view_memory, len(self._limit))
 
     @property
     def config(self) -> TorqueLoopConfig:

@@ -131,7 +131,7 @@ class Response:
 
     def on_state(self, state: ArmState, command: Array) -> None:
         """Process a believed state, and the effort (n,) that was in force until then."""
-        dt = self._record(state.stamp, command)
+        dt = self._record(state.stamp, numbers("command", command, self._limit.size))
         if _moves(self._moving, state.velocity):
             self._moved = state.stamp
         elif (state.stamp - self._moved) * 1e-9 > LONGEST:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flexarm_core.compiled import kernel, view
-from flexarm_core.entrance import numbers
+from flexarm_core.entrance import number, numbers
 from flexarm_core.hardware_gate.limits import EFFORT, VELOCITY, JointLimits
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.settings import Settings, setting
@@ -99,6 +99,7 @@ class Supervisor:
         """Check an effort (n,) that answers a state ``dt`` [s] after the last one: saturation, tracking, energy."""
         wanted = None if reference is None else reference.position
         wanted = state.position if wanted is None else wanted
+        command, dt = numbers("command", command, self._model.n), number("dt", dt, 0.0)
         inputs = (command, wanted, state.position, state.deflection, state.deflection_rate)
         saturated, far, energy = _judge(self._constants, np.concatenate(inputs, out=self._inputs), len(command))
         self._saturated += (dt if saturated else 0.0) - min(dt, 1.0) * self._saturated

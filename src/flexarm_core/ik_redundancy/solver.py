@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import allocate, kernel
-from flexarm_core.entrance import FLOAT, finite
+from flexarm_core.entrance import FLOAT, finite, number
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
@@ -209,8 +209,12 @@ class RedundancySolver:
         array (3, n) that is given to :meth:`accept` afterwards.
 
         Raises:
+            InputError: axes or dt are not usable.
             ConfigError: a custom objective cannot be expanded here.
         """
+        if type(axes) is not np.ndarray or axes.dtype != bool or axes.shape != (6,):
+            axes = _checked_axes(axes)
+        dt = number("dt", dt, 0.0)
         plan, origin = self._plan(axes)
         config, settings = self._config, self._asked.settings
         constant = config.objective_time_constant

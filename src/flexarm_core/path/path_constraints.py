@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import InputError
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.pose_path import PosePath
@@ -190,4 +191,4 @@ def check_length(path: PosePath) -> None:
 
 def stage_accelerations(nodes: Array, x: Array) -> Array:
     """Return the acceleration u of each stage."""
-    return np.diff(x) / (2.0 * np.diff(nodes))
+    return np.diff(finite("x", x, ANY)) / (2.0 * np.diff(nodes))

@@ -13,6 +13,7 @@ from flexarm_core.behavior_impedance.behaviors.path import Path
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import numbers
 from flexarm_core.errors import InputError
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference
@@ -58,8 +59,12 @@ class JointDeviation:
 
         Returns:
             Description of the largest deviation if it is out of tolerance, else an empty string.
+
+        Raises:
+            InputError: an array has another shape.
         """
-        worst, off = _largest(measured, commanded)
+        n = len(self._names)
+        worst, off = _largest(numbers("measured", measured, n), numbers("commanded", commanded, n))
         self._away = off > (RESUME * self.tolerance if self._away else self.tolerance)
         if not self._away:
             return ""

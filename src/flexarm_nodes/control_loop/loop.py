@@ -126,6 +126,7 @@ class ControlLoop(ArmNode):
 
     def _forget(self) -> None:
         self._pipeline.reset()
+        self._pipeline.refuses_compilation = False
         self._inputs.reset()
         self._outside.reset()
         self._times.reset()
@@ -262,12 +263,14 @@ class ControlLoop(ArmNode):
         if any(built.setup.waits for built in self._built.values()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
         period, given = round(self._pipeline.gate.gate.config.period * 1e9), self._outside.newest()
-        for later in range(REHEARSED):  # what the first sample does not load, one with a history does
-            tick: Tick = self._pipeline.tick(replace(sample, stamp=sample.stamp + later * period), **given)
-            self._pipeline.after()
-        assert self._output is not None
-        self._output.prepare(tick)
-        self._pipeline.reset()
+        try:
+            for later in range(REHEARSED):  # what the first sample does not load, one with a history does
+                tick: Tick = self._pipeline.tick(replace(sample, stamp=sample.stamp + later * period), **given)
+                self._pipeline.after()
+            assert self._output is not None
+            self._output.prepare(tick)
+        finally:  # the run must not begin where the rehearsal ended
+            self._pipeline.reset()
         self._pipeline.refuses_compilation = not self._lockstep
         self.tidiness.begin()
         self.take_waiting(topics.CLOCK)  # else the next state seems to come from the future

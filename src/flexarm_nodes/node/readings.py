@@ -30,7 +30,8 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.companions import Companions
 
 KEPT = 8  # readings kept per sensor, and joint references: some may arrive before the joint state of the same stamp
-INTERVALS = 8  # between joint states, of which the shortest is their period: some may have been lost
+INTERVALS = 8  # between joint states, of which the second shortest is their period: some may be lost, one may be early
+KNOWN_AFTER = 3  # intervals
 BEFORE = "joint reference of the sample before"
 read_joint_state = message_reader(JointState)
 FLEXIBLE = "flexible", topics.FLEXIBLE_STATE  # the motion of the base, awaited like a sensor's reading
@@ -275,11 +276,11 @@ class Readings:
     def sample(self, joints: FlexibleSample) -> FlexibleSample:
         """Return the sample with the readings that belong to its stamp; called once per joint state."""
         stamp = joints.stamp
-        if self._answered is not None:
+        if self._answered is not None and stamp > self._answered:
             self._intervals.append(stamp - self._answered)
-            self._companions.tolerance = tolerance = max(0, (min(self._intervals) - 1) // 2)
-        else:
-            tolerance = 0
+        if len(self._intervals) >= KNOWN_AFTER:
+            self._companions.tolerance = (sorted(self._intervals)[1] - 1) // 2
+        tolerance = self._companions.tolerance
         self._companions.answer(stamp)
         self._answered = stamp
         came: dict[tuple[str, str], Any] = {}

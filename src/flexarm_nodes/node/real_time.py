@@ -42,6 +42,7 @@ class Tidiness:
         """Leave it to Python again."""
         if self._on:
             self._on = False
+            gc.unfreeze()
             gc.enable()
 
 

@@ -53,9 +53,10 @@ class Sender:
             return
         try:
             self._template, self._before = Template(form), None
-        except InputError as error:
+        except Exception as error:  # whatever it is, the message can still be sent
             self._plain = True
-            self._node.get_logger().debug(f"{self.topic_name} is sent without preparation: {error}")
+            level = "debug" if isinstance(error, InputError) else "warning"
+            getattr(self._node.get_logger(), level)(f"{self.topic_name} is sent without preparation: {error!r}")
 
     def publish(self, what: Any) -> None:
         """Publish a form, or a message."""
@@ -63,6 +64,7 @@ class Sender:
             self._publisher.publish(what)
             return
         if self._template is not None and self._template.fits(what):
+            self._before = None
             self._publisher.publish(self._template.write(what))
             return
         self._publisher.publish(what.message())

@@ -36,6 +36,7 @@ import math
 import numpy as np
 
 from flexarm_core.compiled import allocate
+from flexarm_core.entrance import numbers
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.disturbances import pushes_on
@@ -98,7 +99,7 @@ class FlexibleEstimator:
         if not len(free):
             raise ConfigError("the robot has neither elastic joints nor flexible links: there is nothing to estimate")
         self._m, self._n, self._N = len(model.elastic), len(model.actuated), len(free)
-        self._joints, self._elastic = (self._n,), (self._m,)  # shapes
+        self._elastic = (self._m,)  # shape
         self._touched = contact_body(model, c.contact_sensor) if c.contact_sensor else -1
         self._measurements = Measurements(model, c)
         self._shape()
@@ -239,7 +240,7 @@ class FlexibleEstimator:
     def _check(self, sample: FlexibleSample, effort: Array) -> None:
         """Check shapes and stamp; whether joints are finite is seen by the kernel."""
         for name, value in (("position", sample.position), ("velocity", sample.velocity), ("effort", effort)):
-            _expect_shape(name, value, self._joints)
+            numbers(name, value, self._n)
         if sample.deflection is not None:
             _expect_shape("deflection", sample.deflection, self._elastic)
         if sample.deflection_rate is not None:

@@ -47,7 +47,7 @@ class Channel:
         """Names of the components, including the name of the sensor."""
         return tuple(f"{self.name} {component}".strip() for component in self.components)
 
-    def reason(self, code: int, sample: FlexibleSample) -> str:
+    def _reason(self, code: float, sample: FlexibleSample) -> str:
         """Say why the reading is left out."""
         if code in (FROZEN, OUTLIER):
             return f"{self.name}: {'frozen' if code == FROZEN else 'outlier'}"
@@ -141,9 +141,9 @@ class Measurements:
 
     def reasons(self, codes: Array, sample: FlexibleSample) -> list[str]:
         """Why channels are left out: those without a usable reading, then outliers."""
-        found = [(int(code), channel) for code, channel in zip(codes, self.channels, strict=True) if code]
+        found = [(code, channel) for code, channel in zip(codes, self.channels, strict=True) if code]
         return [
-            channel.reason(code, sample)
+            channel._reason(code, sample)
             for outliers in (False, True)
             for code, channel in found
             if (code == OUTLIER) == outliers
