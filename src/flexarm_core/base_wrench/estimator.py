@@ -185,7 +185,7 @@ class BaseWrenchEstimator:
         self.speed = float(state.speed[0])
         return BaseWrenchEstimate(
             sample.stamp, torque, friction, gravity, model_torque, read, gravity_wrench, residual, bias,
-            state.touching[0] > 0.0, left_out,
+            bool(state.touching[0] > 0.0), left_out,
         )  # fmt: skip
 
     def _why_not(self, sample: BaseWrenchSample, status: int) -> str:

@@ -512,7 +512,7 @@ class HardwareGate:
         ):  # fmt: skip
             if value is not None:
                 fits = fits and value.shape == shape
-                squares += value.dot(value) if fits else 0.0
+                squares += float(value.dot(value)) if fits else 0.0
         if fits and math.isfinite(squares) and getattr(reference, mode) is not None:
             self._sound = reference  # the usual case: if the sum of squares is finite, so is each number
             return

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import allocate, kernel
-from flexarm_core.entrance import FLOAT, finite, number
+from flexarm_core.entrance import FLOAT, FOR_KERNELS, finite, number
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
@@ -181,7 +181,7 @@ class RedundancySolver:
             axes = _checked_axes(axes)
         out = np.empty((3, self.chain.n))
         arguments = self.arguments(axes, dt)
-        pose = np.ascontiguousarray(position), np.ascontiguousarray(rotation)
+        pose = np.require(position, FLOAT, FOR_KERNELS), np.require(rotation, FLOAT, FOR_KERNELS)
         if not follow(*arguments, *pose, self.position, self.velocity, out):
             _check_pose(position, rotation)
         self.accept(out, axes, dt)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
@@ -11,7 +9,7 @@ from flexarm_core.flexible_dynamics.control.controller import FlexibleController
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.types import ArmState, FlexibleSample, JointReference
+from flexarm_core.types import ArmState, FlexibleSample, JointReference, all_finite
 
 
 class FlexibleEstimatorStage:
@@ -43,7 +41,7 @@ class FlexibleEstimatorStage:
             InputError: an effort is unknown, or the sample is not usable.
         """
         sample, effort = tick.sample, tick.sample.effort
-        if not math.isfinite(effort.dot(effort)):
+        if not all_finite(effort):
             raise InputError(f"joint efforts are {effort}; the estimate needs the effort that acted")
         if self._subtracts and tick.before is not None and tick.before.friction is not None:
             effort = effort - tick.before.friction

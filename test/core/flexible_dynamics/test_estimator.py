@@ -456,3 +456,55 @@ def test_a_refused_sample_leaves_what_is_prepared_as_it_is() -> None:
         refusing.prepare()
         assert np.array_equal(found.modal_rate, expected.modal_rate)
         assert np.array_equal(found.covariance_diagonal, expected.covariance_diagonal)
+
+
+def gauges() -> tuple[str, ...]:
+    return tuple(robot("flexible_2r").strain_gauges)
+
+
+def test_a_gauge_that_read_raw_counts_is_believed_again_at_once() -> None:
+    estimator = FlexibleEstimator(model_of(), EstimatorConfig(gate_patience=5))
+    strain = dict.fromkeys(gauges(), 1e-7)
+    for tick in range(60):
+        railed = 8.4e6 + tick if 10 <= tick < 40 else 1e-7 * tick
+        estimate = estimator.update(still(tick * TICK, 2, strain=strain | {gauges()[0]: railed}))
+        estimator.prepare()
+        assert np.isfinite(estimate.covariance_diagonal).all() and np.isfinite(estimate.modal_position).all()
+        assert not any("diverged" in reason for reason in estimate.left_out)
+    assert estimate.left_out == ()
+
+
+@pytest.mark.parametrize("then", [None, np.nan, 1e-7])
+def test_an_absurd_strain_is_not_readable_and_leaves_nothing_behind(then: float | None) -> None:
+    estimator = FlexibleEstimator(model_of())
+    for tick in range(20):
+        strain = dict.fromkeys(gauges(), 1e-7 * tick)
+        if tick == 5:
+            strain[gauges()[0]] = 1e200
+        elif tick > 5 and then is None:
+            del strain[gauges()[0]]
+        elif tick > 5:
+            strain[gauges()[0]] = then * tick
+        estimate = estimator.update(still(tick * TICK, 2, strain=strain))
+        assert not any("diverged" in reason for reason in estimate.left_out)
+        assert any(gauges()[0] in reason for reason in estimate.left_out) == (tick == 5 or (tick > 5 and then != 1e-7))
+
+
+def test_an_absurd_velocity_is_forgotten_at_the_next_sample() -> None:
+    sensors = robot("flexible_2r").force_torque_sensors
+    estimator = FlexibleEstimator(model_of(), EstimatorConfig(use_wrench=True, contact_sensor=next(iter(sensors))))
+    wrenches = {name: np.zeros(6) for name in sensors}
+    for tick in range(10):
+        sample = still(tick * TICK, 2, strain=dict.fromkeys(gauges(), 1e-7 * tick), wrenches=wrenches)
+        if tick == 4:
+            sample = replace(sample, velocity=np.full(2, 1e160))
+        estimate = estimator.update(sample)
+        assert np.isfinite(estimate.modal_acceleration).all()
+        diverged = any("diverged" in reason for reason in estimate.left_out)
+        assert diverged if tick == 4 else tick == 5 or not diverged
+    assert estimate.left_out == ()
+
+
+def test_sensors_of_other_robots_may_read_what_they_like() -> None:
+    estimator = FlexibleEstimator(model_of())
+    estimator.update(still(0, 2, wrenches={"wrist": np.zeros(3)}, imus={"other": None}))

@@ -102,6 +102,7 @@ class FlexibleEstimator:
         self._elastic = (self._m,)  # shape
         self._touched = contact_body(model, c.contact_sensor) if c.contact_sensor else -1
         self._measurements = Measurements(model, c)
+        self._own = {*model.description.force_torque_sensors, *model.description.imus}
         self._shape()
         self.reset()
 
@@ -190,12 +191,12 @@ class FlexibleEstimator:
             step = self._step if abs(period - self._step) <= STEP_CHANGE * self._step else period
         if self._ahead != step:
             self._prepare(step)
-        given.step[0] = period
+        given.step[0], self._ahead = period, None  # whatever happens: what is prepared is used up
         out = np.empty(self._results)
         status = correct(*self._to_correct, out)
         if status == REFUSED:
             raise self._not_finite(given)
-        self._stamp, self._ahead, self._step = sample.stamp, None, period or self._step
+        self._stamp, self._step = sample.stamp, period or self._step
         parts = self._parts
         innovation, variance, names = out[parts[7]], out[parts[8]], measured.labels
         if status:
@@ -247,7 +248,8 @@ class FlexibleEstimator:
             _expect_shape("deflection_rate", sample.deflection_rate, self._elastic)
         for readings in (sample.wrenches, sample.imus):
             for name, value in readings.items():
-                _expect_shape(name, value, SIX)
+                if name in self._own:
+                    _expect_shape(name, value, SIX)
         if self._stamp is not None and sample.stamp <= self._stamp:
             raise InputError(
                 f"sample at {sample.stamp * 1e-9:.6f} s is not later than the last one at {self._stamp * 1e-9:.6f} s;"

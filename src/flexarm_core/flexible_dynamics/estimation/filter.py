@@ -224,7 +224,7 @@ def correct(
         for i in range(6):
             wt.p[plan.touched, i] -= kept.touch[i]
     step_on(tree, wt, plan, kept, f, t)
-    watch_gauges(plan, settings, kept, f, given, out)
+    watch_gauges(plan, c, settings, kept, f, given, out)
     for i in range(n):
         kept.x[plan.actuated[i]], kept.v[plan.actuated[i]] = given.position[i], given.velocity[i]
     put_state(plan, kept, f)
@@ -248,7 +248,13 @@ def correct(
         put_state(plan, kept, f)
     if not keep(plan, c, settings, kept, f, given):
         status |= DIVERGED
+        load(tree, ws, -1, kept.touch, 0.0)
     forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
+    for i in range(plan.size):
+        if not math.isfinite(kept.a[i]):  # finite rates may be too large for their squares
+            kept.a[:] = 0.0
+            status |= DIVERGED
+            break
     for i in range(N):
         j = plan.free[i]
         out.y[i], out.yd[i], out.ydd[i] = kept.x[j], kept.v[j], kept.a[j]
@@ -282,6 +288,9 @@ def touch(
         inverse_dynamics(integers, constants, memory, f.x, f.v, kept.a, f.lines[0], f.wrench)
         for i in range(6):
             kept.touch[i] = given.touch[i] + f.wrench[plan.touched, i]
+            readable = readable and math.isfinite(kept.touch[i])
+        if not readable:
+            kept.touch[:] = 0.0
     return readable
 
 
@@ -293,7 +302,9 @@ def put_state(plan: Plan, kept: Kept, f: Ahead) -> None:
 
 
 @inlined_kernel
-def watch_gauges(plan: Plan, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs) -> None:
+def watch_gauges(
+    plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs
+) -> None:
     """Find gauges that repeat one value exactly while the model predicts a change of strain; sets all reasons.
 
     The expected change is the sum of the predicted steps, not the difference of estimates: a frozen gauge holds the
@@ -304,6 +315,8 @@ def watch_gauges(plan: Plan, settings: Settings, kept: Kept, f: Ahead, given: In
         readable = True
         for r in range(plan.first[q], plan.first[q + 1]):
             readable = readable and math.isfinite(given.readings[r])
+        if q < plan.gauges:  # an absurd strain has no finite variance
+            readable = readable and math.isfinite(gauge_variance(c, settings, q, given.readings[q]))
         out.reasons[q] = USED if readable else UNREADABLE
     for g in range(plan.gauges):
         strain = given.readings[g]
@@ -356,14 +369,16 @@ def weigh(
     plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs, t: float
 ) -> bool:
     """Decide which channels correct the estimate, and see to gain and covariance; return whether any does not."""
-    count, anew, left_out, surprised = plan.n + plan.N, False, False, False
+    count, anew, left_out, surprised, noisier = plan.n + plan.N, False, False, False, False
     for g in range(plan.gauges):
         if out.reasons[g] == USED:
             R = gauge_variance(c, settings, g, given.readings[g])
-            if abs(R - f.R[g]) > VARIANCE_CHANGE * f.R[g]:
-                f.S[g, g] += R - f.R[g]
+            if not abs(R - f.R[g]) <= VARIANCE_CHANGE * f.R[g]:
                 f.R[g] = R
-                anew = True
+                noisier = True
+    if noisier:  # summed anew: in a difference of variances the smaller one would be lost
+        spread(f, plan.rows, count)
+        anew = True
     if plan.pushes > 0 and t > 0.0:
         pushed = False
         for q in range(plan.channels):
@@ -427,6 +442,7 @@ def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, giv
         kept.turn[2] = max(0.0, kept.turn[2] - 1.0)
     if not finite:
         kept.P[:, :] = 0.0
+        kept.a[:], kept.touch[:], kept.R[:], kept.used[:] = 0.0, 0.0, c.noise, 1.0
         kept.turn[2] = REPEATS
         for i in range(N):
             kept.x[plan.free[i]], kept.v[plan.free[i]] = 0.0, 0.0
