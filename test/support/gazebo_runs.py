@@ -155,7 +155,7 @@ CASES = (
     Case("boom_7r_position", "boom_7r/scenarios/reactionless.yaml", 6.0, path,
         {"tool_error": 5e-3, "base_energy_root": 0.5}, changes=BY_POSITION),
     Case("arm_7r_wipe", "arm_7r/scenarios/behaviors.yaml", 11.0, wipe, {"force_error": 0.02, "peak_force": 60.0}),
-    Case("flexible_2r_slew", "flexible_2r/scenarios/pd.yaml", 3.0, slew, {"joint_error": 0.02, "swing_after": 0.2},
+    Case("flexible_2r_slew", "flexible_2r/scenarios/pd.yaml", 3.0, slew, {"joint_error": 0.025, "swing_after": 0.2},
         changes=SOFTER),  # the usual ones hold in lockstep only, where nothing is late
 )  # fmt: skip
 
