@@ -7,13 +7,12 @@ import signal
 import subprocess
 
 import pytest
-from launched import ROOT
+from launched import ROOT, needs
 
 pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
 pytest.importorskip("controller_manager_msgs.srv", reason="ros2_control is not installed")
 
 from gazebo_runs import CASES, observe
-from test_ros2_control import needs
 
 SPEED = 0.3  # real_time_factor on a crowded machine
 SHORT = ("planar_3r", "arm_7r_wipe")

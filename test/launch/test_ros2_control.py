@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from ament_index_python.packages import PackageNotFoundError, get_package_prefix
-from launched import PATIENCE, ROOT, Launched
+from launched import PATIENCE, ROOT, Launched, needs
 from live import LiveGraph
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -25,14 +24,6 @@ GATE, MODES = "hardware_gate", ("effort", "velocity", "position")
 NAMES = ["shoulder_yaw", "shoulder_pitch", "shoulder_roll", "elbow", "wrist_roll", "wrist_pitch", "tool_roll"]
 MOTION = [0.2, 0.2, 0.2, -0.8, 0.2, 0.2, 0.2]  # [rad] the elbow begins outside its limits
 PLAIN = ROOT / "config/planar_3r/scenarios/real_time.yaml"
-
-
-def needs(*packages: str) -> None:
-    for package in packages:
-        try:
-            get_package_prefix(package)
-        except PackageNotFoundError:
-            pytest.skip(f"{package} is not installed (it is not on PyPI)")
 
 
 @pytest.fixture

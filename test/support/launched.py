@@ -10,6 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {path.name: path for path in sorted((ROOT / "launch").glob("*.launch.py"))}
 PATIENCE = 120.0  # [s] wall time; a crowded machine starts five Python processes slowly
@@ -24,6 +27,15 @@ source = PythonLaunchDescriptionSource(sys.argv[1])
 service.include_launch_description(LaunchDescription([IncludeLaunchDescription(source, launch_arguments=arguments)]))
 sys.exit(service.run())
 """
+
+
+def needs(*packages: str) -> None:
+    """Skip the test, visibly, where a package is not installed."""
+    for package in packages:
+        try:
+            get_package_prefix(package)
+        except PackageNotFoundError:
+            pytest.skip(f"{package} is not installed (it is not on PyPI)")
 
 
 class Launched:
