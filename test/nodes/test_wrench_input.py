@@ -77,14 +77,15 @@ def test_the_weight_is_taken_off_where_the_base_link_is_tilted(felt):
     assert np.abs(felt.at(7)[0]).max() > 1.0
 
 
-def test_the_reading_of_a_stamp_counts_else_the_newest_before_it_while_it_is_young_enough(felt):
+def test_the_reading_within_half_a_period_counts_else_the_newest_before_while_it_is_young_enough(felt):
     assert felt.at(0) == (None, "")
     forces = {}
     for stamp in (10_000_000, 20_000_000, 30_000_000):
         felt.take(reading(stamp, (stamp * 1e-6, 0.0, 0.0)))
         forces[stamp], _ = felt.at(stamp)
     assert len({tuple(force) for force in forces.values()}) == 3
-    for asked, used in ((20_000_000, 20_000_000), (29_000_000, 20_000_000), (80_000_000, 30_000_000), (1, 10_000_000)):
+    asked_for = {20_000_000: 20_000_000, 25_000_000: 20_000_000, 29_000_000: 30_000_000, 80_000_000: 30_000_000}
+    for asked, used in (*asked_for.items(), (1, 10_000_000)):
         assert np.array_equal(felt.at(asked)[0], forces[used])
     assert felt.at(80_000_001) == (None, "")
 
