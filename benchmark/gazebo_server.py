@@ -39,9 +39,11 @@ def compared(case: Case, speed: float) -> Iterator[Figure]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", choices=[case.name for case in CASES], default=[])
+    parser.add_argument("cases", nargs="*", help=", ".join(case.name for case in CASES))
     parser.add_argument("--speed", type=float, default=0.3, help="real_time_factor of Gazebo")
     arguments = parser.parse_args()
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    if unknown := set(arguments.cases) - {case.name for case in CASES}:
+        parser.error(f"no such case: {', '.join(sorted(unknown))}")
     chosen = [case for case in CASES if not arguments.cases or case.name in arguments.cases]
     sys.exit(table.run("gazebo_server", [partial(compared, case, arguments.speed) for case in chosen]))
