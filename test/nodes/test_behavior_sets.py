@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from impedance_arm import (  # noqa: F401
@@ -17,6 +15,7 @@ from impedance_arm import (  # noqa: F401
     impedance_arm_of_a_module,
     replace,
 )
+from other_package import install_package
 from rcl_interfaces.srv import DescribeParameters
 
 from flexarm.msg import Behavior, BehaviorSet
@@ -250,13 +249,7 @@ class Wind(Behavior):
 def test_a_behavior_of_another_package_is_found_by_its_entry_point_and_its_defects_do_no_harm(
     live, tmp_path, monkeypatch
 ):
-    package = tmp_path / "site"
-    info = package / "windy-1.0.dist-info"
-    info.mkdir(parents=True)
-    (package / "windy.py").write_text(FOREIGN, encoding="utf-8")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: windy\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text("[flexarm.behaviors]\nwind = windy:Wind\n", encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", f"{package}:{os.environ.get('PYTHONPATH', '')}")
+    install_package(tmp_path, monkeypatch, FOREIGN, "flexarm.behaviors", "wind = other:Wind")
     arm = ImpedanceArm(live, behaviors=["breeze"], **{"breeze.kind": "wind", "breeze.force": 1.0})
     arm.steps(2)
     assert arm.of("breeze").force.force.y == 1.0 and arm.of("breeze").note == "it blows"

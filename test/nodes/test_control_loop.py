@@ -6,7 +6,9 @@ import time
 
 import pytest
 from impedance_arm import behavior, change
+from other_package import install_package
 from planar_messages import joint_state
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -18,25 +20,43 @@ from flexarm_nodes.node import topics
 
 COMMANDS = topics.command_topic("effort")
 STATE_TIMEOUT, BLIND_TIME = 0.08, 0.3  # [s] as shipped
+SLEEPS = 0.6  # [s] in the first tick: as code that is loaded
 LATER = 0.15  # [s] by which a busy machine may tell of something late: less than REPEAT_AFTER
+
+
+SLEEPER = f"""
+import time
+from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.stage_kind import StageKind
+
+class Sleeper:
+    name, needs, slept = "sleeper", frozenset(), False
+
+    def reset(self):
+        pass
+
+    def update(self, tick):
+        if not self.slept:
+            time.sleep({SLEEPS})
+        self.slept = True
+
+SLEEPER = StageKind("sleeper", "sleeper", (), lambda values, model: BuiltStage(Sleeper(), None, ()))
+"""
+HOLDS = {
+    "stages": ["reference_generator", "flexible_dynamics_controller", "hardware_gate"],
+    "reference_generator.space": "joints",
+    "reference_generator.joint_displacement": [0.0, 0.0, 0.0],
+    "flexible_dynamics_controller.law": "joint_pd",
+    "flexible_dynamics_controller.reference": "desired_joint_reference",
+    "flexible_dynamics_controller.rate": 200.0,
+    "hardware_gate.rate": 200.0,
+}
 
 
 @pytest.fixture
 def loop(live, shared):
     """A control loop that holds the arm by efforts, in real time, and the joint states of an arm at rest."""
-    live.start(
-        "control_loop",
-        {
-            **shared,
-            "stages": ["reference_generator", "flexible_dynamics_controller", "hardware_gate"],
-            "reference_generator.space": "joints",
-            "reference_generator.joint_displacement": [0.0, 0.0, 0.0],
-            "flexible_dynamics_controller.law": "joint_pd",
-            "flexible_dynamics_controller.reference": "desired_joint_reference",
-            "flexible_dynamics_controller.rate": 200.0,
-            "hardware_gate.rate": 200.0,
-        },
-    )
+    live.start("control_loop", {**shared, **HOLDS})
     live.listen(COMMANDS, Float64MultiArray)
     live.states = live.publisher(topics.JOINT_STATES, JointState)
     live.until(lambda: live.node.count_publishers(COMMANDS) > 0, "commands")
@@ -77,6 +97,31 @@ def test_a_stop_is_said_where_no_joint_state_comes_any_more_and_then_the_wish_fo
     assert stopped - last == pytest.approx(STATE_TIMEOUT, abs=LATER)
     assert fallen - last == pytest.approx(BLIND_TIME, abs=LATER)
     assert len(loop.received[COMMANDS]) > 10  # it braked all the while
+
+
+def test_a_state_that_waited_while_the_first_tick_took_its_time_is_not_answered(live, shared, tmp_path, monkeypatch):
+    install_package(tmp_path, monkeypatch, SLEEPER, "flexarm.stages", "sleeper = other:SLEEPER")
+    stages = ["sleeper", *HOLDS["stages"]]
+    live.start("control_loop", {**shared, **HOLDS, "stages": stages, "use_sim_time": True})
+    live.listen(COMMANDS, Float64MultiArray)
+    states, clock = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.CLOCK, Clock)
+    live.settle()
+
+    def send(tick: int) -> None:
+        message = joint_state(tick)
+        clock.publish(Clock(clock=message.header.stamp))
+        states.publish(message)
+
+    send(1)
+    live.spin(SLEEPS / 2)
+    send(6)  # as one that the middleware delivers late
+    live.spin(SLEEPS / 2 + 0.05)
+    for tick in range(700, 1200, 5):
+        send(tick)
+        live.spin(0.005)
+    live.wait_for_diagnostic("control_loop", "running")
+    assert live.received[COMMANDS]
+    assert [text for _, text in live.said("control_loop") if "stop" in text] == []
 
 
 def test_behaviors_are_changed_and_shown_as_by_a_node_of_their_own(live, shared):

@@ -132,13 +132,15 @@ def test_when_measurements_stop_the_arm_is_borne_and_the_cause_is_told(live, sha
     masses = np.array([0.5 * x[0], (x[0] + x[1]) / 2, (x[1] + x[2]) / 2])
     joints = np.array([0.0, x[0], x[1]])
     moments = [98.1 * sum(masses[k] - joints[i] for k in range(i, 3)) for i in range(3)]
-    for _ in range(20):
+
+    def borne():
         stamp = live.node.get_clock().now()
         for message, send in ((reference(0, moments), live.references), (joint_state(0), live.states)):
             message.header.stamp = stamp.to_msg()
             send.publish(message)
-        live.spin(0.005)
-    assert np.allclose(live.received[COMMANDS][-1].data, moments)
+        return live.received[COMMANDS] and np.allclose(live.received[COMMANDS][-1].data, moments, rtol=0.01)
+
+    live.until(borne, "the reference as command")
     # held out at full weight it would fall if its masses were a tenth wrong
     live.wait_for_diagnostic("hardware_gate", "tripped: no usable joint state for 0.0")
     count = len(live.received[COMMANDS])

@@ -43,6 +43,7 @@ USUAL = ["reference_generator", "rns_vibration_controller", GATE]
 ANSWER_ARRIVES = 0.1  # [s] by then a command has arrived; shorter than the interval of repeated states
 LOOK = 0.05  # [s] between two looks at the status of the stages, where nothing seems to have changed
 REHEARSED = 3  # ticks of the rehearsal
+CATCHES_UP = 0.1  # [s] after a long rehearsal, by when the middleware has delivered what came during it
 SHOWN_AFTER = 200  # ticks between two updates of the reported tick times
 SHARED = tuple(row.name for row in ARM_PARAMETERS)
 
@@ -134,6 +135,7 @@ class ControlLoop(ArmNode):
         self._seen: tuple[Any, ...] = ()  # what a tick has said when it was reported last
         self._told = 0.0  # when that was [s]
         self._rehearsed = False
+        self._begins = 0.0  # before this, states are not processed: they may have waited for a rehearsal to end [s]
         self._sent = 0.0  # when the newest command was sent [s]
         self._came = 0.0  # when the waiting joint state arrived [s]
         self._answered: int | None = None  # stamp of the newest processed sample [ns]
@@ -187,6 +189,8 @@ class ControlLoop(ArmNode):
             return
         if stamp == self._inputs.stamp:
             return  # the same repeated state, but it still waits for its sensors
+        if came < self._begins:
+            return  # it may have waited: the next one would seem to have jumped ahead
         self._inputs.flush()
         if self._pipeline.gate.gate.is_overtaken(stamp):
             return  # a newer state has been processed
@@ -276,7 +280,10 @@ class ControlLoop(ArmNode):
         self.take_waiting(topics.CLOCK)  # else the next state seems to come from the future
         took = time.perf_counter() - self._came
         self._came = time.perf_counter()
-        return not self._lockstep and took > self._pipeline.gate.gate.config.state_timeout
+        if self._lockstep or took <= self._pipeline.gate.gate.config.state_timeout:
+            return False
+        self._begins = self._came + CATCHES_UP
+        return True
 
     def _on_tick(self, _: None) -> None:
         gate = self._pipeline.gate.gate

@@ -38,6 +38,7 @@ from flexarm_nodes.node.transport import avoid_shared_memory
 
 PILE = 0.1  # [s] queueing delay of the executor above which joint states are dropped
 SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
+CLOCK_LAG = 0.05  # [s] by which a stamp may be ahead of the clock before /clock is read at once
 LAST_WORDS = 1.0  # [s] longest wait, when the node ends, for its last messages to be acknowledged
 
 
@@ -275,8 +276,15 @@ class ArmNode(LifecycleNode):
                     subscription.callback(taken[0])
 
     def age_of(self, stamp: int) -> float:
-        """Return the age [s] of a stamp [ns] on the node's clock, which is simulation time if use_sim_time is set."""
-        return (self.get_clock().now().nanoseconds - stamp) * 1e-9
+        """Return the age [s] of a stamp [ns] on the node's clock, which is simulation time if use_sim_time is set.
+
+        A stamp may seem to come from the future where the message of the clock waits behind that of the stamp.
+        """
+        age = (self.get_clock().now().nanoseconds - stamp) * 1e-9
+        if age < -CLOCK_LAG:
+            self.take_waiting(topics.CLOCK)
+            age = (self.get_clock().now().nanoseconds - stamp) * 1e-9
+        return age
 
     def _refuse_other_clock(self, parameters: list[Any]) -> SetParametersResult:
         """Reject a change of use_sim_time while the node is active: its stamps would mix two clocks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from dataclasses import replace
@@ -37,6 +38,7 @@ from flexarm_nodes.plant.ground_truth import GroundTruthOutput
 from flexarm_nodes.plant.parameters import (
     JOINT_COMMANDS,
     PLANT_PARAMETERS,
+    build_plant,
     plant_config,
     plant_description,
     plant_friction,
@@ -136,6 +138,11 @@ class SimulatedPlant(ArmNode):
         frames = (prefix + model.world_frame, prefix + model.base_frame)
         self._truth.open(self._plant, frames, touches=bool(surfaces), friction=self._friction)
         self._listen(values["command_mode"], values["command_source"] == JOINT_COMMANDS)
+        if not self._lockstep:  # against the clock the first ticks must not stand still while code is loaded
+            rehearsal = build_plant(values, model.description)
+            with contextlib.suppress(FlexarmError):
+                for _ in range(SETTLED):
+                    rehearsal.advance(np.zeros(len(rehearsal.joint_names)))
 
     def _sensor(self, kind: Any, topic: str) -> Sender:
         return Sender(self, kind, topic, topics.EVERY_SAMPLE)
