@@ -40,6 +40,9 @@ def _start(name: str) -> int | None:
     """Import a node and run it; from then on it handles signals itself, and leaves the arm safe."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
+    # Matrices of an arm are too small to be shared between threads, and a thread of BLAS that waits for its next share
+    # keeps a core busy. Read at NumPy's import.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code: int | None = importlib.import_module(f"flexarm_nodes.{MODULES[name]}").main()
     return code
 
