@@ -8,6 +8,7 @@ import pytest
 from impedance_arm import behavior, change
 from other_package import install_package
 from planar_messages import joint_state
+from rclpy.qos import qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -122,6 +123,25 @@ def test_a_state_that_waited_while_the_first_tick_took_its_time_is_not_answered(
     live.wait_for_diagnostic("control_loop", "running")
     assert live.received[COMMANDS]
     assert [text for _, text in live.said("control_loop") if "stop" in text] == []
+
+
+def test_in_real_time_publishers_that_confirm_nothing_are_heard_as_sensors_drivers_are(loop):
+    loop.node.destroy_publisher(loop.states)
+    loop.states = loop.node.create_publisher(JointState, topics.JOINT_STATES, qos_profile_sensor_data)
+    loop.until(lambda: loop.states.get_subscription_count() > 0, "the loop's subscription")
+    loop.wait_for_diagnostic("control_loop", "tripped: no usable joint state for")
+    client, reset = loop.node.create_client(Trigger, "control_loop/reset"), None
+    loop.until(client.service_is_ready, "the service")
+    count = len(loop.said("control_loop"))
+
+    def runs() -> bool:
+        nonlocal reset
+        if reset is None or (reset.done() and not reset.result().success):
+            reset = client.call_async(Trigger.Request())  # it is refused until states have come
+        send_states(loop)
+        return any("running" in text for _, text in loop.said("control_loop")[count:])
+
+    loop.until(runs, "'running'")
 
 
 def test_behaviors_are_changed_and_shown_as_by_a_node_of_their_own(live, shared):

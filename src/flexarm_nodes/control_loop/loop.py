@@ -68,7 +68,7 @@ class ControlLoop(ArmNode):
         super().__init__("control_loop")
         for name, rows in {**{name: one.parameters for name, one in builders().items()}, GATE: GATE_PARAMETERS}.items():
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
-        self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
+        self._states: Any = None  # the subscription
         self._commands = GateOutput(self, lambda: self._report({}))
         self._inputs = StageInputs(self, self._update, self._refuse)
         self._outside = OutsideReferences(self, self._refuse, self._inputs.came, lambda: self._stamp)
@@ -99,12 +99,16 @@ class ControlLoop(ArmNode):
         self._output = StageOutputs(self, list(self._built.values()), self._refuse, self.try_again)
         self._pipeline = Pipeline(stages, build_gate(gate_values, model))
         self._model = model
+        self._lockstep = gate_values["lockstep"]
+        self.newest = topics.NEWEST if self._lockstep else topics.UNCONFIRMED
         self._commands.open(self._pipeline.gate.gate, gate_values)
         self._outside.open([(built, known[name].hears) for name, built in self._built.items()], model)
         readings = Readings(model, self._sensors(), awaits=lambda: self._outside.awaited(self._stamp))
         self._inputs.open(readings, model, values["sensor_wait"], lacks=self._lacks)
+        if self._states is not None:
+            self.destroy_subscription(self._states)
+        self._states = self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
         self._note_timeouts(values)
-        self._lockstep = gate_values["lockstep"]
         self._forget()
 
     def _sensors(self) -> list[tuple[str, str]]:

@@ -99,7 +99,9 @@ class TrajectoryInput(StageSetup):
     def open(self, host: StageHost) -> None:
         """Subscribe to trajectories."""
         self._node = host.node
-        self._subscription = host.node.hear(JointTrajectory, topics.JOINT_TRAJECTORY, self._on_trajectory)
+        self._subscription = host.node.hear(
+            JointTrajectory, topics.JOINT_TRAJECTORY, self._on_trajectory, topics.NEWEST
+        )
 
     def close(self) -> None:
         """Destroy the subscription."""

@@ -60,6 +60,8 @@ class ArmNode(LifecycleNode):
         tidiness: when garbage is collected while the node is active; a subclass that answers samples begins anew when
             the first is answered, and tidies up when an answer is out.
         taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
+        newest: quality of service of subscriptions for which only the newest message counts; a node that knows that it
+            runs against the clock may choose ``topics.UNCONFIRMED``.
     """
 
     PARAMETERS: tuple[Parameter, ...] = ()
@@ -75,6 +77,7 @@ class ArmNode(LifecycleNode):
         self.exit_code = 0
         self.ending = self.configuring = False
         self.taken = 0.0
+        self.newest = topics.NEWEST
         self.tidiness = Tidiness()
         late, steady = 5.0 * TIDY_PERIOD, Clock(clock_type=ClockType.STEADY_TIME)  # where no sample comes
         self.create_timer(late, lambda: self.tidiness.tidy(late), clock=steady)
@@ -234,7 +237,7 @@ class ArmNode(LifecycleNode):
         kind: Any,
         topic: str,
         callback: Callable[[Any], None],
-        quality: QoSProfile = topics.NEWEST,
+        quality: QoSProfile | None = None,
         lost: Callable[[int], None] | None = None,
         *,
         raw: bool = False,
@@ -243,7 +246,7 @@ class ArmNode(LifecycleNode):
 
         Joint states are dropped while the executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is
         called with the total number of messages lost since the subscription was created. With ``raw`` the callback
-        gets the bytes, and reads them itself, see :meth:`reader`.
+        gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it is ``newest``.
         """
         read, sheds = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
 
@@ -257,6 +260,7 @@ class ArmNode(LifecycleNode):
                 lost(info.total_count)
 
         events = SubscriptionEventCallbacks(message_lost=None if lost is None else self.guarded(tell))
+        quality = self.newest if quality is None else quality
         return self.create_subscription(kind, topic, self.guarded(take), quality, event_callbacks=events, raw=True)
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:

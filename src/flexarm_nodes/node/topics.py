@@ -53,6 +53,9 @@ def _reliable(depth: int, durability: DurabilityPolicy = DurabilityPolicy.VOLATI
 CONTROL = _reliable(10)
 # A controller needs the newest sample: if it cannot keep up, older samples must not queue in front of it.
 NEWEST = _reliable(1)
+# Against the clock a sample that was lost is not sent again, as the next one is on its way. Publishers of either
+# reliability are heard so, and a tick has no confirmations to send, to wake for and to read.
+UNCONFIRMED = QoSProfile(reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
 # Several changes may arrive between two samples, and none may be lost: if a queue is full, the sender waits.
 CHANGES = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_ALL)

@@ -150,6 +150,7 @@ class SimulatedPlant(ArmNode):
     def _listen(self, mode: str, by_joint_commands: bool) -> None:
         """Subscribe to the commands of a command controller, or to those of ros2_control's hardware interface."""
         self._by_joint_commands = by_joint_commands
+        self.newest = topics.NEWEST if self._lockstep else topics.UNCONFIRMED
         if by_joint_commands and self._lockstep:
             raise ConfigError("lockstep is not possible with joint_commands: who sends them does not wait for a state")
         self._read_command = JointCommandReader(self._plant.joint_names, mode)
