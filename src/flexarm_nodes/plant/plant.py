@@ -54,6 +54,7 @@ QUIET_TIME = 0.05  # [s] wall time without a command after which no late command
 SAY_AFTER = 2.0  # [s] wall time without a command after which the node reports that it waits for a command
 LEAST_SPIN = 1e-4  # [s] shortest time per tick for callbacks, even if the machine is too slow for real time
 REPEAT_TIME_AFTER = 0.1  # [s] wall time between repeats of /clock while the simulation stands still
+STATUS_PERIOD = 10_000_000  # [ns] simulation time between statuses outside lockstep
 SETTLED = 3  # ticks
 REPEAT_STATE_AFTER = 0.25  # [s] wall time between repeats of an unanswered state: a peer may be discovered late
 
@@ -179,7 +180,7 @@ class SimulatedPlant(ArmNode):
         self._waits, self._waited = self._by_joint_commands, 0
         self._until = self._run_until
         self._tick = 0
-        self._next_clock = 0
+        self._next_clock = self._next_status = 0
         self._time: Form | None = None
         self._command: Array | None = None
         self._alone = self._answered = self._waiting = False
@@ -209,7 +210,9 @@ class SimulatedPlant(ArmNode):
         self.exit_code = 1
 
     def _run_tick(self, executor: EventsExecutor) -> None:
-        measurement = replace(self._plant.measure(), stamp=self._now)
+        measurement = self._plant.measure()
+        if self._waited:
+            measurement = replace(measurement, stamp=self._now)
         self._command = None
         published = time.perf_counter()
         expected = self._publish(measurement)
@@ -221,8 +224,7 @@ class SimulatedPlant(ArmNode):
             return
         self._waits = self._waits and self._command is None
         self._missed += self._command is None and not self._waits
-        if self._status.heard:
-            self._status.publish(self._state_form(measurement.stamp))
+        self._tell_of_progress(measurement.stamp)
         if self._waits:
             self._waited += self._period
         else:
@@ -233,6 +235,13 @@ class SimulatedPlant(ArmNode):
             self.tidiness.begin()
         else:
             self.tidiness.tidy()
+
+    def _tell_of_progress(self, stamp: int) -> None:
+        """Publish the status: in lockstep in every tick, against the clock every STATUS_PERIOD and in the last one."""
+        due = self._lockstep or stamp >= self._next_status or stamp + self._period >= self._until
+        if due and self._status.heard:
+            self._next_status = stamp + STATUS_PERIOD
+            self._status.publish(self._state_form(stamp))
 
     def _tell_of_brakes(self) -> None:
         """Report when commands cease and the drives brake, and when commands are back."""
