@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import allocate, kernel
-from flexarm_core.entrance import FLOAT, FOR_KERNELS, finite, number
+from flexarm_core.entrance import FLOAT, finite, number
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
@@ -171,7 +171,12 @@ class RedundancySolver:
         if self._begin is None:
             raise InputError("the solver has not begun: call begin() with the joint positions")
         for value, shape in zip((position, rotation), POSE, strict=True):
-            if type(value) is not np.ndarray or value.dtype != FLOAT or value.shape != shape:
+            if (
+                type(value) is not np.ndarray
+                or value.dtype != FLOAT
+                or value.shape != shape
+                or not value.flags.carray  # numba would compile for other memory once more
+            ):
                 position, rotation = _numbers(position, rotation)
         if not (math.isfinite(dt) and dt > 0.0):
             _check_pose(position, rotation)
@@ -181,8 +186,7 @@ class RedundancySolver:
             axes = _checked_axes(axes)
         out = np.empty((3, self.chain.n))
         arguments = self.arguments(axes, dt)
-        pose = np.require(position, FLOAT, FOR_KERNELS), np.require(rotation, FLOAT, FOR_KERNELS)
-        if not follow(*arguments, *pose, self.position, self.velocity, out):
+        if not follow(*arguments, position, rotation, self.position, self.velocity, out):
             _check_pose(position, rotation)
         self.accept(out, axes, dt)
 
