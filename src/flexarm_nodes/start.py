@@ -43,8 +43,8 @@ def __getattr__(name: str) -> Callable[[], NoReturn]:
 def _start(name: str) -> NoReturn:
     """Import a node and run it; from then on it handles signals itself, and leaves the arm safe.
 
-    Python is not taken down: to unload compiled code takes a third of a second, and a worker would be waited for that
-    still plans. What a node has to end, it has ended.
+    Where no worker may still compute, Python is not taken down: to unload compiled code takes a third of a second. What
+    a node has to end, it has ended.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
@@ -55,8 +55,11 @@ def _start(name: str) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none, or nobody reads it any more
             stream.flush()
-    ctypes.PyDLL(None).exit(code or 0)  # that of C: the middleware removes its shared memory
-    raise AssertionError("it does not return")
+    from flexarm_nodes.node.real_time import has_workers  # the node has imported it
+
+    if not has_workers():
+        ctypes.PyDLL(None).exit(code or 0)  # that of C: the middleware removes its shared memory
+    sys.exit(code)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -41,7 +41,7 @@ class Sleeper:
             time.sleep({SLEEPS})
         self.slept = True
 
-SLEEPER = StageKind("sleeper", "sleeper", (), lambda values, model: BuiltStage(Sleeper(), None, ()))
+SLEEPER = StageKind("sleeper", "sleeper", (), lambda values, model: BuiltStage(Sleeper(), None, (), sensors=SENSORS))
 """
 HOLDS = {
     "stages": ["reference_generator", "flexible_dynamics_controller", "hardware_gate"],
@@ -100,10 +100,15 @@ def test_a_stop_is_said_where_no_joint_state_comes_any_more_and_then_the_wish_fo
     assert len(loop.received[COMMANDS]) > 10  # it braked all the while
 
 
-def test_a_state_that_waited_while_the_first_tick_took_its_time_is_not_answered(live, shared, tmp_path, monkeypatch):
-    install_package(tmp_path, monkeypatch, SLEEPER, "flexarm.stages", "sleeper = other:SLEEPER")
+@pytest.mark.parametrize("sensors", ["()", '(("wrench", "base_ft_sensor"),)'], ids=["", "where the first waits"])
+def test_a_state_that_waited_while_the_first_tick_took_its_time_is_not_answered(
+    live, shared, tmp_path, monkeypatch, sensors
+):
+    """The first state is processed at once, or, as it waits for a reading, when the second comes."""
+    code = f"SENSORS = {sensors}\n{SLEEPER}"
+    install_package(tmp_path, monkeypatch, code, "flexarm.stages", "sleeper = other:SLEEPER")
     stages = ["sleeper", *HOLDS["stages"]]
-    live.start("control_loop", {**shared, **HOLDS, "stages": stages, "use_sim_time": True})
+    live.start("control_loop", {**shared, **HOLDS, "stages": stages, "use_sim_time": True, "sensor_wait": 1.0})
     live.listen(COMMANDS, Float64MultiArray)
     states, clock = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.CLOCK, Clock)
     live.settle()
@@ -116,7 +121,7 @@ def test_a_state_that_waited_while_the_first_tick_took_its_time_is_not_answered(
     send(1)
     live.spin(SLEEPS / 2)
     send(6)  # as one that the middleware delivers late
-    live.spin(SLEEPS / 2 + 0.05)
+    live.spin(SLEEPS + 0.05)
     for tick in range(700, 1200, 5):
         send(tick)
         live.spin(0.005)

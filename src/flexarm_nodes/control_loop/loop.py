@@ -87,6 +87,7 @@ class ControlLoop(ArmNode):
                 f"stages are {', '.join(names) or 'none'}; expected {GATE} as the last, before it any of"
                 f" {', '.join(known)}{''.join(f'; {fault}' for fault in added_stages().faults)}"
             )
+        self.newest = topics.NEWEST  # what stages subscribe to themselves are requests
         for name in names[:-1]:
             known[name].later_rows(StageTable(self.table, name), _of(name, values))
         values = self.table.values()
@@ -193,9 +194,9 @@ class ControlLoop(ArmNode):
             return
         if stamp == self._inputs.stamp:
             return  # the same repeated state, but it still waits for its sensors
-        if came < self._begins:
-            return  # it may have waited: the next one would seem to have jumped ahead
         self._inputs.flush()
+        if came < self._begins:
+            return  # it may have waited for a rehearsal: the next one would seem to have jumped ahead
         if self._pipeline.gate.gate.is_overtaken(stamp):
             return  # a newer state has been processed
         if self._answered is not None and stamp < self._answered:  # time went backward

@@ -271,6 +271,9 @@ class ArmNode(LifecycleNode):
     def take_waiting(self, topic: str) -> None:
         """Process messages of a topic that arrived while the executor could not run, for example in a transition."""
         self._come_through()  # the messages taken here leave no backlog in the executor
+        self._read_waiting(topic)
+
+    def _read_waiting(self, topic: str) -> None:
         name = self.resolve_topic_name(topic)
         for subscription in self.subscriptions:
             if subscription.topic_name != name:
@@ -286,7 +289,7 @@ class ArmNode(LifecycleNode):
         """
         age = (self.get_clock().now().nanoseconds - stamp) * 1e-9
         if age < -CLOCK_LAG:
-            self.take_waiting(topics.CLOCK)
+            self._read_waiting(topics.CLOCK)
             age = (self.get_clock().now().nanoseconds - stamp) * 1e-9
         return age
 

@@ -93,6 +93,7 @@ class SimulatedPlant(ArmNode):
         self._joint_states = Sender(self, JointState, topics.JOINT_STATES, topics.CONTROL)
         self._status = Sender(self, SimulationStatus, topics.SIMULATION_STATUS, topics.EVERY_SAMPLE)
         self._truth = GroundTruthOutput(self)
+        self._commands: Any = None  # the subscription
         steady = SystemClock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(REPEAT_TIME_AFTER, self._repeat_time, clock=steady)
         self.create_service(AdvanceSimulation, topics.ADVANCE_SIMULATION, self._on_advance)
@@ -155,10 +156,12 @@ class SimulatedPlant(ArmNode):
         if by_joint_commands and self._lockstep:
             raise ConfigError("lockstep is not possible with joint_commands: who sends them does not wait for a state")
         self._read_command = JointCommandReader(self._plant.joint_names, mode)
+        if self._commands is not None:
+            self.destroy_subscription(self._commands)
         if by_joint_commands:
-            self.hear(JointState, topics.JOINT_COMMANDS, self._on_joint_commands)
+            self._commands = self.hear(JointState, topics.JOINT_COMMANDS, self._on_joint_commands)
         else:
-            self.hear(Float64MultiArray, topics.command_topic(mode), self._on_command)
+            self._commands = self.hear(Float64MultiArray, topics.command_topic(mode), self._on_command)
 
     def change(self, values: dict[str, Any]) -> None:
         """Change the properties of the surfaces and the joint friction from the present stamp on."""
