@@ -6,16 +6,12 @@ without a traceback.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import importlib
 import os
 import signal
-import sys
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
-from typing import NoReturn
 
 MODULES = {  # within flexarm_nodes, by executable
     "simulated_plant": "plant.plant",
@@ -33,33 +29,22 @@ MODULES = {  # within flexarm_nodes, by executable
 }
 
 
-def __getattr__(name: str) -> Callable[[], NoReturn]:
+def __getattr__(name: str) -> Callable[[], int | None]:
     """Return the entry point of an executable."""
     if name not in MODULES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return partial(_start, name)
 
 
-def _start(name: str) -> NoReturn:
-    """Import a node and run it; from then on it handles signals itself, and leaves the arm safe.
-
-    Where no worker may still compute, Python is not taken down: to unload compiled code takes a third of a second. What
-    a node has to end, it has ended.
-    """
+def _start(name: str) -> int | None:
+    """Import a node and run it; from then on it handles signals itself, and leaves the arm safe."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
     # Matrices of an arm are too small to be shared between threads, and a thread of BLAS that waits for its next share
     # keeps a core busy. Read at NumPy's import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code: int | None = importlib.import_module(f"flexarm_nodes.{MODULES[name]}").main()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none, or nobody reads it any more
-            stream.flush()
-    from flexarm_nodes.node.real_time import has_workers  # the node has imported it
-
-    if not has_workers():
-        ctypes.PyDLL(None).exit(code or 0)  # that of C: the middleware removes its shared memory
-    sys.exit(code)
+    return code
 
 
 def _end(number: int, frame: FrameType | None) -> None:

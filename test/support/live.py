@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import signal
 import tempfile
 import time
 from collections import defaultdict
@@ -29,7 +28,6 @@ from flexarm_nodes.registry import NODES
 from flexarm_tools.graph.graph import Graph, GraphError
 from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 
-CRASHES = tuple(-number for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV))
 SETTLE_TIME = 0.6  # [s] wall time for discovery, on a crowded machine
 
 
@@ -76,13 +74,11 @@ class LiveGraph:
     def close(self) -> None:
         """End every node."""
         end_all(self.processes.values())
-        crashed = {name: one.exit_code for name, one in self.processes.items() if one.exit_code in CRASHES}
         self._executor.shutdown()
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
         markers = (each for messages in self.received.values() for each in messages if isinstance(each, MarkerArray))
         assert not [fault for message in markers for fault in broken_rules(message)]
-        assert not crashed
 
     def start(
         self, executable: str, parameters: dict[str, Any], transitions=("configure", "activate"), namespace: str = ""

@@ -76,11 +76,6 @@ def background_worker(name: str) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix=name, initializer=_step_back)
 
 
-def has_workers() -> bool:
-    """Return whether there is such a thread."""
-    return bool(_behind)
-
-
 def _step_back() -> None:
     """Give up the priority that this thread has inherited."""
     _behind.add(threading.get_native_id())
