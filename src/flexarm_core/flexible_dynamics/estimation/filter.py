@@ -422,10 +422,10 @@ def weigh(
 
 @inlined_kernel
 def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs) -> bool:
-    """Keep covariance and derivatives for the next sample; start over and return False if anything is not finite."""
+    """Keep covariance and derivatives for the next sample; start over and return False where the filter diverged."""
     N, finite = plan.N, True
-    for i in range(plan.size):
-        finite = finite and math.isfinite(kept.x[i]) and math.isfinite(kept.v[i])
+    for i in range(N):  # not so for NaN either
+        finite = finite and abs(f.state[i]) <= c.farthest[i] and abs(f.state[N + i]) <= c.farthest[N + i]
     for i in range(2 * N):
         for m in range(2 * N):
             kept.P[i, m] = f.P[i, m]

@@ -47,6 +47,7 @@ class Constants(NamedTuple):
     through: Array  # (p, r) reading per unit push, without accelerations
     noise: Array  # (r,) variances of the noise of the readings
     initial: Array  # (2N,) initial variances
+    farthest: Array  # (2N,) largest state that is no divergence
     frame: Array  # (c, 5, 3) node, offset and axes of IMUs, see imu_reading
     influence: Array  # (c, 6, k) modal influence at IMUs
     settings: Array  # (6,) see view_settings
@@ -177,10 +178,11 @@ def view_constants(memory: Array, N: int, n: int, c: int, r: int, p: int, k: int
     through, i = view(memory, i, (p, r)), i + p * r
     noise, i = view(memory, i, (r,)), i + r
     initial, i = view(memory, i, (2 * N,)), i + 2 * N
+    farthest, i = view(memory, i, (2 * N,)), i + 2 * N
     frame, i = view(memory, i, (c, 5, 3)), i + 15 * c
     influence, i = view(memory, i, (c, 6, k)), i + 6 * c * k
     settings = view(memory, i, (6,))
-    return Constants(K, C, density, onto, push, through, noise, initial, frame, influence, settings)
+    return Constants(K, C, density, onto, push, through, noise, initial, farthest, frame, influence, settings)
 
 
 @kernel
