@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.errors import InputError
-from flexarm_core.types import Array
+from flexarm_core.types import Array, all_finite
 
 FLOAT = np.dtype(np.float64)
 FOR_KERNELS: Any = ("C_CONTIGUOUS", "ALIGNED", "WRITEABLE", "ENSUREARRAY")  # the one type that kernels are compiled for
+SHORT = 50  # numbers that Python adds up sooner than NumPy looks at them
 ANY = -1  # in an expected shape: any length is accepted
 Kind = TypeVar("Kind")
 
@@ -37,7 +38,7 @@ def finite(name: str, value: Any, *shape: int) -> Array:
     """
     if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == shape and value.flags.carray:
         flat = value if len(shape) == 1 else value.ravel()
-        if math.isfinite(flat.dot(flat)):
+        if flat.size <= SHORT and all_finite(flat):
             return value
     return _converted(name, value, shape)
 
@@ -100,6 +101,8 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
     Raises:
         InputError: the value is not a number, not finite, or out of range.
     """
+    if type(value) is float and math.isfinite(value) and least <= value <= most:
+        return value
     try:
         result = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
     except (TypeError, ValueError, OverflowError):

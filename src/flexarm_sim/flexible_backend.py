@@ -214,11 +214,13 @@ class FlexibleBackend:
 
         self._x[places] = settle(stiffness, weight, [(*model.hinge_names, *model.mode_names)[i] for i in places])
 
-    def _rub(self, solve: Callable[..., Array], *step: float) -> Array:
+    def _rub(self, solve: Callable[..., None], *step: float) -> Array:
         """Return the friction effort (n,) on the joints, computed from their acceleration without friction."""
         model, x, v, arm = self._model, self._x, self._v, self._model.actuated
         free = model.forward_dynamics(x, v, self._applied, self._wrenches)
-        return solve(x[arm], v[arm], free[arm], model.response(arm)[arm], *step)
+        rubbed = np.zeros(len(arm))
+        solve(x[arm], v[arm], free[arm], model.response(arm)[arm], *step, rubbed)
+        return rubbed
 
     def _read_state(self) -> PlantState:
         model, x, v = self._model, self._x, self._v

@@ -111,8 +111,9 @@ class Plant:
         self._drives = Drives(self._config.drive, effort, speed, self._config.period_ns * 1e-9 / self._steps)
         # one bound for all joints: when an arm whips, its slowest link may become the fastest
         fastest = np.where(np.isfinite(speed) & (speed > 0.0), speed, UNLIMITED).max(initial=0.0)
-        self._absurd = np.full(len(speed), ABSURD * fastest)
-        self._absurd_base = ABSURD * np.where(elastic_speed < np.inf, np.maximum(elastic_speed, UNLIMITED), UNLIMITED)
+        of_base = ABSURD * np.where(elastic_speed < np.inf, np.maximum(elastic_speed, UNLIMITED), UNLIMITED)
+        bounds = (*np.full(len(speed), ABSURD * fastest).tolist(), *of_base.tolist())
+        self._absurd = tuple(zip((*self._names, *self._elastic_names), bounds, strict=True))  # largest rates
         self._timeout = to_stamp(self._config.drive.command_timeout)
         self._faults = [(to_stamp(f.start), to_stamp(f.end), f.names) for f in self._config.joint_list_faults]
         suite = self._config.sensors
@@ -267,17 +268,13 @@ class Plant:
 
     def _stop_if_absurd(self) -> None:
         sensed = self._backend.sensed()
-        for names, rates, bounds in (
-            (self._names, sensed.velocity, self._absurd),
-            (self._elastic_names, sensed.deflection_rate, self._absurd_base),
-        ):
-            beyond = ~(np.abs(rates) <= bounds)
-            if beyond.any():
-                i = int(beyond.argmax())
+        rates = (*sensed.velocity.tolist(), *sensed.deflection_rate.tolist())
+        for rate, (name, bound) in zip(rates, self._absurd, strict=True):
+            if not abs(rate) <= bound:  # nor is NaN
                 raise PlantDivergedError(
-                    f"the simulated plant diverged at {self._stamp * 1e-9:.6g} s: joint '{names[i]}' moves at"
-                    f" {rates[i]:.4g} rad/s | m/s, more than {ABSURD:g} times what the fastest can; lower the effort or"
-                    " the gains, or max_step"
+                    f"the simulated plant diverged at {self._stamp * 1e-9:.6g} s: joint '{name}' moves at {rate:.4g}"
+                    f" rad/s | m/s, more than {ABSURD:g} times what the fastest can; lower the effort or the gains, or"
+                    " max_step"
                 )
 
     def _step_interval(self) -> tuple[int, int]:

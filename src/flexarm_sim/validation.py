@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flexarm_core.errors import InputError
-from flexarm_core.types import Array
+from flexarm_core.types import Array, all_finite
 
 
 def is_number(value: object) -> bool:
@@ -35,6 +35,6 @@ def checked_vector(name: str, value: ArrayLike | None, size: int) -> Array:
         raise InputError(f"{name} is not a list of {size} numbers: {error}") from error
     if vector.shape != (size,):
         raise InputError(f"{name} has shape {vector.shape}, expected ({size},)")
-    if not all(map(math.isfinite, vector.tolist())):
+    if not all_finite(vector):
         raise InputError(f"{name} is not finite: {vector}; give {size} finite numbers")
     return vector

@@ -29,7 +29,6 @@ the state, and only stamps count.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -506,15 +505,14 @@ class HardwareGate:
 
     def _check(self, reference: JointReference) -> None:
         """Raise InputError unless a reference has the commanded quantity, the shape (n,), and finite values."""
-        mode, shape, squares, fits = self._law.mode, (self.model.n,), 0.0, True
+        mode, shape, fits = self._law.mode, (self.model.n,), getattr(reference, self._law.mode) is not None
         for value in (
             reference.position, reference.velocity, reference.acceleration, reference.effort, reference.friction
         ):  # fmt: skip
             if value is not None:
-                fits = fits and value.shape == shape
-                squares += float(value.dot(value)) if fits else 0.0
-        if fits and math.isfinite(squares) and getattr(reference, mode) is not None:
-            self._sound = reference  # the usual case: if the sum of squares is finite, so is each number
+                fits = fits and value.shape == shape and all_finite(value)
+        if fits:
+            self._sound = reference
             return
         given = [name for name in FIELDS if getattr(reference, name) is not None]
         if mode not in given:

@@ -11,7 +11,6 @@ RNEA for a single model.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,7 @@ from flexarm_core.robot.articulated_bodies import accelerate, pack_constants, vi
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import kinematic_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_core.types import ArmState, Array
+from flexarm_core.types import ArmState, Array, all_finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +243,7 @@ class ArmModel:
         q, v, x, rate = state.position, state.velocity, state.deflection, state.deflection_rate
         usual = type(q) is type(v) is type(x) is type(rate) is np.ndarray and q.dtype is v.dtype is x.dtype is FLOAT
         usual = usual and rate.dtype is FLOAT and (q.shape, v.shape, x.shape, rate.shape) == self._shapes
-        if usual and math.isfinite(q.dot(q) + v.dot(v) + x.dot(x) + rate.dot(rate)):
+        if usual and all_finite(q, v, x, rate):
             self._seen = state
             return
         for name, size in (("position", self.n), ("velocity", self.n)):

@@ -41,6 +41,7 @@ def friction_step(
     work: Array,
     h: float,
     still: bool,
+    effort: Array,
 ) -> None:
     """Compute the friction effort over one step.
 
@@ -56,6 +57,7 @@ def friction_step(
         work: (2 n + 8, n) work array.
         h: length of the step [s].
         still: whether a sticking joint is assumed to be exactly at its sticking position, and at rest.
+        effort: (c,) gets the friction effort of the joints [N*m | N].
     """
     n = len(joints)
     mobility = work[n + 8 :]
@@ -67,6 +69,8 @@ def friction_step(
         for j in range(n):
             mobility[i, j] = response[i, joints[j]]
     solve_friction(table, mobility, motion, work, h)
+    for i in range(n):
+        effort[joints[i]] = motion[6, i]
 
 
 @kernel

@@ -46,7 +46,9 @@ class FrictionState:
         """Forget which joints stick."""
         self._motion[:] = 0.0
 
-    def step(self, position: Array, velocity: Array, acceleration: Array, response: Array, h: float) -> Array:
+    def step(
+        self, position: Array, velocity: Array, acceleration: Array, response: Array, h: float, effort: Array
+    ) -> None:
         """Compute the friction of the step that is integrated next.
 
         Args:
@@ -55,21 +57,18 @@ class FrictionState:
             acceleration: (c,) their accelerations without this friction [rad/s^2 | m/s^2].
             response: (n, c) accelerations per effort on each joint, with all coordinates free [1/(kg*m^2) | 1/kg].
             h: length of the step [s].
-
-        Returns:
-            (n,) effort on the joints, opposing the motion [N*m | N]; valid until the next call.
+            effort: (c,) gets the effort on the joints, opposing the motion; others stay as they are [N*m | N].
         """
-        motion = self._motion
         friction_step(
-            self._joints, self._table, response, position, velocity, acceleration, motion, self._work, h, False
-        )
-        return motion[6]
+            self._joints, self._table, response, position, velocity, acceleration, self._motion, self._work, h, False,
+            effort,
+        )  # fmt: skip
 
-    def look(self, position: Array, velocity: Array, acceleration: Array, response: Array) -> Array:
+    def look(self, position: Array, velocity: Array, acceleration: Array, response: Array, effort: Array) -> None:
         """Compute the friction at this instant without changing which joints stick; arguments as in :meth:`step`."""
         trial = self._trial
         trial[:] = self._motion
         friction_step(
-            self._joints, self._table, response, position, velocity, acceleration, trial, self._work, INSTANT, True
-        )
-        return trial[6]
+            self._joints, self._table, response, position, velocity, acceleration, trial, self._work, INSTANT, True,
+            effort,
+        )  # fmt: skip

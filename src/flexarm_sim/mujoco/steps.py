@@ -68,13 +68,13 @@ class MujocoSteps:
             for _ in range(steps):
                 # mj_step in parts: friction follows from the accelerations without it
                 self._accelerate_freely()
-                self._applied[self._joints] = friction.step(*self._motion, self._response, h)
+                friction.step(*self._motion, self._response, h, self._applied)
                 mujoco.mj_forwardSkip(model, data, FORCES, 1)
-                mujoco.mj_checkAcc(model, data)
                 mujoco.mj_RungeKutta(model, data, 4)
                 self._placed = False
         else:
             mujoco.mj_step(model, data, steps)
+        mujoco.mj_checkAcc(model, data)
         mujoco.mj_checkPos(model, data)
         mujoco.mj_checkVel(model, data)
         self._stop_if_diverged()
@@ -88,7 +88,7 @@ class MujocoSteps:
         model, data, friction = self._model, self._data, self._friction
         if friction:
             self._accelerate_freely()
-            self._applied[self._joints] = friction.look(*self._motion, self._response)
+            friction.look(*self._motion, self._response, self._applied)
             mujoco.mj_sensorVel(model, data)
             mujoco.mj_forwardSkip(model, data, FORCES, 0)
         else:
@@ -99,7 +99,7 @@ class MujocoSteps:
     def _accelerate_freely(self) -> None:
         """Compute the accelerations without friction, and the response to an effort on each joint."""
         model, data = self._model, self._data
-        self._applied[:] = 0.0
+        self._applied.fill(0.0)
         if self._placed:
             mujoco.mj_forwardSkip(model, data, FORCES, 1)
             return
