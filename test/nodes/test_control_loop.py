@@ -8,7 +8,7 @@ import pytest
 from impedance_arm import behavior, change
 from other_package import install_package
 from planar_messages import joint_state
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import ReliabilityPolicy, qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -192,3 +192,24 @@ def test_behaviors_are_changed_and_shown_as_by_a_node_of_their_own(live, shared)
     sets.publish(change(removed=["nobody"]))
     live.wait_for_diagnostic("control_loop", "behavior set refused: behavior 'nobody' cannot be removed")
     assert len(markers) == 1  # at their rate
+
+
+def test_against_the_clock_samples_are_not_confirmed_and_requests_are(live, shared):
+    stage = "behavior_impedance_controller"
+    inner = {f"{stage}.axes": [True, True, False, False, False, False], "flexible_dynamics_controller.law": "joint_pd"}
+    live.start("control_loop", {**shared, **inner, "stages": [stage, "flexible_dynamics_controller", "hardware_gate"]})
+
+    def heard_as(topic: str) -> list[ReliabilityPolicy]:
+        found = live.node.get_subscriptions_info_by_topic(topic)
+        return [one.qos_profile.reliability for one in found if one.node_name == "control_loop"]
+
+    def expected() -> bool:
+        requests = heard_as(f"/{topics.BEHAVIOR_SET}") + heard_as(f"/{topics.TWIST_COMMAND}")
+        samples = heard_as(f"/{topics.JOINT_STATES}")
+        return samples == [ReliabilityPolicy.BEST_EFFORT] and requests == [ReliabilityPolicy.RELIABLE] * 2
+
+    live.until(expected, "the subscriptions")
+    for transition in ("deactivate", "cleanup", "configure", "activate"):
+        live.graph.transition("control_loop", transition)
+    live.settle()
+    live.until(expected, "the same subscriptions again")

@@ -343,3 +343,17 @@ def test_a_simulation_that_diverges_says_so_and_ends_the_process_with_an_exit_co
     live.spin(0.5)
     assert any(level == 2 and "the simulated plant diverged at" in text for level, text in live.said("simulated_plant"))
     assert live.received[topics.SIMULATION_STATUS][-1].diverged
+
+
+def test_a_plant_that_is_configured_again_hears_a_command_once(live, shared):
+    start(live, shared, lockstep=False)
+    for transition in ("deactivate", "cleanup", "configure", "activate"):
+        live.graph.transition("simulated_plant", transition)
+    live.settle()
+    live.until(lambda: live.node.count_subscribers(COMMANDS) == 1, "one subscription to commands")
+    live.commands.publish(Float64MultiArray(data=[0.0]))
+    live.wait_for_diagnostic("simulated_plant", "command refused")
+    live.graph.advance("simulated_plant", 0.05)
+    statuses = live.received[topics.SIMULATION_STATUS]
+    live.until(lambda: bool(statuses) and statuses[-1].tick > 10, "statuses")
+    assert statuses[-1].refused_commands == 1
