@@ -17,7 +17,6 @@ from flexarm_core.types import Array, all_finite
 
 FLOAT = np.dtype(np.float64)
 FOR_KERNELS: Any = ("C_CONTIGUOUS", "ALIGNED", "WRITEABLE", "ENSUREARRAY")  # the one type that kernels are compiled for
-SHORT = 50  # numbers that Python adds up sooner than NumPy looks at them
 ANY = -1  # in an expected shape: any length is accepted
 Kind = TypeVar("Kind")
 
@@ -38,7 +37,7 @@ def finite(name: str, value: Any, *shape: int) -> Array:
     """
     if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == shape and value.flags.carray:
         flat = value if len(shape) == 1 else value.ravel()
-        if flat.size <= SHORT and all_finite(flat):
+        if all_finite(flat):
             return value
     return _converted(name, value, shape)
 

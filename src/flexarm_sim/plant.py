@@ -112,7 +112,7 @@ class Plant:
         # one bound for all joints: when an arm whips, its slowest link may become the fastest
         fastest = np.where(np.isfinite(speed) & (speed > 0.0), speed, UNLIMITED).max(initial=0.0)
         of_base = ABSURD * np.where(elastic_speed < np.inf, np.maximum(elastic_speed, UNLIMITED), UNLIMITED)
-        bounds = (*np.full(len(speed), ABSURD * fastest).tolist(), *of_base.tolist())
+        bounds = (*[ABSURD * fastest] * len(speed), *of_base.tolist())
         self._absurd = tuple(zip((*self._names, *self._elastic_names), bounds, strict=True))  # largest rates
         self._timeout = to_stamp(self._config.drive.command_timeout)
         self._faults = [(to_stamp(f.start), to_stamp(f.end), f.names) for f in self._config.joint_list_faults]
@@ -270,7 +270,7 @@ class Plant:
         sensed = self._backend.sensed()
         rates = (*sensed.velocity.tolist(), *sensed.deflection_rate.tolist())
         for rate, (name, bound) in zip(rates, self._absurd, strict=True):
-            if not abs(rate) <= bound:  # nor is NaN
+            if not abs(rate) <= bound:  # NaN is beyond it, too
                 raise PlantDivergedError(
                     f"the simulated plant diverged at {self._stamp * 1e-9:.6g} s: joint '{name}' moves at {rate:.4g}"
                     f" rad/s | m/s, more than {ABSURD:g} times what the fastest can; lower the effort or the gains, or"

@@ -54,7 +54,7 @@ QUIET_TIME = 0.05  # [s] wall time without a command after which no late command
 SAY_AFTER = 2.0  # [s] wall time without a command after which the node reports that it waits for a command
 LEAST_SPIN = 1e-4  # [s] shortest time per tick for callbacks, even if the machine is too slow for real time
 REPEAT_TIME_AFTER = 0.1  # [s] wall time between repeats of /clock while the simulation stands still
-STATUS_PERIOD = 50_000_000  # [ns] simulation time between statuses outside lockstep
+STATUS_PERIOD = 10_000_000  # [ns] simulation time between statuses outside lockstep
 SETTLED = 3  # ticks
 REPEAT_STATE_AFTER = 0.25  # [s] wall time between repeats of an unanswered state: a peer may be discovered late
 

@@ -20,8 +20,8 @@ recomputed with a push on the base among the disturbances.
 Correction: all channels of a sample at once, by the noise that prediction and readings share (see ``covariance``). A
 channel is rejected if it has no reading, if it repeats a reading although the strain must have changed, or if its
 innovation exceeds ``gate`` standard deviations. After ``gate_patience`` consecutive rejections by the gate the channel
-is accepted again, because the estimate may be wrong. An estimate beyond ``FARTHEST`` times the deflection or rate of
-the initial energy has diverged: it starts over.
+is accepted again, because the estimate may be wrong. An estimate that is no number, or beyond ``FARTHEST`` times the
+deflection or rate of :func:`largest_energy`, has diverged: it starts over, undeflected.
 
 Only what depends on the sample is done when it comes (``filter.correct``). Transition, derivatives of the readings,
 gain and corrected covariance are prepared before (``filter.prepare``), for a sample that comes after the same time as
@@ -59,10 +59,9 @@ from flexarm_core.types import Array, FlexibleSample, FlexibleState
 EFFORT_SHARE = 0.02
 WEIGHT_ERROR = 0.2
 LEAST_ENERGY = 1e-6  # [J]
-UNKNOWN_ENERGY = 1.0  # [J] least energy if effort limits are unknown
-# an estimate beyond so many times the deflection or rate of the usual energy has diverged: efforts at their limits
-# deflect a coordinate by at most 1 / EFFORT_SHARE times that one
-FARTHEST = 1000.0
+UNKNOWN_ENERGY = 1.0  # [J] used if effort limits are unknown
+UNKNOWN_ACCELERATION = 10.0  # [m/s^2] of all masses, used if effort limits are unknown
+FARTHEST = 30.0  # times the deflection and rate of the largest energy: an estimate beyond them has diverged
 FROZEN_TRAVEL = 3.0  # expected change, in standard deviations of the noise, above which a repeated reading is frozen
 STEP_CHANGE = 0.05  # share by which a sampling period may differ from the one that gain and covariance are prepared for
 
@@ -73,16 +72,37 @@ def usual_energy(model: FlexibleModel, M: Array) -> float:
     """Estimate the initial energy in the softest coordinate of an arm at rest with model errors [J].
 
     The energy is the largest ``f^2 / (2 K)``, where ``f`` is the force on a coordinate if ``EFFORT_SHARE`` of the
-    effort limits, if they are known, accelerates the joints and the weight has a relative error ``WEIGHT_ERROR``.
+    effort limits accelerates the joints and the weight has a relative error ``WEIGHT_ERROR``.
     """
     free, joints, still = model.unmeasured, model.actuated, np.zeros(model.size)
     limits = np.array([model.description.joints[name].effort_limit for name in model.description.actuated])
-    known = (np.isfinite(limits) & (limits > 0.0)).all()
-    force = WEIGHT_ERROR * np.abs(model.inverse_dynamics(still, still, still)[free])
-    if known:
-        force += np.abs(M[np.ix_(free, joints)]) @ (EFFORT_SHARE * limits / np.diag(M)[joints])
+    if not (np.isfinite(limits) & (limits > 0.0)).all():
+        return UNKNOWN_ENERGY
+    force = np.abs(M[np.ix_(free, joints)]) @ (EFFORT_SHARE * limits / np.diag(M)[joints])
+    force += WEIGHT_ERROR * np.abs(model.inverse_dynamics(still, still, still)[free])
     energy = 0.5 * force**2 / np.diag(model.stiffness_matrix())[free]
-    return max(LEAST_ENERGY if known else UNKNOWN_ENERGY, float(energy.max(initial=0.0)))
+    return max(LEAST_ENERGY, float(energy.max(initial=0.0)))
+
+
+def largest_energy(model: FlexibleModel, M: Array, push: float) -> float:
+    """Bound the energy that efforts at their limits, weight and a push [N] can give a coordinate [J].
+
+    It is the largest ``f^2 / (2 K)`` of all coordinates, at least ``UNKNOWN_ENERGY``. As ``M_ij^2 <= M_ii M_jj`` in any
+    posture, and likewise for forces on masses ``m``::
+
+        f_i <= sqrt(M_ii) (sum_j T_j / sqrt(M_jj) + g sqrt(sum m) + F / sqrt(sum m))
+
+    Only the diagonal depends on the posture.
+    """
+    free, joints, inertia = model.unmeasured, model.actuated, np.diag(M)
+    limits = np.array([model.description.joints[name].effort_limit for name in model.description.actuated])
+    known = np.isfinite(limits) & (limits > 0.0)
+    mass = sum(link.mass for link in model.description.links.values())
+    field = float(np.linalg.norm(model.tree.root)) + (0.0 if known.all() else UNKNOWN_ACCELERATION)
+    strength = float((limits[known] / np.sqrt(inertia[joints][known])).sum())
+    strength += (field * mass + push) / math.sqrt(mass)
+    energy = 0.5 * strength**2 * inertia[free] / np.diag(model.stiffness_matrix())[free]
+    return max(UNKNOWN_ENERGY, float(energy.max(initial=0.0)))
 
 
 class FlexibleEstimator:
@@ -130,9 +150,10 @@ class FlexibleEstimator:
             fixed.noise[row : row + len(channel.noise)] = channel.noise
             if channel.name in pushes.through and len(channel.noise) == 6:
                 fixed.through[:, row : row + 6] = pushes.through[channel.name].T
-        usual, resistance = usual_energy(model, M), np.concatenate((np.diag(fixed.K), M[free, free]))
-        fixed.initial[:] = 2.0 * (c.initial_energy or usual) / resistance
-        fixed.farthest[:] = FARTHEST * np.sqrt(2.0 * max(c.initial_energy, usual) / resistance)
+        of_energy = 2.0 / np.concatenate((np.diag(fixed.K), M[free, free]))
+        fixed.initial[:] = (c.initial_energy or usual_energy(model, M)) * of_energy
+        largest = max(c.initial_energy, largest_energy(model, M, c.push_force))
+        fixed.farthest[:] = FARTHEST * np.sqrt(largest * of_energy)
         fixed.frame[:], fixed.influence[:] = frame, influence
         fixed.settings[:] = (
             c.strain_error, c.gate, c.push_gate, c.gate_patience, c.frozen_samples, FROZEN_TRAVEL * c.strain_noise,

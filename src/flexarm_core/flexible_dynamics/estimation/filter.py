@@ -423,13 +423,13 @@ def weigh(
 @inlined_kernel
 def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs) -> bool:
     """Keep covariance and derivatives for the next sample; start over and return False where the filter diverged."""
-    N, finite = plan.N, True
-    for i in range(N):  # not so for NaN either
-        finite = finite and abs(f.state[i]) <= c.farthest[i] and abs(f.state[N + i]) <= c.farthest[N + i]
+    N, sound = plan.N, True
+    for i in range(N):  # NaN is beyond them, too
+        sound = sound and abs(f.state[i]) <= c.farthest[i] and abs(f.state[N + i]) <= c.farthest[N + i]
     for i in range(2 * N):
         for m in range(2 * N):
             kept.P[i, m] = f.P[i, m]
-            finite = finite and math.isfinite(f.P[i, m])
+            sound = sound and math.isfinite(f.P[i, m])
     kept.shown[:, :] = f.shown
     kept.used[:] = f.used
     for g in range(plan.gauges):
@@ -440,11 +440,11 @@ def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, giv
         kept.turn[0] = (kept.turn[0] + f.renewed[0]) % (2 * N)
         kept.turn[1] = (kept.turn[1] + f.renewed[1]) % plan.size
         kept.turn[2] = max(0.0, kept.turn[2] - 1.0)
-    if not finite:
+    if not sound:
         kept.P[:, :] = 0.0
         kept.a[:], kept.touch[:], kept.R[:], kept.used[:] = 0.0, 0.0, c.noise, 1.0
         kept.turn[2] = REPEATS
         for i in range(N):
             kept.x[plan.free[i]], kept.v[plan.free[i]] = 0.0, 0.0
             kept.P[i, i], kept.P[N + i, N + i] = c.initial[i], c.initial[N + i]
-    return finite
+    return sound
