@@ -173,6 +173,7 @@ def test_a_tripped_gate_stays_so_until_it_is_reset(gate):
         command = answer(gate, joint_state(tick), reference(tick))
     assert command != [1.0, 2.0, 3.0]
     reset = gate.node.create_client(Trigger, "/hardware_gate/reset")
+    gate.until(reset.service_is_ready, "the service")
     answered = reset.call_async(Trigger.Request())
     gate.until(answered.done, "an answer")
     assert answered.result().success
@@ -214,7 +215,9 @@ def test_deactivating_brakes_by_the_joint_states_that_come_for_as_long_as_it_tak
     live.wait_for_diagnostic("hardware_gate", "running")
     request = ChangeState.Request()
     request.transition.id = TRANSITIONS["deactivate"]
-    asked = live.node.create_client(ChangeState, "/hardware_gate/change_state").call_async(request)
+    client = live.node.create_client(ChangeState, "/hardware_gate/change_state")
+    live.until(client.service_is_ready, "the service")
+    asked = client.call_async(request)
     live.spin(0.8)
     assert not asked.done()  # nothing slows this arm
     speed[0] = 0.0
