@@ -85,14 +85,15 @@ def usual_energy(model: FlexibleModel, M: Array) -> float:
 
 
 def largest_energy(model: FlexibleModel, M: Array, push: float) -> float:
-    """Bound the energy that efforts at their limits, weight and a push [N] can give a coordinate [J].
+    """Bound the energy that efforts at their limits, weight and a push [N] give a coordinate [J].
 
     It is the largest ``f^2 / (2 K)`` of all coordinates, at least ``UNKNOWN_ENERGY``. As ``M_ij^2 <= M_ii M_jj`` in any
     posture, and likewise for forces on masses ``m``::
 
         f_i <= sqrt(M_ii) (sum_j T_j / sqrt(M_jj) + g sqrt(sum m) + F / sqrt(sum m))
 
-    Only the diagonal depends on the posture.
+    Only the diagonal depends on the posture: ``M`` at zero stands for all of them, which ``FARTHEST`` has room for.
+    ``push`` is a force on the base.
     """
     free, joints, inertia = model.unmeasured, model.actuated, np.diag(M)
     limits = np.array([model.description.joints[name].effort_limit for name in model.description.actuated])
