@@ -46,13 +46,12 @@ class Braking:
         if self._hold is not None and (np.abs(position - self._hold) > self._most / self._frequency**2).any():
             self.release()
 
-    def acceleration(self, state: ArmState, most: Array, push: Array, age: float = 0.0) -> Array:
+    def acceleration(self, state: ArmState, most: Array, age: float = 0.0) -> Array:
         """Return the servo acceleration (n,): ``-2 w v`` until the joints are slow, then to the hold position too.
 
         Args:
             state: arm state.
             most: (n,) largest deceleration.
-            push: (n,) accelerations that the base adds; the limits are extended by as much in the opposite direction.
             age: age of the state when its command arrives, beyond one period [s]; the older, the lower the bandwidth.
         """
         w = max(min(self._frequency, PER_SAMPLE / (self._period + age)) * self.gain, SLOWEST)
@@ -62,7 +61,7 @@ class Braking:
         wanted = -2.0 * w * state.velocity
         if self._hold is not None:
             wanted += w**2 * (self._hold - state.position)
-        return np.clip(wanted, -most - np.maximum(push, 0.0), most - np.minimum(push, 0.0))
+        return np.clip(wanted, -most, most)
 
     def rate(self, rate: Array, dt: float) -> Array:
         """Return the rate (n,) of the set point after ``dt`` [s], decreased towards zero at the deceleration limit."""

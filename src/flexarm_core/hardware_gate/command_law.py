@@ -21,21 +21,19 @@ from flexarm_core.hardware_gate.effort_step import (
 )
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import (
-    HARDER,
     JointLimits,
     acceleration_bounds,
     bound_effort,
     hardest_braking,
     is_allowed,
 )
+from flexarm_core.hardware_gate.observed_dynamics import ObservedDynamics
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
 NOTHING = np.zeros(0)
 SPEED_SHARE = 0.93  # fraction of the velocity limit for efforts, before UNFORESEEN is subtracted: drives are late
 UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may err until the next command
-PUSHED = 0.05  # a base may push a joint by this fraction of its velocity limit until the next command
-NEVER = 1e9  # [s] delay if the base motion is unknown: none of it is compensated
 FASTER = 1.1  # factor on all velocities at which the motors must still be able to keep them
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
@@ -52,7 +50,7 @@ class CommandLaw:
         rate: (n,) rate of the set point.
         limited: joints whose command was changed, each with the limit that required it.
         braking: control law of a stop.
-        unexplained: (n,) joint accelerations that the model does not explain, on a rigid base.
+        observed: what efforts do, as observed.
         cautious: whether efforts may be late, so that they accelerate with CAUTION times the limits.
     """
 
@@ -70,7 +68,8 @@ class CommandLaw:
             hold_frequency: bandwidth of the servo that brakes and holds [rad/s].
         """
         self._model, self._limits, self.mode = model, limits, mode
-        self._dynamics, self._pushed = JointDynamics(model), PUSHED * limits.velocity / horizon
+        self._dynamics = JointDynamics(model)
+        self.observed = ObservedDynamics(model, limits.table, period)
         self._period, self._horizon = number("period", period, 0.0), number("horizon", horizon, 0.0)
         exact = mode != "effort" or horizon <= period
         unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)
@@ -79,7 +78,7 @@ class CommandLaw:
         self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
         self.cautious = False
         self._no_friction = np.zeros(model.n)
-        self._inputs, self._loads = np.empty(6 * model.n), np.empty((2, model.n))
+        self._inputs, self._loads = np.empty(5 * model.n), np.empty((2, model.n))
         self.reset()
         self._load_compiled()
 
@@ -89,15 +88,16 @@ class CommandLaw:
         self._model.forward_dynamics(ArmState(0, none, none, base, base), none)
         is_allowed(self._limits, none, none, none, self._period)
         bound_effort(table, none, none, self._period, np.empty_like(none))
-        inputs, loads = np.zeros(6 * none.size), np.zeros((2, none.size))
+        inputs, loads = np.zeros(5 * none.size), np.zeros((2, none.size))
         trust(table, inputs, none.copy(), loads)
-        examine(table, table, inputs, self._horizon, self._period, True, loads, none.copy(), none.copy())
-        is_still_allowed(table, table, inputs, self._horizon, none.copy())
+        examine(table, table, inputs, none, 1.0, self._horizon, self._period, True, loads, none.copy(), none.copy())
+        is_still_allowed(table, inputs, none, 1.0, self._horizon, none.copy())
 
     def reset(self) -> None:
         """Forget the command in force."""
         self.command: Array | None = None
-        self.unexplained = self._no_friction
+        self.observed.reset()
+        self._load, self._loaded_at = self._no_friction, -1
         self.friction = self._no_friction
         self.rate = np.zeros(self._model.n)
         self.limited: tuple[str, ...] = ()
@@ -109,6 +109,12 @@ class CommandLaw:
         """Continue from a measured state, independent of earlier commands."""
         self.reset()
         self.rate = state.velocity.copy()
+
+    def observe(self, state: ArmState, *, applied: bool) -> None:
+        """Process a believed state; ``applied``: whether the command in force reached the drives until then."""
+        if self.mode == "effort":
+            known = applied and self.command is not None
+            self.observed.observe(state, self.command - self.friction if known else None)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""
@@ -175,30 +181,31 @@ class CommandLaw:
         table, bounds, inputs = self._limits.table, self._limits_in_force.table, self._examined(effort, friction, state)
         taken, bounded = np.empty((2, self._model.n))
         doubted, some = trust(table, inputs, taken, self._loads)
-        found = self._model.forward_dynamics(state, self._loads if some else self._loads[:1])
+        found = self.observed.acceleration(state, self._loads if some else self._loads[:1])
         first, horizon, period = self.command is None, self._horizon, self._period
-        result = examine(table, bounds, inputs, horizon, period, first, found, taken, bounded)
+        settling, excess = self.observed.settling, self.observed.excess
+        result = examine(table, bounds, inputs, excess, settling, horizon, period, first, found, taken, bounded)
         if result == LESS_FRICTION:
             doubted = True
-            found = self._model.forward_dynamics(state, (effort - taken)[None])
-            result = examine(table, bounds, inputs, horizon, period, first, found, taken, bounded)
+            found = self.observed.acceleration(state, (effort - taken)[None])
+            result = examine(table, bounds, inputs, excess, settling, horizon, period, first, found, taken, bounded)
         if result == BOUNDLESS:
             raise InputError(f"joint reference effort is beyond all measure: {effort}")
         self.limited = ()
+        self.observed.expect(found[0])
         if result == FOLLOWS and not doubted:
             self.friction = taken
             return bounded
         if result == FORBIDDEN:
-            asked = self._dynamics.acceleration(state, effort - taken)
-            answered, push = self._push(state, age)
-            asked = asked + answered
-            allowed = self._bounded(asked, state.position, state.velocity, self._horizon, tolerance=1e-9, push=push)
+            asked = found[0]
+            allowed = self._allowed(asked, state)
             if not np.array_equal(allowed, asked):
-                effort = self._dynamics.effort(state, allowed - answered) + taken
+                effort = self.observed.effort(state, allowed, self._dynamics.terms(state)[0]) + taken
+                self.observed.expect(allowed)
         if doubted:
             self._report_limited(taken != friction, "friction")
         self.friction = taken
-        return self._bounded_effort(self._feasible(effort, state, taken, age), self._period)
+        return self._bounded_effort(self._feasible(effort, state, taken), self._period)
 
     @property
     def _limits_in_force(self) -> JointLimits:
@@ -207,70 +214,80 @@ class CommandLaw:
     def _examined(self, effort: Array, friction: Array, state: ArmState) -> Array:
         """Return the inputs of the compiled checks."""
         before = effort if self.command is None else self.command
-        parts = (effort, friction, state.position, state.velocity, self.unexplained, before)
+        parts = (effort, friction, state.position, state.velocity, before)
         return np.concatenate(parts, out=self._inputs)
 
     def judge_held(self, state: ArmState, age: float) -> Array | None:
         """Check the effort in force at an unanswered state; return a new command (n,) only if it must change."""
         if self.mode != "effort" or self.command is None:
             return None
-        acceleration = self._model.forward_dynamics(state, self.command - self.friction)
+        acceleration = self.observed.acceleration(state, (self.command - self.friction)[None])[0]
         inputs, bounds = self._examined(self.command, self.friction, state), self._limits_in_force.table
-        if is_still_allowed(self._limits.table, bounds, inputs, self._horizon, acceleration):
+        settling, excess = self.observed.settling, self.observed.excess
+        if is_still_allowed(bounds, inputs, excess, settling, self._horizon, acceleration):
             return None
         command = self._follow_effort(self.command, self.friction, state, age)
         return None if np.array_equal(command, self.command) else command
 
-    def _push(self, state: ArmState, age: float) -> tuple[Array, Array]:
-        """Return accelerations (n,) not due to the effort: the compensated part, and the rest, limited to PUSHED."""
-        if not self._model.m:
-            return (self._driven(state) if age < NEVER else self._no_friction), self._no_friction
-        answered, rest = self._dynamics.push(state, self._period + age)
-        return answered, np.clip(rest, -self._pushed, self._pushed)
+    def _allowed(self, asked: Array, state: ArmState) -> Array:
+        """Return the accelerations (n,) nearest to those asked that respect the limits of the motion.
 
-    def _driven(self, state: ArmState) -> Array:
-        """Return the unexplained accelerations (n,) that make joints faster; those that brake are ignored."""
-        most = HARDER * self._limits.acceleration
-        return np.where(self.unexplained * state.velocity > 0.0, np.clip(self.unexplained, -most, most), 0.0)
+        A command is only reduced where that makes the joint slower: braking may be as hard as a servo with the settling
+        time of the observed dynamics makes it. A joint that became faster than its acceleration limit allows is braked
+        by the same servo.
+        """
+        limits, v, settling = self._limits_in_force, state.velocity, self.observed.settling
+        lowest, highest = acceleration_bounds(
+            limits, state.position, v, self._horizon, hardest_braking(self._limits, v)
+        )
+        excess, hardest = self.observed.excess, limits.acceleration + np.abs(v) / settling
+        highest = np.minimum(highest, (limits.velocity - v - np.maximum(excess, 0.0)) / settling)
+        lowest = np.maximum(lowest, (-limits.velocity - v - np.minimum(excess, 0.0)) / settling)
+        highest = np.where(v < 0.0, np.maximum(highest, hardest), np.maximum(highest, np.minimum(lowest, 0.0)))
+        lowest = np.where(v > 0.0, np.minimum(lowest, -hardest), np.minimum(lowest, np.maximum(highest, 0.0)))
+        outside = (asked < lowest - 1e-9) | (asked > highest + 1e-9)
+        self._report_limited(outside, "position, velocity or acceleration")
+        return np.where(outside, np.clip(asked, lowest, highest), asked)
 
-    def _feasible(self, effort: Array, state: ArmState, friction: Array, age: float, *, braking: bool = False) -> Array:
+    def _feasible(self, effort: Array, state: ArmState, friction: Array, *, braking: bool = False) -> Array:
         """Return an effort (n,) within all effort limits; if a motor saturates, scale the accelerations of all joints.
 
-        ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` is the effort at zero acceleration,
-        without the uncompensated effect of the base. Limiting only one effort would cause unwanted accelerations of the
-        other joints. If a motor cannot even keep the velocity of its joint, because of gravity or because the arm moves
-        so fast, or could not if it moved FASTER, every joint brakes, as far as its motor can; so it does in a stop that
-        scaling would leave less than LEAST of its decelerations.
+        ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` is the effort at zero acceleration.
+        Limiting only one effort would cause unwanted accelerations of the other joints. If a motor cannot even keep the
+        velocity of its joint, because of gravity or because the arm moves so fast, or could not if it moved FASTER,
+        every joint brakes, as far as its motor can; so it does in a stop that scaling would leave less than LEAST of
+        its decelerations.
         """
         most = self._limits.effort
         if (np.abs(effort) <= most).all():
             return effort
-        bias = self._dynamics.effort(state, -self._push(state, age)[0]) + friction
-        if not (np.abs(bias) < most).all():  # the push of the base exceeds the effort limits: it is not compensated
-            bias = self._dynamics.effort(state, self._no_friction) + friction
-        weight = self._model.gravity_effort(state) + friction
-        faster = bias if braking else weight + FASTER**2 * (bias - weight)
+        self.observed.expect(None)
+        inertia, model_bias = self._dynamics.terms(state)
+        still = np.zeros(most.size)
+        bias = self.observed.effort(state, still, inertia) + friction
+        faster = bias
+        if not braking:
+            faster = bias + (FASTER**2 - 1.0) * (model_bias - self._model.gravity_effort(state))
         overloaded = not ((np.abs(bias) < most) & (np.abs(faster) < most)).all()
         change = effort - bias
         room = np.where(change > 0.0, most - bias, most + bias)
         share = float((room / np.maximum(np.abs(change), 1e-300)).min())
         if overloaded and not braking:
             hardest = hardest_braking(self._limits, state.velocity)
-            slower = np.clip(-state.velocity / self._horizon, -hardest, hardest) - self._driven(state)
-            effort = self._dynamics.effort(state, slower) + friction
+            slower = np.clip(-state.velocity / self._horizon, -hardest, hardest)
+            effort = self.observed.effort(state, slower, inertia) + friction
         if overloaded or (braking and share < LEAST):
-            return self._saturated(effort, state, friction)
+            return self._saturated(effort, bias, inertia)
         self._report_limited(np.abs(effort) > most, "effort")
         return bias + min(share, 1.0) * change
 
-    def _saturated(self, effort: Array, state: ArmState, friction: Array) -> Array:
+    def _saturated(self, effort: Array, bias: Array, inertia: Array) -> Array:
         """Return an effort (n,) within its limits if a motor can hardly bear the arm: scaling would brake no joint.
 
         The joints ``k`` that saturate give their limits, and the others ``o`` keep the accelerations of ``effort``:
         ``H_kk qdd_k = tau_k - b_k - H_ko qdd_o``; the others get the effort that they need with this motion.
         """
-        (inertia, bias), most = self._dynamics.terms(state), self._limits.effort
-        bias = bias + friction
+        most = self._limits.effort
         wanted = np.linalg.solve(inertia, effort - bias)
         held = np.zeros(most.size, dtype=bool)
         for _ in range(most.size):
@@ -287,25 +304,12 @@ class CommandLaw:
         self._report_limited(held, "effort")
         return effort
 
-    def _bounded(
-        self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float, push: Array | None = None
-    ) -> Array:
-        """Return accelerations (n,) within the limits; ``push`` (n,): additional accelerations of the joints.
-
-        The position and velocity limits apply to the sum, the acceleration limit applies to the commanded part.
-        """
+    def _bounded(self, wanted: Array, position: Array, velocity: Array, dt: float, tolerance: float) -> Array:
+        """Return accelerations (n,) of set points within the limits."""
         self.limited, limits = (), self._limits_in_force
-        if push is None and is_allowed(limits, position, velocity, wanted, dt):
+        if is_allowed(limits, position, velocity, wanted, dt):
             return wanted
-        braking = None if push is None else hardest_braking(self._limits, velocity)
-        lowest, highest = acceleration_bounds(limits, position, velocity, dt, braking)
-        if push is not None:
-            most = limits.acceleration
-            held_up, held_down = lowest > -most, highest < most  # by position or velocity
-            lowest = np.where(held_up, lowest - push, -most - np.maximum(push, 0.0))
-            highest = np.where(held_down, highest - push, most - np.minimum(push, 0.0))
-            lowest = np.where(held_up, lowest, np.minimum(lowest, highest))
-            highest = np.where(held_down, highest, np.maximum(lowest, highest))
+        lowest, highest = acceleration_bounds(limits, position, velocity, dt)
         outside = (wanted < lowest - tolerance) | (wanted > highest + tolerance)
         self._report_limited(outside, "position, velocity or acceleration")
         return np.where(outside, np.clip(wanted, lowest, highest), wanted)
@@ -344,20 +348,36 @@ class CommandLaw:
                 return np.clip(rate, -self._limits.velocity, self._limits.velocity)
             return (self.command if self.command is not None else state.position) + rate * dt
         self.friction = self._no_friction
-        none = self._no_friction
-        answered, push = (none, none) if predicted else self._push(state, age)
-        wanted = self.braking.acceleration(state, hardest_braking(self._limits, state.velocity), push, age)
-        effort = self._dynamics.effort(state, wanted - answered)
-        effort = self._feasible(effort, state, none, NEVER if predicted else age, braking=True)
-        return self._bounded_effort(effort, dt)
+        wanted = self.braking.acceleration(state, hardest_braking(self._limits, state.velocity), age)
+        if predicted:
+            effort = self._dynamics.effort(state, wanted) + self._load
+            return self._bounded_effort(np.clip(effort, -self._limits.effort, self._limits.effort), dt)
+        wanted = wanted - self.observed.excess / self.observed.settling
+        effort = self.observed.effort(state, wanted, self._dynamics.terms(state)[0])
+        self.observed.expect(wanted)
+        return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True), dt)
+
+    def load(self, measured: ArmState) -> Array:
+        """Return the effort (n,) beyond the model's that bears the arm as last measured, without what friction takes.
+
+        Predictions without measurements go on with it.
+        """
+        if measured.stamp != self._loaded_at:
+            self._loaded_at = measured.stamp
+            inertia, bias = self._dynamics.terms(measured)
+            load = self.observed.effort(measured, np.zeros(bias.size), inertia) - bias
+            along = load * np.sign(measured.velocity)
+            self._load = load - np.sign(measured.velocity) * np.clip(along, 0.0, self._limits.friction)
+        return self._load
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Return the effort (n,) that keeps the velocity of a predicted state."""
         self.limited = ()
-        return self._bounded_effort(self._dynamics.effort(state, np.zeros(self._model.n)) + self.friction, dt)
+        effort = self._dynamics.effort(state, np.zeros(self._model.n)) + self.friction + self._load
+        return self._bounded_effort(effort, dt)
 
     def bear(self, state: ArmState, dt: float) -> Array:
         """Return the effort (n,) that compensates gravity with the arm at rest."""
         self.limited = ()
         self.friction = self._no_friction
-        return self._bounded_effort(self._model.gravity_effort(state), dt)
+        return self._bounded_effort(self._model.gravity_effort(state) + self._load, dt)

@@ -8,9 +8,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel, view
 from flexarm_core.hardware_gate.limits import (
-    ACCELERATION,
     EFFORT,
-    HARDER,
     VELOCITY,
     _is_allowed,
     believe_friction,
@@ -29,7 +27,6 @@ class Inputs(NamedTuple):
     friction: Array  # (n,) part of it that is said to compensate friction
     position: Array  # (n,)
     velocity: Array  # (n,)
-    unexplained: Array  # (n,) accelerations that the model does not explain
     before: Array  # (n,) effort in force
 
 
@@ -38,7 +35,7 @@ def view_inputs(memory: Array, n: int) -> Inputs:
     """View one flat array as the inputs for n joints."""
     return Inputs(
         view(memory, 0, (n,)), view(memory, n, (n,)), view(memory, 2 * n, (n,)), view(memory, 3 * n, (n,)),
-        view(memory, 4 * n, (n,)), view(memory, 5 * n, (n,)),
+        view(memory, 4 * n, (n,)),
     )  # fmt: skip
 
 
@@ -59,9 +56,22 @@ def trust(table: Array, inputs: Array, taken: Array, loads: Array) -> tuple[bool
 
 
 @kernel
+def is_still_allowed(
+    bounds: Array, inputs: Array, excess: Array, settling: float, horizon: float, acceleration: Array
+) -> bool:  # fmt: skip
+    """Return whether accelerations (n,) clearly respect the limits of the motion; arguments as in :func:`examine`."""
+    u = view_inputs(inputs, acceleration.shape[0])
+    for i in range(acceleration.shape[0]):
+        after = u.velocity[i] + acceleration[i] * settling
+        if not max(after + max(excess[i], 0.0), -after - min(excess[i], 0.0)) <= bounds[VELOCITY, i]:
+            return False
+    return _is_allowed(bounds, u.position, u.velocity, acceleration, horizon)  # type: ignore[no-any-return]
+
+
+@kernel
 def examine(
-    table: Array, bounds: Array, inputs: Array, horizon: float, period: float, first: bool, accelerations: Array,
-    taken: Array, bounded: Array,
+    table: Array, bounds: Array, inputs: Array, excess: Array, settling: float, horizon: float, period: float,
+    first: bool, accelerations: Array, taken: Array, bounded: Array,
 ) -> int:  # fmt: skip
     """Judge the accelerations that an effort causes, and write the effort within its limits.
 
@@ -69,6 +79,8 @@ def examine(
         table: (7, n) joint limits.
         bounds: (7, n) joint limits for the motion.
         inputs: see :class:`Inputs`.
+        excess: (n,) speeds beyond what the acceleration limits allow [rad/s | m/s].
+        settling: time in which a velocity error is corrected [s].
         horizon: time for which the motion is checked [s].
         period: time between two commands [s].
         first: whether there is no effort in force.
@@ -96,26 +108,9 @@ def examine(
                 taken[i], reduced = harmless * taken[i], True
         if reduced:
             return LESS_FRICTION
-    for i in range(n):
-        accelerations[0, i] += _driven(table[ACCELERATION, i], u.unexplained[i], u.velocity[i])
-    if not _is_allowed(bounds, u.position, u.velocity, accelerations[0], horizon):
+    if not is_still_allowed(bounds, inputs, excess, settling, horizon, accelerations[0]):
         return FORBIDDEN
     for i in range(n):
         if not abs(u.effort[i]) <= table[EFFORT, i]:
             return SATURATED
     return LIMITED if bound_effort(table, u.effort, u.before[:0] if first else u.before, period, bounded) else FOLLOWS
-
-
-@kernel
-def _driven(limit: float, unexplained: float, velocity: float) -> float:
-    """Return the unexplained acceleration of a joint if it makes the joint faster; one that brakes is ignored."""
-    return min(max(unexplained, -HARDER * limit), HARDER * limit) if unexplained * velocity > 0.0 else 0.0
-
-
-@kernel
-def is_still_allowed(table: Array, bounds: Array, inputs: Array, horizon: float, acceleration: Array) -> bool:
-    """Return whether the acceleration (n,) that an effort in force causes clearly respects the limits of the motion."""
-    u = view_inputs(inputs, acceleration.shape[0])
-    for i in range(acceleration.shape[0]):
-        acceleration[i] += _driven(table[ACCELERATION, i], u.unexplained[i], u.velocity[i])
-    return _is_allowed(bounds, u.position, u.velocity, acceleration, horizon)  # type: ignore[no-any-return]

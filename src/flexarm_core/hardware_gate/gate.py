@@ -209,6 +209,7 @@ class HardwareGate:
         self._stale = self._law.mode == "effort" and (age or 0.0) >= self._bearable
         elapsed = self._now() - self._arrived_at
         self._see(state)
+        self._law.observe(state, applied=not self._silent)
         if before is None and self._state in STOPPED and self._law.command is None:
             self._law.restart(state)  # resumed without a measurement
         if self._first_stamp is None:
@@ -221,8 +222,7 @@ class HardwareGate:
         command = None if self._fallback else self._law.command  # in fallback another controller has the drives
         if self._law.mode == "effort" and command is not None and not self.config.lockstep:
             self._response.on_state(state, command - self._law.friction)
-            self._law.unexplained = self._response.unexplained
-            self._law.cautious = self._response.suspected > 0.0 or self._response.doubted
+            self._law.cautious = self._response.suspected > 0.0
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:
             self._early = early
@@ -311,7 +311,6 @@ class HardwareGate:
         if self._state is not GateState.TRIPPED:
             self._reason = reason
         self._interrupted, self._silent = True, silent
-        self._law.unexplained = np.zeros(self.model.n)  # not observed until resumed
 
     def resume(self, command_mode: str = "") -> Array | None:
         """End an interruption; the stop itself ends as usual, after enough good references.
@@ -370,7 +369,7 @@ class HardwareGate:
             return None
         if self._law.mode == "velocity":
             return np.zeros(self.model.n)
-        return self.model.gravity_effort(self._prediction.rest() or self._measured)
+        return self.model.gravity_effort(self._prediction.rest() or self._measured) + self._law.load(self._measured)
 
     # Judging ----------------------------------------------------------------------------------------------------------
 
@@ -438,13 +437,14 @@ class HardwareGate:
         """
         if self._law.command is None:
             return True
-        return self._prediction.holds(state, self._law.command - self._law.friction, ahead)
+        return self._prediction.holds(state, self._law.command - self._law.friction - self._law.load(state), ahead)
 
     def _watch_stop(self, state: ArmState) -> None:
         """If a stop does not slow the arm, halve the servo gain and request the fallback."""
         name = self._speed.failing_stop(state, self._now(), late=self._age >= self._bearable)
         if name:
-            self._law.braking.gain *= 0.5
+            if self._response.hinted or self._age >= self._bearable:
+                self._law.braking.gain *= 0.5
             self._trip(f"the stop does not slow {name}: its commands do not reach the drive, or come too late")
             self._fallback = True
 
@@ -583,7 +583,7 @@ class HardwareGate:
         if law.mode != "effort":
             return self._remember(law.brake(self._measured, dt), dt)
         silence = now - self._arrived_at
-        doubted = False
+        load, doubted = law.load(self._measured), False
         if silence > self._arrivals.longest:
             doubted = not self._prediction.is_believable
             if not self._looked_ahead and silence < self.config.state_timeout:
@@ -596,7 +596,7 @@ class HardwareGate:
         if silence > self.config.blind_time:
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
         effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)
-        predicted = self._prediction.advance(self._measured, effort - law.friction, dt)
+        predicted = self._prediction.advance(self._measured, effort - law.friction - load, dt)
         command = law.brake(predicted, dt, predicted=True) if brakes else law.coast(predicted, dt)
         return self._remember(command, dt)
 

@@ -126,8 +126,9 @@ class Response:
 
     @property
     def hinted(self) -> bool:
-        """Whether the motion is doubted, or fits a delay, or no commands, better than commands in time."""
-        return bool(self.doubted or self._in_time - self._misfit.min() > HINT)
+        """Whether the motion fits a delay better than commands in time, and better than no commands."""
+        best = self._misfit[:-1].min()
+        return bool(self._in_time - best > HINT and self._misfit[-1] - best > HINT)
 
     def on_state(self, state: ArmState, command: Array) -> None:
         """Process a believed state, and the effort (n,) that was in force until then."""
@@ -180,7 +181,7 @@ class Response:
         self._in_time = in_time = float(misfit[:short].min())
         best = short + int(misfit[short:-1].argmin())
         late = in_time - misfit[best] > EVIDENCE and begin - DELAYS[-1] >= times[0]
-        if late and (self.suspected > 0.0 or misfit[best] < misfit[-1]):
+        if late and (self.suspected > 0.0 or misfit[-1] - misfit[best] > EVIDENCE):
             self.age = float(DELAYS[best])
         elif misfit[np.searchsorted(DELAYS, self.age)] - in_time > EVIDENCE:
             self.age = 0.0

@@ -1,0 +1,225 @@
+"""Arms of others hold or move a posture by effort behind the gate, with loads and hands that nobody mentioned.
+
+Each case draws one of twelve public descriptions (from the package example-robot-data), a posture, a mounting (upright,
+hanging, on a wall), a rigid or an elastic base, a load at the tool up to the rating of the arm, or a hand whose last
+link has 0.1 to 10 times the told inertia, a law of weak to usual gains computed from the told model, sensor noise and
+the delay of commands. The plant is Pinocchio, with the real masses. Without a gate the same law drives the same arm.
+
+    setup/run python benchmark/unknown_load.py [--count 300] [--seed 1] [--json]
+
+Printed: ``cases``, ``worst_speed_ratio`` (fastest joint over its velocity limit, over all cases behind the gate),
+``worse_than_without_gate`` (cases beyond 1.1 of a limit, and faster than without a gate), ``not_at_rest`` (the arm still
+moves half a second after a stop was asked for at the end), and the worst cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array, JointReference
+
+BAR, REST = 1.1, 0.1  # fractions of the velocity limit
+HELD = 0.6  # largest fraction of a motor's effort limit that the load and the arm may need at the start
+STEP = 2.5e-4  # [s] longest step of the plant
+WILD = 20.0  # times the velocity limit: the case is ended
+DURATION, STOPPING = 0.8, 0.5  # [s] of control, and of the stop at its end
+ROBOTS = Path(pin.__file__).parents[4] / "share/example-robot-data/robots"
+ARMS = {  # description, tool link, rated payload [kg]
+    "ur3": ("ur_description/urdf/ur3_robot.urdf", "tool0", 3.0),
+    "ur5": ("ur_description/urdf/ur5_robot.urdf", "tool0", 5.0),
+    "ur10": ("ur_description/urdf/ur10_robot.urdf", "tool0", 10.0),
+    "ur3_limited": ("ur_description/urdf/ur3_joint_limited_robot.urdf", "tool0", 3.0),
+    "ur5_gripper": ("ur_description/urdf/ur5_gripper.urdf", "tool0", 4.0),
+    "ur10_limited": ("ur_description/urdf/ur10_joint_limited_robot.urdf", "tool0", 10.0),
+    "xarm7": ("xarm_description/urdf/xarm7.urdf", "link7", 3.5),
+    "kinova": ("kinova_description/robots/kinova.urdf", "j2s6s200_end_effector", 2.0),
+    "z1": ("z1_description/urdf/z1.urdf", "link06", 2.0),
+    "so100": ("so_arm_description/urdf/so100.urdf", "jaw", 0.3),
+    "talos_arm": ("talos_data/robots/talos_left_arm.urdf", "", 1.0),
+    "panda": ("panda_description/urdf/panda.urdf", "panda_link8", 3.0),
+}
+MOUNTINGS = {"upright": (0.0, 0.0, -9.81), "hanging": (0.0, 0.0, 9.81), "wall": (9.81, 0.0, 0.0), "table": (0.0, 0.0, -9.81)}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One draw."""
+
+    seed: int
+    arm: str
+    mounting: str
+    rate: int  # [Hz]
+    kp: float  # [1/s^2]
+    kd: float  # [1/s]
+    load: float  # [kg]
+    offset: tuple[float, ...]  # (3,) [m]
+    hand: float  # real over told inertia of the last link
+    amplitude: float  # of the motion, as a fraction of the range of the joints
+    noise: float  # standard deviation of velocities, as a fraction of their limits
+    delay: int  # periods
+
+
+def draw(seed: int) -> Case:
+    """Return the case of a seed."""
+    rng = np.random.default_rng(seed)
+    direction = rng.standard_normal(3)
+    arm = list(ARMS)[seed % len(ARMS)]
+    hand = rng.random() < 0.25
+    return Case(
+        seed, arm, list(MOUNTINGS)[rng.integers(len(MOUNTINGS))], int(rng.choice((250, 500, 500, 1000))),
+        float(rng.choice((100.0, 400.0, 900.0))), float(rng.uniform(0.8, 1.2)) , 0.0 if hand else float(rng.uniform(0.05, 1.0)) * ARMS[arm][2],
+        tuple(direction / np.linalg.norm(direction) * rng.uniform(0.02, 0.12)),
+        float(np.exp(rng.uniform(-np.log(10.0), np.log(10.0)))) if hand else 1.0,
+        float(rng.choice((0.0, 0.0, 0.1))), float(rng.choice((0.0, 0.0005))), int(rng.choice((0, 0, 1))),
+    )  # fmt: skip
+
+
+class Arm:
+    """Told model and real plant of a case."""
+
+    def __init__(self, case: Case) -> None:
+        """Build both; the posture is drawn until the motors could hold the load in it."""
+        file, tool, _ = ARMS[case.arm]
+        text = (ROBOTS / file).read_text()
+        text = re.sub(r"<mimic[^>]*/>", "", re.sub(r'(<joint name="panda_finger_joint\d" type=)"prismatic"', r'\1"fixed"', text))
+        gravity = np.array(MOUNTINGS[case.mounting])
+        self.real = pin.buildModelFromXML(text)
+        if not tool:
+            tool = [f.name for f in self.real.frames if f.parentJoint == self.real.njoints - 1 and f.type == pin.BODY][0]
+        self.told = ArmModel(text, tool, gravity)
+        self.real.gravity.linear = gravity
+        frame = self.real.frames[self.real.getFrameId(tool)]
+        link = self.real.inertias[frame.parentJoint]
+        self.real.inertias[frame.parentJoint] = pin.Inertia(case.hand * link.mass, link.lever, case.hand * link.inertia)
+        if case.load:
+            size = 0.4 * case.load * 0.05**2
+            place = frame.placement * pin.SE3(np.eye(3), np.array(case.offset))
+            self.real.appendBodyToJoint(frame.parentJoint, pin.Inertia(case.load, np.zeros(3), size * np.eye(3)), place)
+        self.data = self.real.createData()
+        self.index = np.array([self.real.joints[self.real.getJointId(n)].idx_v for n in self.told.joint_names])
+        rng = np.random.default_rng([case.seed, 1])
+        lower, upper = np.clip(self.told.lower, -2.0, 2.0), np.clip(self.told.upper, -2.0, 2.0)
+        self.range = upper - lower
+        for _ in range(200):
+            self.posture = lower + self.range * rng.uniform(0.2, 0.8, self.told.n)
+            self.put(self.posture)
+            if (np.abs(pin.rnea(self.real, self.data, self.q, self.v, 0.0 * self.v)[self.index]) < HELD * self.told.effort_limit).all():
+                break
+
+    def put(self, position: Array) -> None:
+        """Rest at a position (n,)."""
+        self.v = np.zeros(self.real.nv)
+        self.v[self.index] = position
+        self.q = pin.integrate(self.real, pin.neutral(self.real), self.v)
+        self.v = np.zeros(self.real.nv)
+        self.position = position.copy()
+
+    def advance(self, effort: Array, duration: float) -> None:
+        """Move under an effort (n,) for a time [s]."""
+        steps = int(np.ceil(duration / STEP))
+        h, tau = duration / steps, np.zeros(self.real.nv)
+        tau[self.index] = np.clip(effort, -self.told.effort_limit, self.told.effort_limit)
+        for _ in range(steps):
+            self.v = self.v + h * pin.aba(self.real, self.data, self.q, self.v, tau)
+            self.q = pin.integrate(self.real, self.q, h * self.v)
+            self.position += h * self.v[self.index]
+
+    @property
+    def speed(self) -> float:
+        """Fastest joint as a fraction of its limit."""
+        return float((np.abs(self.v[self.index]) / self.told.velocity_limit).max())
+
+
+def run(case: Case, *, gated: bool) -> tuple[float, float, str]:
+    """Return the largest speed, the speed at the end of the stop, both over the limits, and the gate's reason."""
+    arm = Arm(case)
+    told, dt, none = arm.told, 1.0 / case.rate, np.zeros(0)
+    now, rng = [0.0], np.random.default_rng([case.seed, 2])
+    acceleration = np.minimum(10.0 * told.velocity_limit, 20.0)
+    limits = JointLimits(told.lower, told.upper, told.velocity_limit, acceleration, told.effort_limit, np.full(told.n, np.inf))
+    gate = HardwareGate(told, limits, HardwareGateConfig(period=dt), lambda: now[0])
+    rest = ArmState(0, arm.position, np.zeros(told.n), none, none)
+    sent = [told.gravity_effort(rest)] * (case.delay + 1)
+    worst, kd = 0.0, 2.0 * case.kd * np.sqrt(case.kp)
+    for k in range(int((DURATION + STOPPING) * case.rate)):
+        now[0] = t = k * dt
+        noise = case.noise * told.velocity_limit * rng.standard_normal(told.n)
+        state = ArmState(round(t * 1e9), arm.position.copy(), arm.v[arm.index] + noise, none, none)
+        wanted = arm.posture + case.amplitude * arm.range * (1.0 - np.cos(3.0 * t)) * 0.5
+        asked = case.kp * (wanted - state.position) - kd * state.velocity
+        effort = told.blocks(state).H_m @ asked + told.gravity_effort(state)
+        ends = t >= DURATION
+        if ends and not gated:
+            break
+        if gated:
+            if ends:
+                gate.end("the case ends")
+            command = None
+            try:
+                command = gate.on_state(state)
+                answer = gate.on_reference(JointReference(state.stamp, effort=effort))
+                command = answer if command is None else command
+            except InputError as error:
+                command = gate.on_unusable_state(state.stamp, str(error))
+            effort = sent[-1] if command is None else command
+        sent.append(effort)
+        arm.advance(sent[-1 - case.delay], dt)
+        worst = max(worst, arm.speed)
+        if not worst < WILD:
+            break
+    return worst, arm.speed, gate.status.reason
+
+
+def judge(seed: int) -> dict[str, Any]:
+    """Run a case behind the gate and without it."""
+    case = draw(seed)
+    worst, end, reason = run(case, gated=True)
+    free, _, _ = run(case, gated=False)
+    return {"case": case, "worst": worst, "end": end, "free": free, "reason": reason}
+
+
+def main() -> None:
+    """Run all cases and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    seeds = range(1000 * args.seed, 1000 * args.seed + args.count)
+    with multiprocessing.Pool(args.jobs) as pool:
+        found = pool.map(judge, seeds, chunksize=4)
+    worst = np.array([one["worst"] for one in found])
+    figures = {
+        "cases": len(found),
+        "worst_speed_ratio": float(worst.max()),
+        "cases_beyond_1.1": int((worst > BAR).sum()),
+        "cases_beyond_1.1_without_gate": sum(one["free"] > BAR for one in found),
+        "worse_than_without_gate": sum(one["worst"] > max(BAR, one["free"]) for one in found),
+        "not_at_rest": sum(one["end"] > REST for one in found),
+    }
+    if args.json:
+        print(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        print(f"{name:32s} {value:g}")
+    for one in sorted(found, key=lambda one: -one["worst"])[:25]:
+        print(f"  {one['worst']:.2f} (without {one['free']:.2f}, end {one['end']:.2f}) {one['case']} {one['reason'][:70]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+r"""ObservedDynamics: what an effort does, from what the efforts so far did; the model only says how much a change does.
+
+Notation: ``a`` measured joint accelerations (velocity differences), ``u`` efforts on the links, ``g`` the model's
+gravity efforts, ``H`` the model's joint inertia. With ``z`` and ``w`` the same low pass of ``a`` and ``u - g``,
+
+    a(u) = z + (s H)^-1 (u - w - g),      u(a) = w + g + s H (a - z)
+
+(incremental dynamic inversion; Sieberling, Chu and Mulder 2010, JGCD 33(6)). A payload that nobody mentioned, friction,
+contact and the push of an elastic base are in ``z`` and ``w``, not in the model. An effort that holds an arm at rest is
+one that holds it, whatever the model says of its acceleration. Used as a servo, ``u(a)`` is an integral of the error
+``a - z`` and a velocity feedback of ``s H / filter_time``. A load at the tool only adds inertia, ``H_t >= H``. Then the
+feedback is slower but stays stable, as ``H_t`` and ``H`` are symmetric and positive definite. Learning the inertia of
+each joint would not: two joints that carry a load share directions in which the load does not move.
+
+The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
+``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . (s H)^-1 y)`` is 1 for the right
+inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly (a load).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.compiled import kernel
+from flexarm_core.hardware_gate.limits import ACCELERATION
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array
+
+FILTER = 6.0  # periods: time constant of the low passes
+SETTLING = 2.0  # multiple of that time constant in which a servo on the accelerations corrects a velocity
+STRONG, WEAK = 1.3, 0.7  # response relative to the expected one at which the share of the inertia falls and rises
+FALL, RISE = 0.7, 1.15  # factors on the share in a sample
+FIRST, LEAST, MOST = 1.0, 0.03, 3.0  # share at first, and its bounds
+SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
+COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
+LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
+Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED = range(8)  # rows of the memory
+SHARE, RESPONSE, LATER, FORECAST = range(4)  # scalars
+
+
+class ObservedDynamics:
+    """Follows efforts and the motion that they cause.
+
+    Attributes:
+        settling: time in which a servo on the accelerations corrects a velocity error [s].
+    """
+
+    def __init__(self, model: ArmModel, table: Array, period: float) -> None:
+        """Observe an arm.
+
+        Args:
+            model: arm model.
+            table: (7, n) joint limits, see :class:`JointLimits`.
+            period: nominal time between two commands [s].
+        """
+        self._model, self._table, self._period = model, table, period
+        self._memory, self._scalars = np.zeros((8, model.n)), np.zeros(4)
+        self._stamp: int | None = None
+        self._still = np.zeros(model.n)
+        self.settling = SETTLING * FILTER * period
+        self.reset()
+        none = np.zeros(model.n)
+        _observe(self._memory, self._scalars, table, none, none, none, period, self._filter)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all states and efforts."""
+        self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
+        self._stamp, self._effort = None, None
+        self._filter = FILTER * self._period
+
+    def _bias(self, state: ArmState) -> Array:
+        """Return the model's gravity and velocity terms (n,), without damping: told damping that does not exist drives."""
+        return self._model.effort_on_resting_base(state, self._still) - self._model.D_m * state.velocity
+
+    @property
+    def share(self) -> float:
+        """Share of the model's inertia that a change of efforts counts for, ``s``."""
+        return float(self._scalars[SHARE])
+
+    @property
+    def excess(self) -> Array:
+        """(n,) speeds beyond what the acceleration limits allow since the joints were slower [rad/s | m/s]."""
+        excess: Array = self._memory[VELOCITY] - self._memory[PROFILE]
+        return excess
+
+    def acceleration(self, state: ArmState, efforts: Array) -> Array:
+        """Return the accelerations (k, n) that efforts (k, n) on the links cause, ``a(u)``."""
+        balance = self._memory[W] + self._bias(state)
+        found = self._model.forward_dynamics(state, np.vstack((efforts, balance)))
+        change = found[:-1] - found[-1]
+        return np.asarray(self._memory[Z] + change / self._scalars[SHARE], dtype=np.float64)
+
+    def effort(self, state: ArmState, acceleration: Array, inertia: Array) -> Array:
+        """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``; ``inertia`` (n, n): ``H``."""
+        change = self._scalars[SHARE] * (acceleration - self._memory[Z])
+        effort: Array = self._memory[W] + self._bias(state) + inertia @ change
+        return effort
+
+    def expect(self, acceleration: Array | None) -> None:
+        """Store the accelerations (n,) that the next effort in force should cause; None: they are not known."""
+        z = self._memory[Z]
+        self._memory[EXPECTED] = 0.0 if acceleration is None else self._scalars[SHARE] * (acceleration - z)
+
+    def observe(self, state: ArmState, effort: Array | None) -> None:
+        """Process a believed state, and the effort (n,) on the links that was in force until then; None: none was."""
+        gravity = self._bias(state)
+        before, self._stamp = self._stamp, state.stamp
+        dt = 0.0 if before is None else (state.stamp - before) * 1e-9
+        if effort is None or not 0.0 < dt <= LONGEST:
+            self._memory[Z], self._memory[EXPECTED] = 0.0, 0.0
+            self._memory[GRAVITY], self._memory[VELOCITY] = gravity, state.velocity
+            self._memory[PROFILE] = np.clip(state.velocity, -self._table[2], self._table[2])
+            if effort is not None:
+                self._memory[W] = effort - gravity
+            return
+        _observe(self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, self._filter)
+
+
+@kernel
+def _observe(
+    memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, dt: float, filtered: float
+) -> None:  # fmt: skip
+    """Add a state and the effort (n,) in force until then to the memory (8, n) and the scalars; see the module."""
+    new, kept = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY)
+    response, later, forecast, counts = 0.0, 0.0, 0.0, False
+    for i in range(velocity.shape[0]):
+        cause = effort[i] - memory[GRAVITY, i] - memory[W, i]
+        effect = (velocity[i] - memory[VELOCITY, i]) / dt - memory[Z, i]
+        memory[W, i] += new * cause
+        memory[Z, i] += new * effect
+        memory[CAUSE, i] += SMOOTH * (cause - memory[CAUSE, i])
+        memory[EFFECT, i] += SMOOTH * (effect - memory[EFFECT, i])
+        response += cause * effect
+        later += memory[CAUSE, i] * memory[EFFECT, i]
+        forecast += cause * memory[EXPECTED, i] / scalars[SHARE]
+        counts = counts or abs(memory[EXPECTED, i]) > COUNTS * scalars[SHARE] * table[ACCELERATION, i]
+        memory[GRAVITY, i], memory[VELOCITY, i] = gravity[i], velocity[i]
+        before, most = memory[PROFILE, i], table[ACCELERATION, i] * dt
+        if velocity[i] * before < 0.0:
+            memory[PROFILE, i] = 0.0
+        elif abs(velocity[i]) < abs(before):
+            memory[PROFILE, i] = velocity[i]
+        else:
+            memory[PROFILE, i] = before + min(max(velocity[i] - before, -most), most)
+    if not counts:
+        scalars[RESPONSE:] *= kept
+        return
+    scalars[RESPONSE] = kept * scalars[RESPONSE] + response
+    scalars[LATER] = kept * scalars[LATER] + later
+    scalars[FORECAST] = kept * scalars[FORECAST] + forecast
+    seen, factor = max(scalars[RESPONSE], scalars[LATER]), 1.0
+    if seen > STRONG * scalars[FORECAST]:
+        factor = max(FALL, LEAST / scalars[SHARE])
+    elif seen < WEAK * scalars[FORECAST]:
+        factor = min(RISE, MOST / scalars[SHARE])
+    scalars[SHARE] *= factor
+    scalars[FORECAST] /= factor
