@@ -37,6 +37,7 @@ UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may e
 FASTER = 1.1  # factor on all velocities at which the motors must still be able to keep them
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
+AHEAD = 0.25  # share of the settling time by which positions are advanced where they are limited
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
 
@@ -238,7 +239,7 @@ class CommandLaw:
         """
         limits, v, settling = self._limits_in_force, state.velocity, self.observed.settling
         lowest, highest = acceleration_bounds(
-            limits, state.position, v, self._horizon, hardest_braking(self._limits, v)
+            limits, state.position + AHEAD * settling * v, v, self._horizon, hardest_braking(self._limits, v)
         )
         excess, hardest = self.observed.excess, limits.acceleration + np.abs(v) / settling
         highest = np.minimum(highest, (limits.velocity - v - np.maximum(excess, 0.0)) / settling)

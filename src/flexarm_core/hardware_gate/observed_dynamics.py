@@ -14,7 +14,8 @@ each joint would not: two joints that carry a load share directions in which the
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . (s H)^-1 y)`` is 1 for the right
-inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly (a load).
+inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly (a load), but only while a joint
+becomes faster than its acceleration limit allows.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.hardware_gate.limits import ACCELERATION
+from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -33,6 +35,7 @@ FALL, RISE = 0.7, 1.15  # factors on the share in a sample
 FIRST, LEAST, MOST = 1.0, 0.03, 3.0  # share at first, and its bounds
 SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
+ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED = range(8)  # rows of the memory
 SHARE, RESPONSE, LATER, FORECAST = range(4)  # scalars
@@ -84,17 +87,25 @@ class ObservedDynamics:
         excess: Array = self._memory[VELOCITY] - self._memory[PROFILE]
         return excess
 
+    def balance(self, state: ArmState) -> Array:
+        """Return the effort (n,) that goes with the mean acceleration ``z``: ``w + g``; before any state the model's."""
+        if self._stamp is None:
+            self.observe(state, None)
+        effort: Array = self._memory[W] + self._bias(state)
+        return effort
+
     def acceleration(self, state: ArmState, efforts: Array) -> Array:
         """Return the accelerations (k, n) that efforts (k, n) on the links cause, ``a(u)``."""
-        balance = self._memory[W] + self._bias(state)
+        balance = self.balance(state)
         found = self._model.forward_dynamics(state, np.vstack((efforts, balance)))
         change = found[:-1] - found[-1]
         return np.asarray(self._memory[Z] + change / self._scalars[SHARE], dtype=np.float64)
 
     def effort(self, state: ArmState, acceleration: Array, inertia: Array) -> Array:
         """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``; ``inertia`` (n, n): ``H``."""
+        balance = self.balance(state)
         change = self._scalars[SHARE] * (acceleration - self._memory[Z])
-        effort: Array = self._memory[W] + self._bias(state) + inertia @ change
+        effort: Array = balance + inertia @ change
         return effort
 
     def expect(self, acceleration: Array | None) -> None:
@@ -110,8 +121,10 @@ class ObservedDynamics:
         if effort is None or not 0.0 < dt <= LONGEST:
             self._memory[Z], self._memory[EXPECTED] = 0.0, 0.0
             self._memory[GRAVITY], self._memory[VELOCITY] = gravity, state.velocity
-            self._memory[PROFILE] = np.clip(state.velocity, -self._table[2], self._table[2])
-            if effort is not None:
+            self._memory[PROFILE] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
+            if effort is None:
+                self._memory[W], self._memory[Z] = 0.0, self._model.forward_dynamics(state, gravity)
+            else:
                 self._memory[W] = effort - gravity
             return
         _observe(self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, self._filter)
@@ -123,7 +136,7 @@ def _observe(
 ) -> None:  # fmt: skip
     """Add a state and the effort (n,) in force until then to the memory (8, n) and the scalars; see the module."""
     new, kept = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY)
-    response, later, forecast, counts = 0.0, 0.0, 0.0, False
+    response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
     for i in range(velocity.shape[0]):
         cause = effort[i] - memory[GRAVITY, i] - memory[W, i]
         effect = (velocity[i] - memory[VELOCITY, i]) / dt - memory[Z, i]
@@ -143,6 +156,7 @@ def _observe(
             memory[PROFILE, i] = velocity[i]
         else:
             memory[PROFILE, i] = before + min(max(velocity[i] - before, -most), most)
+        escapes = escapes or abs(velocity[i] - memory[PROFILE, i]) > ESCAPES * table[VELOCITY_LIMIT, i]
     if not counts:
         scalars[RESPONSE:] *= kept
         return
@@ -152,7 +166,7 @@ def _observe(
     seen, factor = max(scalars[RESPONSE], scalars[LATER]), 1.0
     if seen > STRONG * scalars[FORECAST]:
         factor = max(FALL, LEAST / scalars[SHARE])
-    elif seen < WEAK * scalars[FORECAST]:
+    elif escapes and seen < WEAK * scalars[FORECAST]:
         factor = min(RISE, MOST / scalars[SHARE])
     scalars[SHARE] *= factor
     scalars[FORECAST] /= factor
