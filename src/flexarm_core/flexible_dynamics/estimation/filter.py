@@ -225,7 +225,7 @@ def correct(
             return REFUSED
     status, t = 0, given.step[0]
     for i in range(n):
-        kept.hinge[plan.actuated[i]] = given.effort[i] + kept.lasting[plan.actuated[i]]
+        kept.hinge[plan.actuated[i]] = given.effort[i]
     if plan.touched >= 0 and not touch(integers, constants, memory, tree, ws, plan, kept, f, given):
         status = TOUCH_UNREADABLE
     if t != f.step[0]:

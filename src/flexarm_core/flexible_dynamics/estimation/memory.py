@@ -74,7 +74,7 @@ class Kept(NamedTuple):
     v: Array  # (size,) rates
     a: Array  # (size,) accelerations
     hinge: Array  # (size,) efforts of the newest sample, and the lasting loads on the other hinges
-    lasting: Array  # (size,) lasting forces on the coordinates: of the loads, and of the joints' unknown efforts
+    lasting: Array  # (size,) forces of the loads on the coordinates
     load: Array  # (p,) lasting loads w
     touch: Array  # (6,) contact wrench on the touched body
     P: Array  # (M, M) covariance of [y; yd; w]
