@@ -254,7 +254,7 @@ def test_errors_are_as_large_as_said_where_the_reading_shows_what_pushes() -> No
     model = FlexibleModel(CART, gravity=(0.0, 0.0, 0.0))
     config = EstimatorConfig(
         effort_noise=0.0, base_noise=density, acceleration_noise=noise, use_deflection=False, use_imu=True,
-        push_force=0.0, push_torque=0.0,
+        push_force=0.0, push_torque=0.0, drift_force=0.0, drift_torque=0.0,
     )  # fmt: skip
     estimator, k, c, m = FlexibleEstimator(model, config), 300.0, 0.3, 3.0
     y, yd, errors, innovations, rates = 0.0, 0.0, [], [], []

@@ -100,7 +100,7 @@ def influence_of_noise(plan: Plan, c: Constants, f: Ahead) -> None:
     for j in range(plan.loads):
         f.W[first + j] = c.drift[j] * t
         for i in range(N):
-            f.Gt[first + j, N + i] = f.Ft[2 * N + j, N + i]
+            f.Gt[first + j, N + i] = 0.5 * f.Ft[2 * N + j, N + i]  # it changes at any time within the period
         f.Gt[first + j, 2 * N + j] = 1.0
         for r in range(plan.rows):
             f.Et[first + j, r] = 0.0
