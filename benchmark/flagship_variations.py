@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "support")
 import numpy as np
 import table
 from recorded_run import recorded
-from flexarm_sim.backend import PlantDivergedError
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
+from flexarm_sim.backend import PlantDivergedError
 from flexarm_tools.metrics.figures import Figure, compute_figures, parse_goal
 from flexarm_tools.recording.recording import Recording
 from flexarm_tools.scenario.file import load_scenario
@@ -187,15 +187,27 @@ def variations(count: int, seed: int, processes: int, verbose: bool) -> Iterator
     for name, goal, meaning, top, bottom in (
         ("bump_peak_ratio", "<= 1.0", "peak of the boom after the bump over that of all off", "peak", "peak_off"),
         ("bump_decay_ratio", ">= 5", "time until a tenth of it, of all off over all on", "decay_off", "decay"),
-        ("base_rms_error_bump", "<= 0.3", "error of the estimated deflection in half a second after the bump", "error", ""),
+        (
+            "base_rms_error_bump",
+            "<= 0.3",
+            "error of the estimated deflection in half a second after the bump",
+            "error",
+            "",
+        ),
     ):
-        ratios: Array = np.array([
-            each.bump[top] / max(each.bump[bottom], 2e-3) if bottom else each.bump[top]
-            for each in (*nominal.values(), *found)
-            if top in each.bump and (not bottom or bottom in each.bump)
-        ])
+        ratios: Array = np.array(
+            [
+                each.bump[top] / max(each.bump[bottom], 2e-3) if bottom else each.bump[top]
+                for each in (*nominal.values(), *found)
+                if top in each.bump and (not bottom or bottom in each.bump)
+            ]
+        )
         told = max(ratios[:2]) if goal.startswith("<") else min(ratios[:2])
-        spread = {"median": float(np.median(ratios)), "p10": float(np.percentile(ratios, 10)), "p90": float(np.percentile(ratios, 90))}
+        spread = {
+            "median": float(np.median(ratios)),
+            "p10": float(np.percentile(ratios, 10)),
+            "p90": float(np.percentile(ratios, 90)),
+        }
         yield Figure(name, float(told), "1", parse_goal(goal), f"plant as told, the worse of with and without gravity: {meaning}",
                      details=spread)  # fmt: skip
 
@@ -217,9 +229,7 @@ if __name__ == "__main__":
     asked.add_argument("--verbose", action="store_true", help="a line a plant")
     asked.add_argument("--json", action="store_true", help="print the file that is written anyway")
     said = asked.parse_args()
-    status = table.run(
-        "flagship_variations", [lambda: variations(said.count, said.seed, said.processes, said.verbose)]
-    )
+    status = table.run("flagship_variations", [lambda: variations(said.count, said.seed, said.processes, said.verbose)])
     if said.json:
         print((table.FOLDER / "flagship_variations.json").read_text(encoding="utf-8"))
     sys.exit(status)

@@ -9,7 +9,7 @@ import numpy as np
 from pipeline_run import sample_of
 from scenario_pipeline import built_plant, changeable_pipeline
 
-from flexarm_core.hardware_gate.status import RUNNING
+from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import Array
 from flexarm_nodes.node.diagnostics import OK
@@ -44,6 +44,7 @@ def recorded(scenario: Scenario, late: int = 0, until: float | None = None) -> t
         pipeline.after()
         for name, value in row(tick, plant.state(), model.n, model.m).items():
             rows[name].append(value)
+        rows["behaviors_held"].append(float(any(getattr(one.stage, "trouble", "") for one, _ in built.values())))
         if tick.tool is not None:
             frames.add(tick.tool.frame)
         said |= dict.fromkeys(f"{name}: {reason}" for name, reason in tick.refused.items())
@@ -52,7 +53,7 @@ def recorded(scenario: Scenario, late: int = 0, until: float | None = None) -> t
             if level != OK and not text.startswith(USUAL):
                 said[f"{name}: {text.split(':')[0]}"] = None
         status = pipeline.gate.gate.status
-        if status.state != RUNNING and status.reason:
+        if status.state is not GateState.RUNNING and status.reason:
             said[f"gate: {status.reason}"] = None
         waiting.append(tick.command)
         plant.advance(waiting.pop(0))
@@ -91,5 +92,7 @@ def row(tick: Tick, truth: PlantState, n: int, m: int) -> dict[str, Array | floa
         "reference_position": np.full(3, np.nan) if tool is None else tool.position,
         "contact_wrench": sum(truth.contacts.values(), np.zeros(6)),
         "desired_position": np.full(n, np.nan) if joints is None or joints.position is None else joints.position,
-        "smallest_restricted_singular_value": np.nan if reaction is None else reaction.smallest_restricted_singular_value,
+        "smallest_restricted_singular_value": np.nan
+        if reaction is None
+        else reaction.smallest_restricted_singular_value,
     }

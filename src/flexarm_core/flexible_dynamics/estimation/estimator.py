@@ -146,7 +146,12 @@ class FlexibleEstimator:
         fixed.K[:] = model.stiffness_matrix()[np.ix_(free, free)]
         fixed.C[:] = model.damping_matrix()[np.ix_(free, free)]
         fixed.density[:] = np.repeat((c.effort_noise, c.base_noise, c.modal_noise), (n, self._m, N - self._m)) ** 2
-        fixed.onto[:], fixed.push[:], fixed.drift[:], fixed.fading[:] = loads.onto, loads.push, loads.drift, loads.fading
+        fixed.onto[:], fixed.push[:], fixed.drift[:], fixed.fading[:] = (
+            loads.onto,
+            loads.push,
+            loads.drift,
+            loads.fading,
+        )
         for channel, row in zip(measured.channels, measured.first, strict=False):
             fixed.noise[row : row + len(channel.noise)] = channel.noise
             if channel.name in loads.through and len(channel.noise) == 6:
