@@ -9,11 +9,11 @@ unmeasured coordinates::
 A disturbance that accelerates the state also changes the reading of every sensor that depends on accelerations. An
 estimator that models only the first effect rejects the readings during a push as outliers.
 
-Loads ``w`` are wrenches on the link that carries the arm, and are states of the filter: weight that the model has wrong,
-the bias of the force/torque sensor under the arm, a push, a spring that is stiffer than told. They change slowly
+Loads ``w`` are wrenches on the link that carries the arm, and are states of the filter: weight that the model has
+wrong, the bias of the force/torque sensor under the arm, a push, a spring that is stiffer than told. They change slowly
 (``drift``), or suddenly if a sensor of the base is surprised (``push``). Without such states a constant load would be
-explained by a constant rate of the base that does not exist. A load outboard of the force/torque sensor under the arm is
-in its reading; one inboard of it is not, and needs an IMU to be told from a deflection::
+explained by a constant rate of the base that does not exist. A load outboard of the force/torque sensor under the arm
+is in its reading; one inboard of it is not, and needs an IMU to be told from a deflection::
 
     w+ = (1 - t f) w + change,    forces on the base J^T w,    reading + through w
 """

@@ -1,6 +1,7 @@
 r"""Extended Kalman filter of the coordinates without encoders: elastic joints of the base and modes of flexible links.
 
-State ``[y; yd]``, ``y`` = [elastic joints (m); modes (K)]. The actuated joints are measured and are inputs.
+State ``[y; yd; w]``, ``y`` = [elastic joints (m); modes (K)], ``w`` lasting loads on the base (see ``disturbances``).
+The actuated joints are measured and are inputs.
 
 Prediction over a sampling period ``t``: mean acceleration ``a`` of the recursion with springs and dampers integrated by
 the trapezoidal rule, stable for any stiffness, under the applied effort ``T``::
@@ -15,7 +16,7 @@ oscillator it is the Cayley transform ``(1 - t/2 A)^-1 (1 + t/2 A)``, ``A = [[0,
 noise is white: unknown hinge efforts, which act through the columns of the inverse mass matrix, and accelerations of
 the coordinates. Both are given as spectral densities, so their meaning does not depend on the sampling rate. If the
 innovation of a base sensor exceeds ``push_gate`` standard deviations, the covariance of this sampling period is
-recomputed with a push on the base among the disturbances.
+recomputed with a sudden change of the loads among the disturbances.
 
 Correction: all channels of a sample at once, by the noise that prediction and readings share (see ``covariance``). A
 channel is rejected if it has no reading, if it repeats a reading although the strain must have changed, or if its
