@@ -42,7 +42,7 @@ CART = """
   <flexibility><elastic_joint name="spring" stiffness="300" damping="DAMPING"/></flexibility>
 </robot>"""
 OPEN = EstimatorConfig(correct=False)
-SILENT = {"effort_noise": 0.0, "modal_noise": 0.0, "base_noise": 0.0}
+SILENT = {"drift_force": 0.0, "drift_torque": 0.0, "effort_noise": 0.0, "modal_noise": 0.0, "base_noise": 0.0}
 
 
 @cache
