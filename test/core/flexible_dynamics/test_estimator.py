@@ -42,7 +42,8 @@ CART = """
   <flexibility><elastic_joint name="spring" stiffness="300" damping="DAMPING"/></flexibility>
 </robot>"""
 OPEN = EstimatorConfig(correct=False)
-SILENT = {"drift_force": 0.0, "drift_torque": 0.0, "effort_noise": 0.0, "modal_noise": 0.0, "base_noise": 0.0}
+SILENT = {"effort_noise": 0.0, "modal_noise": 0.0, "base_noise": 0.0}
+SILENT |= {"push_force": 0.0, "push_torque": 0.0, "drift_force": 0.0, "drift_torque": 0.0}  # no loads
 
 
 @cache
