@@ -31,10 +31,10 @@ class FilterProbe:
         self.estimator.update(FlexibleSample(0, still, still, still))
         *_, plan, _, kept, ahead = self.estimator._to_prepare
         p = view_plan(plan)
-        self.kept = named_views(kept, view_kept, p.N, p.size, p.gauges, p.rows, p.channels)
+        self.kept = named_views(kept, view_kept, p.N, p.size, p.gauges, p.rows, p.channels, p.loads)
         bodies = len(model.tree.parent)
         self.ahead = named_views(
-            ahead, view_ahead, p.N, p.n, p.size, p.sensors, p.rows, p.pushes, p.modes, bodies
+            ahead, view_ahead, p.N, p.n, p.size, p.sensors, p.rows, p.loads, p.modes, bodies
         )  # fmt: skip
         self.linear = int(p.linear)
 
@@ -42,7 +42,7 @@ class FilterProbe:
         """Set the estimate."""
         self.kept.x[:], self.kept.v[:] = x, v
         if P is not None:
-            self.kept.P[:] = P
+            self.kept.P[: len(P), : len(P)] = P
 
     def at(self, x: Array, v: Array, effort: Array, **sensors: Any) -> FlexibleState:
         """Give a sample at a state, without any prediction: the innovation is the reading minus that of the state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flexarm_core.pipeline.pipeline import Pipeline
@@ -30,6 +31,11 @@ class Table:
     def remove(self, names: Any) -> None:
         self.rows = tuple(row for row in self.rows if row.name not in names)
 
+    def give(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Change parameters; returns all of them."""
+        self._given |= values
+        return self.values()
+
     def values(self) -> dict[str, Any]:
         return row_values(self.rows, {name: _plain(value) for name, value in self._given.items()})
 
@@ -40,17 +46,24 @@ def _plain(value: Any) -> Any:
 
 def built_pipeline(scenario: Scenario) -> tuple[Pipeline, list[BuiltStage], ArmModel]:
     """The pipeline of a scenario whose stages are nodes of their own, and its stages as they are built."""
+    pipeline, built, model = changeable_pipeline(scenario)
+    return pipeline, [one for one, _ in built.values()], model
+
+
+def changeable_pipeline(scenario: Scenario) -> tuple[Pipeline, dict[str, tuple[BuiltStage, Table]], ArmModel]:
+    """The same, with the table of the parameters of each stage, by its name."""
     nodes = {node.name: dict(node.parameters) for node in compose_simulation(scenario).nodes[1:]}
     given = nodes[GATE]
     gate = Table((*ARM_PARAMETERS, *GATE_PARAMETERS), given).values()
     model = ArmModel(scenario.robot.description, gate["tool_frame"], tuple(gate["gravity"]))
-    built, known = [], builders()
+    known = builders()
+    built: dict[str, tuple[BuiltStage, Table]] = {}
     for name, parameters in nodes.items():
         if name != GATE:
             table = Table((*ARM_PARAMETERS, *known[name].parameters), parameters)
             known[name].later_rows(table, table.values())  # type: ignore[arg-type]
-            built.append(known[name].build(table.values(), model))
-    return Pipeline([one.stage for one in built], build_gate(gate, model)), built, model
+            built[name] = known[name].build(table.values(), model), table
+    return Pipeline([one.stage for one, _ in built.values()], build_gate(gate, model)), built, model
 
 
 def built_plant(scenario: Scenario, known: RobotDescription) -> Plant:

@@ -13,6 +13,7 @@ from flexarm_core.reaction_null_space.vibration.controller import VibrationContr
 from flexarm_core.reaction_null_space.vibration.load_observer import fastest
 from flexarm_core.reaction_null_space.vibration.motion_guard import WATCHED
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
+from flexarm_core.reaction_null_space.vibration.wash_out import WashOut
 from flexarm_core.types import ArmState, Array, CartesianReference, JointReference
 
 POSTURES = ("first", "desired_joint_reference")
@@ -80,6 +81,7 @@ class VibrationStage:
         )  # fmt: skip
         if controller.guard is not None and sampling is not None:
             controller.guard.watched = min(WATCHED, fastest(sampling))
+        self._wash_out = WashOut(controller.model)
         self._looked_at: tuple[VibrationControllerConfig, ToolTask, Array] | None = None  # where the gains are stable
         # inputs that a sample waits for, after the settings that they were found for
         self._needs: tuple[VibrationControllerConfig | None, tuple[str, str], frozenset[str]] = (
@@ -149,6 +151,7 @@ class VibrationStage:
     def reset(self) -> None:
         """Forget earlier samples."""
         self.controller.reset()
+        self._wash_out.reset()
         self._refused: str | None = None  # why the gains are rejected; empty: they are not; None: not checked yet
         self._seen: tuple[ArmState, CartesianReference | None] | None = None
         self._stamps: list[int] = []  # stamps of the first samples [ns]
@@ -189,6 +192,8 @@ class VibrationStage:
             self._refused = self._contradiction(state.stamp, self.sampling.period)
         if self._refused:
             raise InputError(self._refused)
+        if self.source == "flexible_state":  # a measured rate does not last
+            state = self._wash_out.clean(state)
         answer, tick.reaction = self.controller.update(state, tool, wanted)
         tick.give_joints(self.name, answer)
         if self.remark:

@@ -195,6 +195,41 @@ def test_under_gravity_the_estimate_begins_with_what_weight_bends_and_keeps_to_i
     assert relative(rate, rates, SOFT) < 0.06
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_weight_that_the_model_has_wrong_is_a_load_and_not_a_rate(seed: int) -> None:
+    """An arm at rest, held by its motors in a posture at random, heavier or lighter than told: in MuJoCo."""
+    draw = np.random.default_rng(seed)
+    heavy, start = robot(inertia_error=str(draw.choice([-0.1, 0.03, 0.1]))), START + draw.uniform(-0.5, 0.5, 7)
+    config = PlantConfig(period_ns=TICK, initial_position=tuple(start))
+    plant, samples, true = Plant(heavy, MujocoBackend(heavy, gravity=DOWN), config), [], np.zeros(6)
+    model, x = FlexibleModel(heavy, gravity=DOWN), np.zeros(13)
+    x[model.actuated], x[model.elastic] = start, plant.state().deflection
+    hold = model.inverse_dynamics(x, np.zeros(13), np.zeros(13))[model.actuated]
+    inertia = np.diag(model.mass_matrix(x))[model.actuated]
+    for _ in range(500):
+        reading, true = plant.measure(), plant.state().deflection
+        assert reading.joints is not None and reading.joints.effort is not None
+        samples.append(
+            FlexibleSample(
+                reading.stamp,
+                reading.joints.position,
+                reading.joints.velocity,
+                reading.joints.effort,
+                wrenches={name: value for name, value in reading.wrenches.items() if value is not None},
+                imus={name: value for name, value in reading.imus.items() if value is not None},
+            )
+        )
+        joints = reading.joints
+        plant.advance(hold - inertia * (100.0 * (joints.position - start) + 20.0 * joints.velocity))
+    settings: dict[str, object] = {"effort_noise": 3.0, "initial_energy": 0.0, **SENSORS["both"]}
+    deflection, rate, _ = observe(samples, DOWN, **settings)
+    assert np.abs(rate[-250:] * SOFT).max() < 5e-4
+    assert relative(deflection[-250:], true[None].repeat(250, 0), energy()) < 0.01
+    without = {"drift_force": 0.0, "drift_torque": 0.0, "push_force": 0.0, "push_torque": 0.0}
+    _, unknown, _ = observe(samples, DOWN, **settings, **without)
+    assert np.abs(unknown[-250:] * SOFT).max() > 5.0 * np.abs(rate[-250:] * SOFT).max()
+
+
 def test_a_lasting_contact_that_the_sensor_at_the_tool_feels_is_not_taken_for_a_motion_of_the_base() -> None:
     samples, true, rates = pushed_boom("tool0")
     known, rate, states = observe(samples, use_wrench=True, effort_noise=3.0, contact_sensor="tool_ft_sensor")
@@ -254,7 +289,7 @@ def test_errors_are_as_large_as_said_where_the_reading_shows_what_pushes() -> No
     model = FlexibleModel(CART, gravity=(0.0, 0.0, 0.0))
     config = EstimatorConfig(
         effort_noise=0.0, base_noise=density, acceleration_noise=noise, use_deflection=False, use_imu=True,
-        push_force=0.0, push_torque=0.0,
+        push_force=0.0, push_torque=0.0, drift_force=0.0, drift_torque=0.0,
     )  # fmt: skip
     estimator, k, c, m = FlexibleEstimator(model, config), 300.0, 0.3, 3.0
     y, yd, errors, innovations, rates = 0.0, 0.0, [], [], []

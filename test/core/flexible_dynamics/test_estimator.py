@@ -43,6 +43,7 @@ CART = """
 </robot>"""
 OPEN = EstimatorConfig(correct=False)
 SILENT = {"effort_noise": 0.0, "modal_noise": 0.0, "base_noise": 0.0}
+SILENT |= {"push_force": 0.0, "push_torque": 0.0, "drift_force": 0.0, "drift_torque": 0.0}  # no loads
 
 
 @cache

@@ -10,6 +10,7 @@ import pytest
 from filter_probe import FilterProbe
 
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
+from flexarm_core.flexible_dynamics.estimation.disturbances import loads_on
 from flexarm_core.flexible_dynamics.estimation.filter import prepare
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.load import load_robot_description
@@ -43,9 +44,8 @@ def draw():
 def probe(model, draw):
     """An estimator at a state with a covariance drawn at random, which has prepared a sample 2 ms later."""
     probe = FilterProbe(model, ALL)
-    N = len(model.unmeasured)
     x, v = 0.05 * draw.normal(size=model.size), 0.1 * draw.normal(size=model.size)
-    probe.put(x, v, 1e-8 * covariance(draw, 2 * N))
+    probe.put(x, v, 1e-8 * covariance(draw, len(probe.kept.P)))
     probe.kept.used[:] = 1.0
     prepare(*probe.estimator._to_prepare, 2e-3)
     return probe
@@ -62,20 +62,26 @@ def test_the_covariance_moves_by_the_trapezoidal_rule(probe, model):
     F = np.block([[np.eye(N), t * np.eye(N)], [np.zeros((N, N)), np.eye(N)]]) - step @ L @ np.hstack(
         (K, 0.5 * t * K + C)
     )
+    loads = loads_on(model, ALL)
+    onto, p = step @ L @ loads.onto, len(loads.fading)
+    F = np.block([[F, onto], [np.zeros((p, 2 * N)), np.diag(1.0 - loads.fading * t)]])
     moved = F @ probe.kept.P @ F.T
     assert np.allclose(f.L, L, rtol=1e-9, atol=1e-12 * np.abs(L).max())
     assert np.allclose(f.moved, moved, rtol=1e-9, atol=1e-10 * np.abs(moved).max())
-    expected = step @ np.hstack((columns[:, joints], np.eye(N)))
-    assert np.allclose(f.Gt[: n + N].T, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
+    expected = np.vstack((step @ np.hstack((columns[:, joints], np.eye(N))), np.zeros((p, n + N))))
+    changes = np.vstack((0.5 * onto, np.eye(p)))  # a load changes in the middle of the period
+    expected = np.hstack((expected, changes))
+    assert np.allclose(f.Gt.T, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
     seen = f.forces[free].T
-    shown = np.hstack((f.forces[joints].T, np.linalg.solve(L, seen.T).T)) + f.shown.T @ expected
-    assert np.allclose(f.Et[: n + N].T, shown, rtol=1e-6, atol=1e-9 * np.abs(shown).max())
+    shown = np.hstack((f.forces[joints].T, np.linalg.solve(L, seen.T).T, np.zeros((len(seen), p))))
+    shown += f.shown.T @ expected
+    assert np.allclose(f.Et.T, shown, rtol=1e-6, atol=1e-9 * np.abs(shown).max())
 
 
-def by_the_augmented_filter(f, count, used):
+def by_the_augmented_filter(f, used):
     """Gain, covariance and innovation variance of Kalman over state and disturbances, with the rows that are used."""
-    G, W, H = f.Gt[:count].T, np.diag(f.W[:count]), f.shown.T
-    D = f.Et[:count].T - H @ G
+    G, W, H = f.Gt.T, np.diag(f.W), f.shown.T
+    D = f.Et.T - H @ G
     P = np.block([[f.moved + G @ W @ G.T, G @ W], [W @ G.T, W]])
     H, R = np.hstack((H, D))[used], np.diag(f.R[used])
     S = H @ P @ H.T + R
@@ -94,8 +100,8 @@ def assert_same_filter(gain, P, expected_gain, expected_P, S):
 
 
 def test_the_gain_is_that_of_kalman_over_state_and_disturbances(probe, model):
-    f, count = probe.ahead, len(model.actuated) + len(model.unmeasured)
-    gain, P, S = by_the_augmented_filter(f, count, f.used > 0.0)
+    f = probe.ahead
+    gain, P, S = by_the_augmented_filter(f, f.used > 0.0)
     assert np.allclose(np.diag(f.S), S, rtol=1e-9)
     assert_same_filter(f.gain.T, f.P, gain, P, S)
     assert np.array_equal(f.P, f.P.T) and (np.linalg.eigvalsh(f.P) > -1e-12 * np.abs(f.P).max()).all()
@@ -108,7 +114,7 @@ def test_rows_that_are_left_out_leave_the_filter_of_the_others(model, draw, push
     N, n = len(model.unmeasured), len(joints)
     x, v = 0.05 * draw.normal(size=model.size), 0.1 * draw.normal(size=model.size)
     probe.at(x, v, np.zeros(n))
-    probe.kept.P[:] = 1e-8 * covariance(draw, 2 * N)
+    probe.kept.P[:] = 1e-8 * covariance(draw, len(probe.kept.P))
     stamp, before = probe._stamp + 2_000_000, probe.kept.P.copy()
     robot = model.description
     readings = {name: 50.0 * draw.normal(size=6) for name in robot.force_torque_sensors}
@@ -117,9 +123,9 @@ def test_rows_that_are_left_out_leave_the_filter_of_the_others(model, draw, push
     used = f.used > 0.0
     assert {name.split()[0] for name in state.innovation_names} == set(readings) and 0 < used.sum() < len(used)
     assert not np.array_equal(before, probe.kept.P)
-    pushes = len(f.W) - n - N
-    count = n + N + (pushes if pushed else 0)
-    gain, P, S = by_the_augmented_filter(f, count, used)
+    loads = loads_on(model, config)
+    assert np.allclose(f.W[n + N :], 2e-3 * loads.drift + pushed * loads.push)
+    gain, P, S = by_the_augmented_filter(f, used)
     assert np.allclose(state.innovation_variance, S, rtol=1e-9)
     assert not f.gain[~used].any()
     assert_same_filter(f.gain.T[:, used], probe.kept.P, gain, P, S)
@@ -143,7 +149,8 @@ def test_readings_change_with_state_and_forces_as_differences_of_the_forward_dyn
         return np.array([(read(*change(h * unit)) - read(*change(-h * unit))) / (2.0 * h) for unit in np.eye(size)])
 
     read(x, v, effort)
-    shown, forces = probe.kept.shown[:, probe.linear :].copy(), probe.kept.forces[:, probe.linear :].copy()
+    N = len(free)
+    shown, forces = probe.kept.shown[: 2 * N, probe.linear :].copy(), probe.kept.forces[:, probe.linear :].copy()
     state = differences(lambda step: (x + step, v, effort), model.size)[free]
     rates = differences(lambda step: (x, v + step, effort), model.size)[free]
     expected = np.vstack((state, rates))

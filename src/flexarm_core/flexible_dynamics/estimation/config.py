@@ -35,6 +35,10 @@ class EstimatorConfig(Settings):
         "standard deviation of push forces on the base; both push deviations 0 disable push detection", "N", 0.0)
     push_torque: float = setting(30.0,
         "standard deviation of push torques on the base; both push deviations 0 disable push detection", "N*m", 0.0)
+    drift_force: float = setting(5.0,
+        "spectral density of the drift of lasting unknown forces on the base: weight, sensor bias", "N/sqrt(s)", 0.0)
+    drift_torque: float = setting(2.0,
+        "spectral density of the drift of lasting unknown torques on the base", "N*m/sqrt(s)", 0.0)
     push_gate: float = setting(5.0,
         "innovation of a sensor of the base, in standard deviations, from which a push on the base is assumed", "", 1.0)
     strain_noise: float = setting(6e-5, "standard deviation of the noise of a strain gauge", "", 1e-12)

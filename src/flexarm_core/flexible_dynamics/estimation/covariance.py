@@ -78,8 +78,8 @@ def solve_rows(L: Array, X: Array) -> None:
 
 @inlined_kernel
 def influence_of_noise(plan: Plan, c: Constants, f: Ahead) -> None:
-    """Compute variance and influence of the disturbances that always act: efforts of joints, and accelerations."""
-    N, n, t = plan.N, plan.n, f.step[0]
+    """Compute variance and influence of the disturbances: efforts of joints, accelerations, changes of the loads."""
+    N, n, t, first = plan.N, plan.n, f.step[0], plan.n + plan.N
     for j in range(n + N):
         f.W[j] = c.density[j] / t if t > 0.0 else 0.0
     for j in range(n):
@@ -97,47 +97,50 @@ def influence_of_noise(plan: Plan, c: Constants, f: Ahead) -> None:
     if plan.rows > 0:
         cholesky(f.A, N)
         solve_rows(f.A, f.Et[n : n + N])
-    shown_by_state(f, 0, n + N)
+    for j in range(plan.loads):
+        f.W[first + j] = c.drift[j] * t
+        for i in range(N):
+            f.Gt[first + j, N + i] = 0.5 * f.Ft[2 * N + j, N + i]  # it changes at any time within the period
+        f.Gt[first + j, 2 * N + j] = 1.0
+        for r in range(plan.rows):
+            f.Et[first + j, r] = 0.0
+    shown_by_state(f, N)
 
 
 @inlined_kernel
-def influence_of_pushes(plan: Plan, c: Constants, f: Ahead) -> None:
-    """Compute variance and influence of pushes on the base."""
-    N, first = plan.N, plan.n + plan.N
-    for j in range(plan.pushes):
-        f.W[first + j] = c.push[j]
+def add_pushes(plan: Plan, c: Constants, f: Ahead) -> None:
+    """Let the loads on the base change at once."""
+    for j in range(plan.loads):
+        f.W[plan.n + plan.N + j] = c.drift[j] * f.step[0] + c.push[j]
+
+
+@inlined_kernel
+def show_loads(plan: Plan, c: Constants, f: Ahead) -> None:
+    """Compute the derivative of the readings with respect to the loads."""
+    for j in range(plan.loads):
+        row = f.shown[2 * plan.N + j]
         for r in range(plan.rows):
-            f.Et[first + j, r] = c.through[j, r]
-        for i in range(N):
-            f.Gt[first + j, N + i] = 0.0
-        for m in range(N):
+            row[r] = c.through[j, r]
+        for m in range(plan.N):
             s = c.onto[m, j]
             if s != 0.0:
-                for i in range(N):
-                    f.Gt[first + j, N + i] += f.step[0] * f.L[m, i] * s
-                for r in range(plan.rows):
-                    f.Et[first + j, r] += s * f.forces[plan.free[m], r]
-    shown_by_state(f, first, first + plan.pushes)
-
-
-@kernel
-def _shown_by_state(Gt: Array, Et: Array, shown: Array, t: float, first: int, last: int) -> None:
-    N = Gt.shape[1] // 2
-    for j in range(first, last):
-        for i in range(N):
-            Gt[j, i] = 0.5 * t * Gt[j, N + i]
-    add_product(Gt[first:last], shown, Et[first:last], 1.0)
+                for r in range(plan.linear, plan.rows):
+                    row[r] += s * f.forces[plan.free[m], r]
 
 
 @inlined_kernel
-def shown_by_state(f: Ahead, first: int, last: int) -> None:
+def shown_by_state(f: Ahead, N: int) -> None:
     """Complete the influence of disturbances: on the coordinates, and on readings by the state that they have moved."""
-    _shown_by_state(f.Gt, f.Et, f.shown, f.step[0], first, last)
+    for j in range(f.Gt.shape[0]):
+        for i in range(N):
+            f.Gt[j, i] = 0.5 * f.step[0] * f.Gt[j, N + i]
+    add_product(f.Gt, f.shown, f.Et, 1.0)
 
 
 @inlined_kernel
-def spread(f: Ahead, rows: int, count: int) -> None:
-    """Compute the covariance of the innovation, and the one with the state, under the first ``count`` disturbances."""
+def spread(f: Ahead, rows: int) -> None:
+    """Compute the covariance of the innovation, and the one with the state."""
+    count = f.W.shape[0]
     f.cross[:, :] = 0.0
     f.S[:, :] = 0.0
     for j in range(count):
@@ -152,9 +155,9 @@ def spread(f: Ahead, rows: int, count: int) -> None:
 
 
 @inlined_kernel
-def condense(f: Ahead, rows: int, count: int) -> None:
+def condense(f: Ahead, rows: int) -> None:
     """Compute the gain of the rows that are ``used``, and the covariance after the correction."""
-    size = f.moved.shape[0]
+    size, count = f.moved.shape[0], f.W.shape[0]
     for i in range(rows):
         if f.used[i] > 0.0:
             for m in range(size):

@@ -1,13 +1,21 @@
-r"""Disturbance forces that the model of an arm does not include: white, constant over a sampling period.
+r"""Forces that the model of an arm does not include: white disturbances, and lasting loads on the base.
 
-Unit disturbances ``d`` = [efforts of the actuated joints (n); accelerations of the unmeasured coordinates (N); wrench
-on the link that carries the arm (6)]. As forces on all coordinates, with the mobility ``L`` of the unmeasured
-coordinates::
+White disturbances ``d`` = [efforts of the actuated joints (n); accelerations of the unmeasured coordinates (N); changes
+of the loads (p)] are constant over a sampling period. As forces on all coordinates, with the mobility ``L`` of the
+unmeasured coordinates::
 
     T = G d,    G = [e_actuated,  e_unmeasured L^-1,  J^T]
 
 A disturbance that accelerates the state also changes the reading of every sensor that depends on accelerations. An
 estimator that models only the first effect rejects the readings during a push as outliers.
+
+Loads ``w`` are wrenches on the link that carries the arm, and are states of the filter: weight that the model has
+wrong, the bias of the force/torque sensor under the arm, a push, a spring that is stiffer than told. They change slowly
+(``drift``), or suddenly if a sensor of the base is surprised (``push``). Without such states a constant load would be
+explained by a constant rate of the base that does not exist. A load outboard of the force/torque sensor under the arm
+is in its reading; one inboard of it is not, and needs an IMU to be told from a deflection::
+
+    w+ = (1 - t f) w + change,    forces on the base J^T w,    reading + through w
 """
 
 from __future__ import annotations
@@ -16,35 +24,44 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
 
 PLACE = 1e-6  # [m | rad] influence of the unmeasured coordinates on the base link below which the link is fixed
+FADING = 2.0  # [1/s] of inboard loads: if they last, no sensor tells them from a deflection
+WEIGHT_ERROR = 0.2  # initial deviation of a load, as share of the weight
+LEVER = 0.3  # [m] lever of that share
 
 
 @dataclass(frozen=True, slots=True)
-class Pushes:
-    """Wrenches on the link that carries the arm, that act in single sampling periods.
+class Loads:
+    """Wrenches on the link that carries the arm.
 
     Attributes:
-        onto: (N, p) forces on the unmeasured coordinates per unit of each push.
-        variance: (p,) variances.
-        through: by force/torque sensor, reading (6, p) per unit push, without accelerations; only outboard pushes pass.
+        onto: (N, p) forces on the unmeasured coordinates per unit of each load.
+        push: (p,) variances of a sudden change.
+        drift: (p,) squared spectral densities of slow changes.
+        fading: (p,) rates at which they fade [1/s].
+        initial: (p,) initial variances.
+        through: by force/torque sensor, reading (6, p) per unit load, without accelerations; only outboard ones pass.
     """
 
     onto: Array
-    variance: Array
+    push: Array
+    drift: Array
+    fading: Array
+    initial: Array
     through: dict[str, Array]
 
 
-def pushes_on(model: FlexibleModel, push: tuple[float, float], inboard: bool) -> Pushes:
-    """Find out what pushes on an arm do: p is 0, 6 or 12.
+def loads_on(model: FlexibleModel, config: EstimatorConfig) -> Loads:
+    """Find out what loads on an arm do: p is 0, 6 or 12.
 
     Args:
         model: model of the arm.
-        push: standard deviations of force [N] and torque [N*m] of a push; 0: no pushes.
-        inboard: whether pushes inboard of the sensors under the arm are also considered; force/torque sensors alone
-            cannot distinguish them.
+        config: deviations and densities; if all are 0 there are no loads. Loads inboard of the sensors under the arm
+            are only considered with an IMU; force/torque sensors alone cannot distinguish them.
     """
     still = np.zeros(model.size)
     base = model.description.base_frame
@@ -53,10 +70,23 @@ def pushes_on(model: FlexibleModel, push: tuple[float, float], inboard: bool) ->
         rate = np.zeros(model.size)
         rate[coordinate] = 1.0
         onto[row] = model.frame_motion(base, still, rate).velocity
-    carried = bool(np.abs(onto).max() > PLACE) and any(push)
-    sides = 0 if not carried else 2 if inboard else 1
-    through = _through_sensors(model, base, 6 * sides) if carried else {}
-    return Pushes(np.tile(onto, sides), np.tile(np.repeat(np.square(push), 3), sides), through)
+    push = np.repeat(np.square((config.push_force, config.push_torque)), 3)
+    drift = np.repeat(np.square((config.drift_force, config.drift_torque)), 3)
+    carried = bool(np.abs(onto).max() > PLACE) and bool(push.any() or drift.any())
+    felt = carried and config.use_wrench and config.correct
+    sides = np.array([True] * (felt or not config.use_imu) + [False] * config.use_imu)[: 2 * carried]  # outboard
+    through = _through_sensors(model, base, 6 * len(sides)) if felt else {}
+    mass = sum(link.mass for link in model.description.links.values())
+    weight = WEIGHT_ERROR * mass * float(np.linalg.norm(model.tree.root))
+    initial = np.repeat(np.square((weight, LEVER * weight)), 3)
+    return Loads(
+        np.tile(onto, len(sides)),
+        np.tile(push, len(sides)),
+        np.tile(drift, len(sides)),
+        np.repeat(np.where(sides, 0.0, FADING), 6),
+        np.ravel(np.outer(sides, initial)),
+        through,
+    )
 
 
 def _through_sensors(model: FlexibleModel, base: str, count: int) -> dict[str, Array]:

@@ -1,6 +1,7 @@
 r"""Extended Kalman filter of the coordinates without encoders: elastic joints of the base and modes of flexible links.
 
-State ``[y; yd]``, ``y`` = [elastic joints (m); modes (K)]. The actuated joints are measured and are inputs.
+State ``[y; yd; w]``, ``y`` = [elastic joints (m); modes (K)], ``w`` lasting loads on the base (see ``disturbances``).
+The actuated joints are measured and are inputs.
 
 Prediction over a sampling period ``t``: mean acceleration ``a`` of the recursion with springs and dampers integrated by
 the trapezoidal rule, stable for any stiffness, under the applied effort ``T``::
@@ -15,7 +16,7 @@ oscillator it is the Cayley transform ``(1 - t/2 A)^-1 (1 + t/2 A)``, ``A = [[0,
 noise is white: unknown hinge efforts, which act through the columns of the inverse mass matrix, and accelerations of
 the coordinates. Both are given as spectral densities, so their meaning does not depend on the sampling rate. If the
 innovation of a base sensor exceeds ``push_gate`` standard deviations, the covariance of this sampling period is
-recomputed with a push on the base among the disturbances.
+recomputed with a sudden change of the loads among the disturbances.
 
 Correction: all channels of a sample at once, by the noise that prediction and readings share (see ``covariance``). A
 channel is rejected if it has no reading, if it repeats a reading although the strain must have changed, or if its
@@ -40,7 +41,7 @@ from flexarm_core.compiled import allocate
 from flexarm_core.entrance import numbers
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
-from flexarm_core.flexible_dynamics.estimation.disturbances import pushes_on
+from flexarm_core.flexible_dynamics.estimation.disturbances import loads_on
 from flexarm_core.flexible_dynamics.estimation.filter import (
     DIVERGED,
     LEFT_OUT,
@@ -136,8 +137,8 @@ class FlexibleEstimator:
         model, c, measured = self._model, self._config, self._measurements
         free, N, n, size, rows = model.unmeasured, self._N, self._n, model.size, measured.rows
         body, felt, frame, influence = measured.motion_sensors()
-        pushes = pushes_on(model, (c.push_force, c.push_torque), c.use_imu)
-        p, k, q = len(pushes.variance), influence.shape[2], len(measured.channels)
+        loads = loads_on(model, c)
+        p, k, q = len(loads.push), influence.shape[2], len(measured.channels)
         sizes = (N, n, size, measured.gauges, measured.linear, len(body), rows, q, p, k, self._touched)
         parts = (sizes, free, model.actuated, body, felt, measured.first, measured.of_base)
         plan = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
@@ -146,20 +147,26 @@ class FlexibleEstimator:
         fixed.K[:] = model.stiffness_matrix()[np.ix_(free, free)]
         fixed.C[:] = model.damping_matrix()[np.ix_(free, free)]
         fixed.density[:] = np.repeat((c.effort_noise, c.base_noise, c.modal_noise), (n, self._m, N - self._m)) ** 2
-        fixed.onto[:], fixed.push[:] = pushes.onto, pushes.variance
+        fixed.onto[:], fixed.push[:], fixed.drift[:], fixed.fading[:] = (
+            loads.onto,
+            loads.push,
+            loads.drift,
+            loads.fading,
+        )
         for channel, row in zip(measured.channels, measured.first, strict=False):
             fixed.noise[row : row + len(channel.noise)] = channel.noise
-            if channel.name in pushes.through and len(channel.noise) == 6:
-                fixed.through[:, row : row + 6] = pushes.through[channel.name].T
+            if channel.name in loads.through and len(channel.noise) == 6:
+                fixed.through[:, row : row + 6] = loads.through[channel.name].T
         of_energy = 2.0 / np.concatenate((np.diag(fixed.K), M[free, free]))
-        fixed.initial[:] = (c.initial_energy or usual_energy(model, M)) * of_energy
+        fixed.initial[: 2 * N] = (c.initial_energy or usual_energy(model, M)) * of_energy
+        fixed.initial[2 * N :] = loads.initial
         largest = max(c.initial_energy, largest_energy(model, M, c.push_force))
         fixed.farthest[:] = FARTHEST * np.sqrt(largest * of_energy)
         fixed.frame[:], fixed.influence[:] = frame, influence
         fixed.settings[:] = (
             c.strain_error, c.gate, c.push_gate, c.gate_patience, c.frozen_samples, FROZEN_TRAVEL * c.strain_noise,
         )  # fmt: skip
-        kept, self._kept = allocate(view_kept, N, size, measured.gauges, rows, q)
+        kept, self._kept = allocate(view_kept, N, size, measured.gauges, rows, q, p)
         ahead, _ = allocate(view_ahead, N, n, size, len(body), rows, p, k, len(model.tree.parent))
         inputs, self._given = allocate(view_inputs, n, rows)
         self._initial, self._noise = fixed.initial, fixed.noise
@@ -179,7 +186,7 @@ class FlexibleEstimator:
             part[:] = 0.0
         if kept.watch.size:
             kept.watch[0] = np.nan
-        kept.shown[:], kept.R[:], kept.used[:] = self._measurements.shown(), self._noise, 1.0
+        kept.shown[: 2 * self._N], kept.R[:], kept.used[:] = self._measurements.shown(), self._noise, 1.0
 
     def prepare(self) -> None:
         """Prepare for the next sample, when the last estimate has been used; else the next :meth:`update` does it."""

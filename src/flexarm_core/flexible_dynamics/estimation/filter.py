@@ -8,10 +8,11 @@ from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.dense import inverse_dynamics
 from flexarm_core.flexible_dynamics.estimation.covariance import (
     add_product,
+    add_pushes,
     add_transposed_product,
     condense,
     influence_of_noise,
-    influence_of_pushes,
+    show_loads,
     spread,
 )
 from flexarm_core.flexible_dynamics.estimation.memory import (
@@ -78,13 +79,13 @@ def prepare(
     tree, ws, wt = view_tree(integers, constants), view_workspace(integers, memory), view_workspace(integers, onward)
     plan = view_plan(plan_memory)
     N, n, size, rows = plan.N, plan.n, plan.size, plan.rows
-    c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.pushes, plan.modes)
-    kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels)
-    f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.pushes, plan.modes, len(tree.parent))
+    c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.loads, plan.modes)
+    kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels, plan.loads)
+    f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.loads, plan.modes, len(tree.parent))
     f.step[0] = t
     f.used[:] = kept.used
     f.R[:] = kept.R
-    load(tree, wt, -1, kept.touch, t)
+    load(tree, wt, -1, kept, t)
     move_bodies(tree, wt, kept.x, kept.v)
     load_bodies(tree, wt, kept.x, kept.v)
     articulate(tree, wt)
@@ -102,32 +103,35 @@ def prepare(
     move_covariance(plan, c, kept, f)
     if plan.sensors > 0:
         expect(tree, wt, plan, kept, f)
-        load(tree, ws, plan.touched, kept.touch, 0.0)
+        load(tree, ws, plan.touched, kept, 0.0)
         forward_dynamics(integers, constants, memory, f.x, f.v, kept.hinge, f.a)
         share = 1.0 if t == 0.0 or kept.turn[2] > 0.0 else t / RENEWAL
         renew(integers, memory, tree, ws, plan, c, kept, f, share)
     else:
         f.shown[:, :] = kept.shown
+    show_loads(plan, c, f)
     influence_of_noise(plan, c, f)
-    spread(f, rows, n + N)
-    condense(f, rows, n + N)
+    spread(f, rows)
+    condense(f, rows)
 
 
 @inlined_kernel
-def load(tree: BodyTree, ws: Workspace, body: int, wrench: Array, step: float) -> None:
-    """Set the external wrench on one body (-1: none) and the step of a workspace."""
+def load(tree: BodyTree, ws: Workspace, body: int, kept: Kept, step: float) -> None:
+    """Set the contact wrench on one body (-1: none), the lasting forces on modes, and the step of a workspace."""
     ws.wrench[:, :] = 0.0
-    ws.force[:] = 0.0
+    first = len(tree.stiffness)
+    for e in range(len(ws.force)):
+        ws.force[e] = kept.lasting[first + e]
     ws.step[0] = step
     if body >= 0:
         for i in range(6):
-            ws.wrench[body, i] = wrench[i]
+            ws.wrench[body, i] = kept.touch[i]
 
 
 @inlined_kernel
 def move_covariance(plan: Plan, c: Constants, kept: Kept, f: Ahead) -> None:
     """Compute ``F`` and ``F P F^T``; see ``estimator``."""
-    N, t = plan.N, f.step[0]
+    N, M, t = plan.N, kept.P.shape[0], f.step[0]
     for i in range(N):
         for j in range(N):
             by_y, by_yd = 0.0, 0.0
@@ -137,9 +141,16 @@ def move_covariance(plan: Plan, c: Constants, kept: Kept, f: Ahead) -> None:
             same = 1.0 if i == j else 0.0
             f.Ft[j, i], f.Ft[N + j, i] = same + 0.5 * t * t * by_y, t * same + 0.5 * t * t * by_yd
             f.Ft[j, N + i], f.Ft[N + j, N + i] = t * by_y, same + t * by_yd
+    for j in range(plan.loads):
+        for i in range(N):
+            s = 0.0
+            for m in range(N):
+                s += f.L[m, i] * c.onto[m, j]
+            f.Ft[2 * N + j, i], f.Ft[2 * N + j, N + i] = 0.5 * t * t * s, t * s
+        f.Ft[2 * N + j, 2 * N + j] = max(0.0, 1.0 - c.fading[j] * t)
     f.B[:, :] = 0.0
     f.moved[:, :] = 0.0
-    add_transposed_product(f.Ft, kept.P, f.B, 2 * N)
+    add_transposed_product(f.Ft, kept.P, f.B, M)
     add_product(f.B, f.Ft, f.moved, 1.0)
 
 
@@ -153,6 +164,8 @@ def step_on(tree: BodyTree, wt: Workspace, plan: Plan, kept: Kept, f: Ahead, t: 
         j = plan.free[i]
         f.state[i] = kept.x[j] + t * kept.v[j] + 0.5 * t * t * f.a[j]
         f.state[N + i] = kept.v[j] + t * f.a[j]
+    for j in range(plan.loads):
+        f.state[2 * N + j] = f.Ft[2 * N + j, 2 * N + j] * kept.load[j]
 
 
 @inlined_kernel
@@ -200,9 +213,9 @@ def correct(
     tree, ws, wt = view_tree(integers, constants), view_workspace(integers, memory), view_workspace(integers, onward)
     plan = view_plan(plan_memory)
     N, n, size, rows = plan.N, plan.n, plan.size, plan.rows
-    c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.pushes, plan.modes)
-    kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels)
-    f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.pushes, plan.modes, len(tree.parent))
+    c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.loads, plan.modes)
+    kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels, plan.loads)
+    f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.loads, plan.modes, len(tree.parent))
     given, out = view_inputs(inputs_memory, n, rows), view_outputs(outputs_memory, N, rows, plan.channels)
     settings = view_settings(c.settings)
     for i in range(n):
@@ -216,7 +229,7 @@ def correct(
     if plan.touched >= 0 and not touch(integers, constants, memory, tree, ws, plan, kept, f, given):
         status = TOUCH_UNREADABLE
     if t != f.step[0]:
-        load(tree, wt, plan.touched, kept.touch, t)
+        load(tree, wt, plan.touched, kept, t)
         move_bodies(tree, wt, kept.x, kept.v)
         load_bodies(tree, wt, kept.x, kept.v)
         articulate(tree, wt)
@@ -227,8 +240,8 @@ def correct(
     watch_gauges(plan, c, settings, kept, f, given, out)
     for i in range(n):
         kept.x[plan.actuated[i]], kept.v[plan.actuated[i]] = given.position[i], given.velocity[i]
-    put_state(plan, kept, f)
-    load(tree, ws, plan.touched, kept.touch, 0.0)
+    put_state(tree, plan, c, kept, f)
+    load(tree, ws, plan.touched, kept, 0.0)
     if plan.sensors > 0:
         forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
         load_bodies(tree, ws, kept.x, kept.v)
@@ -236,19 +249,19 @@ def correct(
             integers, memory, tree, ws, plan, c, f, kept.x, kept.v, kept.a, f.lines[0], f.readings[0]
         )  # fmt: skip
     if rows > 0:
-        innovate(plan, f, given, out)
+        innovate(plan, c, f, given, out)
         if weigh(plan, c, settings, kept, f, given, out, t):
             status |= LEFT_OUT
         for r in range(rows):
             s = f.innovation[r]
             out.innovation[r], out.variance[r] = s, f.S[r, r]
             if f.used[r] > 0.0:
-                for m in range(2 * N):
+                for m in range(len(f.state)):
                     f.state[m] += f.gain[r, m] * s
-        put_state(plan, kept, f)
-    if not keep(plan, c, settings, kept, f, given):
-        status |= DIVERGED
-        load(tree, ws, -1, kept.touch, 0.0)
+        put_state(tree, plan, c, kept, f)
+    sound = keep(plan, c, settings, kept, f, given)
+    status |= 0 if sound else DIVERGED
+    load(tree, ws, plan.touched if sound else -1, kept, 0.0)
     forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
     for i in range(plan.size):
         if not math.isfinite(kept.a[i]):  # finite rates may be too large for their squares
@@ -284,7 +297,7 @@ def touch(
             f.x[i], f.v[i] = kept.x[i], kept.v[i]
         for i in range(plan.n):
             f.x[plan.actuated[i]], f.v[plan.actuated[i]] = given.position[i], given.velocity[i]
-        load(tree, ws, -1, kept.touch, 0.0)
+        load(tree, ws, -1, kept, 0.0)
         inverse_dynamics(integers, constants, memory, f.x, f.v, kept.a, f.lines[0], f.wrench)
         for i in range(6):
             kept.touch[i] = given.touch[i] + f.wrench[plan.touched, i]
@@ -295,10 +308,20 @@ def touch(
 
 
 @inlined_kernel
-def put_state(plan: Plan, kept: Kept, f: Ahead) -> None:
-    """Write ``f.state`` to the coordinates and rates."""
-    for i in range(plan.N):
-        kept.x[plan.free[i]], kept.v[plan.free[i]] = f.state[i], f.state[plan.N + i]
+def put_state(tree: BodyTree, plan: Plan, c: Constants, kept: Kept, f: Ahead) -> None:
+    """Write ``f.state`` to the coordinates, rates and loads."""
+    N = plan.N
+    for i in range(N):
+        kept.x[plan.free[i]], kept.v[plan.free[i]] = f.state[i], f.state[N + i]
+    for j in range(plan.loads):
+        kept.load[j] = f.state[2 * N + j]
+    for i in range(N):
+        s = 0.0
+        for j in range(plan.loads):
+            s += c.onto[i, j] * kept.load[j]
+        kept.lasting[plan.free[i]] = s
+        if plan.free[i] < len(tree.stiffness):
+            kept.hinge[plan.free[i]] = s
 
 
 @inlined_kernel
@@ -336,7 +359,7 @@ def watch_gauges(
 
 
 @inlined_kernel
-def innovate(plan: Plan, f: Ahead, given: Inputs, out: Outputs) -> None:
+def innovate(plan: Plan, c: Constants, f: Ahead, given: Inputs, out: Outputs) -> None:
     """Compute the innovation: readings minus predictions, 0 where there is no reading."""
     for q in range(plan.channels):
         usable = out.reasons[q] == USED
@@ -347,6 +370,9 @@ def innovate(plan: Plan, f: Ahead, given: Inputs, out: Outputs) -> None:
     for m in range(2 * plan.N):
         for r in range(plan.linear):
             f.innovation[r] -= f.shown[m, r] * f.state[m]
+    for j in range(plan.loads):
+        for r in range(plan.linear, plan.rows):
+            f.innovation[r] -= c.through[j, r] * f.state[2 * plan.N + j]
 
 
 @inlined_kernel
@@ -369,7 +395,7 @@ def weigh(
     plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs, t: float
 ) -> bool:
     """Decide which channels correct the estimate, and see to gain and covariance; return whether any does not."""
-    count, anew, left_out, surprised, noisier = plan.n + plan.N, False, False, False, False
+    anew, left_out, surprised, noisier = False, False, False, False
     for g in range(plan.gauges):
         if out.reasons[g] == USED:
             R = gauge_variance(c, settings, g, given.readings[g])
@@ -377,17 +403,17 @@ def weigh(
                 f.R[g] = R
                 noisier = True
     if noisier:  # summed anew: in a difference of variances the smaller one would be lost
-        spread(f, plan.rows, count)
+        spread(f, plan.rows)
         anew = True
-    if plan.pushes > 0 and t > 0.0:
+    if plan.loads > 0 and t > 0.0:
         pushed = False
         for q in range(plan.channels):
             if plan.of_base[q] > 0 and out.reasons[q] == USED and deviation(plan, f, q) > settings.push_gate:
                 pushed = True
         if pushed:
-            count, anew, surprised = count + plan.pushes, True, True
-            influence_of_pushes(plan, c, f)
-            spread(f, plan.rows, count)
+            anew, surprised = True, True
+            add_pushes(plan, c, f)
+            spread(f, plan.rows)
     for q in range(plan.channels):
         rejected = False
         off = deviation(plan, f, q) if out.reasons[q] == USED else 0.0
@@ -407,7 +433,7 @@ def weigh(
                 f.used[r] = used
                 anew = True
     if anew:
-        condense(f, plan.rows, count)
+        condense(f, plan.rows)
     for r in range(plan.linear, plan.rows):
         reading = f.readings[0, (r - plan.linear) // 6, (r - plan.linear) % 6]
         if (reading - kept.expected[r]) ** 2 > JUMP**2 * c.noise[r]:
@@ -426,8 +452,8 @@ def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, giv
     N, sound = plan.N, True
     for i in range(N):  # NaN is beyond them, too
         sound = sound and abs(f.state[i]) <= c.farthest[i] and abs(f.state[N + i]) <= c.farthest[N + i]
-    for i in range(2 * N):
-        for m in range(2 * N):
+    for i in range(kept.P.shape[0]):
+        for m in range(kept.P.shape[0]):
             kept.P[i, m] = f.P[i, m]
             sound = sound and math.isfinite(f.P[i, m])
     kept.shown[:, :] = f.shown
@@ -443,8 +469,11 @@ def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, giv
     if not sound:
         kept.P[:, :] = 0.0
         kept.a[:], kept.touch[:], kept.R[:], kept.used[:] = 0.0, 0.0, c.noise, 1.0
+        kept.load[:], kept.lasting[:] = 0.0, 0.0
         kept.turn[2] = REPEATS
         for i in range(N):
             kept.x[plan.free[i]], kept.v[plan.free[i]] = 0.0, 0.0
-            kept.P[i, i], kept.P[N + i, N + i] = c.initial[i], c.initial[N + i]
+            kept.hinge[plan.free[i]] = 0.0
+        for i in range(kept.P.shape[0]):
+            kept.P[i, i] = c.initial[i]
     return sound

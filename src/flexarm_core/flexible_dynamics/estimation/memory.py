@@ -1,8 +1,9 @@
 """Memory of the estimator: flat arrays, the cheapest arguments of a kernel, and their layout.
 
 Sizes: N unmeasured coordinates, n actuated joints, size = h + K coordinates, r rows (scalar readings), q channels
-(sensors that are used or left out as a whole), g gauges, c motion sensors, p pushes, d = n + N + p disturbances. Rows
-are ordered: gauges, deflections of the elastic joints, their rates, six for each motion sensor.
+(sensors that are used or left out as a whole), g gauges, c motion sensors, p lasting loads, M = 2N + p states
+``[y; yd; w]``, d = n + N + p disturbances. Rows are ordered: gauges, deflections of the elastic joints, their rates,
+six for each motion sensor.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Plan(NamedTuple):
     sensors: int  # c motion sensors
     rows: int  # r
     channels: int  # q
-    pushes: int  # p
+    loads: int  # p
     modes: int  # k of the influence of the IMUs
     touched: int  # body that the contact wrench acts on, -1: no contact is assumed
     free: Index  # (N,) unmeasured coordinates
@@ -42,11 +43,13 @@ class Constants(NamedTuple):
     K: Array  # (N, N) stiffness
     C: Array  # (N, N) damping
     density: Array  # (n + N,) squared spectral densities of the disturbances
-    onto: Array  # (N, p) forces on the unmeasured coordinates per unit of each push
-    push: Array  # (p,) variances of the pushes
-    through: Array  # (p, r) reading per unit push, without accelerations
+    onto: Array  # (N, p) forces on the unmeasured coordinates per unit of each lasting load
+    push: Array  # (p,) variances of a sudden change of each load
+    drift: Array  # (p,) squared spectral densities of its slow change
+    fading: Array  # (p,) rates at which what is known of it fades [1/s]
+    through: Array  # (p, r) reading per unit load, without accelerations
     noise: Array  # (r,) variances of the noise of the readings
-    initial: Array  # (2N,) initial variances
+    initial: Array  # (M,) initial variances
     farthest: Array  # (2N,) largest state that is no divergence
     frame: Array  # (c, 5, 3) node, offset and axes of IMUs, see imu_reading
     influence: Array  # (c, 6, k) modal influence at IMUs
@@ -70,10 +73,12 @@ class Kept(NamedTuple):
     x: Array  # (size,) coordinates
     v: Array  # (size,) rates
     a: Array  # (size,) accelerations
-    hinge: Array  # (size,) efforts of the newest sample
+    hinge: Array  # (size,) efforts of the newest sample, and the lasting loads on the other hinges
+    lasting: Array  # (size,) forces of the loads on the coordinates
+    load: Array  # (p,) lasting loads w
     touch: Array  # (6,) contact wrench on the touched body
-    P: Array  # (2N, 2N) covariance of [y; yd]
-    shown: Array  # (2N, r) derivative of the readings, a row for each of [y; yd]
+    P: Array  # (M, M) covariance of [y; yd; w]
+    shown: Array  # (M, r) derivative of the readings, a row for each of [y; yd; w]
     forces: Array  # (size, r) change of the readings per unit force on each coordinate
     R: Array  # (r,) variances of the noise, of gauges at the newest readings
     used: Array  # (r,) 1 for the rows that corrected the newest estimate
@@ -90,27 +95,27 @@ class Ahead(NamedTuple):
     step: Array  # (1,) expected length of the sampling period [s]
     L: Array  # (N, N) mobility of the unmeasured coordinates over the step
     columns: Array  # (size, N) the same with all coordinates
-    Ft: Array  # (2N, 2N) transition, transposed
-    moved: Array  # (2N, 2N) F P F^T
+    Ft: Array  # (M, M) transition, transposed
+    moved: Array  # (M, M) F P F^T
     W: Array  # (d,) variances of the disturbances
-    Gt: Array  # (d, 2N) influence of the disturbances on the state, transposed
+    Gt: Array  # (d, M) influence of the disturbances on the state, transposed
     Et: Array  # (d, r) influence on the readings, transposed: by accelerations, and by the state that they have moved
-    shown: Array  # (2N, r) as kept, with rows renewed
+    shown: Array  # (M, r) as kept, with rows renewed
     forces: Array  # (size, r)
     renewed: Array  # (2,) number of renewed rows of each
     R: Array  # (r,)
     used: Array  # (r,)
     S: Array  # (r, r) covariance of the innovation
-    cross: Array  # (r, 2N) covariance of innovation and state
-    gain: Array  # (r, 2N) gain, transposed
-    P: Array  # (2N, 2N) covariance after the correction
+    cross: Array  # (r, M) covariance of innovation and state
+    gain: Array  # (r, M) gain, transposed
+    P: Array  # (M, M) covariance after the correction
     # scratch
     factor: Array  # (r, r)
-    A: Array  # (2N, 2N)
-    B: Array  # (2N, 2N)
+    A: Array  # (M, M)
+    B: Array  # (M, M)
     WE: Array  # (d, r)
-    D: Array  # (d, 2N)
-    state: Array  # (2N,)
+    D: Array  # (d, M)
+    state: Array  # (M,)
     innovation: Array  # (r,)
     x: Array  # (size,)
     v: Array  # (size,)
@@ -152,7 +157,7 @@ USED, UNREADABLE, FROZEN, OUTLIER = 0, 1, 2, 3
 def view_plan(memory: Index) -> Plan:
     """View the integers."""
     N, n, size, gauges, linear = memory[0], memory[1], memory[2], memory[3], memory[4]
-    sensors, rows, channels, pushes, modes, touched = (
+    sensors, rows, channels, loads, modes, touched = (
         memory[5], memory[6], memory[7], memory[8], memory[9], memory[10]
     )  # fmt: skip
     free, i = view(memory, 11, (N,)), 11 + N
@@ -162,7 +167,7 @@ def view_plan(memory: Index) -> Plan:
     first, i = view(memory, i, (channels + 1,)), i + channels + 1
     of_base = view(memory, i, (channels,))
     return Plan(
-        N, n, size, gauges, linear, sensors, rows, channels, pushes, modes, touched, free, actuated, body, felt, first,
+        N, n, size, gauges, linear, sensors, rows, channels, loads, modes, touched, free, actuated, body, felt, first,
         of_base,
     )  # fmt: skip
 
@@ -175,14 +180,18 @@ def view_constants(memory: Array, N: int, n: int, c: int, r: int, p: int, k: int
     density, i = view(memory, i, (n + N,)), i + n + N
     onto, i = view(memory, i, (N, p)), i + N * p
     push, i = view(memory, i, (p,)), i + p
+    drift, i = view(memory, i, (p,)), i + p
+    fading, i = view(memory, i, (p,)), i + p
     through, i = view(memory, i, (p, r)), i + p * r
     noise, i = view(memory, i, (r,)), i + r
-    initial, i = view(memory, i, (2 * N,)), i + 2 * N
+    initial, i = view(memory, i, (2 * N + p,)), i + 2 * N + p
     farthest, i = view(memory, i, (2 * N,)), i + 2 * N
     frame, i = view(memory, i, (c, 5, 3)), i + 15 * c
     influence, i = view(memory, i, (c, 6, k)), i + 6 * c * k
     settings = view(memory, i, (6,))
-    return Constants(K, C, density, onto, push, through, noise, initial, farthest, frame, influence, settings)
+    return Constants(
+        K, C, density, onto, push, drift, fading, through, noise, initial, farthest, frame, influence, settings
+    )
 
 
 @kernel
@@ -192,15 +201,18 @@ def view_settings(memory: Array) -> Settings:
 
 
 @kernel
-def view_kept(memory: Array, N: int, size: int, g: int, r: int, q: int) -> Kept:
+def view_kept(memory: Array, N: int, size: int, g: int, r: int, q: int, p: int) -> Kept:
     """View one flat array as what is kept."""
+    M = 2 * N + p
     x, i = view(memory, 0, (size,)), size
     v, i = view(memory, i, (size,)), i + size
     a, i = view(memory, i, (size,)), i + size
     hinge, i = view(memory, i, (size,)), i + size
+    lasting, i = view(memory, i, (size,)), i + size
+    load, i = view(memory, i, (p,)), i + p
     touch, i = view(memory, i, (6,)), i + 6
-    P, i = view(memory, i, (2 * N, 2 * N)), i + 4 * N * N
-    shown, i = view(memory, i, (2 * N, r)), i + 2 * N * r
+    P, i = view(memory, i, (M, M)), i + M * M
+    shown, i = view(memory, i, (M, r)), i + M * r
     forces, i = view(memory, i, (size, r)), i + size * r
     R, i = view(memory, i, (r,)), i + r
     used, i = view(memory, i, (r,)), i + r
@@ -208,13 +220,13 @@ def view_kept(memory: Array, N: int, size: int, g: int, r: int, q: int) -> Kept:
     rejected, i = view(memory, i, (q,)), i + q
     watch, i = view(memory, i, (4, g)), i + 4 * g
     turn = view(memory, i, (3,))
-    return Kept(x, v, a, hinge, touch, P, shown, forces, R, used, expected, rejected, watch, turn)
+    return Kept(x, v, a, hinge, lasting, load, touch, P, shown, forces, R, used, expected, rejected, watch, turn)
 
 
 @kernel
 def view_ahead(memory: Array, N: int, n: int, size: int, c: int, r: int, p: int, k: int, bodies: int) -> Ahead:
     """View one flat array as what is prepared."""
-    d, M = n + N + p, 2 * N
+    d, M = n + N + p, 2 * N + p
     step, L, i = view(memory, 0, (1,)), view(memory, 1, (N, N)), 1 + N * N
     columns, i = view(memory, i, (size, N)), i + size * N
     Ft, i = view(memory, i, (M, M)), i + M * M
