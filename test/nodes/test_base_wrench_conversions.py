@@ -155,16 +155,17 @@ def test_a_new_bias_is_written_with_the_masses_that_it_was_found_with(tmp_path):
     masses = {"gravity_links": links, "gravity_masses": table[:, 0].tolist()}
     masses["gravity_first_moments"] = table[:, 1:].ravel().tolist()
     bias, poses = np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.3]), BENT + np.linspace(-0.5, 0.5, 6)[:, None]
-    goal = CalibrateBaseWrench.Goal(model="bias", output_file=str(tmp_path / "bias.yaml"))
+    goal = CalibrateBaseWrench.Goal(model="bias", output_file="bias.yaml")
     for loaded, sign in ((masses, 1.0), ({}, 1.0), (masses, -1.0)):
-        given = {"gravity": list(GRAVITY), "wrench_convention": "robot_on_base" if sign > 0.0 else "base_on_robot"}
+        given = {"gravity": list(GRAVITY), "file_folder": str(tmp_path), "wrench_convention": "robot_on_base" if sign > 0.0 else "base_on_robot"}
         plan = build_plan(goal, DEFAULTS | given | loaded, model, BENT, NODE)
         true = SensorDynamics(plan.bodies, GRAVITY)
         found = plan.solve([StaticPose(q, true.gravity_wrench(q) + sign * bias) for q in poses])
         plan.write(found)
         assert np.allclose(plan.parameters(found)["wrench_bias"], bias)
         assert set(plan.parameters(found)) == {"wrench_bias"}  # what else there is stays as it is
-        written, parameters = calibration_of(goal.output_file, described)
+        written, parameters = calibration_of(tmp_path / "bias.yaml", described)
+        (tmp_path / "bias.yaml").unlink()
         assert np.allclose(written, bias)
         assert parameters is None if not loaded else np.array_equal(parameters, table)
 

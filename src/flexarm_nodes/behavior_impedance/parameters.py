@@ -17,7 +17,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.robot.description import RobotDescription
-from flexarm_nodes.node.parameters import Parameter, ParameterTable, record_of, rows
+from flexarm_nodes.node.parameters import FILE_FOLDER, Parameter, ParameterTable, record_of, rows
 from flexarm_nodes.node.stage_table import StageTable
 
 OUTPUTS = ("joints", "tool")
@@ -75,6 +75,7 @@ BEHAVIOR_PARAMETERS = (
     _live("marker_force_scale", "double", 0.01, "length of RViz force arrows per unit of force", "m/N", 1e-9),
     _live("marker_capsules", "bool", False,
         "show in RViz the collision capsules of the arm that are used to avoid obstacles"),
+    FILE_FOLDER,
 )  # fmt: skip
 
 

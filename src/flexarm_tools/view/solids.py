@@ -11,7 +11,7 @@ import trimesh
 from numpy.typing import NDArray
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
+from flexarm_core.uri import resolve_uri
 from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.types import Array
 

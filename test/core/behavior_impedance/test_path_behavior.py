@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from behaviors import MILLISECOND, READY, Driven, arm_of, asked, assert_within_limits, begun, made, sample_at
@@ -9,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.file_folder import FileFolder
 
 ARM = "panda"
 TURN = Rotation.from_euler("xyz", [0.3, -0.2, 0.5])
@@ -99,14 +102,17 @@ def test_with_other_settings_it_goes_on_from_where_it_led():
 def test_a_waypoint_file_is_followed_and_a_missing_one_refused(tmp_path):
     file = tmp_path / "path.yaml"
     file.write_text("relative: true\nsegments:\n  - line: {position: [0.05, 0.0, 0.0]}\n", encoding="utf-8")
+    arm = replace(arm_of(ARM), files=FileFolder(str(tmp_path)))
     try:
-        behavior = begun(arm_of(ARM), "path", at_ready(), source="file", file=str(file))
+        behavior = begun(arm, "path", at_ready(), source="file", file=str(file))
     except ConfigError as wrong:  # pragma: no cover
         pytest.fail(str(wrong))
     p, *_ = followed(behavior, 5.0)
     assert np.linalg.norm(p[-1] - p[0]) == pytest.approx(0.05, abs=1e-6)
     with pytest.raises(ConfigError, match="behavior 'it': .*nowhere"):
-        made(arm_of(ARM), "path", source="file", file=str(tmp_path / "nowhere.yaml"))
+        made(arm, "path", source="file", file="nowhere.yaml")
+    with pytest.raises(ConfigError, match="set the parameter file_folder"):
+        made(arm_of(ARM), "path", source="file", file=str(file))
     with pytest.raises(ConfigError, match="needs a file"):
         made(arm_of(ARM), "path", source="file")
 

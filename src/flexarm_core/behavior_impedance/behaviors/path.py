@@ -44,7 +44,7 @@ class Path(Behavior):
             " waypoints)", "rad"),
         Setting("relative", "bool", False,
             "positions of the waypoints are relative to the initial position of the tool (source waypoints)"),
-        Setting("file", "string", "", "absolute path of the waypoint file (source file)"),
+        Setting("file", "string", "", "waypoint file in the file_folder (source file)"),
         Setting("repeats", "bool", False, "move back and forth along the path without end; false: move once"),
         Setting("start", "double", 0.0, "waiting time before the motion along the path starts", "s", 0.0),
         Setting("max_linear_velocity", "double", 0.1,
@@ -75,7 +75,7 @@ class Path(Behavior):
         if self._source == "file":
             if not settings["file"]:
                 raise ConfigError("source 'file' needs a file")
-            self._spec = load_waypoint_file(settings["file"])
+            self._spec = load_waypoint_file(settings["file"], arm.files)
         self._timeout, self._jump = round(settings["timeout"] * 1e9), settings["max_jump"]
         self._length_scale, self._begun = arm.length_scale, False
         self._motion: SmoothMotion | None = None
