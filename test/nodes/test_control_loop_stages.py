@@ -127,10 +127,10 @@ def test_who_waits_for_a_pose_is_answered_where_the_loop_is_configured_anew(live
 class LoopMoved:
     """An arm with a bias of its sensor, moved by the commands of a loop that another node leads."""
 
-    def __init__(self, live, namespace="") -> None:
+    def __init__(self, live, folder, namespace="") -> None:
         self.live, self.model = live, ArmModel(description("arm_7r"), "", GRAVITY)
         self.frame = build_sensed_bodies(self.model.description).sensor_frame
-        own = {**QUICK, "state_timeout": 60.0, "marker_rate": 1e4}
+        own = {**QUICK, "state_timeout": 60.0, "marker_rate": 1e4, "file_folder": str(folder)}
         inner = {f"{SENSED}.{name}": value for name, value in own.items()}
         stages = {"stages": [SENSED, "hardware_gate"], "hardware_gate.lockstep": True, "sensor_wait": 0.5}
         prefix = f"{namespace}/".lstrip("/")
@@ -163,7 +163,7 @@ class LoopMoved:
 
 
 def test_a_sensor_is_calibrated_zeroed_and_drawn(live, tmp_path):
-    arm, file = LoopMoved(live), tmp_path / "calibration.yaml"
+    arm, file = LoopMoved(live, tmp_path), tmp_path / "calibration.yaml"
     client = ActionClient(live.node, CalibrateBaseWrench, f"/{LOOP}/{SENSED}/calibrate")
     zeroer = live.node.create_client(Trigger, f"/{LOOP}/{SENSED}/zero_wrench")
     live.until(lambda: client.server_is_ready() and zeroer.service_is_ready(), "action and service")
@@ -200,7 +200,7 @@ def test_a_sensor_is_calibrated_zeroed_and_drawn(live, tmp_path):
 
 
 def test_in_a_namespace_frames_of_markers_have_the_prefix_and_a_calibration_names_this_node(live, tmp_path):
-    arm, file = LoopMoved(live, "/left"), tmp_path / "calibration.yaml"
+    arm, file = LoopMoved(live, tmp_path, "/left"), tmp_path / "calibration.yaml"
     client = ActionClient(live.node, CalibrateBaseWrench, f"/left/{LOOP}/{SENSED}/calibrate")
     live.until(client.server_is_ready, "the action")
     for _ in range(80):

@@ -27,8 +27,8 @@ HEAD = """# Parameters
 
 Made from the nodes' parameter tables by `python -m flexarm_nodes.docs.parameters docs/parameters.md`; a test holds both
 equal. *Live* parameters may change while the node is active and take effect with the next sample; the others are read
-when the node is configured. Those of which *start* is said name files: they are given when the node starts, and can
-only be emptied by messages.
+when the node is configured. Those marked *start* name files: they are given when the node starts; messages can
+only empty them and set them back.
 """
 
 

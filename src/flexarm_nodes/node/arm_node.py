@@ -28,6 +28,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
+from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.frames import of_the_arm
@@ -59,6 +60,7 @@ class ArmNode(LifecycleNode):
         configuring: whether the node is being configured, which may compile for minutes; nothing moves yet.
         tidiness: when garbage is collected while the node is active; a subclass that answers samples begins anew when
             the first is answered, and tidies up when an answer is out.
+        is_foreign: returns whether the bytes of a joint state are of others than this arm.
         taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
         newest: quality of service of subscriptions for which only the newest message counts; a node that knows that it
             runs against the clock may choose ``topics.UNCONFIRMED``.
@@ -84,6 +86,7 @@ class ArmNode(LifecycleNode):
         # Registered first: this callback has to run before the clock's own callback.
         self.add_on_set_parameters_callback(self._refuse_other_clock)
         self._described = ""
+        self.is_foreign: Callable[[bytes], bool] = lambda raw: False
         self._base_state: Subscription | None = None
         self._sent_along: float | None = None  # when the task that measures the queueing delay was queued [s]
         self._came_through = 0.0  # when the last such task ran [s]
@@ -132,6 +135,7 @@ class ArmNode(LifecycleNode):
             self.frame_prefix = values["frame_prefix"]
             description = parse_robot_description(text, massless=self.MASSLESS)
             model = ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
+            self.is_foreign = ForeignJoints((*model.joint_names, *model.elastic_joint_names))
             self.build(values, model)
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot configure: {error}")
@@ -244,15 +248,16 @@ class ArmNode(LifecycleNode):
     ) -> Subscription:
         """Subscribe to a topic through :meth:`guarded`; messages are not even deserialized while the node is inactive.
 
-        Joint states are dropped while the executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is
+        Joint states without any joint of the arm are those of others, and ignored. Joint states are dropped while the
+        executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is
         called with the total number of messages lost since the subscription was created. With ``raw`` the callback
         gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it is ``newest``.
         """
-        read, sheds = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
+        read, states = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
 
         def take(given: bytes) -> None:
             self.taken = time.perf_counter()
-            if not (sheds and self._piled_up()):
+            if not (states and (self.is_foreign(given) or self._piled_up())):
                 callback(read(given))
 
         def tell(info: QoSMessageLostInfo) -> None:

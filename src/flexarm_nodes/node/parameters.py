@@ -24,8 +24,8 @@ class Parameter(Setting):
 
     Attributes:
         live: whether it may change while the node is active; other parameters are read when the node is configured.
-        at_start: whether it has its value from the start of the node on, and can only be emptied later. Such are those
-            that name files: whoever starts a node may name any, who sends it messages may not.
+        at_start: whether it has its value from the start of the node on, and can only be emptied and set back later.
+            Such are those that name files: whoever starts a node may name any, who sends it messages may not.
     """
 
     live: bool = False
@@ -104,6 +104,7 @@ class ParameterTable:
         """
         self._node = node
         self._rows: dict[str, Parameter] = {}
+        self._begun: dict[str, Any] = {}  # values at the start of the node
         self._check: Callable[[dict[str, Any]], None] | None = None
         self.declare(rows)
         node.add_on_set_parameters_callback(self._on_set)
@@ -112,7 +113,9 @@ class ParameterTable:
         """Declare further rows; a parameter that is already declared keeps its value."""
         for row in rows:
             if row.name not in self._rows:
-                self._node.declare_parameter(row.name, row.default, _descriptor(row))
+                declared = self._node.declare_parameter(row.name, row.default, _descriptor(row))
+                if row.at_start:
+                    self._begun[row.name] = declared.value
         self._rows |= {row.name: row for row in rows}
 
     def remove(self, names: Iterable[str]) -> None:
@@ -146,8 +149,8 @@ class ParameterTable:
                 row = self._rows.get(change.name)
                 if row is None:
                     continue
-                if row.at_start and change.value not in (row.default, self._node.get_parameter(row.name).value):
-                    raise ConfigError(f"{row.name} is set when the node starts; later it can only be emptied")
+                if row.at_start and change.value not in (row.default, self._begun[row.name]):
+                    raise ConfigError(f"{row.name} is set when the node starts, and later only emptied or set back")
                 if self._check is not None and not row.live:
                     raise ConfigError(f"{row.name} can only change while the node is not configured")
                 values[row.name] = row.checked(change.value)

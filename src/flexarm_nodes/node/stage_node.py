@@ -190,7 +190,7 @@ class StageNode(ArmNode):
         return self.hear(kind, self.TOPICS.get(name, usual), on_message)
 
     def _on_idle(self, raw: bytes) -> None:
-        if not self.active:
+        if not (self.active or self.is_foreign(raw)):
             self._idle = raw
 
     def _on_joint_state(self, raw: bytes) -> None:

@@ -11,7 +11,6 @@ PATH_REFERENCE = "path_reference"
 SET_POINT = "set_point"
 JOINT_REFERENCE = "joint_reference"
 RESET_GATE = "~/reset"
-GATE_INPUTS = (JOINT_STATES, JOINT_REFERENCE)
 COMMANDED_REFERENCE = "commanded_reference"
 BASE_REACTION = "base_reaction"
 DIAGNOSTICS = "/diagnostics"
