@@ -32,11 +32,14 @@ class ForeignJoints:
 
     def __call__(self, raw: bytes) -> bool:
         """Return whether a joint state is foreign; False for one that cannot be read."""
-        if raw[:2] != LITTLE_ENDIAN:  # another machine may send another byte order
-            return are_foreign(deserialize_message(raw, JointState).name, self._arm)
         for words, foreign in self._known:
             if raw.startswith(words, WORDS):
                 return foreign
+        if raw[:2] != LITTLE_ENDIAN:  # another machine may send another byte order
+            try:
+                return are_foreign(deserialize_message(raw, JointState).name, self._arm)
+            except Exception:  # the middleware raises its own types
+                return False
         try:
             names, end = _names(raw)
         except (struct.error, ValueError):

@@ -257,8 +257,10 @@ class ArmNode(LifecycleNode):
 
         def take(given: bytes) -> None:
             self.taken = time.perf_counter()
-            if not (states and (self.is_foreign(given) or self._piled_up())):
+            if not states:
                 callback(read(given))
+            elif (newest := self._newest_of_the_arm(subscription, given)) is not None and not self._piled_up():
+                callback(read(newest))
 
         def tell(info: QoSMessageLostInfo) -> None:
             if lost is not None and info.total_count_change > 0:
@@ -266,7 +268,17 @@ class ArmNode(LifecycleNode):
 
         events = SubscriptionEventCallbacks(message_lost=None if lost is None else self.guarded(tell))
         quality = self.newest if quality is None else quality
-        return self.create_subscription(kind, topic, self.guarded(take), quality, event_callbacks=events, raw=True)
+        quality, callback_of = topics.shared(quality) if states else quality, self.guarded(take)
+        subscription = self.create_subscription(kind, topic, callback_of, quality, event_callbacks=events, raw=True)
+        return subscription
+
+    def _newest_of_the_arm(self, subscription: Subscription, given: bytes) -> bytes | None:
+        """Return the newest of a joint state and those that wait behind it, without those of others; None: all are."""
+        newest = None if self.is_foreign(given) else given
+        with subscription.handle:
+            while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+                newest = newest if self.is_foreign(taken[0]) else taken[0]
+        return newest
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
         """Return a function that deserializes messages of one type, with names of links as frames."""

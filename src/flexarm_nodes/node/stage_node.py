@@ -85,7 +85,9 @@ class StageNode(ArmNode):
         self._base_state: Any = None
         self._inputs = StageInputs(self, self._process, self.refuse)
         if self.CHECKS_GAINS:
-            self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
+            self.create_subscription(
+                JointState, topics.JOINT_STATES, self._on_idle, topics.shared(topics.NEWEST), raw=True
+            )
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
         for name in self.HEARS:
             self._hear_stream(name)
