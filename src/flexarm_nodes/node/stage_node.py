@@ -85,9 +85,8 @@ class StageNode(ArmNode):
         self._base_state: Any = None
         self._inputs = StageInputs(self, self._process, self.refuse)
         if self.CHECKS_GAINS:
-            self.create_subscription(
-                JointState, topics.JOINT_STATES, self._on_idle, topics.shared(topics.NEWEST), raw=True
-            )
+            quality = topics.shared(topics.NEWEST)
+            self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, quality, raw=True)
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
         for name in self.HEARS:
             self._hear_stream(name)

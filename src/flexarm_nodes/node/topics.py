@@ -65,7 +65,7 @@ EVERY_SAMPLE = _reliable(10000)
 
 
 def shared(quality: QoSProfile) -> QoSProfile:
-    """Return the quality of service of a subscription where others publish, too, and the newest message is looked for."""
+    """Return the quality of service of a subscription to a topic on which others publish, too."""
     return QoSProfile(
         reliability=quality.reliability, durability=quality.durability, history=quality.history, depth=SHARED_DEPTH
     )
