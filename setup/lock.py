@@ -10,7 +10,7 @@ r"""The lock: every package that is installed, at one version, with the hashes o
         #   pin
 
 ``python setup/lock.py LOCK NAME...`` prints what the lock has of these packages and of what they need; without names,
-what it has of others than setup/constraints.txt, or of other versions.
+what it has otherwise than setup/constraints.txt: packages of other versions, and what these need.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -58,6 +58,13 @@ def read_lock(path: Path = LOCK) -> dict[str, Pin]:
     return found
 
 
+def merged(usual: Mapping[str, Pin], other: Mapping[str, Pin]) -> dict[str, Pin]:
+    """Returns a lock with the entries of another one, whose packages no longer need what they did in other versions."""
+    changed = {pin.name for pin in other.values() if pin.name in usual and usual[pin.name].version != pin.version}
+    kept = {pin.name: replace(pin, needed_by=pin.needed_by - changed) for pin in usual.values()}
+    return kept | dict(other)
+
+
 def with_needs(pins: Mapping[str, Pin], names: Iterable[str]) -> list[Pin]:
     """Returns the packages of these names, and all that they need, in the order of the lock."""
     wanted = {normalized(name) for name in names}
@@ -76,7 +83,8 @@ def main() -> None:
         chosen = with_needs(pins, names)
     else:
         usual = read_lock()
-        chosen = [pin for pin in pins.values() if pin.name not in usual or usual[pin.name].version != pin.version]
+        changed = {pin.name for pin in pins.values() if pin.name not in usual or usual[pin.name].version != pin.version}
+        chosen = [pin for pin in pins.values() if pin.name in changed or pin.needed_by & changed]
     print("".join(pin.text for pin in chosen), end="")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy
-from lock import BESIDE_NUMPY_1, Pin, normalized, read_lock, with_needs
+from lock import BESIDE_NUMPY_1, Pin, merged, normalized, read_lock, with_needs
 
 LINE = re.compile(r"(?P<name>[^\s#=]+)==\S+\s+# import (?P<module>[^\s;]+)(; beside numpy 1: \S+)?")
 
@@ -57,7 +57,7 @@ def main() -> None:
     files, _, more = "\n".join(sys.argv[1:]).partition("\n--\n")
     pins = read_lock()
     if numpy.__version__.startswith("1."):
-        pins |= read_lock(BESIDE_NUMPY_1)
+        pins = merged(pins, read_lock(BESIDE_NUMPY_1))
     texts = [Path(name).read_text() for name in files.split("\n")]
     print("".join(pin.text for pin in missing(pins, texts, more.split())), end="")
 

@@ -37,6 +37,10 @@ def test_every_package_of_the_lock_has_hashes_and_is_there_for_a_reason():
 
 def test_the_lock_is_of_the_requirements():
     assert {name: PINS[name].version for name in required()} == required()
+    beside = lock.merged(PINS, BESIDE)
+    assert beside["pin"].version == "2.7.0" and beside["cmeel-boost"].version != PINS["cmeel-boost"].version
+    needs = {pin.name for pin in lock.with_needs(beside, ["pin"])}
+    assert needs >= {"cmeel", "cmeel-console-bridge", "eigenpy", "hpp-fcl"} and not needs & {"libpinocchio", "coal"}
     older = re.findall(r"beside numpy 1: (\S+)==(\S+)", (SETUP / "requirements.txt").read_text())
     assert older and all(BESIDE[name].version == version for name, version in older)
 
