@@ -27,6 +27,7 @@ from flexarm_nodes.base_wrench.parameters import calibration_config, calibration
 from flexarm_nodes.node.built_stage import Values
 
 OUTPUT = "calibration file"
+MOST_POSES = 200
 SPARE = 2  # default number of poses, as a multiple of the smallest sufficient number
 
 
@@ -170,6 +171,8 @@ def build_plan(
     files = FileFolder(values["file_folder"])
     if goal.output_file:
         files.check_new(goal.output_file, OUTPUT)
+    if max(goal.pose_count, len(goal.poses) // model.n) > MOST_POSES:
+        raise InputError(f"a calibration takes at most {MOST_POSES} poses")
     if not goal.max_displacement >= 0.0:
         raise InputError(f"max_displacement must be >= 0 rad or m, got {goal.max_displacement}")
     if np.isnan(goal.min_height):

@@ -13,6 +13,7 @@ from flexarm_nodes.behavior_impedance.parameters import declared_specs
 from flexarm_nodes.messages.behavior import BehaviorChange
 
 MOST_WAITING = 100  # largest number of pending behavior sets
+MOST_BEHAVIORS = 50  # largest number of behaviors that take part
 
 
 class BehaviorSets:
@@ -61,6 +62,8 @@ class BehaviorSets:
         if change.stamp == 0 or change.stamp <= answered:
             self._carry_out(change)
             return ""
+        if len(change.specs) > MOST_BEHAVIORS:
+            raise ConfigError(f"{len(change.specs)} behaviors are too many: at most {MOST_BEHAVIORS} take part")
         for spec in change.specs:  # report at once what can be checked now
             _made(spec, self._controller)
         if len(self._waiting) >= MOST_WAITING:
@@ -89,6 +92,8 @@ class BehaviorSets:
         self._set(list((present | {spec.name: spec for spec in change.specs}).values()))
 
     def _set(self, specs: Sequence[BehaviorSpec]) -> None:
+        if len(specs) > MOST_BEHAVIORS:
+            raise ConfigError(f"{len(specs)} behaviors are too many: at most {MOST_BEHAVIORS} take part")
         try:
             self._controller.set_behaviors(specs)
         except FlexarmError:

@@ -132,7 +132,11 @@ def slots_of(kind: Any) -> list[str]:
 
 def kind_of(part: NamespacedType) -> Any:
     """Return the message type of a field."""
-    return getattr(import_module(".".join(part.namespaces)), part.name)
+    module, name = import_module(".".join(part.namespaces)), part.name
+    if hasattr(module, name):
+        return getattr(module, name)
+    action, _, role = name.rpartition("_")  # the goal of an action is an attribute of it
+    return getattr(getattr(module, action), role)
 
 
 def _formats(kind: Any) -> list[str]:

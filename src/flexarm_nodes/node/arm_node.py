@@ -23,13 +23,14 @@ from rclpy.task import Future
 from std_msgs.msg import String
 
 from flexarm.msg import FlexibleState, JointReference
-from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.bounded_requests import bound_service
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.frames import of_the_arm
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
@@ -40,6 +41,7 @@ from flexarm_nodes.node.transport import avoid_shared_memory
 PILE = 0.1  # [s] queueing delay of the executor above which joint states are dropped
 SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
 CLOCK_LAG = 0.05  # [s] by which a stamp may be ahead of the clock before /clock is read at once
+MOST_BYTES = 65536  # size of a message that is read: larger ones keep the executor for too long
 LAST_WORDS = 1.0  # [s] longest wait, when the node ends, for its last messages to be acknowledged
 
 
@@ -72,6 +74,8 @@ class ArmNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         """Declare the parameters and wait for the robot description."""
         super().__init__(name)
+        for service in self.services:  # parameters' and lifecycle's
+            bound_service(service)
         self.table = ParameterTable(self, (*ARM_PARAMETERS, *self.PARAMETERS))
         self.diagnostics = Diagnostics(self)
         self.active = False
@@ -257,6 +261,8 @@ class ArmNode(LifecycleNode):
 
         def take(given: bytes) -> None:
             self.taken = time.perf_counter()
+            if len(given) > MOST_BYTES:
+                raise InputError(f"{topic}: a message of {len(given)} bytes is ignored, at most {MOST_BYTES} are read")
             if not states:
                 callback(read(given))
             elif (newest := self._newest_of_the_arm(subscription, given)) is not None and not self._piled_up():
@@ -277,7 +283,8 @@ class ArmNode(LifecycleNode):
         newest = None if self.is_foreign(given) else given
         with subscription.handle:
             while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
-                newest = newest if self.is_foreign(taken[0]) else taken[0]
+                if len(taken[0]) <= MOST_BYTES and not self.is_foreign(taken[0]):
+                    newest = taken[0]
         return newest
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
