@@ -1,8 +1,8 @@
 """For how long a node is deaf while somebody asks it for too much: python benchmark/deafness.py [LARGE].
 
-Real nodes are asked for their state again and again, while another process sends each kind of request with LARGE
-(20,000) poses, settings, names or numbers, and once the largest that is taken. Deaf is a node for the longest time that
-an answer takes meanwhile. The longest without any request is printed first: that is the machine's doing.
+Another process sends each kind of request to a real node that has nothing else to do: once the largest that is taken,
+and once with LARGE (20,000) poses, settings, names or numbers. Printed is the processor time that the thread took
+which answers joint states, less what it takes idly: so long it heard nothing. Other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any
 import rclpy
 import yaml
 from geometry_msgs.msg import Pose
-from lifecycle_msgs.srv import GetState
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.action import ActionClient
@@ -37,7 +36,7 @@ from flexarm_tools.graph.graph import Graph
 from flexarm_tools.process.processes import NodeProcess, end_all
 
 IK, BEHAVIORS, WRENCH = "ik_redundancy_solver", "behavior_impedance_controller", "base_wrench_torque_estimator"
-WATCHED = 6.0  # [s]
+WATCHED = 2.0  # [s]
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -111,6 +110,17 @@ CASES = {
 }  # fmt: skip
 
 
+def used(pid: int, work: Callable[[], Any]) -> float:
+    """Return the processor time that a process's first thread takes while something is done [s]."""
+
+    def taken() -> float:
+        return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text(encoding="utf-8").split()[0]) * 1e-9
+
+    before = taken()
+    work()
+    return taken() - before
+
+
 def main() -> None:
     """Print a line for each kind of request."""
     stay_on_this_machine()
@@ -131,28 +141,16 @@ def main() -> None:
             graph.wait_for_node(name, 60.0)
             for transition in ("configure", "activate"):
                 graph.transition(name, transition)
-        asks = {name: node.create_client(GetState, f"{name}/get_state") for name in (IK, BEHAVIORS, WRENCH)}
-
-        def longest(name: str, seconds: float) -> float:
-            found, end = 0.0, time.monotonic() + seconds
-            while time.monotonic() < end:
-                began = time.monotonic()
-                executor.spin_until_future_complete(asks[name].call_async(GetState.Request()), timeout_sec=60.0)
-                found = max(found, time.monotonic() - began)
-                time.sleep(0.002)
-            return found
-
-        print(f"undisturbed: {1e3 * max(longest(name, WATCHED) for name in asks):.0f} ms", flush=True)
+        pids = {process.name: process.process_id for process in processes}
         for case, (name, most, _) in CASES.items():
             deaf = []
             for n in (most, large):
-                sender = subprocess.Popen([sys.executable, __file__, "--send", case, str(n)])
-                deaf.append(longest(name, WATCHED))
-                while sender.poll() is None:
-                    deaf[-1] = max(deaf[-1], longest(name, 0.5))
-            print(
-                f"{name}: {case}: {1e3 * deaf[0]:.0f} ms with {most}, {1e3 * deaf[1]:.0f} ms with {large}", flush=True
-            )
+                idle = used(pids[name], lambda: time.sleep(WATCHED)) / WATCHED
+                began, command = time.monotonic(), [sys.executable, __file__, "--send", case, str(n)]
+                took = used(pids[name], lambda command=command: subprocess.run(command, check=True))
+                deaf.append(took - idle * (time.monotonic() - began))
+            within, beyond = (1e3 * seconds for seconds in deaf)
+            print(f"{name}: {case}: {within:.0f} ms with {most}, {beyond:.0f} ms with {large}", flush=True)
     finally:
         end_all(processes)
         rclpy.try_shutdown()
@@ -163,7 +161,7 @@ if __name__ == "__main__":
         rclpy.init()
         sender = rclpy.create_node("sender")
         CASES[sys.argv[2]][2](sender, int(sys.argv[3]))
-        end = time.monotonic() + 2.0
+        end = time.monotonic() + 4.0
         while time.monotonic() < end:
             rclpy.spin_once(sender, timeout_sec=0.1)
     else:
