@@ -67,7 +67,10 @@ class _MistakeError(yaml.constructor.ConstructorError):
         super().__init__(None, None, text, mark)
 
 
-class _Loader(yaml.SafeLoader):
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it is there
+
+
+class _Loader(_LOADER):
     """Safe loader that records line numbers, converts ``!degrees`` and rejects duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = True) -> dict[Hashable, Any]:

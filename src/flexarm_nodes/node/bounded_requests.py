@@ -19,7 +19,7 @@ from rosidl_parser.definition import (
     NamespacedType,
 )
 
-from flexarm_nodes.messages.layout import kind_of, slots_of
+from flexarm_nodes.messages.cdr import kind_of, slots_of
 
 MOST_PARTS = (
     1000  # messages and texts in the lists of a request; one takes 20 us, and several times that on a busy machine

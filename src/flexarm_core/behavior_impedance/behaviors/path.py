@@ -20,6 +20,7 @@ from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 SOURCES = ("waypoints", "file", "stream")
+MOST_WAYPOINTS = 100  # the tick waits while the way through them is planned
 SAME = 0.02  # [m] a changed waypoint counts as the same one if it moved, or turned times the length scale, by less
 
 
@@ -76,6 +77,10 @@ class Path(Behavior):
             if not settings["file"]:
                 raise ConfigError("source 'file' needs a file")
             self._spec = load_waypoint_file(settings["file"], arm.files)
+            if len(self._spec.segments) > MOST_WAYPOINTS:
+                raise ConfigError(
+                    f"the file has {len(self._spec.segments)} segments, at most {MOST_WAYPOINTS} are taken"
+                )
         self._timeout, self._jump = round(settings["timeout"] * 1e9), settings["max_jump"]
         self._length_scale, self._begun = arm.length_scale, False
         self._motion: SmoothMotion | None = None
@@ -263,6 +268,8 @@ def _waypoints(settings: Mapping[str, Any]) -> list[tuple[Array, Array | None]]:
             f"positions needs three numbers a waypoint, rpys as many or none; got {len(positions)} and {len(rpys)}"
         )
     points = np.reshape(positions, (-1, 3))
+    if len(points) > MOST_WAYPOINTS:
+        raise ConfigError(f"{len(points)} waypoints are too many: at most {MOST_WAYPOINTS}")
     if not rpys:
         return [(point, None) for point in points]
     turns = Rotation.from_euler("xyz", np.reshape(rpys, (-1, 3))).as_matrix()
