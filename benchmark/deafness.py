@@ -102,7 +102,7 @@ CASES = {
         lambda n: JointState(name=[f"j{k}" for k in range(n)]))),
     "set_behaviors, settings": (BEHAVIORS, MOST_PARTS, request(SetBehaviors, f"{BEHAVIORS}/set_behaviors",
         lambda n: SetBehaviors.Request(set=settings(n)))),
-    "set_behaviors, numbers of waypoints": (BEHAVIORS, 600, request(SetBehaviors, f"{BEHAVIORS}/set_behaviors",
+    "set_behaviors, numbers of waypoints": (BEHAVIORS, 300, request(SetBehaviors, f"{BEHAVIORS}/set_behaviors",
         lambda n: SetBehaviors.Request(set=waypoints(n)))),
     "behavior_set, settings": (BEHAVIORS, 500, message(BehaviorSet, "behavior_set", settings)),
     "calibrate, joint positions": (WRENCH, MOST_NUMBERS - 100, goal(CalibrateBaseWrench, f"{WRENCH}/calibrate",

@@ -49,6 +49,7 @@ SEGMENTS: dict[str, tuple[str, ...]] = {
     "circle": ("center", "normal", "turns", "angle", "follow"),
     "spline": ("position", "rpy", "quaternion", "axis_angle"),
 }
+MOST_NAMED = 50_000  # bytes of a file that a message names; a behavior set waits while it is read
 LONGEST_MESSAGE = 300  # characters; longer messages are truncated
 ORIENTATIONS = {"rpy": 3, "quaternion": 4, "axis_angle": 4}
 RELATIVE = {False: "no", True: "frame", "tool": "tool"}
@@ -172,8 +173,8 @@ def load_waypoint_file(path: Path | str, folder: FileFolder | None = None) -> Pa
         ConfigError: the file cannot be read, is not YAML, or has invalid content; the message names line and entry,
             and nothing that is in the file.
     """
-    read = read_text if folder is None else folder.read_text
-    text = read(str(path), "waypoint file", MOST_BYTES)
+    what = "waypoint file"
+    text = read_text(path, what, MOST_BYTES) if folder is None else folder.read_text(str(path), what, MOST_NAMED)
     if too_much := excess(text):
         raise ConfigError(f"waypoint file '{path}' {too_much}")
     try:

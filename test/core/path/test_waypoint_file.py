@@ -93,7 +93,7 @@ def test_a_relative_path_is_the_path_from_the_origin_moved(load, relative):
     [
         ("", ":1: must be a mapping with keys of: frame, relative, characteristic_length, segments"),
         ("- 1", ":1: must be a mapping"),
-        ("segments: [", ":1: not valid YAML"),
+        ("segments: [", ":[12]: not valid YAML"),
         ("a: &x [*x]", "has an alias that contains itself \\(line 1\\)"),
         ("segments: []\nframe: x\nsegments: []", ":3: not valid YAML: a key stands twice"),
         ("!!python/object/apply:os.getcwd []", "not valid YAML"),

@@ -77,10 +77,8 @@ class Path(Behavior):
             if not settings["file"]:
                 raise ConfigError("source 'file' needs a file")
             self._spec = load_waypoint_file(settings["file"], arm.files)
-            if len(self._spec.segments) > MOST_WAYPOINTS:
-                raise ConfigError(
-                    f"the file has {len(self._spec.segments)} segments, at most {MOST_WAYPOINTS} are taken"
-                )
+            if (count := len(self._spec.segments)) > MOST_WAYPOINTS:
+                raise ConfigError(f"the file has {count} segments, at most {MOST_WAYPOINTS} are taken")
         self._timeout, self._jump = round(settings["timeout"] * 1e9), settings["max_jump"]
         self._length_scale, self._begun = arm.length_scale, False
         self._motion: SmoothMotion | None = None
