@@ -10,6 +10,7 @@ from behaviors import MILLISECOND, READY, Driven, arm_of, asked, assert_within_l
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
+from flexarm_core.behavior_impedance.behaviors.path import MOST_WAYPOINTS
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.file_folder import FileFolder
 
@@ -260,3 +261,14 @@ def test_a_path_half_a_turn_away_is_left_out_and_the_tool_stays():
     driven.run(200)
     assert "half a turn" in driven.failure("p")
     assert driven.controller.output.position == pytest.approx(start.position, abs=1e-9)
+
+
+def test_more_waypoints_than_can_be_planned_within_a_tick_are_refused(tmp_path):
+    many = np.linspace(0.0, 0.1, 3 * MOST_WAYPOINTS + 3).tolist()
+    made(arm_of(ARM), "path", positions=many[:-3])
+    with pytest.raises(ConfigError, match="101 waypoints are too many: at most 100"):
+        made(arm_of(ARM), "path", positions=many)
+    segments = "".join(f"  - line: {{position: [0.{k:03d}, 0.1, 0.3]}}\n" for k in range(MOST_WAYPOINTS + 1))
+    (tmp_path / "long.yaml").write_text(f"segments:\n{segments}", encoding="utf-8")
+    with pytest.raises(ConfigError, match="the file has 101 segments, at most 100 are taken"):
+        made(replace(arm_of(ARM), files=FileFolder(str(tmp_path))), "path", source="file", file="long.yaml")
