@@ -188,3 +188,18 @@ def test_no_error_tells_what_is_in_a_waypoint_file_that_was_named_from_elsewhere
 @pytest.mark.parametrize("path", ("/proc/kmsg", "/proc/self/environ", "/proc/self/mem"))
 def test_files_of_the_kernel_are_empty(path):
     assert read_regular(path, MOST, ConfigError) == b""
+
+
+def test_a_link_that_takes_the_place_of_a_file_meanwhile_is_not_followed(folder, monkeypatch):
+    looked = os.stat
+
+    def swapped(path: str, **how: object) -> os.stat_result:
+        found = looked(path, **how)
+        if path == "a.yaml":  # now it has been looked at
+            (folder / "a.yaml").unlink()
+            (folder / "a.yaml").symlink_to(folder.parent / "secret.yaml")
+        return found
+
+    monkeypatch.setattr(os, "stat", swapped)
+    with pytest.raises(ConfigError, match="cannot be opened in the file_folder"):
+        FileFolder(str(folder)).read_text("a.yaml", "file", MOST)

@@ -195,8 +195,8 @@ def joint_trajectory_from_message(
     order = [given.index(name) for name in names]
 
     def rows(field: str) -> Array | None:
-        listed = [list(getattr(point, field)) for point in message.points]
-        if not any(listed):
+        listed = [getattr(point, field) for point in message.points]
+        if not any(len(row) for row in listed):
             return None
         if any(len(row) != len(given) for row in listed):
             raise InputError(f"trajectory: every point needs {len(given)} {field}, or none may have any")

@@ -249,20 +249,22 @@ class ArmNode(LifecycleNode):
         lost: Callable[[int], None] | None = None,
         *,
         raw: bool = False,
+        most: int = MOST_BYTES,
     ) -> Subscription:
         """Subscribe to a topic through :meth:`guarded`; messages are not even deserialized while the node is inactive.
 
         Joint states without any joint of the arm are those of others, and ignored. Joint states are dropped while the
-        executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is
-        called with the total number of messages lost since the subscription was created. With ``raw`` the callback
-        gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it is ``newest``.
+        executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is called with the total number of
+        messages lost since the subscription was created. Messages of more than ``most`` bytes are refused unread. With
+        ``raw`` the callback gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it
+        is ``newest``.
         """
         read, states = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
 
         def take(given: bytes) -> None:
             self.taken = time.perf_counter()
-            if len(given) > MOST_BYTES:
-                raise InputError(f"{topic}: a message of {len(given)} bytes is ignored, at most {MOST_BYTES} are read")
+            if len(given) > most:
+                raise InputError(f"{topic}: a message of {len(given)} bytes is ignored, at most {most} are read")
             if not states:
                 callback(read(given))
             elif (newest := self._newest_of_the_arm(subscription, given)) is not None and not self._piled_up():
