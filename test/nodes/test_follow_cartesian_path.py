@@ -165,6 +165,7 @@ def test_goals_without_meaning_are_rejected_with_their_reason(arm):
         ([], {}, "either segments or a waypoint_file"),
         ([PathSegment(kind=PathSegment.ARC, poses=good.poses)], {}, "segment 1: ARC needs 2 poses, got 1"),
         ([PathSegment(kind=9)], {}, "kind 9 is unknown"),
+        ([PathSegment(kind=2, poses=good.poses * 5000)], {}, "the request holds more than 1000 parts"),
     ):
         arm.live.spin(0.55)  # the diagnostics say no more than so often
         assert not arm.ask(*segments, **goal).accepted, reason

@@ -22,6 +22,7 @@ from flexarm_nodes.node.stage_table import StageTable
 
 OUTPUTS = ("joints", "tool")
 NO_SENSOR = "none"
+MOST_BEHAVIORS = 50  # largest number of behaviors that take part, or are declared
 UNUSED = ("origin", "objective", "objective_weight", "objective_time_constant", "damping")  # of RedundancyConfig
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -128,9 +129,11 @@ def declare_behaviors(table: ParameterTable | StageTable, values: Mapping[str, A
         values: present values; ``behaviors`` and ``standby`` list the names.
 
     Raises:
-        ConfigError: an invalid name or an unknown kind.
+        ConfigError: an invalid name, an unknown kind, or too many.
     """
     names = list(dict.fromkeys((*values["behaviors"], *values["standby"])))
+    if len(names) > MOST_BEHAVIORS:
+        raise ConfigError(f"{len(names)} behaviors are too many: at most {MOST_BEHAVIORS} are declared")
     for name in names:
         if not NAME.fullmatch(name):
             raise ConfigError(f"behaviors: '{name}' is no name for parameters: letters, digits and _ from a letter on")

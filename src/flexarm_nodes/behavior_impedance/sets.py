@@ -9,11 +9,10 @@ from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.behavior_impedance.registry import make_behavior
 from flexarm_core.errors import ConfigError, FlexarmError
-from flexarm_nodes.behavior_impedance.parameters import declared_specs
+from flexarm_nodes.behavior_impedance.parameters import MOST_BEHAVIORS, declared_specs
 from flexarm_nodes.messages.behavior import BehaviorChange
 
 MOST_WAITING = 100  # largest number of pending behavior sets
-MOST_BEHAVIORS = 50  # largest number of behaviors that take part
 
 
 class BehaviorSets:
