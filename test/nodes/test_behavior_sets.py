@@ -118,7 +118,7 @@ def test_a_set_of_the_future_takes_effect_with_the_sample_of_its_stamp_and_the_l
         (change(behavior("bad", "spring", frame=None)), "setting 'frame' has no value"),
         (change(behavior("bad", "path", source="file", file="/etc/passwd")), "set the parameter file_folder"),
         (change(behavior("bad", "path", positions=[0.1] * 303)), "101 waypoints are too many: at most 100"),
-        (change(*(pull(f"one{k}", 1.0) for k in range(51))), "51 behaviors are too many: at most 50 take part"),
+        (change(*(pull(f"one{k}", 1.0) for k in range(51))), "behaviors are too many: at most 50 take part"),
         (change(*(pull(f"one{k}", 1.0) for k in range(5000))), "the request holds more than 1000 parts"),
     ],
 )
