@@ -14,7 +14,6 @@ from flexarm_nodes.messages.conversions import doubles
 from flexarm_nodes.messages.path import pose_from_message
 
 USUAL = IkConfig()
-MOST_RESTARTS = 10_000
 
 
 def answer_solve_ik(request: SolveIk.Request, resolution: Resolution, present: Array | None) -> SolveIk.Response:
@@ -28,8 +27,6 @@ def answer_solve_ik(request: SolveIk.Request, resolution: Resolution, present: A
     chain = resolution.chain
     response = SolveIk.Response(names=list(chain.joint_names))
     try:
-        if request.restarts > MOST_RESTARTS:
-            raise InputError(f"restarts must be at most {MOST_RESTARTS}, or -1, got {request.restarts}")
         start = _start(request, chain, None if present is None else present[resolution.stage.place])
         position, rotation = resolution.base.pose(request.pose.header.frame_id, *pose_from_message(request.pose.pose))
         config = IkConfig(
