@@ -33,6 +33,8 @@ class FileFolder:
         Raises:
             ConfigError: it is neither, or there is no such folder.
         """
+        if not isinstance(folder, str):
+            raise ConfigError(f"file_folder must be text, got {folder!r}")
         try:
             self._path = str(resolve_uri(folder)) if folder else ""
         except FlexarmError as error:

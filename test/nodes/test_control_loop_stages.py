@@ -98,6 +98,11 @@ def test_poses_are_solved_while_samples_are_answered(live):
         held += 1
     assert held > 20 and future.result().restarts == 100000 and not future.result().success
     assert np.allclose(arm.position, BENT)
+    request.restarts = 10000
+    futures = [client.call_async(request) for _ in range(10)]  # more would be lost in the middleware
+    live.until(lambda: all(future.done() for future in futures), "the answers", 60.0)
+    busy = ["requests wait for an answer already" in future.result().message for future in futures]
+    assert not busy[0] and 0 < sum(busy) < 10
     request.pose.pose, request.restarts = pose_message(*arm.chain.pose(BENT + 0.2)), 10
     future = client.call_async(request)
     live.until(future.done, "the solution")
