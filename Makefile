@@ -27,7 +27,7 @@ long: setup  ## run the tests that take long and rarely break
 docs: setup  ## build the documentation; it begins at build/site/index.html
 	$(RUN) python -m sphinx -b html -q -W --keep-going -d build/doctrees docs build/site
 
-pins: setup  ## write setup/constraints.txt anew from setup/requirements*.txt
+pins: setup  ## write the lock setup/constraints*.txt anew from setup/requirements*.txt
 	setup/pins.sh
 
 clean:  ## remove everything that was made here

@@ -27,7 +27,7 @@ from lifecycle_msgs.msg import Transition
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.transport import avoid_shared_memory
+from flexarm_nodes.node.transport import avoid_shared_memory, stay_among
 from flexarm_tools.run.composition import command_mode, compose_simulation
 from flexarm_tools.run.launch_request import (
     ENDLESS,
@@ -60,6 +60,7 @@ def generate_launch_description() -> LaunchDescription:
 
 def start_control(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Robot description, controller manager, and the spawners one after the other; then the stages."""
+    stay_among(context.launch_configurations["network"])
     avoid_shared_memory()
     scope = LaunchScope(context)
     said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()}

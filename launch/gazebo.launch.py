@@ -28,7 +28,7 @@ from launch_ros.actions import Node
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.node.topics import imu_topic, wrench_topic
-from flexarm_nodes.node.transport import avoid_shared_memory
+from flexarm_nodes.node.transport import avoid_shared_memory, stay_among
 from flexarm_tools.gazebo.files import gazebo_paths, write_gazebo_files
 from flexarm_tools.gazebo.names import CONTROLLER_MANAGER, GazeboNames
 from flexarm_tools.gazebo.world import read_world
@@ -53,6 +53,7 @@ def generate_launch_description() -> LaunchDescription:
 
 def start_gazebo(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The controller manager lives in Gazebo and begins with the robot: spawners wait for it."""
+    stay_among(context.launch_configurations["network"])
     avoid_shared_memory()
     scope = LaunchScope(context)
     said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()} | GIVEN

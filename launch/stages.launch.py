@@ -30,7 +30,7 @@ from lifecycle_msgs.msg import Transition
 from flexarm.msg import SimulationStatus
 from flexarm.srv import AdvanceSimulation
 from flexarm_nodes.node.topics import CLOCK, SIMULATION_STATUS, command_controller
-from flexarm_nodes.node.transport import avoid_shared_memory
+from flexarm_nodes.node.transport import avoid_shared_memory, stay_among
 from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages
 from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario
 from flexarm_tools.run.launch_scope import AUTO, LaunchScope, end_all, scoped_description
@@ -69,6 +69,7 @@ def generate_launch_description() -> LaunchDescription:
 
 def start_stages(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Compose what was asked for, and start it."""
+    stay_among(context.launch_configurations["network"])
     avoid_shared_memory()
     scope = LaunchScope(context)
     said = {argument.name: context.launch_configurations[argument.name] for argument in _arguments()}
@@ -141,6 +142,12 @@ def _arguments() -> list[DeclareLaunchArgument]:
             default_value="shutdown",
             choices=["shutdown", "hold"],
             description="when a stage dies and the gate has stopped the arm: end all, or hold until Ctrl-C",
+        ),
+        DeclareLaunchArgument(
+            "network",
+            default_value="localhost",
+            description="who may take part, unless the environment says it: localhost (this machine), open (whoever is"
+            " on the network), or IPv4 addresses of machines, separated by commas",
         ),
         DeclareLaunchArgument("log_level", default_value="info", description="of the nodes"),
     ]

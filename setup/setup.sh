@@ -43,7 +43,7 @@ digest() { sha256sum | cut -d ' ' -f 1; }
 # What .venv depends on: where it is, the interpreter, the source of ROS 2, the requirements and these scripts.
 environment_key() {
     echo "$root $base_python $python_version $ros"
-    cat setup/requirements*.txt setup/constraints.txt setup/*.sh setup/*.py
+    cat setup/requirements*.txt setup/constraints*.txt setup/*.sh setup/*.py
 }
 
 # What install/ depends on: .venv, everything that is compiled or generated from, and which files there are to be linked.
@@ -62,25 +62,35 @@ build_key() {
     done
 }
 
-pip() { "$venv/bin/python" -m pip "$@"; }
+# Installs entries of the lock and nothing else. The first line of the file leaves one index, whatever pip is configured
+# with: https://pypi.org/simple, or PIP_INDEX_URL.
+install_locked() {
+    sed -i "1i --index-url ${PIP_INDEX_URL:-https://pypi.org/simple}" "$1"
+    "$venv/bin/python" -m pip install --require-hashes --no-build-isolation -r "$1"
+}
+
+# What packages without a wheel are built with comes first.
+install_builders() {
+    "$venv/bin/python" setup/lock.py setup/constraints.txt pip setuptools wheel > build/builders.txt
+    install_locked build/builders.txt
+}
 
 install_wheels() {
-    # first, as what has no wheel is built with them
-    grep -E '^(pip|setuptools|wheel)==' setup/constraints.txt > build/builders.txt
-    pip install -r build/builders.txt
-    pip install --no-build-isolation -c setup/constraints.txt \
-        -r setup/requirements.txt -r setup/requirements-ros.txt -r setup/requirements-dev.txt
+    install_builders
+    cp setup/constraints.txt build/locked.txt
+    install_locked build/locked.txt
     "$venv/bin/python" setup/fix_wheel_exports.py "$venv"
 }
 
 install_beside_ros() {
-    # The installation's NumPy stays: its messages are compiled against it.
-    "$venv/bin/python" -c 'import numpy; print(f"numpy=={numpy.__version__}")' > build/kept.txt
-    "$venv/bin/python" setup/missing_requirements.py setup/requirements.txt setup/requirements-dev.txt > build/missing.txt
-    if ! command -v colcon > /dev/null; then grep '^colcon-' setup/requirements-ros.txt >> build/missing.txt; fi
-    if ! command -v cmake > /dev/null; then grep '^cmake==' setup/requirements-ros.txt >> build/missing.txt; fi
-    cat build/missing.txt
-    pip install -c build/kept.txt -r build/missing.txt
+    local more=()
+    if ! command -v colcon > /dev/null; then mapfile -t more < <(grep -o '^colcon-[a-z-]*' setup/requirements-ros.txt); fi
+    if ! command -v cmake > /dev/null; then more+=(cmake); fi
+    install_builders
+    "$venv/bin/python" setup/missing_requirements.py setup/requirements.txt setup/requirements-dev.txt -- "${more[@]}" \
+        > build/missing.txt
+    grep '==' build/missing.txt || true
+    install_locked build/missing.txt
 }
 
 make_environment() {

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.regular_file import open_regular
 
 MOST_BYTES = 50_000_000  # default limit for the total size of all arrays in a file
 MOST_ARRAYS = 200
@@ -92,9 +93,7 @@ class ArrayFile:
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
         try:
-            if self._path.exists() and not self._path.is_file():
-                raise self._wrong("is a folder or a device, not a file")
-            with zipfile.ZipFile(self._path) as archive:
+            with self._file() as file, zipfile.ZipFile(file) as archive:
                 yield archive
         except FlexarmError:
             raise
@@ -102,10 +101,16 @@ class ArrayFile:
             text = " ".join(str(error).split())[:200]
             raise self._wrong(f"cannot be read: {text or type(error).__name__}") from error
 
+    def _file(self) -> BinaryIO:
+        try:
+            return open_regular(self._path, self._error)
+        except self._error as error:
+            raise self._wrong(str(error)) from error
+
     def _check_member(self, member: zipfile.ZipInfo) -> None:
         name = member.filename
         if not name.endswith(".npy") or name.removesuffix(".npy") in self.claims:
-            raise self._wrong(f"holds '{name[:60]}', which is no array or one that is there already")
+            raise self._wrong("holds something that is no array, or an array twice")
         if member.flag_bits & 0x1:
             raise self._wrong("is encrypted")
         if member.compress_type not in METHODS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.regular_file import read_regular
 
 
 def read_text(path: str | Path, what: str, most: int, error: type[FlexarmError] = ConfigError) -> str:
@@ -17,18 +18,13 @@ def read_text(path: str | Path, what: str, most: int, error: type[FlexarmError] 
         error: exception type that is raised.
 
     Raises:
-        FlexarmError: (of type ``error``) the file does not exist, is not a regular file, is too large, or is not UTF-8.
+        FlexarmError: (of type ``error``) the file does not exist, is not a regular file, is too large, or is
+            not UTF-8.
     """
-    path = Path(path)
     try:
-        if path.exists() and not path.is_file():
-            raise error(f"{what} '{path}' is a folder or a device, not a file")
-        size = path.stat().st_size
-        if size > most:
-            raise error(f"{what} '{path}' has {size} bytes, at most {most} are read")
-        return path.read_text(encoding="utf-8")
+        return read_regular(path, most, error).decode("utf-8")
+    except error as problem:
+        raise error(f"{what} '{path}' {problem}") from problem
     except (OSError, UnicodeDecodeError, ValueError) as problem:  # ValueError: a NUL in the path
-        if isinstance(problem, error):
-            raise
-        reason = "is not UTF-8 text" if isinstance(problem, UnicodeDecodeError) else "cannot be read"
-        raise error(f"{what} '{path}' {reason}: {problem}") from problem
+        reason = "is not UTF-8 text" if isinstance(problem, UnicodeDecodeError) else f"cannot be read: {problem}"
+        raise error(f"{what} '{path}' {reason}") from problem

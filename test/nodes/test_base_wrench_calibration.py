@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import yaml
@@ -104,7 +106,7 @@ def moved_arm(sensed: SensedArm) -> Moved:
 def test_bias_and_gravity_are_found_written_and_taken_in_poses_that_the_node_chooses(moved, tmp_path):
     moved.begin(sign=-1.0, wrench_convention="base_on_robot")
     moved.hold(80)
-    file = tmp_path / "calibration.yaml"
+    file = Path(moved.arm.folder, "calibration.yaml")
     handle = moved.ask(min_height=0.05, max_displacement=0.6, pose_count=12, output_file=str(file), apply=True)
     assert handle.accepted
     moved.tick()
@@ -179,6 +181,8 @@ def test_goals_of_no_meaning_are_refused_before_anything_moves(moved):
     moved.live.wait_for_diagnostic(NODE, "goal rejected: no joint state has come yet")
     moved.hold(80)
     moved.motion.clear()
+    there = Path(moved.arm.folder, "there.yaml")
+    there.write_text("precious", encoding="utf-8")
     for goal, words in (
         (with_names, "names are a, b; expected"),
         ({"poses": [0.0] * 15}, "poses hold 15 positions, which is no multiple of the 7 joints"),
@@ -187,7 +191,11 @@ def test_goals_of_no_meaning_are_refused_before_anything_moves(moved):
         ({"poses": BENT.tolist()}, "1 poses are too few: model 'bias_and_gravity' needs at least"),
         ({"poses": alike}, "the poses are too alike"),
         ({"model": "mass"}, "model must be one of bias, bias_and_gravity; got 'mass'"),
-        ({"output_file": "/nowhere/file.yaml"}, "there is no folder '/nowhere'"),
+        ({"output_file": "/nowhere/file.yaml"}, "is not in the file_folder"),
+        ({"output_file": "../file.yaml"}, "is not in the file_folder"),
+        ({"output_file": "nowhere/file.yaml"}, "cannot be opened in the file_folder: No such file"),
+        ({"output_file": "there.yaml"}, "is there already, and is not replaced"),
+        ({"output_file": "file.txt"}, "does not end in .yaml"),
         ({"max_displacement": -1.0}, "max_displacement must be >= 0"),
         ({"min_height": 3.0}, "is not safe"),
     ):
@@ -197,7 +205,7 @@ def test_goals_of_no_meaning_are_refused_before_anything_moves(moved):
         answer = moved.result_of(handle)
         assert answer.status == GoalStatus.STATUS_ABORTED, words
         assert answer.result.error_code == Result.INVALID_GOAL and words in answer.result.message, answer.result.message
-    assert np.abs(moved.motion).max() < 0.02
+    assert np.abs(moved.motion).max() < 0.02 and there.read_text(encoding="utf-8") == "precious"
     moved.hold(80)
     first = moved.ask(max_displacement=0.7)
     assert not moved.ask(max_displacement=0.7).accepted

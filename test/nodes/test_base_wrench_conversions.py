@@ -143,6 +143,8 @@ def test_a_table_is_loaded_for_the_robot_and_sensor_that_it_is_of(tmp_path):
     table, position = gravity_table(values, model), np.array([0.3, -0.5, 1.0, 0.2])
     assert np.allclose(table.wrench(position), dynamics.gravity_wrench(position), rtol=0.0, atol=1e-9)
     assert gravity_table(DEFAULTS, model) is None
+    with pytest.raises(ConfigError, match="gravity table '/nowhere.npz' cannot be read"):
+        gravity_table(DEFAULTS | {"gravity_table": "/nowhere.npz"}, model)
     with pytest.raises(ConfigError, match="is of the joints"):
         gravity_table(values, ArmModel(description("arm_7r"), "", GRAVITY))
 
@@ -155,16 +157,21 @@ def test_a_new_bias_is_written_with_the_masses_that_it_was_found_with(tmp_path):
     masses = {"gravity_links": links, "gravity_masses": table[:, 0].tolist()}
     masses["gravity_first_moments"] = table[:, 1:].ravel().tolist()
     bias, poses = np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.3]), BENT + np.linspace(-0.5, 0.5, 6)[:, None]
-    goal = CalibrateBaseWrench.Goal(model="bias", output_file=str(tmp_path / "bias.yaml"))
+    goal = CalibrateBaseWrench.Goal(model="bias", output_file="bias.yaml")
     for loaded, sign in ((masses, 1.0), ({}, 1.0), (masses, -1.0)):
-        given = {"gravity": list(GRAVITY), "wrench_convention": "robot_on_base" if sign > 0.0 else "base_on_robot"}
+        given = {
+            "gravity": list(GRAVITY),
+            "file_folder": str(tmp_path),
+            "wrench_convention": "robot_on_base" if sign > 0.0 else "base_on_robot",
+        }
         plan = build_plan(goal, DEFAULTS | given | loaded, model, BENT, NODE)
         true = SensorDynamics(plan.bodies, GRAVITY)
         found = plan.solve([StaticPose(q, true.gravity_wrench(q) + sign * bias) for q in poses])
         plan.write(found)
         assert np.allclose(plan.parameters(found)["wrench_bias"], bias)
         assert set(plan.parameters(found)) == {"wrench_bias"}  # what else there is stays as it is
-        written, parameters = calibration_of(goal.output_file, described)
+        written, parameters = calibration_of(tmp_path / "bias.yaml", described)
+        (tmp_path / "bias.yaml").unlink()
         assert np.allclose(written, bias)
         assert parameters is None if not loaded else np.array_equal(parameters, table)
 

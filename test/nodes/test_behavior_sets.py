@@ -116,6 +116,10 @@ def test_a_set_of_the_future_takes_effect_with_the_sample_of_its_stamp_and_the_l
         (BehaviorSet(mode=7), "mode 7 is unknown; valid: 0 (REPLACE), 1 (UPDATE)"),
         (change(pull("good", 1.0), removed=["kept"], mode=BehaviorSet.REPLACE), "'removed' is for UPDATE"),
         (change(behavior("bad", "spring", frame=None)), "setting 'frame' has no value"),
+        (change(behavior("bad", "path", source="file", file="/etc/passwd")), "set the parameter file_folder"),
+        (change(behavior("bad", "path", positions=[0.1] * 303)), "101 waypoints are too many: at most 100"),
+        (change(*(pull(f"one{k}", 1.0) for k in range(51))), "behaviors are too many: at most 50 take part"),
+        (change(*(pull(f"one{k}", 1.0) for k in range(5000))), "the request holds more than 1000 parts"),
     ],
 )
 def test_a_set_with_anything_wrong_is_refused_as_a_whole_with_its_reason(arm, message, reason):

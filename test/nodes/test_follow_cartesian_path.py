@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 import robots
@@ -24,6 +27,7 @@ from trajectory_msgs.msg import JointTrajectory
 from flexarm.action import FollowCartesianPath
 from flexarm.msg import CartesianReference, PathSegment, RedundancyState
 from flexarm_nodes.node import topics
+from flexarm_tools.graph.graph import GraphError
 
 Result = FollowCartesianPath.Result
 
@@ -77,7 +81,7 @@ def test_lines_arcs_and_splines_follow_each_other_in_the_frame_of_the_room(arm):
 
 def test_a_waypoint_file_is_followed_and_one_that_is_not_there_is_said_to_be(arm, tmp_path):
     arm.hold(2)
-    file = tmp_path / "square.yaml"
+    file = Path(arm.folder, "square.yaml")
     file.write_text(
         "relative: true\nsegments:\n  - line: {position: [0.0, 0.1, 0.0]}\n  - line: {position: [0, 0, 0]}\n"
     )
@@ -85,9 +89,26 @@ def test_a_waypoint_file_is_followed_and_one_that_is_not_there_is_said_to_be(arm
     assert answer.result.error_code == Result.SUCCESSFUL, answer.result.message
     way = np.array([arm.chain.pose(q)[0] for q in arm.motion()[0]]) - arm.chain.pose(BENT)[0]
     assert way[:, 1].max() == pytest.approx(0.1, abs=1e-4)
-    answer = arm.result_of(arm.ask(waypoint_file=str(tmp_path / "none.yaml")))
-    assert answer.status == GoalStatus.STATUS_ABORTED and answer.result.error_code == Result.INVALID_GOAL
-    assert "none.yaml" in answer.result.message
+    (tmp_path / "secret.yaml").write_text("password: hunter2\n", encoding="utf-8")
+    Path(arm.folder, "out.yaml").symlink_to(tmp_path / "secret.yaml")
+    Path(arm.folder, "wrong.yaml").write_text("password: hunter2\n", encoding="utf-8")
+    os.mkfifo(Path(arm.folder, "pipe.yaml"))
+    for name, reason in (
+        ("none.yaml", "waypoint file 'none.yaml' cannot be opened in the file_folder: No such file"),
+        (str(tmp_path / "secret.yaml"), "is not in the file_folder"),
+        ("package://flexarm/../../../../../../../../etc/passwd", "is not in the file_folder"),
+        ("/etc/shadow", "is not in the file_folder"),
+        ("/proc/kmsg", "is not in the file_folder"),
+        ("out.yaml", "is a folder, a link or a device, not a file"),
+        ("pipe.yaml", "is a folder, a link or a device, not a file"),
+        ("wrong.yaml", "wrong.yaml:1: unknown key; valid: frame, relative"),
+    ):
+        answer = arm.result_of(arm.ask(waypoint_file=name))
+        assert answer.status == GoalStatus.STATUS_ABORTED and answer.result.error_code == Result.INVALID_GOAL
+        assert reason in answer.result.message and "hunter2" not in answer.result.message
+    for given, reason in (("/etc", "is set when the node starts"), ("/", "later only emptied or set back")):
+        with pytest.raises(GraphError, match=reason):
+            arm.live.graph.set_parameters(NODE, {"file_folder": given})
 
 
 def test_canceling_slows_to_rest_on_the_path_within_limits(arm):
@@ -144,6 +165,7 @@ def test_goals_without_meaning_are_rejected_with_their_reason(arm):
         ([], {}, "either segments or a waypoint_file"),
         ([PathSegment(kind=PathSegment.ARC, poses=good.poses)], {}, "segment 1: ARC needs 2 poses, got 1"),
         ([PathSegment(kind=9)], {}, "kind 9 is unknown"),
+        ([PathSegment(kind=2, poses=good.poses * 5000)], {}, "the request holds more than 1000 parts"),
     ):
         arm.live.spin(0.55)  # the diagnostics say no more than so often
         assert not arm.ask(*segments, **goal).accepted, reason

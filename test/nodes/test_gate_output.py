@@ -10,7 +10,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.status import NOT_LED, GateState, GateStatus
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.node.topics import RESET_GATE
+from flexarm_nodes.node.topics import JOINT_REFERENCE, JOINT_STATES, RESET_GATE, command_topic
 
 PLAIN = GateStatus(GateState.RUNNING, "", (), 0, 0, blind=False, fallback=False)
 STOPPED = GateStatus(GateState.STOPPING, "no joint state", (), 1, 0, blind=True, fallback=False)
@@ -27,13 +27,17 @@ class Node:
         self.said: list[tuple[bytes, str]] = []
         self.diagnostics = self
         self.ending = False
+        self.counts: dict[str, int] = {}
+
+    def count_publishers(self, topic: str) -> int:
+        return self.counts.get(topic, 1)
 
     def report(self, level: bytes, message: str, *_: object, at_once: bool) -> None:
         self.urgent.append(at_once)
         self.said.append((level, message))
 
-    def create_publisher(self, *_: object, **__: object) -> SimpleNamespace:
-        return SimpleNamespace(get_subscription_count=lambda: 0)
+    def create_publisher(self, _: object, topic: str, *__: object, **___: object) -> SimpleNamespace:
+        return SimpleNamespace(get_subscription_count=lambda: 0, topic_name=topic)
 
     create_timer = create_service = lambda self, *_, **__: None
 
@@ -57,6 +61,13 @@ class Gate:
 
     def interrupt(self, reason: str, *, silent: bool) -> None:
         self.told.append(reason)
+
+    def give_up(self, reason: str) -> None:
+        self.told.append(f"given up: {reason}")
+        self.status = FALLING
+
+    def contest(self, reason: str) -> None:
+        self.told.append(f"contested: {reason}")
 
 
 def opened() -> tuple[Node, Gate, GateOutput]:
@@ -128,3 +139,36 @@ def test_a_gate_that_waits_for_the_first_reference_is_no_error():
     gate.status = GateStatus(GateState.STOPPING, NOT_LED, (), 0, 0, blind=False, fallback=False)
     output.report(0)
     assert node.said[-1] == (WARN, f"holds the arm: {NOT_LED}")
+
+
+def test_when_a_second_writer_is_noticed_the_gate_trips_and_the_fallback_is_asked_for_at_once():
+    node, gate, output = opened()
+    asked = []
+    switch = {name: lambda what, name=name: asked.append((name, what)) for name in ("begin", "fall_back")}
+    output._switch, output._fallback = SimpleNamespace(**switch), "hold"
+    output.start()
+    topic = command_topic("effort")
+    node.counts[topic] = 2
+    output._look_for_others()  # no controller takes the gate's commands: somebody else's are no fault
+    assert not any(said.startswith("given up") for said in gate.told) and ("fall_back", "hold") not in asked
+    output._taken = True
+    output._look_for_others()
+    assert f"given up: 1 other publishers on {topic}" in gate.told and asked[-1] == ("fall_back", "hold")
+    refused = output._on_reset(None, SimpleNamespace())
+    assert not refused.success and "nobody else may command the drives" in refused.message
+    node.counts[topic] = 1
+    output._look_for_others()
+    assert output._on_reset(None, SimpleNamespace()).success and gate.told.count("acknowledged") == 1
+
+
+def test_several_publishers_of_references_are_contested_and_those_of_joint_states_are_not():
+    node, gate, output = opened()
+    output.start()
+    node.counts[JOINT_STATES] = 3
+    gate.told.clear()
+    output._look_for_others()
+    assert gate.told == []
+    for count in (2, 2, 1, 1):
+        node.counts[JOINT_REFERENCE] = count
+        output._look_for_others()
+    assert gate.told == [f"contested: 2 publishers on {JOINT_REFERENCE}", "contested: "]

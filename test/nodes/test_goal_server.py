@@ -12,7 +12,7 @@ from live import own_domain
 ASK = """
 import sys, time
 import rclpy
-from rclpy.action import ActionClient, GoalResponse
+from rclpy.action import ActionClient
 from rclpy.experimental import EventsExecutor
 from flexarm.action import FollowCartesianPath
 from flexarm_nodes.node.goal_server import GoalServer
@@ -23,8 +23,8 @@ def fail(*_):
 rclpy.init()
 node, executor = rclpy.create_node("asker"), EventsExecutor()
 executor.add_node(node)
-answer = fail if sys.argv[1] == "answer" else lambda goal: GoalResponse.ACCEPT
-server = GoalServer(node, FollowCartesianPath, "follow", answer, fail)
+answer = fail if sys.argv[1] == "answer" else lambda goal: None
+server = GoalServer(node, FollowCartesianPath, "follow", answer, print, fail)
 client = ActionClient(node, FollowCartesianPath, "follow")
 while not client.server_is_ready():
     executor.spin_once(timeout_sec=0.01)

@@ -155,14 +155,59 @@ def test_use_sim_time_cannot_change_while_the_gate_is_active(live, shared):
         live.graph.set_parameters("hardware_gate", {"use_sim_time": True})
 
 
-def test_a_second_writer_is_told_within_a_second(gate):
+def reset_gate(gate) -> Trigger.Response:
+    client = gate.node.create_client(Trigger, "/hardware_gate/reset")
+    gate.until(client.service_is_ready, "the service")
+    answered = client.call_async(Trigger.Request())
+    gate.until(answered.done, "an answer")
+    return answered.result()
+
+
+def test_a_second_writer_trips_the_gate_until_it_has_gone_and_somebody_has_looked(gate):
     answer(gate, joint_state(1), reference(1))
     began = time.monotonic()
-    gate.publisher(topics.JOINT_REFERENCE, JointReference)
-    gate.wait_for_diagnostic("hardware_gate", "2 publishers on /joint_reference")
-    gate.publisher(COMMANDS, Float64MultiArray)
-    gate.wait_for_diagnostic("hardware_gate", f"1 other publishers on /{COMMANDS}")
-    assert time.monotonic() - began < 5.0  # a busy machine; an idle one takes half a second
+    other = gate.node.create_publisher(Float64MultiArray, COMMANDS, topics.CONTROL)
+    gate.wait_for_diagnostic("hardware_gate", f"tripped: 1 other publishers on /{COMMANDS}")
+    assert time.monotonic() - began < 5.0  # a busy machine; an idle one takes a tenth of a second
+    for tick in range(2, 10):
+        assert answer(gate, joint_state(tick), reference(tick)) != [1.0, 2.0, 3.0]
+    refused = reset_gate(gate)
+    assert not refused.success and "nobody else may command the drives" in refused.message
+    gate.node.destroy_publisher(other)
+    gate.until(lambda: reset_gate(gate).success, "a reset")
+    for tick in range(10, 20):
+        command = answer(gate, joint_state(tick), reference(tick))
+    assert command == [1.0, 2.0, 3.0]
+
+
+def test_while_two_lead_the_arm_it_is_held_and_then_it_goes_on_by_itself(gate):
+    answer(gate, joint_state(1), reference(1))
+    other = gate.publisher(topics.JOINT_REFERENCE, JointReference)
+    gate.wait_for_diagnostic("hardware_gate", "controlled stop: 2 publishers on /joint_reference")
+    for tick in range(2, 20):
+        assert answer(gate, joint_state(tick), reference(tick)) != [1.0, 2.0, 3.0]
+    gate.node.destroy_publisher(other)
+    gate.until(lambda: gate.node.count_publishers(topics.JOINT_REFERENCE) == 1, "one leader")
+    gate.spin(0.3)
+    for tick in range(20, 40):
+        command = answer(gate, joint_state(tick), reference(tick))
+    assert command == [1.0, 2.0, 3.0]
+
+
+def test_joint_states_of_others_are_ignored_and_those_of_a_part_of_the_arm_are_not(gate):
+    answer(gate, joint_state(1), reference(1))
+    gripper = gate.publisher(topics.JOINT_STATES, JointState)
+    rng = np.random.default_rng(2)
+    for tick in range(2, 60):
+        count = int(rng.integers(1, 4))
+        message = JointState(name=[f"finger{k}" for k in range(count)], position=rng.normal(size=count).tolist())
+        message.header.stamp.sec = int(rng.integers(0, 2000000000))  # and of any stamp
+        gripper.publish(message)
+        assert answer(gate, joint_state(tick), reference(tick)) == [1.0, 2.0, 3.0]
+    gate.spin(0.5)
+    assert not [message for level, message in gate.said("hardware_gate") if level == ERROR]
+    gripper.publish(JointState(name=["joint1", "finger0"], position=[0.0, 0.0], velocity=[0.0, 0.0]))
+    gate.wait_for_diagnostic("hardware_gate", "controlled stop: joint state lacks joint2")
 
 
 def test_a_tripped_gate_stays_so_until_it_is_reset(gate):

@@ -102,7 +102,11 @@ def test_the_node_gives_the_cores_result_along_a_stored_path(live, parameters, t
 
 
 def test_unstable_gains_are_refused_with_the_largest_stable_one_and_so_are_bad_settings(live, parameters):
-    live.start(NODE, parameters | {"vibration_gain": 500.0, "rate": 250.0, "delay": 0.004}, transitions=())
+    given = {"vibration_gain": 500.0, "rate": 250.0, "delay": 0.004, "path_file": "/nowhere.npz"}
+    live.start(NODE, parameters | given, transitions=())
+    live.graph.set_parameters(NODE, {"path_file": ""})
+    with pytest.raises(GraphError, match="path_file is set when the node starts"):
+        live.graph.set_parameters(NODE, {"path_file": "/elsewhere.npz"})
     for values, said in (
         ({}, "vibration_gain 500 1/s is unstable at 250 Hz with a delay of 0.004 s"),
         ({"vibration_gain": 24.0, "cyclic": True}, "a cyclic motion has a constant rate or ubar"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from live import LiveGraph
 
+from flexarm_core.errors import ConfigError
 from flexarm_nodes.node.transport import (
     LOCALHOST_ONLY,
     PROFILES,
@@ -15,6 +16,7 @@ from flexarm_nodes.node.transport import (
     TRANSPORTS,
     avoid_shared_memory,
     localhost_by_udp,
+    stay_among,
     stay_on_this_machine,
 )
 
@@ -98,3 +100,45 @@ def test_other_middleware_is_left_alone(untold):
     avoid_shared_memory()
     assert os.environ[RANGE] == "LOCALHOST"
     assert not {TRANSPORTS, PROFILES[0]} & os.environ.keys()
+
+
+def udp_addresses(live: LiveGraph, name: str) -> set[str]:
+    """The addresses at which the process of a node listens or sends, as hexadecimal numbers of the kernel's table."""
+    folder = Path(f"/proc/{live.processes[name].process_id}")
+    held = {os.readlink(one) for one in (folder / "fd").iterdir() if one.exists() or one.is_symlink()}
+    rows = [line.split() for line in (folder / "net/udp").read_text(encoding="utf-8").splitlines()[1:]]
+    return {row[1].partition(":")[0] for row in rows if f"socket:[{row[9]}]" in held}
+
+
+def test_on_this_machine_alone_no_other_machine_reaches_a_socket(untold, request, shared):
+    untold.setenv(TRANSPORTS, "UDPv4")  # as the pages say it for a driver
+    stay_among("localhost")
+    live = request.getfixturevalue("live")
+    live.start("hardware_gate", shared)
+    assert udp_addresses(live, "hardware_gate") == {"0100007F"}  # 127.0.0.1
+    assert not uses_shared_memory(live, "hardware_gate")
+
+
+def test_peers_are_looked_for_and_nobody_else_is(untold, request, shared):
+    stay_among("192.0.2.7, 127.0.0.1")
+    profile = Path(os.environ[PROFILES[0]]).read_text(encoding="utf-8")
+    assert profile.count("<locator><udpv4>") == 3 and "<address>192.0.2.7</address>" in profile
+    assert "interfaceWhiteList" not in profile and os.environ[RANGE] == "SYSTEM_DEFAULT"
+    live = request.getfixturevalue("live")
+    live.start("hardware_gate", shared)  # it is found: this machine is one of them
+    assert not uses_shared_memory(live, "hardware_gate")
+
+
+@pytest.mark.parametrize("chosen", [{RANGE: "SUBNET"}, {PROFILES[0]: "/mine.xml"}, {TRANSPORTS: "SHM"}, {}])
+def test_a_network_that_the_user_chose_stays(untold, chosen):
+    for name, value in chosen.items():
+        untold.setenv(name, value)
+    before = dict(os.environ)
+    stay_among("localhost" if chosen else "open")
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("network", ["", "example.com", "10.0.0.1;10.0.0.2", "1.2.3", "<address>"])
+def test_a_network_that_is_none_is_refused(untold, network):
+    with pytest.raises(ConfigError, match="is not localhost, open or IPv4 addresses"):
+        stay_among(network)

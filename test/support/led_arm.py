@@ -36,6 +36,7 @@ class Arm:
     def __init__(self, live, robot: str, position, more=(), *, loop=False, **parameters) -> None:
         self.live, self.names = live, (*robots.chain(robot).joint_names, *more)
         self.chain, self.tick = robots.chain(robot), 0
+        self.folder = parameters.get("file_folder", "")
         self.position = np.array(position, dtype=float)
         text, tool = robots.find(robot)
         # Joint states come here as fast as the test sends them, or not: a time-out in wall time must not matter.
@@ -158,7 +159,7 @@ def arm_of_a_module(tmp_path_factory) -> Iterator[Arm]:
         patch.setenv("ROS_LOG_DIR", str(folder / "ros"))
         graph = LiveGraph(folder)
         try:
-            yield Arm(graph, "arm_6r", BENT)
+            yield Arm(graph, "arm_6r", BENT, file_folder=str(folder))
         finally:
             graph.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,9 +87,10 @@ class Core:
 class SensedArm:
     """Messages to the node and from it; one process serves many tests, configured anew for each."""
 
-    def __init__(self, live: LiveGraph) -> None:
-        self.live = live
-        live.start(NODE, {"robot_description": description("arm_7r")}, transitions=())
+    def __init__(self, live: LiveGraph, folder: Path) -> None:
+        self.live, self.folder = live, str(folder)
+        given = {"robot_description": description("arm_7r"), "file_folder": self.folder}
+        live.start(NODE, given, transitions=())
         for topic, kind in (
             (topics.BASE_WRENCH_ESTIMATE, BaseWrenchEstimate),
             (topics.JOINT_REFERENCE, JointReference),
@@ -115,7 +117,7 @@ class SensedArm:
         usual = {row.name: row.default for row in BASE_WRENCH_PARAMETERS}
         # Joint states come as fast as the test sends them, or not: a time-out in wall time must not matter.
         usual |= {"sensor_wait": 0.5, "state_timeout": 60.0, "robot_description": description(robot)}
-        usual |= {"frame_prefix": ""}
+        usual |= {"frame_prefix": "", "file_folder": self.folder}
         self.live.graph.set_parameters(NODE, {**usual, **parameters})
         self.live.graph.transition(NODE, "configure")
         self.live.until(lambda: self.wrenches.get_subscription_count() > 0, "a subscription to the wrench")
@@ -202,6 +204,6 @@ def sensed_arm_of_a_module(tmp_path_factory) -> Iterator[SensedArm]:
         patch.setenv("ROS_LOG_DIR", str(folder / "ros"))
         graph = LiveGraph(folder)
         try:
-            yield SensedArm(graph)
+            yield SensedArm(graph, folder)
         finally:
             graph.close()

@@ -54,16 +54,15 @@ def write_calibration(
         ConfigError: the folder does not exist, the file cannot be written, or the node name is invalid.
     """
     path = Path(path)
+    text = calibration_text(result, bodies, node_name, stage=stage, robot=robot, date=date)
     if not path.parent.is_dir():
         raise ConfigError(f"the folder '{path.parent}' of the calibration file does not exist: make it first")
-    if not NODE_NAME.fullmatch(node_name):
-        raise ConfigError(f"'{node_name}' is no name of a node: letters, digits, _ and / only")
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
             try:
-                file.write(_text(result, bodies, (node_name, "ros__parameters", *([stage] * bool(stage))), robot, date))
+                file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
                 os.chmod(file.name, 0o644)  # temporary files are readable by their owner only
@@ -75,7 +74,23 @@ def write_calibration(
         raise ConfigError(f"the calibration file '{path}' cannot be written: {error}") from error
 
 
-def _text(result: CalibrationResult, bodies: SensedBodies, keys: tuple[str, ...], robot: str, date: str) -> str:
+def calibration_text(
+    result: CalibrationResult,
+    bodies: SensedBodies,
+    node_name: str = NODE,
+    *,
+    stage: str = "",
+    robot: str = "",
+    date: str = "",
+) -> str:
+    """Return the content of a calibration file; arguments as for :func:`write_calibration`.
+
+    Raises:
+        ConfigError: the node name is invalid.
+    """
+    if not NODE_NAME.fullmatch(node_name):
+        raise ConfigError(f"'{node_name}' is no name of a node: letters, digits, _ and / only")
+    keys = (node_name, "ros__parameters", *([stage] * bool(stage)))
     force, torque = result.prediction_error
     comments = [
         f"robot: {robot}" if robot else "",

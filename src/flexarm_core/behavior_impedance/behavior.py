@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape
 from flexarm_core.behavior_impedance.layout import LEAD_MOTION, Parts, view_parts
 from flexarm_core.compiled import named_views
+from flexarm_core.file_folder import FileFolder
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.settings import Setting
@@ -34,12 +35,14 @@ class Arm:
         shape: capsules that cover the links of the chain.
         limits: motion limits of the joints.
         length_scale: length by which rotations are multiplied to compare them with translations [m/rad].
+        files: folder of the files that settings may name.
     """
 
     chain: Chain
     shape: ArmShape
     limits: MotionLimits
     length_scale: float = 0.3
+    files: FileFolder = field(default_factory=FileFolder)
 
 
 @dataclass(slots=True)

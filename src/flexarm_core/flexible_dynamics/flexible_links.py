@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from urllib.parse import unquote, urlparse
-
 import numpy as np
 
 from flexarm_core.errors import RobotDescriptionError
@@ -12,6 +9,7 @@ from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
 from flexarm_core.robot.description import Beam, RobotDescription
 from flexarm_core.types import Array
+from flexarm_core.uri import resolve_uri
 
 
 def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
@@ -41,25 +39,6 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
                 )
         found[name] = data
     return {joint.child: found[joint.child] for joint in description.joints.values() if joint.child in found}
-
-
-def resolve_uri(uri: str) -> Path:
-    """Convert a ``package://`` or ``file://`` URI, or an absolute path, to the path of the file.
-
-    Raises:
-        RobotDescriptionError: another scheme, a package that is not in the environment, or a relative path.
-    """
-    parts = urlparse(uri)
-    if parts.scheme == "package":
-        from ament_index_python.packages import PackageNotFoundError, get_package_share_directory  # only where needed
-
-        try:
-            return Path(get_package_share_directory(parts.netloc)) / unquote(parts.path).lstrip("/")
-        except (PackageNotFoundError, ValueError) as error:
-            raise RobotDescriptionError(f"'{uri}': package '{parts.netloc}' is not in the environment") from error
-    if parts.scheme not in ("file", "") or not parts.path.startswith("/"):
-        raise RobotDescriptionError(f"'{uri}' is not a package:// or file:// URI or an absolute path")
-    return Path(unquote(parts.path))
 
 
 def outboard_load(description: RobotDescription, link: str, beam: Beam) -> TipLoad:

@@ -105,6 +105,7 @@ class HardwareGate:
         self._state = GateState.WAITING
         self._reason = ""
         self._interrupted = self._silent = self._ending = False
+        self._contested = ""  # why it is not known who leads the arm
         self._stops = self._trips = 0
         self._good = 0
         self._fallback = False
@@ -341,6 +342,17 @@ class HardwareGate:
         self._law.restart(self._measured)
         return self._remember(self._brake(self._measured), self.config.period)
 
+    def contest(self, reason: str) -> None:
+        """Stop because it is not known who leads the arm; the stop lasts until this is called with an empty reason."""
+        self._contested = reason
+        if reason:
+            self._stop(reason)
+
+    def give_up(self, reason: str) -> None:
+        """Trip and request the fallback, because the drives do not get the gate's commands alone."""
+        self._trip(reason)
+        self._fallback = True
+
     def end(self, reason: str) -> None:
         """Brake and hold the arm, regardless of references, until :meth:`reset`; see :attr:`at_rest`."""
         if self._state is not GateState.WAITING or self._law.command is not None:
@@ -486,7 +498,7 @@ class HardwareGate:
         After a stop because a joint did not follow its commands, the set points must first restart from the measured
         position (position mode).
         """
-        if self._late or (self._rebase and self._law.mode == "position"):
+        if self._contested or self._late or (self._rebase and self._law.mode == "position"):
             return False
         speed = state.velocity if self._law.mode == "effort" else self._law.rate
         slow = (np.abs(speed) <= CREEPING * self.limits.velocity).all()

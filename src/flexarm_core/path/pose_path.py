@@ -13,6 +13,7 @@ with continuous second derivative. A corner is a break at which the tangent is d
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +56,10 @@ class PosePath:
         self.characteristic_length = characteristic_length
         self.segments = segments
         self._start = checked_vector(position, "path: start position"), checked_rotation(rotation, "path: rotation")
-        self._breaks = np.concatenate(([0.0], np.cumsum([segment.length for segment in segments])))
-        self.corners = self._corners()
+
+    @cached_property  # only of a path that is used: each segment that is added makes a new path
+    def _breaks(self) -> Array:
+        return np.concatenate(([0.0], np.cumsum([segment.length for segment in self.segments])))
 
     @property
     def length(self) -> float:
@@ -74,11 +77,15 @@ class PosePath:
         """Coordinates of the ends of all segments, including 0 and the length [m]."""
         return self._breaks.copy()
 
+    @cached_property
+    def _knots(self) -> Array:
+        knots = [at + segment.knots[1:] for at, segment in zip(self._breaks, self.segments, strict=False)]
+        return np.concatenate(([0.0], *knots))
+
     @property
     def knots(self) -> Array:
         """Coordinates between which the path is analytic: the breaks and the via poses of splines [m]."""
-        knots = [at + segment.knots[1:] for at, segment in zip(self._breaks, self.segments, strict=False)]
-        return np.concatenate(([0.0], *knots))
+        return self._knots.copy()
 
     # Drawing ----------------------------------------------------------------------------------------------------------
 
@@ -264,7 +271,9 @@ class PosePath:
         index[before] = np.searchsorted(inner, grid[before], side="left")
         return [(self.segments[i], float(self._breaks[i]), np.flatnonzero(index == i)) for i in np.unique(index)]
 
-    def _corners(self) -> Array:
+    @cached_property
+    def corners(self) -> Array:
+        """Coordinates of the breaks at which the tangent is discontinuous [m]."""
         inner = self._breaks[1:-1]
         first, _ = self.motions(np.repeat(inner, 2))
         weights = np.repeat((1.0, self.characteristic_length), 3)

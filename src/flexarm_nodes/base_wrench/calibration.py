@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from rclpy.action import GoalResponse
 from rclpy.action.server import ServerGoalHandle
 
 from flexarm.action import CalibrateBaseWrench
@@ -51,7 +50,8 @@ class BaseWrenchCalibration:
         """
         self._node, self._check, self._plan_of, self._take = host.node, check, plan, take
         name = host.name(topics.CALIBRATE_BASE_WRENCH)
-        self._server = GoalServer(host.node, CalibrateBaseWrench, name, self._on_goal, self._on_accepted)
+        refuse = lambda reason: host.node.diagnostics.report(ERROR, reason, 0)  # noqa: E731
+        self._server = GoalServer(host.node, CalibrateBaseWrench, name, self._check_goal, refuse, self._on_accepted)
         self._worker = background_worker("calibration")
         watch = host.node.guarded(lambda _: self._watch_states())
         self._timer = host.node.create_timer(WATCH_PERIOD, lambda: watch(None))
@@ -93,15 +93,10 @@ class BaseWrenchCalibration:
 
     # Goals ------------------------------------------------------------------------------------------------------------
 
-    def _on_goal(self, goal: CalibrateBaseWrench.Goal) -> GoalResponse:
-        try:
-            if self._handle is not None:
-                raise InputError("another calibration runs; cancel it first")
-            self._check()
-        except FlexarmError as error:  # the action client only learns that the goal was rejected
-            self._node.diagnostics.report(ERROR, f"goal rejected: {error}", 0)
-            return GoalResponse.REJECT
-        return GoalResponse.ACCEPT
+    def _check_goal(self, _: CalibrateBaseWrench.Goal) -> None:
+        if self._handle is not None:
+            raise InputError("another calibration runs; cancel it first")
+        self._check()
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         self._handle, self._heard = handle, self._node.get_clock().now()

@@ -19,7 +19,7 @@ from flexarm_core.base_wrench.torque_loop import TorqueLoopConfig
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.node.built_stage import Values
-from flexarm_nodes.node.parameters import Parameter, record_of, rows
+from flexarm_nodes.node.parameters import FILE_FOLDER, Parameter, record_of, rows
 
 BASE_MOTIONS = ("none", "joint_states", "flexible_state")
 EFFORT_SOURCES = ("joint_states", "command")
@@ -39,7 +39,9 @@ BASE_WRENCH_PARAMETERS = (
         "calibrated mass times center of mass, x y z, of each link of gravity_links, in the frame of its joint",
         "kg*m"),
     Parameter("gravity_table", "string", "",
-        "file of a table of gravity wrenches over joint positions; empty: gravity is computed from the model"),
+        "file of a table of gravity wrenches over joint positions; empty: gravity is computed from the model",
+        at_start=True),
+    FILE_FOLDER,
     Parameter("sensor_wait", "double", 0.005,
         "longest wall time that a joint state waits for the wrench and base motion of its stamp", "s", 1e-4),
     _live("reference_timeout", "double", 0.08,

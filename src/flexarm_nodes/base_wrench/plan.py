@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,22 @@ import numpy as np
 from flexarm.action import CalibrateBaseWrench
 from flexarm_core.base_wrench.calibration import CalibrationResult, calibrate, fewest_poses
 from flexarm_core.base_wrench.calibration_config import CalibrationConfig
-from flexarm_core.base_wrench.calibration_file import write_calibration
+from flexarm_core.base_wrench.calibration_file import calibration_text
 from flexarm_core.base_wrench.calibration_poses import CalibrationPosesConfig, choose_calibration_poses
 from flexarm_core.base_wrench.calibration_run import CalibrationRunConfig
 from flexarm_core.base_wrench.gravity_parameters import IdentifiableGravity
 from flexarm_core.base_wrench.link_heights import LinkHeights
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies, build_sensed_bodies
 from flexarm_core.base_wrench.static_pose import StaticPose
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import InputError
+from flexarm_core.file_folder import FileFolder
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_nodes.base_wrench.parameters import calibration_config, calibration_run_config, sensed_bodies
 from flexarm_nodes.node.built_stage import Values
 
+OUTPUT = "calibration file"
+MOST_POSES = 200
 SPARE = 2  # default number of poses, as a multiple of the smallest sufficient number
 
 
@@ -35,6 +37,7 @@ class CalibrationPlan:
 
     Attributes:
         goal: goal of the action.
+        files: folder in which its file is created.
         model: arm model.
         bodies: bodies above the sensor; as in the robot description if their masses are to be estimated.
         start: (n,) joint positions at rest [rad | m].
@@ -49,6 +52,7 @@ class CalibrationPlan:
     """
 
     goal: CalibrateBaseWrench.Goal
+    files: FileFolder
     model: ArmModel
     bodies: SensedBodies
     start: Array
@@ -136,7 +140,7 @@ class CalibrationPlan:
         return values
 
     def write(self, found: CalibrationResult) -> None:
-        """Write a result to the goal's file, with the bias in the sensor's own convention.
+        """Create the goal's file with a result, the bias in the sensor's own convention.
 
         Raises:
             ConfigError: the file cannot be written.
@@ -144,8 +148,7 @@ class CalibrationPlan:
         described = build_sensed_bodies(self.model.description, self.bodies.sensor)
         # masses from an earlier calibration are written too: the bias is only valid together with them
         all_of_it = not np.array_equal(described.links, self.bodies.links)
-        write_calibration(
-            self.goal.output_file,
+        text = calibration_text(
             replace(found, bias=self.sign * found.bias, model="bias_and_gravity" if all_of_it else found.model),
             self.bodies,
             self.node_name,
@@ -153,6 +156,7 @@ class CalibrationPlan:
             robot=self.model.description.name,
             date=datetime.now().astimezone().isoformat(timespec="seconds"),
         )
+        self.files.write_new(self.goal.output_file, OUTPUT, text)
 
 
 def build_plan(
@@ -162,10 +166,13 @@ def build_plan(
 
     Raises:
         InputError: the goal has an invalid value.
-        ConfigError: a parameter or the file's directory is not usable.
+        ConfigError: a parameter is not usable, or the file cannot be created.
     """
-    if goal.output_file and not Path(goal.output_file).parent.is_dir():
-        raise ConfigError(f"there is no folder '{Path(goal.output_file).parent}' for the output_file")
+    files = FileFolder(values["file_folder"])
+    if goal.output_file:
+        files.check_new(goal.output_file, OUTPUT)
+    if max(goal.pose_count, len(goal.poses) // model.n) > MOST_POSES:
+        raise InputError(f"a calibration takes at most {MOST_POSES} poses")
     if not goal.max_displacement >= 0.0:
         raise InputError(f"max_displacement must be >= 0 rad or m, got {goal.max_displacement}")
     if np.isnan(goal.min_height):
@@ -176,6 +183,7 @@ def build_plan(
     described = config.model == "bias_and_gravity"
     return CalibrationPlan(
         goal=goal,
+        files=files,
         model=model,
         bodies=build_sensed_bodies(model.description, values["sensor"]) if described else sensed_bodies(values, model),
         start=start,

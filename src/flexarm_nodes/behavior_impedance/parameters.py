@@ -17,11 +17,12 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.robot.description import RobotDescription
-from flexarm_nodes.node.parameters import Parameter, ParameterTable, record_of, rows
+from flexarm_nodes.node.parameters import FILE_FOLDER, Parameter, ParameterTable, record_of, rows
 from flexarm_nodes.node.stage_table import StageTable
 
 OUTPUTS = ("joints", "tool")
 NO_SENSOR = "none"
+MOST_BEHAVIORS = 50  # largest number of behaviors that take part, or are declared
 UNUSED = ("origin", "objective", "objective_weight", "objective_time_constant", "damping")  # of RedundancyConfig
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -75,6 +76,7 @@ BEHAVIOR_PARAMETERS = (
     _live("marker_force_scale", "double", 0.01, "length of RViz force arrows per unit of force", "m/N", 1e-9),
     _live("marker_capsules", "bool", False,
         "show in RViz the collision capsules of the arm that are used to avoid obstacles"),
+    FILE_FOLDER,
 )  # fmt: skip
 
 
@@ -127,9 +129,11 @@ def declare_behaviors(table: ParameterTable | StageTable, values: Mapping[str, A
         values: present values; ``behaviors`` and ``standby`` list the names.
 
     Raises:
-        ConfigError: an invalid name or an unknown kind.
+        ConfigError: an invalid name, an unknown kind, or too many.
     """
     names = list(dict.fromkeys((*values["behaviors"], *values["standby"])))
+    if len(names) > MOST_BEHAVIORS:
+        raise ConfigError(f"{len(names)} behaviors are too many: at most {MOST_BEHAVIORS} are declared")
     for name in names:
         if not NAME.fullmatch(name):
             raise ConfigError(f"behaviors: '{name}' is no name for parameters: letters, digits and _ from a letter on")

@@ -17,6 +17,7 @@ from flexarm_nodes.behavior_impedance.sets import BehaviorSets
 from flexarm_nodes.messages.behavior import change_from_message
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.bounded_requests import TOO_LARGE, bound_service, is_too_large
 from flexarm_nodes.node.built_stage import StageHost
 
 
@@ -35,6 +36,7 @@ class BehaviorRequests:
             node.create_service(SetBehaviors, host.name(topics.SET_BEHAVIORS), self._on_set_service),
             node.create_service(Trigger, host.name(topics.ZERO_WRENCH), self._on_zero),
         ]
+        bound_service(self._services[0])
 
     def close(self) -> None:
         """Destroy subscriptions and services."""
@@ -65,6 +67,8 @@ class BehaviorRequests:
 
     def _on_set_service(self, request: SetBehaviors.Request, response: SetBehaviors.Response) -> Any:
         try:
+            if is_too_large(request):
+                raise InputError(TOO_LARGE)
             response.message = self._take(request.set)
             response.success = True
         except FlexarmError as error:

@@ -9,7 +9,7 @@ from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.behavior_impedance.registry import make_behavior
 from flexarm_core.errors import ConfigError, FlexarmError
-from flexarm_nodes.behavior_impedance.parameters import declared_specs
+from flexarm_nodes.behavior_impedance.parameters import MOST_BEHAVIORS, declared_specs
 from flexarm_nodes.messages.behavior import BehaviorChange
 
 MOST_WAITING = 100  # largest number of pending behavior sets
@@ -61,6 +61,8 @@ class BehaviorSets:
         if change.stamp == 0 or change.stamp <= answered:
             self._carry_out(change)
             return ""
+        if len(change.specs) > MOST_BEHAVIORS:
+            raise ConfigError(f"{len(change.specs)} behaviors are too many: at most {MOST_BEHAVIORS} take part")
         for spec in change.specs:  # report at once what can be checked now
             _made(spec, self._controller)
         if len(self._waiting) >= MOST_WAITING:
@@ -89,6 +91,8 @@ class BehaviorSets:
         self._set(list((present | {spec.name: spec for spec in change.specs}).values()))
 
     def _set(self, specs: Sequence[BehaviorSpec]) -> None:
+        if len(specs) > MOST_BEHAVIORS:
+            raise ConfigError(f"{len(specs)} behaviors are too many: at most {MOST_BEHAVIORS} take part")
         try:
             self._controller.set_behaviors(specs)
         except FlexarmError:

@@ -13,6 +13,7 @@ from flexarm_core.behavior_impedance.controller import BehaviorImpedanceControll
 from flexarm_core.behavior_impedance.warm_up import load_compiled
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.errors import FlexarmError
+from flexarm_core.file_folder import FileFolder
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.pipeline.behavior_stage import BehaviorStage
 from flexarm_core.pipeline.tick import Tick
@@ -58,7 +59,7 @@ class BehaviorSetup(StageSetup):
         """
         chain = build_chain(model.description, model.tool_frame)
         shape = build_arm_shape(model.description, chain, values["link_radius"])
-        arm = Arm(chain, shape, motion_limits(values, chain), values["length_scale"])
+        arm = Arm(chain, shape, motion_limits(values, chain), values["length_scale"], FileFolder(values["file_folder"]))
         self.controller = BehaviorImpedanceController(arm, record_of(ImpedanceConfig, values), mapping_config(values))
         self.sets = BehaviorSets(self.controller, values)
         sensor, tool = tool_wrench(values, model.description, chain)

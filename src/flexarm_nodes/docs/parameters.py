@@ -27,7 +27,8 @@ HEAD = """# Parameters
 
 Made from the nodes' parameter tables by `python -m flexarm_nodes.docs.parameters docs/parameters.md`; a test holds both
 equal. *Live* parameters may change while the node is active and take effect with the next sample; the others are read
-when the node is configured.
+when the node is configured. Those marked *start* name files: they are given when the node starts; messages can
+only empty them and set them back.
 """
 
 
@@ -48,8 +49,9 @@ def _row(row: Parameter) -> str:
             f"{'-inf' if row.lower is None else f'{row.lower:g}'} to {'inf' if row.upper is None else f'{row.upper:g}'}"
         )
     default = f"`{row.default}`" if row.default != "" else ""
+    changes = "yes" if row.live else "start" if row.at_start else ""
     unit, meaning = row.unit.replace("|", "or"), row.description.replace("|", "\\|")
-    return f"| `{row.name}` | {row.kind} | {default} | {unit} | {allowed} | {'yes' if row.live else ''} | {meaning} |"
+    return f"| `{row.name}` | {row.kind} | {default} | {unit} | {allowed} | {changes} | {meaning} |"
 
 
 if __name__ == "__main__":

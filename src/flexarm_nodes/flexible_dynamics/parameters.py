@@ -89,6 +89,9 @@ def built_controller(values: Values, model: ArmModel) -> BuiltStage:
     )
 
 
+LONGEST_TRAJECTORY = 262_144  # [bytes] some 1,200 points of seven joints
+
+
 class TrajectoryInput(StageSetup):
     """Joint trajectories on a topic, for the stage."""
 
@@ -100,7 +103,7 @@ class TrajectoryInput(StageSetup):
         """Subscribe to trajectories."""
         self._node = host.node
         self._subscription = host.node.hear(
-            JointTrajectory, topics.JOINT_TRAJECTORY, self._on_trajectory, topics.NEWEST
+            JointTrajectory, topics.JOINT_TRAJECTORY, self._on_trajectory, topics.NEWEST, most=LONGEST_TRAJECTORY
         )
 
     def close(self) -> None:

@@ -28,7 +28,8 @@ from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.sender import Sender
 
-GRAPH_PERIOD = 0.25  # [s] period at which publishers and subscribers of the topics are counted
+WRITER_PERIOD = 0.05  # [s] period at which it is looked for others who command the drives, or lead the arm
+LISTENER_PERIOD = 0.25  # [s] period at which it is looked whether somebody listens to the commands
 BRAKING_PERIOD = 0.001  # [s] period at which joint states are read while control ends
 LONGEST_BRAKING = 5.0  # [s] longest time that the end of control waits for the arm to come to rest
 
@@ -56,10 +57,13 @@ class GateOutput:
         self.sent = 0.0
         self._running = self._taken = self._ends = False
         self._alone, self._fell_back = False, False
-        self._others = ""  # text about unexpected publishers on topics that allow only one
+        self._writers = self._leaders = ""  # texts about further publishers of commands and of references
         self._shown: tuple[GateState, bool] | None = None  # last published (state, fallback), on which other nodes act
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._graph = node.create_timer(GRAPH_PERIOD, self._look_at_graph, clock=steady)
+        self._looks = [
+            node.create_timer(WRITER_PERIOD, self._look_for_others, clock=steady),
+            node.create_timer(LISTENER_PERIOD, self._look_for_listeners, clock=steady),
+        ]
         self._reset = node.create_service(Trigger, topics.RESET_GATE, self._on_reset)
 
     def open(self, gate: HardwareGate, values: Mapping[str, Any]) -> None:
@@ -100,7 +104,7 @@ class GateOutput:
     def start(self) -> None:
         """Begin a run; with a controller manager, commands begin when the controller is active."""
         self._running, self._taken, self._ends, self._stamp = True, False, False, 0
-        self._alone, self._fell_back, self._others, self._shown = False, False, "", None
+        self._alone, self._fell_back, self._writers, self._leaders, self._shown = False, False, "", "", None
         if self._switch is not None:
             self._gate.interrupt("no command controller is active", silent=True)
             self._switch.begin(self._mode)
@@ -176,7 +180,7 @@ class GateOutput:
         before, self._shown = self._shown, (status.state, status.fallback)
         say = partial(self._node.diagnostics.report, at_once=before != self._shown)
         values = {"state": status.state.value, "stops": str(status.stops), "command_mode": self._mode, **more}
-        trouble, ends = "", self._ends or self._node.ending
+        trouble, ends, others = "", self._ends or self._node.ending, (self._writers, self._leaders)
         if self._switch is not None:
             found, trouble = self._switch.controller, self._switch.trouble
             values["controller"] = f"{found.name}: {'active' if found.active else 'inactive'}" if found else "none"
@@ -184,36 +188,48 @@ class GateOutput:
         values |= {"trips": str(status.trips), "blind": _said(status.blind), "fallback": _said(status.fallback)}
         if status.state is GateState.TRIPPED:
             taken = "" if ends else trouble  # the controller manager ends too
-            why = "; ".join(dict.fromkeys(part for part in (status.reason, taken, self._others) if part))
+            why = "; ".join(dict.fromkeys(part for part in (status.reason, taken, *others) if part))
             service = self._node.resolve_service_name(topics.RESET_GATE)
             say(ERROR, f"tripped: {why}; call {service} to go on", stamp, values)
         elif status.state is GateState.STOPPING and ends:
             say(WARN if trouble else OK, f"control ends: {trouble}" if trouble else "control ends", stamp, values)
-        elif status.state is GateState.STOPPING and status.reason == NOT_LED and not (trouble or self._others):
+        elif status.state is GateState.STOPPING and status.reason == NOT_LED and not (trouble or any(others)):
             say(WARN, f"holds the arm: {NOT_LED}", stamp, values)
         elif status.state is GateState.STOPPING:
-            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, self._others) if part))
+            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, *others) if part))
             say(ERROR, f"controlled stop: {why}", stamp, values)
-        elif error or self._others:
-            say(ERROR, error or self._others, stamp, values)
+        elif error or any(others):
+            say(ERROR, error or ", ".join(filter(None, others)), stamp, values)
         elif trouble or limited or warning:
             say(WARN, trouble or limited or warning, stamp, values)
         else:
             say(OK, status.state.value, stamp, values)
 
-    def _look_at_graph(self) -> None:
-        """Find other publishers; without a controller manager, also check whether the commands have a subscriber."""
+    def _look_for_others(self) -> None:
+        """Trip if somebody else commands the drives; stop while several lead the arm.
+
+        Joint states may have several publishers, as grippers and mobile bases publish theirs on the same topic.
+        """
         if not self._running:
             return
-        others, node = [], self._node
-        for topic, own in ((self._commands.topic_name, 1), *((name, 0) for name in topics.GATE_INPUTS)):
-            count = node.count_publishers(topic) - own
-            if count > 1 - own:
-                others.append(f"{count} {'other ' if own else ''}publishers on {node.resolve_topic_name(topic)}")
-        if ", ".join(others) != self._others:
-            self._others = ", ".join(others)
+        node, before = self._node, (self._writers, self._leaders)
+        writers = node.count_publishers(self._commands.topic_name) - 1
+        leaders = node.count_publishers(topics.JOINT_REFERENCE)
+        commands, references = map(node.resolve_topic_name, (self._commands.topic_name, topics.JOINT_REFERENCE))
+        self._writers = f"{writers} other publishers on {commands}" if writers > 0 else ""
+        self._leaders = f"{leaders} publishers on {references}" if leaders > 1 else ""
+        commands_it = self._taken if self._switch is not None else not self._alone
+        if self._writers and commands_it and not self._gate.status.fallback:
+            self._gate.give_up(self._writers)
+            self.send(None, self._stamp)  # asks for the fallback
+        if before[1] != self._leaders:
+            self._gate.contest(self._leaders)
+        if before != (self._writers, self._leaders):
             self._on_change()
-        if self._switch is not None or self._lockstep:
+
+    def _look_for_listeners(self) -> None:
+        """Without a controller manager, check whether the commands have a subscriber."""
+        if not self._running or self._switch is not None or self._lockstep:
             return
         alone = not self._commands.heard
         if alone and not self._alone:
@@ -232,6 +248,9 @@ class GateOutput:
         """
         if not self._running:
             response.success, response.message = False, "the node is not active"
+            return response
+        if self._writers:
+            response.success, response.message = False, f"{self._writers}: nobody else may command the drives"
             return response
         try:
             self._gate.acknowledge()

@@ -13,7 +13,7 @@ from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.types import Array
-from flexarm_nodes.node.parameters import Parameter, record_of, rows
+from flexarm_nodes.node.parameters import FILE_FOLDER, Parameter, record_of, rows
 
 SOURCES = ("auto", "stream")
 OUTPUTS = ("reference", "trajectory")
@@ -55,6 +55,7 @@ IK_PARAMETERS = (
     Parameter("ik_restarts", "int", 200,
         "largest number of restarts of the solve_ik service",
         "", 0, 10000, live=True),
+    FILE_FOLDER,
 )  # fmt: skip
 
 

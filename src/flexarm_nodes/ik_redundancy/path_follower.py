@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from rclpy.action import GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from trajectory_msgs.msg import JointTrajectory
 
@@ -42,9 +41,8 @@ class PathFollower:
         """Offer the action on a node, and lead a stage; paths are planned by the worker."""
         self._node, self._planned, self._worker = host.node, host.try_again, worker
         self._resolution, self._chain, resolution.stage.lead = resolution, resolution.chain, self
-        self._server = GoalServer(
-            host.node, FollowCartesianPath, topics.FOLLOW_CARTESIAN_PATH, self._on_goal, self._on_accepted
-        )
+        name, refuse = topics.FOLLOW_CARTESIAN_PATH, lambda reason: host.node.diagnostics.report(ERROR, reason, 0)
+        self._server = GoalServer(host.node, FollowCartesianPath, name, self._check, refuse, self._on_accepted)
         watch = host.node.guarded(self._on_watch)
         self._timer = host.node.create_timer(WATCH_PERIOD, lambda: watch(None))
         self._trajectories: Any = None
@@ -81,20 +79,14 @@ class PathFollower:
 
     # Goals ------------------------------------------------------------------------------------------------------------
 
-    def _on_goal(self, goal: FollowCartesianPath.Goal) -> GoalResponse:
-        try:
-            if self._handle is not None:
-                raise InputError("another goal is being followed; cancel it first")
-            if not self._node.active:
-                raise InputError("the node is not active")
-            if self._resolution.stage.hindrance:
-                raise InputError(self._resolution.stage.hindrance)
-            check_goal(goal, self._resolution.base)
-        except FlexarmError as error:  # the action client only learns that the goal was rejected
-            self._node.get_logger().warning(f"goal rejected: {error}")
-            self._node.diagnostics.report(ERROR, f"goal rejected: {error}", 0)
-            return GoalResponse.REJECT
-        return GoalResponse.ACCEPT
+    def _check(self, goal: FollowCartesianPath.Goal) -> None:
+        if self._handle is not None:
+            raise InputError("another goal is being followed; cancel it first")
+        if not self._node.active:
+            raise InputError("the node is not active")
+        if self._resolution.stage.hindrance:
+            raise InputError(self._resolution.stage.hindrance)
+        check_goal(goal, self._resolution.base)
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         self._handle, self.activity = handle, PLANNING

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from flexarm.action import FollowCartesianPath
+from flexarm_core.file_folder import FileFolder
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.inverse_kinematics import IkConfig, InverseKinematics
 from flexarm_core.ik_redundancy.path_planner import PathPlanner
@@ -40,6 +41,7 @@ class Resolution:
             ConfigError: a parameter is invalid for this arm.
         """
         self.chain, self.base = build_chain(model.description, model.tool_frame), BaseLink(model)
+        self._files = FileFolder(values["file_folder"])
         solver = RedundancySolver(self.chain, motion_limits(values, self.chain), redundancy_config(values))
         self.stage = RedundancyStage(
             model,
@@ -71,11 +73,11 @@ class Resolution:
 
         It raises PathError, or another FlexarmError if the goal is invalid.
         """
-        chain, base, values = self.chain, self.base, self.values
+        chain, base, files, values = self.chain, self.base, self._files, self.values
         planner = PathPlanner(chain, self._limits, self.stage.solver.config)
 
         def plan(goal: FollowCartesianPath.Goal) -> PlannedPath:
-            path, axes = path_from_goal(goal, base, *chain.pose(start)), np.array(goal.axes, dtype=bool)
+            path, axes = path_from_goal(goal, base, files, *chain.pose(start)), np.array(goal.axes, dtype=bool)
             limits, allowed = path_limits(goal, values), tolerances(goal, values)
             return planner.plan(path, start, limits, axes, *allowed, goal.allow_dropped_rows)
 

@@ -30,7 +30,7 @@ ACTIVITIES = {
 
 
 class RedundancySetup(StageSetup):
-    """Paths (action) and joint positions of poses (service), computed by a worker thread."""
+    """Paths (action) and joint positions of poses (service), each computed by a worker thread."""
 
     def __init__(self, resolution: Resolution) -> None:
         """Offer the action and the service for this redundancy resolution."""
@@ -45,17 +45,18 @@ class RedundancySetup(StageSetup):
     def open(self, host: StageHost) -> None:
         """Create action and service, and load their compiled code."""
         self._resolution.load_planner()
-        self._worker = background_worker("planner")
+        self._worker, self._ik_worker = background_worker("planner"), background_worker("ik")
         self._follower = PathFollower(host, self._resolution, self._worker)
         name = host.name(topics.SOLVE_IK)
-        self._service = SlowService(host.node, SolveIk, name, self._worker, self._answer)
+        self._service = SlowService(host.node, SolveIk, name, self._ik_worker, self._answer)
 
     def close(self) -> None:
         """Withdraw action and service."""
         assert self._follower is not None
         self._follower.close()
         self._service.close()
-        self._worker.shutdown(wait=False)
+        for worker in (self._worker, self._ik_worker):
+            worker.shutdown(wait=False)
 
     def end(self) -> None:
         """End the goal; the gate stops the arm when references cease."""

@@ -94,7 +94,7 @@ def _of_type(part: Any) -> Read:
     if isinstance(part, NamespacedType):
         return _of_kind(kind_of(part))
     if isinstance(part, UnboundedString):
-        return _read_text
+        return read_text
     if isinstance(part, BasicType) and part.typename in FORMATS:
         return _number_reader(FORMATS[part.typename])
     if isinstance(part, UnboundedSequence):
@@ -132,7 +132,11 @@ def slots_of(kind: Any) -> list[str]:
 
 def kind_of(part: NamespacedType) -> Any:
     """Return the message type of a field."""
-    return getattr(import_module(".".join(part.namespaces)), part.name)
+    module, name = import_module(".".join(part.namespaces)), part.name
+    if hasattr(module, name):
+        return getattr(module, name)
+    action, _, role = name.rpartition("_")  # the goal of an action is an attribute of it
+    return getattr(getattr(module, action), role)
 
 
 def _formats(kind: Any) -> list[str]:
@@ -147,7 +151,8 @@ def read_count(raw: bytes, place: int) -> tuple[int, int]:
     return _COUNT.unpack_from(raw, place)[0], place + 4
 
 
-def _read_text(raw: bytes, place: int) -> tuple[str, int]:
+def read_text(raw: bytes, place: int) -> tuple[str, int]:
+    """Return the text at an offset, and the offset behind it; ValueError: it does not fit into the message."""
     place += -(place - BODY) % 4
     end = place + 4 + _COUNT.unpack_from(raw, place)[0]
     if end > len(raw):
@@ -169,7 +174,7 @@ def _texts_reader() -> Read:
         count, place = read_count(raw, place)
         texts = []
         for _ in range(count):
-            text, place = _read_text(raw, place)
+            text, place = read_text(raw, place)
             texts.append(text)
         before, known = raw[begin:place], texts
         return texts.copy(), place

@@ -16,6 +16,7 @@ from flexarm.msg import CartesianReference as CartesianReferenceMessage
 from flexarm.msg import JointReference as JointReferenceMessage
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array, BaseReaction, CartesianReference, JointReference
+from flexarm_nodes.messages.foreign_joints import are_foreign
 from flexarm_nodes.messages.form import Form, Numbers
 from flexarm_sim.backend import PlantState
 from flexarm_sim.measurement import JointReading
@@ -101,8 +102,13 @@ class JointStateSelector:
         self._seen: list[str] | None = None
         self._index = np.zeros(len(names), dtype=int)
 
-    def __call__(self, message: JointState) -> tuple[Array, Array]:
-        """Return positions and velocities (k,) of the selected joints; raises the same errors as :meth:`select`."""
+    def __call__(self, message: JointState) -> tuple[Array, Array] | None:
+        """Return positions and velocities (k,) of the selected joints; None: the message is of others' joints.
+
+        It raises the same errors as :meth:`select`.
+        """
+        if message.name != self._seen and are_foreign(message.name, self._names):
+            return None
         return self.select(message.name, np.array(message.position), np.array(message.velocity))
 
     def select(self, names: list[str], position: Array, velocity: Array) -> tuple[Array, Array]:

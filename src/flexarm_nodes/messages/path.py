@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 from flexarm.action import FollowCartesianPath
 from flexarm.msg import PathSegment, RedundancyState
 from flexarm_core.errors import InputError
-from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
+from flexarm_core.file_folder import FileFolder
 from flexarm_core.ik_redundancy.planned_path import PlannedPath
 from flexarm_core.ik_redundancy.solver import RedundancyStatus
 from flexarm_core.path.joint_trajectory import JointTrajectory
@@ -75,12 +75,15 @@ def check_goal(goal: FollowCartesianPath.Goal, base: BaseLink) -> None:
         raise InputError("axes: at least one must be tracked")
 
 
-def path_from_goal(goal: FollowCartesianPath.Goal, base: BaseLink, position: Array, rotation: Array) -> PosePath:
+def path_from_goal(
+    goal: FollowCartesianPath.Goal, base: BaseLink, files: FileFolder, position: Array, rotation: Array
+) -> PosePath:
     """Return the path of a checked goal in the base link's frame.
 
     Args:
         goal: goal; its header or its waypoint file names the frame.
         base: base link of the arm.
+        files: folder of the waypoint files that a goal may name.
         position: (3,) tool position at the start of the path, base link's frame [m].
         rotation: (3, 3) tool rotation at the start of the path.
 
@@ -89,10 +92,16 @@ def path_from_goal(goal: FollowCartesianPath.Goal, base: BaseLink, position: Arr
     """
     frame = goal.header.frame_id
     if goal.waypoint_file:
-        spec = load_waypoint_file(resolve_uri(goal.waypoint_file))
+        spec = load_waypoint_file(goal.waypoint_file, files)
         if frame and spec.frame and frame != spec.frame:
-            raise InputError(f"header.frame_id is '{frame}', the waypoint file says '{spec.frame}': leave one empty")
+            raise InputError(f"header.frame_id is '{frame}', the waypoint file says another frame: leave one empty")
         frame = spec.frame or frame
+        try:
+            base.is_base(frame)
+        except InputError:  # whose message quotes the file
+            raise InputError(
+                "the waypoint file is in a frame that is neither the base link nor the root link"
+            ) from None
         return base.path(frame, spec.build(*base.pose_in(frame, position, rotation)))
     path = PosePath(*base.pose_in(frame, position, rotation))
     for segment in goal.segments:
@@ -186,8 +195,8 @@ def joint_trajectory_from_message(
     order = [given.index(name) for name in names]
 
     def rows(field: str) -> Array | None:
-        listed = [list(getattr(point, field)) for point in message.points]
-        if not any(listed):
+        listed = [getattr(point, field) for point in message.points]
+        if not any(len(row) for row in listed):
             return None
         if any(len(row) != len(given) for row in listed):
             raise InputError(f"trajectory: every point needs {len(given)} {field}, or none may have any")

@@ -23,12 +23,14 @@ from rclpy.task import Future
 from std_msgs.msg import String
 
 from flexarm.msg import FlexibleState, JointReference
-from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
+from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.bounded_requests import bound_service
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.frames import of_the_arm
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
@@ -39,6 +41,7 @@ from flexarm_nodes.node.transport import avoid_shared_memory
 PILE = 0.1  # [s] queueing delay of the executor above which joint states are dropped
 SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
 CLOCK_LAG = 0.05  # [s] by which a stamp may be ahead of the clock before /clock is read at once
+MOST_BYTES = 65536  # size of a message that is read: larger ones keep the executor for too long
 LAST_WORDS = 1.0  # [s] longest wait, when the node ends, for its last messages to be acknowledged
 
 
@@ -59,6 +62,7 @@ class ArmNode(LifecycleNode):
         configuring: whether the node is being configured, which may compile for minutes; nothing moves yet.
         tidiness: when garbage is collected while the node is active; a subclass that answers samples begins anew when
             the first is answered, and tidies up when an answer is out.
+        is_foreign: returns whether the bytes of a joint state are of others than this arm.
         taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
         newest: quality of service of subscriptions for which only the newest message counts; a node that knows that it
             runs against the clock may choose ``topics.UNCONFIRMED``.
@@ -70,6 +74,8 @@ class ArmNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         """Declare the parameters and wait for the robot description."""
         super().__init__(name)
+        for service in self.services:  # parameters' and lifecycle's
+            bound_service(service)
         self.table = ParameterTable(self, (*ARM_PARAMETERS, *self.PARAMETERS))
         self.diagnostics = Diagnostics(self)
         self.active = False
@@ -84,6 +90,7 @@ class ArmNode(LifecycleNode):
         # Registered first: this callback has to run before the clock's own callback.
         self.add_on_set_parameters_callback(self._refuse_other_clock)
         self._described = ""
+        self.is_foreign: Callable[[bytes], bool] = lambda raw: False
         self._base_state: Subscription | None = None
         self._sent_along: float | None = None  # when the task that measures the queueing delay was queued [s]
         self._came_through = 0.0  # when the last such task ran [s]
@@ -132,6 +139,7 @@ class ArmNode(LifecycleNode):
             self.frame_prefix = values["frame_prefix"]
             description = parse_robot_description(text, massless=self.MASSLESS)
             model = ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
+            self.is_foreign = ForeignJoints((*model.joint_names, *model.elastic_joint_names))
             self.build(values, model)
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot configure: {error}")
@@ -241,19 +249,26 @@ class ArmNode(LifecycleNode):
         lost: Callable[[int], None] | None = None,
         *,
         raw: bool = False,
+        most: int = MOST_BYTES,
     ) -> Subscription:
         """Subscribe to a topic through :meth:`guarded`; messages are not even deserialized while the node is inactive.
 
-        Joint states are dropped while the executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is
-        called with the total number of messages lost since the subscription was created. With ``raw`` the callback
-        gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it is ``newest``.
+        Joint states without any joint of the arm are those of others, and ignored. Joint states are dropped while the
+        executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is called with the total number of
+        messages lost since the subscription was created. Messages of more than ``most`` bytes are refused unread. With
+        ``raw`` the callback gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it
+        is ``newest``.
         """
-        read, sheds = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
+        read, states = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
 
         def take(given: bytes) -> None:
             self.taken = time.perf_counter()
-            if not (sheds and self._piled_up()):
+            if len(given) > most:
+                raise InputError(f"{topic}: a message of {len(given)} bytes is ignored, at most {most} are read")
+            if not states:
                 callback(read(given))
+            elif (newest := self._newest_of_the_arm(subscription, given)) is not None and not self._piled_up():
+                callback(read(newest))
 
         def tell(info: QoSMessageLostInfo) -> None:
             if lost is not None and info.total_count_change > 0:
@@ -261,7 +276,18 @@ class ArmNode(LifecycleNode):
 
         events = SubscriptionEventCallbacks(message_lost=None if lost is None else self.guarded(tell))
         quality = self.newest if quality is None else quality
-        return self.create_subscription(kind, topic, self.guarded(take), quality, event_callbacks=events, raw=True)
+        quality, callback_of = topics.shared(quality) if states else quality, self.guarded(take)
+        subscription = self.create_subscription(kind, topic, callback_of, quality, event_callbacks=events, raw=True)
+        return subscription
+
+    def _newest_of_the_arm(self, subscription: Subscription, given: bytes) -> bytes | None:
+        """Return the newest of a joint state and those that wait behind it, without those of others; None: all are."""
+        newest = None if self.is_foreign(given) else given
+        with subscription.handle:
+            while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+                if len(taken[0]) <= MOST_BYTES and not self.is_foreign(taken[0]):
+                    newest = taken[0]
+        return newest
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
         """Return a function that deserializes messages of one type, with names of links as frames."""

@@ -43,10 +43,15 @@ class ArmStateReader:
     def joint_state(self, message: JointState) -> ArmState | None:
         """Take a joint state; return the ArmState if both of its parts are available for this stamp, else None.
 
+        A joint state of other joints is ignored.
+
         Raises:
             InputError: the message is not usable.
         """
-        position, velocity = self._select(message)
+        selected = self._select(message)
+        if selected is None:
+            return None
+        position, velocity = selected
         stamp, n = stamp_to_nanoseconds(message.header.stamp), self._model.n
         if self._joined:
             return ArmState(stamp, position[:n], velocity[:n], position[n:], velocity[n:])

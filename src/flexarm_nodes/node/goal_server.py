@@ -10,6 +10,9 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
+from flexarm_core.errors import FlexarmError, InputError
+from flexarm_nodes.node.bounded_requests import TOO_LARGE, bound_action, is_too_large
+
 
 class GoalServer(ActionServer):
     """Goals begin when they are accepted; :meth:`finish` ends a goal.
@@ -26,7 +29,8 @@ class GoalServer(ActionServer):
         node: Node,
         action: Any,
         name: str,
-        on_goal: Callable[[Any], GoalResponse],
+        check: Callable[[Any], None],
+        refuse: Callable[[str], None],
         on_accepted: Callable[[ServerGoalHandle], None],
     ) -> None:
         """Offer an action on a node.
@@ -35,16 +39,24 @@ class GoalServer(ActionServer):
             node: node that offers the action.
             action: action type.
             name: action name.
-            on_goal: accepts or rejects a goal.
+            check: raises FlexarmError to reject a goal.
+            refuse: called with the reason why a goal was rejected: the client only learns that it was.
             on_accepted: begins an accepted goal; every cancel request is accepted and is visible in the goal handle.
         """
 
         def ask(goal: Any) -> GoalResponse:
             try:
-                return on_goal(goal)
+                if self._too_large:
+                    raise InputError(TOO_LARGE)
+                check(goal)
+            except FlexarmError as error:
+                node.get_logger().warning(f"goal rejected: {error}")
+                refuse(f"goal rejected: {error}")
             except Exception:
                 node.get_logger().error(traceback.format_exc())
-                return GoalResponse.REJECT
+            else:
+                return GoalResponse.ACCEPT
+            return GoalResponse.REJECT
 
         def accept(handle: ServerGoalHandle) -> None:
             handle.execute()
@@ -64,6 +76,11 @@ class GoalServer(ActionServer):
             handle_accepted_callback=accept,
             cancel_callback=lambda handle: CancelResponse.ACCEPT,
         )
+        self._action_type, self._too_large = bound_action(action), False
+
+    async def _execute_goal_request(self, request_header_and_message: Any) -> None:
+        self._too_large = is_too_large(request_header_and_message[1])
+        await super()._execute_goal_request(request_header_and_message)
 
     def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
         """Run a callback that returns the result; do nothing when a goal only begins."""

@@ -13,15 +13,23 @@ from rclpy.parameter import Parameter as RosParameter
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.settings import Setting, Settings, declared_settings, in_brackets
 
-LIVE = "may change while the node is active"  # text in a descriptor's additional_constraints
+LIVE = "may change while the node is active"  # texts in a descriptor's additional_constraints
+AT_START = "is set when the node starts"
 Record = TypeVar("Record", bound=Settings)
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Setting):
-    """One row of a node's parameter table: a setting, and whether it may change while the node is active."""
+    """One row of a node's parameter table: a setting, and when it may change.
 
-    live: bool = False  # other parameters are read when the node is configured
+    Attributes:
+        live: whether it may change while the node is active; other parameters are read when the node is configured.
+        at_start: whether it has its value from the start of the node on, and can only be emptied and set back later.
+            Such are those that name files: whoever starts a node may name any, who sends it messages may not.
+    """
+
+    live: bool = False
+    at_start: bool = False
 
 
 def rows(
@@ -67,6 +75,9 @@ def record_of(record: type[Record], values: Mapping[str, Any], prefix: str = "",
     return record(**(given | others))
 
 
+FILE_FOLDER = Parameter("file_folder", "string", "",
+    "folder of the .yaml files that messages may name: package:// or file:// URI, or absolute path; empty: none may be"
+    " named", at_start=True)  # fmt: skip
 ARM_PARAMETERS = (
     Parameter("robot_description", "string", "",
         "robot description as URDF text; empty: received from the robot_description topic"),
@@ -93,6 +104,7 @@ class ParameterTable:
         """
         self._node = node
         self._rows: dict[str, Parameter] = {}
+        self._begun: dict[str, Any] = {}  # values at the start of the node
         self._check: Callable[[dict[str, Any]], None] | None = None
         self.declare(rows)
         node.add_on_set_parameters_callback(self._on_set)
@@ -101,7 +113,9 @@ class ParameterTable:
         """Declare further rows; a parameter that is already declared keeps its value."""
         for row in rows:
             if row.name not in self._rows:
-                self._node.declare_parameter(row.name, row.default, _descriptor(row))
+                declared = self._node.declare_parameter(row.name, row.default, _descriptor(row))
+                if row.at_start:
+                    self._begun[row.name] = declared.value
         self._rows |= {row.name: row for row in rows}
 
     def remove(self, names: Iterable[str]) -> None:
@@ -135,6 +149,8 @@ class ParameterTable:
                 row = self._rows.get(change.name)
                 if row is None:
                     continue
+                if row.at_start and change.value not in (row.default, self._begun[row.name]):
+                    raise ConfigError(f"{row.name} is set when the node starts, and later only emptied or set back")
                 if self._check is not None and not row.live:
                     raise ConfigError(f"{row.name} can only change while the node is not configured")
                 values[row.name] = row.checked(change.value)
@@ -158,7 +174,7 @@ def _descriptor(row: Parameter) -> ParameterDescriptor:
     constraints = f"one of: {', '.join(row.choices)}" if row.choices else ""
     if row.lower is not None or row.upper is not None:
         constraints = f"in [{row.lower}, {row.upper}]"
-    constraints = "; ".join(filter(None, (constraints, LIVE if row.live else "")))
+    constraints = "; ".join(filter(None, (constraints, LIVE if row.live else "", AT_START if row.at_start else "")))
     # The table checks the types itself: rclpy would end the process if a parameter file has 4 for 4.0.
     return ParameterDescriptor(
         description=f"{row.description}{in_brackets(row.unit)}", additional_constraints=constraints, dynamic_typing=True

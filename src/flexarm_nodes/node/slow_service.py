@@ -8,7 +8,10 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.bounded_requests import TOO_LARGE, bound_service, is_too_large
 
+MOST_WAITING = 8  # requests that wait for an answer at a time
+BUSY = f"{MOST_WAITING} requests wait for an answer already: ask again later"
 WITHDRAWN = "the service was withdrawn before there was an answer: ask again"
 
 
@@ -31,6 +34,7 @@ class SlowService:
         self._node, self._kind, self._worker, self._answer = node, kind, worker, answer
         self._waiting: dict[Future[Any], Any] = {}  # header of the request that each job answers
         self._service = node.create_service(kind, name, self._begin)
+        bound_service(self._service)
         self._send, self._service.send_response = self._service.send_response, self._send_later
 
     def close(self) -> None:
@@ -42,7 +46,12 @@ class SlowService:
         self._node.destroy_service(self._service)
 
     def _begin(self, request: Any, _: Any) -> Future[Any]:
-        return self._worker.submit(self._answer, request)
+        refusal = TOO_LARGE if is_too_large(request) else BUSY if len(self._waiting) >= MOST_WAITING else ""
+        if not refusal:
+            return self._worker.submit(self._answer, request)
+        answered: Future[Any] = Future()
+        answered.set_result(self._kind.Response(message=refusal))
+        return answered
 
     def _send_later(self, job: Future[Any], header: Any) -> None:
         self._waiting[job] = header

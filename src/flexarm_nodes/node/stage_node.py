@@ -85,7 +85,8 @@ class StageNode(ArmNode):
         self._base_state: Any = None
         self._inputs = StageInputs(self, self._process, self.refuse)
         if self.CHECKS_GAINS:
-            self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, topics.NEWEST, raw=True)
+            quality = topics.shared(topics.NEWEST)
+            self.create_subscription(JointState, topics.JOINT_STATES, self._on_idle, quality, raw=True)
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
         for name in self.HEARS:
             self._hear_stream(name)
@@ -190,7 +191,7 @@ class StageNode(ArmNode):
         return self.hear(kind, self.TOPICS.get(name, usual), on_message)
 
     def _on_idle(self, raw: bytes) -> None:
-        if not self.active:
+        if not (self.active or self.is_foreign(raw)):
             self._idle = raw
 
     def _on_joint_state(self, raw: bytes) -> None:

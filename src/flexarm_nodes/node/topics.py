@@ -11,7 +11,6 @@ PATH_REFERENCE = "path_reference"
 SET_POINT = "set_point"
 JOINT_REFERENCE = "joint_reference"
 RESET_GATE = "~/reset"
-GATE_INPUTS = (JOINT_STATES, JOINT_REFERENCE)
 COMMANDED_REFERENCE = "commanded_reference"
 BASE_REACTION = "base_reaction"
 DIAGNOSTICS = "/diagnostics"
@@ -57,11 +56,19 @@ NEWEST = _reliable(1)
 # reliability are heard so, and a tick has no confirmations to send, to wake for and to read.
 UNCONFIRMED = QoSProfile(reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
+SHARED_DEPTH = 8  # messages that are kept of a topic on which others publish, too: theirs must not replace the newest
 # Several changes may arrive between two samples, and none may be lost: if a queue is full, the sender waits.
 CHANGES = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_ALL)
 # A recorder must not lose a sample even if it lags far behind: the publisher keeps recorded samples that long.
 # Commands and joint states are not kept: a subscriber that was blocked must not receive old ones.
 EVERY_SAMPLE = _reliable(10000)
+
+
+def shared(quality: QoSProfile) -> QoSProfile:
+    """Return the quality of service of a subscription to a topic on which others publish, too."""
+    return QoSProfile(
+        reliability=quality.reliability, durability=quality.durability, history=quality.history, depth=SHARED_DEPTH
+    )
 
 
 def command_controller(mode: str) -> str:

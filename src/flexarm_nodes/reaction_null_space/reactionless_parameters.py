@@ -10,7 +10,6 @@ from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.pipeline.reactionless_stage import ReactionlessStage, ReactionlessTask
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
@@ -20,6 +19,7 @@ from flexarm_core.reaction_null_space.reactionless.trace import trace
 from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
+from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
 from flexarm_nodes.node.built_stage import (
@@ -47,7 +47,8 @@ REACTIONLESS_PARAMETERS = (
         "posture that is held (task hold), or through which the path is traced (task path); empty: first one measured",
         "rad | m"),
     Parameter("path_file", "string", "",
-        "stored reactionless path (task path): package:// or file:// URI or absolute path; empty: path is traced"),
+        "stored reactionless path (task path): package:// or file:// URI or absolute path; empty: path is traced",
+        at_start=True),
     *rows(VelocityLawConfig, live=True, but=("selection",)),
     *rows(ReactionlessTask),
     *rows(PathMotionConfig),

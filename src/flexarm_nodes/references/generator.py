@@ -44,9 +44,9 @@ class ReferenceGenerator(StageNode):
             "source of the base deflection for tool references (spaces tool and path): joint states, or the flexible"
             " state of the estimator", choices=BASE_STATE_SOURCES),
         Parameter("waypoint_file", "string", "",
-            "waypoint file of space path: package:// or file:// URI, or absolute path"),
+            "waypoint file of space path: package:// or file:// URI, or absolute path", at_start=True),
         Parameter("plan_file", "string", "",
-            "stored joint plan of space plan: package:// or file:// URI, or absolute path"),
+            "stored joint plan of space plan: package:// or file:// URI, or absolute path", at_start=True),
         *rows(TrajectoryMotionConfig, without=("start", "returns")),
         *rows(PathLimits, prefix="max_"),
         Parameter("joint_displacement", "double[]", [],

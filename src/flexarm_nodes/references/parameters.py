@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.path.input_shaping import InputShaper, make_shaper
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.path.line import LinePath, LinePathConfig
@@ -15,6 +14,7 @@ from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConf
 from flexarm_core.pipeline.reference_stage import JointMotion, ReferenceStage, ToolMotion
 from flexarm_core.reaction_null_space.planning.plan_file import load_plan
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, required_base, tool_output, unchanged
 from flexarm_nodes.node.diagnostics import OK

@@ -36,6 +36,7 @@ from flexarm.msg import (
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
+from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.node import topics
 from flexarm_tools.graph.quiet_node import listening_node
 from flexarm_tools.graph.tapped_topic import TappedTopic
@@ -80,7 +81,7 @@ class Recorder:
             real_time: whether to record the time from a joint state to its command.
             only_times: record only these times and the diagnostics: subscribing to other topics loads their publishers.
         """
-        self._model = model
+        self._model, self._is_foreign = model, ForeignJoints((*model.joint_names, *model.elastic_joint_names))
         self._raw: dict[str, list[bytes]] = defaultdict(list)
         sensors = list(model.description.force_torque_sensors)
         self._wrench = topics.wrench_topic(sensors[0]) if sensors else ""
@@ -203,7 +204,7 @@ class Recorder:
         else:
             if topic in self._types and not self._only_times:
                 self._raw[topic].append(raw)
-            if topic in self._seen:
+            if topic in self._seen and not (topic == topics.JOINT_STATES and self._is_foreign(raw)):
                 self._seen[topic].setdefault(stamp_of(raw), arrived)
 
     def _account(self, topic: str, came: NDArray[np.bool_]) -> tuple[int, str]:

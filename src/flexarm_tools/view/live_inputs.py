@@ -21,6 +21,7 @@ from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BaseWrenchEstimate, JointReference, SimulationStatus
 from flexarm_nodes.markers.arm_samples import GLANCE, SEEN
+from flexarm_nodes.messages.foreign_joints import are_foreign
 from flexarm_nodes.node import topics
 
 SEVERAL = QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=50)
@@ -36,7 +37,12 @@ GLANCED: dict[str, Any] = {
 
 
 class LiveInputs:
-    """Latest messages of the topics."""
+    """Latest messages of the topics.
+
+    Attributes:
+        wrenches: force/torque topics that are listened to.
+        joints: joints of the arm; joint states without any of these are of others, and left out.
+    """
 
     def __init__(self, node: Node) -> None:
         """Subscribe; publishers need not exist yet.
@@ -51,6 +57,7 @@ class LiveInputs:
         self._newest: dict[str, tuple[Any, float]] = {}
         self._markers: dict[str, tuple[QoSProfile, Subscription]] = {}
         self.wrenches: tuple[str, ...] = ()
+        self.joints: tuple[str, ...] = ()
 
     def listen_to_wrenches(self, names: tuple[str, ...]) -> None:
         """Subscribe to these force/torque topics instead of the previous ones."""
@@ -78,6 +85,8 @@ class LiveInputs:
         now = time.monotonic()
         for topic, subscription in self._glanced.items():
             for message in _messages(subscription):
+                if topic == topics.JOINT_STATES and self.joints and are_foreign(message.name, self.joints):
+                    continue
                 self._newest[topic] = (message, now)
 
     def newest(self, topic: str, at_most: float = 2.0) -> Any:

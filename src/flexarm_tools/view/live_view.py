@@ -146,6 +146,7 @@ class LiveView:
         assert self.page.frames is not None
         self._markers = MarkerScene(self.page.server, self.page.frames)
         self._inputs.listen_to_markers({})  # subscribe again: latched markers are needed for the new scene
+        self._inputs.joints = (*description.actuated, *(joint.name for joint in description.elastic))
         sensors = description.force_torque_sensors
         self._inputs.listen_to_wrenches(tuple(topics.wrench_topic(name) for name in sensors))
         self._link.options = tuple(name for name in description.links if name != description.root)

@@ -11,9 +11,9 @@ import trimesh
 from numpy.typing import NDArray
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
 from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.types import Array
+from flexarm_core.uri import resolve_uri
 
 ROD_RADIUS = 0.02  # radius of the rods for links without geometry, relative to the longest rod
 PIECES = 24  # number of pieces of a flexible link along its length

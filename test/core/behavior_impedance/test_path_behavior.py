@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from behaviors import MILLISECOND, READY, Driven, arm_of, asked, assert_within_limits, begun, made, sample_at
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
+from flexarm_core.behavior_impedance.behaviors.path import MOST_WAYPOINTS
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.file_folder import FileFolder
 
 ARM = "panda"
 TURN = Rotation.from_euler("xyz", [0.3, -0.2, 0.5])
@@ -99,14 +103,17 @@ def test_with_other_settings_it_goes_on_from_where_it_led():
 def test_a_waypoint_file_is_followed_and_a_missing_one_refused(tmp_path):
     file = tmp_path / "path.yaml"
     file.write_text("relative: true\nsegments:\n  - line: {position: [0.05, 0.0, 0.0]}\n", encoding="utf-8")
+    arm = replace(arm_of(ARM), files=FileFolder(str(tmp_path)))
     try:
-        behavior = begun(arm_of(ARM), "path", at_ready(), source="file", file=str(file))
+        behavior = begun(arm, "path", at_ready(), source="file", file=str(file))
     except ConfigError as wrong:  # pragma: no cover
         pytest.fail(str(wrong))
     p, *_ = followed(behavior, 5.0)
     assert np.linalg.norm(p[-1] - p[0]) == pytest.approx(0.05, abs=1e-6)
     with pytest.raises(ConfigError, match="behavior 'it': .*nowhere"):
-        made(arm_of(ARM), "path", source="file", file=str(tmp_path / "nowhere.yaml"))
+        made(arm, "path", source="file", file="nowhere.yaml")
+    with pytest.raises(ConfigError, match="set the parameter file_folder"):
+        made(arm_of(ARM), "path", source="file", file=str(file))
     with pytest.raises(ConfigError, match="needs a file"):
         made(arm_of(ARM), "path", source="file")
 
@@ -254,3 +261,14 @@ def test_a_path_half_a_turn_away_is_left_out_and_the_tool_stays():
     driven.run(200)
     assert "half a turn" in driven.failure("p")
     assert driven.controller.output.position == pytest.approx(start.position, abs=1e-9)
+
+
+def test_more_waypoints_than_can_be_planned_within_a_tick_are_refused(tmp_path):
+    many = np.linspace(0.0, 0.1, 3 * MOST_WAYPOINTS + 3).tolist()
+    made(arm_of(ARM), "path", positions=many[:-3])
+    with pytest.raises(ConfigError, match="101 waypoints are too many: at most 100"):
+        made(arm_of(ARM), "path", positions=many)
+    segments = "".join(f"  - line: {{position: [0.{k:03d}, 0.1, 0.3]}}\n" for k in range(MOST_WAYPOINTS + 1))
+    (tmp_path / "long.yaml").write_text(f"segments:\n{segments}", encoding="utf-8")
+    with pytest.raises(ConfigError, match="the file has 101 segments, at most 100 are taken"):
+        made(replace(arm_of(ARM), files=FileFolder(str(tmp_path))), "path", source="file", file="long.yaml")

@@ -10,10 +10,11 @@ import pytest
 from random_trees import random_modal_data
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links, resolve_uri
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData, find_problems, load_modal_data, save_modal_data
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.uri import resolve_uri
 
 
 @pytest.fixture
@@ -148,6 +149,9 @@ def test_uris_of_packages_files_and_paths(tmp_path):
         ("package://no_such_package/x.npz", "package 'no_such_package' is not in the environment"),
         ("http://host/x.npz", "not a package:// or file:// URI"),
         ("link.npz", "or an absolute path"),
+        ("package://flexarm/../../x.npz", "leads out of package 'flexarm'"),
+        ("package://flexarm/urdf/%2e%2e/x.npz", "leads out of package 'flexarm'"),
+        ("file://[", "is not a URI"),
     ):
         with pytest.raises(RobotDescriptionError, match=said):
             resolve_uri(uri)

@@ -169,3 +169,31 @@ def test_references_of_either_mode_are_let_pass_while_modes_change(gate):
     only_velocity = replace(reference(2), effort=None, position=None)
     assert gate.on_reference(only_velocity) is None
     assert gate.status.stops == 1
+
+
+@pytest.mark.parametrize("mode", ["effort", "velocity", "position"])
+def test_an_arm_that_several_lead_is_held_until_one_is_left(planar_3r, mode):
+    gate = make(planar_3r, mode)
+    run(gate)
+    gate.contest("2 publishers")
+    for tick in range(2, 40):
+        assert len(answers(gate, state(tick))) == 1
+        assert gate.status.state is GateState.STOPPING and gate.status.reason == "2 publishers"
+    gate.contest("")
+    for tick in range(40, 80):
+        answers(gate, state(tick))
+    assert gate.status.state is GateState.RUNNING and gate.status.stops == 1
+
+
+def test_who_shares_the_drives_gives_them_up_until_it_is_told_to_go_on(gate):
+    run(gate)
+    gate.give_up("1 other publishers")
+    assert gate.status.state is GateState.TRIPPED and gate.status.fallback
+    assert gate.status.reason == "1 other publishers"
+    for tick in range(2, 40):
+        assert len(answers(gate, state(tick))) == 1
+    assert gate.status.state is GateState.TRIPPED
+    gate.acknowledge()
+    for tick in range(40, 80):
+        answers(gate, state(tick))
+    assert gate.status.state is GateState.RUNNING and not gate.status.fallback

@@ -20,6 +20,7 @@ from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
 SOURCES = ("waypoints", "file", "stream")
+MOST_WAYPOINTS = 100  # the tick waits while the way through them is planned
 SAME = 0.02  # [m] a changed waypoint counts as the same one if it moved, or turned times the length scale, by less
 
 
@@ -44,7 +45,7 @@ class Path(Behavior):
             " waypoints)", "rad"),
         Setting("relative", "bool", False,
             "positions of the waypoints are relative to the initial position of the tool (source waypoints)"),
-        Setting("file", "string", "", "absolute path of the waypoint file (source file)"),
+        Setting("file", "string", "", "waypoint file in the file_folder (source file)"),
         Setting("repeats", "bool", False, "move back and forth along the path without end; false: move once"),
         Setting("start", "double", 0.0, "waiting time before the motion along the path starts", "s", 0.0),
         Setting("max_linear_velocity", "double", 0.1,
@@ -75,7 +76,9 @@ class Path(Behavior):
         if self._source == "file":
             if not settings["file"]:
                 raise ConfigError("source 'file' needs a file")
-            self._spec = load_waypoint_file(settings["file"])
+            self._spec = load_waypoint_file(settings["file"], arm.files)
+            if (count := len(self._spec.segments)) > MOST_WAYPOINTS:
+                raise ConfigError(f"the file has {count} segments, at most {MOST_WAYPOINTS} are taken")
         self._timeout, self._jump = round(settings["timeout"] * 1e9), settings["max_jump"]
         self._length_scale, self._begun = arm.length_scale, False
         self._motion: SmoothMotion | None = None
@@ -263,6 +266,8 @@ def _waypoints(settings: Mapping[str, Any]) -> list[tuple[Array, Array | None]]:
             f"positions needs three numbers a waypoint, rpys as many or none; got {len(positions)} and {len(rpys)}"
         )
     points = np.reshape(positions, (-1, 3))
+    if len(points) > MOST_WAYPOINTS:
+        raise ConfigError(f"{len(points)} waypoints are too many: at most {MOST_WAYPOINTS}")
     if not rpys:
         return [(point, None) for point in points]
     turns = Rotation.from_euler("xyz", np.reshape(rpys, (-1, 3))).as_matrix()
