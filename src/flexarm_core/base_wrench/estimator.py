@@ -120,7 +120,7 @@ class BaseWrenchEstimator:
             np.array(dynamics.gravity),
             sensor_row(bodies),
             model.armature,
-            np.array([float(joints[name].kind == "continuous") for name in model.joint_names]),
+            model.turns.endless.astype(float),
             bodies.links,
             build_sensed_bodies(model.description, bodies.sensor).links,
             None if table is None else (table.counts, table.ends, table.values),

@@ -17,6 +17,9 @@ the last believable one: first it keeps the current velocity, because the states
 status requests a fallback as soon as the prediction is unreliable, or after ``blind_time``; from then on the effort
 only compensates gravity. During a stop ``f`` is not compensated, so friction only adds to the deceleration.
 
+Measured positions of endless joints are made continuous, and references are taken in the turn that is nearest to the
+measured one. A position command is in the turn in which the encoder reports.
+
 All timeouts use the gate's own monotonic clock. Stamps only match references to states. If the stamps go back or jump
 ahead, the gate stops and starts a new time base.
 
@@ -47,6 +50,7 @@ from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
 from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState, GateStatus
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # fields of a joint reference
@@ -88,6 +92,7 @@ class HardwareGate:
         self._speed = SpeedWatch(limits, model.joint_names)
         self._make_law(config.command_mode)
         self._measured: ArmState | None = None
+        self._count = TurnCount(model.turns, model.velocity_limit)
         self.reset()
 
     def _now(self) -> float:
@@ -110,6 +115,7 @@ class HardwareGate:
         self._fallback = False
         self._forget_time()
         self._commanded_at = self._led_at = self._now()
+        self._count.reset()
         self._law.reset()
         self._supervisor.reset()
         self._begin_braking()
@@ -191,6 +197,7 @@ class HardwareGate:
             InputError: the state is not usable; call :meth:`on_unusable_state` with the message.
         """
         self.model.check_state(state)
+        state = self._count.state(state)
         self.check_age(age)
         if self.is_overtaken(state.stamp):
             return None  # the newer state has been answered
@@ -271,6 +278,8 @@ class HardwareGate:
         Raises:
             InputError: the reference is not usable; call :meth:`on_unusable_reference` with the message.
         """
+        if self._measured is not None:
+            reference = self.model.turns.reference_near(reference, self._measured.position)
         if not self._interrupted:  # otherwise it may be for the command mode before or after
             self._check(reference)
         if self._measured is None or reference.stamp > self._measured.stamp:
@@ -608,4 +617,5 @@ class HardwareGate:
         if self._silent:
             return None
         self._commanded_at = self._now()
-        return self._law.remember(command, dt)
+        command = self._law.remember(command, dt)
+        return self._count.as_reported(command) if self._law.mode == "position" else command

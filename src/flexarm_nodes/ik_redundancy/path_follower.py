@@ -203,10 +203,7 @@ class PathFollower:
         )
 
     def _deviation(self, measured: Array) -> Array:
-        deviation = np.abs(measured - self._reference)
-        turns = np.array(self._chain.continuous)
-        deviation[turns] = np.abs(np.remainder(deviation[turns] + np.pi, 2.0 * np.pi) - np.pi)
-        return deviation
+        return np.abs(self._chain.turns.difference(measured, self._reference))
 
     def _watch(self, deviation: Array) -> None:
         """Stop on the path if the goal is canceled or a joint exceeds the path tolerance."""
