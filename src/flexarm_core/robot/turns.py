@@ -68,6 +68,14 @@ class Turns:
         turns = np.where(self.endless & (np.abs(way) < LARGEST), np.round(way / TURN), 0.0)
         return position - TURN * turns if turns.any() else position
 
+    def continuous(self, positions: Array) -> Array:
+        """Return recorded positions (k, n) without the jumps by a turn of endless joints."""
+        if not self.any:
+            return positions
+        found = positions.copy()
+        found[:, self.endless] = np.unwrap(positions[:, self.endless], axis=0)
+        return found
+
     def reference_near(self, reference: JointReference, other: Array) -> JointReference:
         """Return a joint reference with its position in the turns nearest to ``other`` (n,).
 
