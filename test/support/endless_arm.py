@@ -74,13 +74,11 @@ class Door:
 class Apart:
     """Stages as nodes of their own: each has its own door, began in its own turn, and hears messages of the others."""
 
-    def __init__(self, pipeline: Pipeline, model: Any, rng: np.random.Generator | None) -> None:
+    def __init__(self, pipeline: Pipeline, model: Any, rng: np.random.Generator) -> None:
         self._stages, self._gate, self._model = pipeline.stages, pipeline.gate, model
         self._doors = [Door(model) for _ in self._stages]
-        if rng is not None:  # each has counted turns before the others began
-            self._counted = [rng.integers(-3, 4, model.n) for _ in self._stages]
-        else:
-            self._counted = [np.zeros(model.n) for _ in self._stages]
+        # each has counted turns before the others began
+        self._counted = [rng.integers(-3, 4, model.n) for _ in self._stages]
         self._before: JointReference | None = None
 
     def tick(self, sample: FlexibleSample, reported: Array) -> tuple[Tick, list[str]]:
@@ -115,29 +113,29 @@ class Apart:
         return joint_reference_from_message(joint_reference_form(reference, names).message(), names)
 
 
-def run(scenario: Scenario, ticks: int, encoders: Encoders | None, rng: np.random.Generator | None) -> dict[str, Array]:
-    """What a scenario does: true positions (T, n), commands (T, n), efforts that the gate was asked for, and refusals.
+def run(
+    scenario: Scenario, ticks: int, encoders: Encoders | None = None, apart: np.random.Generator | None = None
+) -> dict[str, Array]:
+    """What a scenario does: true positions (T, n), commands (T, n), and what was refused.
 
-    Without ``encoders``: one pipeline, with encoders that count.
+    Without ``encoders``, they count. With ``apart`` every stage is a node of its own, else all share a process.
     """
     pipeline, _, model = built_pipeline(scenario)
     plant = built_plant(scenario, model.description)
-    apart = None if encoders is None else Apart(pipeline, model, rng)
+    nodes, door = None if apart is None else Apart(pipeline, model, apart), Door(model)
     rows: dict[str, list[Any]] = {"position": [], "command": [], "refused": []}
     for _ in range(ticks):
         sample = sample_of(plant.measure())
-        if apart is None or encoders is None:
-            tick = pipeline.tick(sample)
-            pipeline.after()
-            refused = list(tick.refused.values())
-            command = tick.command
+        reported = sample.position if encoders is None else encoders(sample.position)
+        if nodes is None:
+            tick = pipeline.tick(sample if encoders is None else door(sample, reported))
+            refused = [*tick.refused.values(), *pipeline.after().values()]
         else:
-            reported = encoders(sample.position)
-            tick, refused = apart.tick(sample, reported)
-            command = tick.command
-            if command is not None and pipeline.gate.gate.config.command_mode == "position":
-                assert np.abs(command - reported).max() < 1.0, "the drive would be sent a turn"
-                command = command + (sample.position - reported)
+            tick, refused = nodes.tick(sample, reported)
+        command = tick.command
+        if command is not None and pipeline.gate.gate.config.command_mode == "position":
+            assert np.abs(command - reported).max() < 1.0, "the drive would be sent a turn"
+            command = command + (sample.position - reported)
         rows["position"].append(sample.position)
         rows["command"].append(np.full(model.n, np.nan) if command is None else command)
         rows["refused"] += refused

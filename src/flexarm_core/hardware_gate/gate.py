@@ -18,7 +18,7 @@ status requests a fallback as soon as the prediction is unreliable, or after ``b
 only compensates gravity. During a stop ``f`` is not compensated, so friction only adds to the deceleration.
 
 Measured positions of endless joints are made continuous, and references are taken in the turn that is nearest to the
-measured one. A position command is in the turn in which the encoder reports.
+measured one. A position command is in the turn in which the encoder reported the newest believed state.
 
 All timeouts use the gate's own monotonic clock. Stamps only match references to states. If the stamps go back or jump
 ahead, the gate stops and starts a new time base.
@@ -93,6 +93,7 @@ class HardwareGate:
         self._make_law(config.command_mode)
         self._measured: ArmState | None = None
         self._count = TurnCount(model.turns, model.velocity_limit)
+        self._turned: Array | None = None  # whole turns by which the encoders report another position than _measured
         self.reset()
 
     def _now(self) -> float:
@@ -116,6 +117,7 @@ class HardwareGate:
         self._forget_time()
         self._commanded_at = self._led_at = self._now()
         self._count.reset()
+        self._turned = None
         self._law.reset()
         self._supervisor.reset()
         self._begin_braking()
@@ -278,8 +280,6 @@ class HardwareGate:
         Raises:
             InputError: the reference is not usable; call :meth:`on_unusable_reference` with the message.
         """
-        if self._measured is not None:
-            reference = self.model.turns.reference_near(reference, self._measured.position)
         if not self._interrupted:  # otherwise it may be for the command mode before or after
             self._check(reference)
         if self._measured is None or reference.stamp > self._measured.stamp:
@@ -385,7 +385,7 @@ class HardwareGate:
 
     def _see(self, state: ArmState) -> None:
         """Store a believed state and discard the prediction."""
-        self._measured = state
+        self._measured, self._turned = state, self._count.reported
         self._arrived_at = self._now()
         if self._blind:
             self._blind = False
@@ -460,6 +460,7 @@ class HardwareGate:
     def _use(self, reference: JointReference, state: ArmState, came: float | None = None) -> Array | None:
         if self._interrupted:
             return None
+        reference = self.model.turns.reference_near(reference, state.position)
         age = (state.stamp - reference.stamp) * 1e-9
         if age > self.config.reference_timeout:
             raise InputError(f"joint reference is {age:.3f} s older than the newest joint state")
@@ -618,4 +619,4 @@ class HardwareGate:
             return None
         self._commanded_at = self._now()
         command = self._law.remember(command, dt)
-        return self._count.as_reported(command) if self._law.mode == "position" else command
+        return command if self._turned is None or self._law.mode != "position" else command + self._turned

@@ -5,7 +5,7 @@ reference may be in any turn. Positions become comparable where they enter, and 
 
 * measured positions go through a :class:`TurnCount`, which makes them continuous;
 * a given position (reference, setting, request, file) is brought to the turn of the measured one by :meth:`Turns.near`;
-* a position command leaves in the turn in which the encoder reports (:attr:`TurnCount.reported`).
+* a position command leaves in the turn in which the encoder reported a reading that was believed.
 
 So a difference is at most half a turn: what is given in another turn is approached the short way.
 """
@@ -96,7 +96,7 @@ class TurnCount:
 
     Attributes:
         turns: the joints.
-        reported: (n,) what the encoders report minus the continuous position: whole turns; None: zero [rad | m].
+        reported: (n,) what the encoders report minus the newest position: whole turns; None: zero [rad | m].
     """
 
     def __init__(self, turns: Turns, velocity_limit: Array) -> None:
@@ -124,17 +124,12 @@ class TurnCount:
             self._place, self._stamp = position.copy(), stamp
             return position
         found = turns.near(position, self._place)
+        way, most = found - self._place, self._speed * max(abs(stamp - self._stamp) * 1e-9, 1e-9) + STEP
         self.reported = None if found is position else position - found
-        most = self._speed * max(abs(stamp - self._stamp) * 1e-9, 1e-9) + STEP
-        self._place = self._place + np.clip(found - self._place, -most, most)
-        self._stamp = stamp
+        self._place, self._stamp = self._place + np.clip(way, -most, most), stamp
         return found
 
     def state(self, state: ArmState) -> ArmState:
         """Return a measured state with continuous positions: see :meth:`measured`."""
         position = self.measured(state.stamp, state.position)
         return state if position is state.position else replace(state, position=position)
-
-    def as_reported(self, position: Array) -> Array:
-        """Return a position (..., n) in the turns in which the encoders report."""
-        return position if self.reported is None else position + self.reported
