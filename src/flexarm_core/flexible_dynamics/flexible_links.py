@@ -49,7 +49,10 @@ def resolve_uri(uri: str) -> Path:
     Raises:
         RobotDescriptionError: another scheme, a package that is not in the environment, or a relative path.
     """
-    parts = urlparse(uri)
+    try:
+        parts = urlparse(uri)
+    except ValueError as error:  # a bracket that is not closed
+        raise RobotDescriptionError(f"'{uri}' is not a URI: {error}") from error
     if parts.scheme == "package":
         from ament_index_python.packages import PackageNotFoundError, get_package_share_directory  # only where needed
 

@@ -142,6 +142,9 @@ class ArmModel:
         model.gravity.linear = gravity
         self._model = model
         ids = {name: model.getJointId(name) for name in (*self.joint_names, *self.elastic_joint_names)}
+        unknown = next((name for name, number in ids.items() if number >= model.njoints), None)
+        if unknown is not None:
+            raise RobotDescriptionError(f"Pinocchio finds no joint {unknown!r} in the robot description")
         self._actuated_v = np.array([model.joints[ids[name]].idx_v for name in self.joint_names])
         self._add_armature()
         self._weightless = model.copy()

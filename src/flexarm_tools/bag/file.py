@@ -119,5 +119,8 @@ class McapFile:
                 raise InputError(f"topic '{name}' of '{self.path}' has two types: {known.type_name}, {schema.name}")
             offered, count = known.offered + offered, known.count + count
         given = schema.encoding == SchemaEncoding.ROS2
-        definition = MessageDefinition(schema.name, schema.data.decode()) if given else None
+        try:
+            definition = MessageDefinition(schema.name, schema.data.decode()) if given else None
+        except UnicodeDecodeError as error:
+            raise InputError(f"topic '{name}' of '{self.path}' has a definition that is not UTF-8 text") from error
         self.topics[name] = RecordedTopic(schema.name, definition, offered, count)
