@@ -112,4 +112,6 @@ def test_whole_turns_are_taken_in_one_place():
         for node in ast.walk(tree)
         if isinstance(node, ast.Compare) and any(getattr(c, "value", None) == "continuous" for c in node.comparators)
     ]
-    assert set(kinds) == {"flexarm_tools/gazebo/model.py"}, f"whether a joint is endless is said by Joint.endless, not by its kind: {kinds}"
+    assert set(kinds) == {"flexarm_tools/gazebo/model.py"}, (
+        f"whether a joint is endless is said by Joint.endless, not by its kind: {kinds}"
+    )

@@ -26,7 +26,7 @@ def read_text(path: str | Path, what: str, most: int, error: type[FlexarmError] 
         size = path.stat().st_size
         if size > most:
             raise error(f"{what} '{path}' has {size} bytes, at most {most} are read")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8") if size else ""  # files of /proc claim no bytes; some would block
     except (OSError, UnicodeDecodeError, ValueError) as problem:  # ValueError: a NUL in the path
         if isinstance(problem, error):
             raise

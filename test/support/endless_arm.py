@@ -1,4 +1,4 @@
-"""Scenarios whose joints are endless, and encoders that report such joints modulo a turn, or count from another turn."""
+"""Scenarios whose joints are endless, and encoders that report these modulo a turn, or count from another turn."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.turns import TURN
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array, FlexibleSample, JointReference
-from flexarm_nodes.messages.conversions import doubles, joint_reference_form, joint_reference_from_message
-from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
+from flexarm_nodes.messages.conversions import (
+    doubles,
+    joint_reference_form,
+    joint_reference_from_message,
+    nanoseconds_to_stamp,
+)
 from flexarm_nodes.node.readings import Readings
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario

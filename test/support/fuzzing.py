@@ -134,15 +134,16 @@ def _message_types() -> dict[str, Any]:
     from flexarm.msg import CartesianReference, FlexibleState, JointReference, SimulationStatus
 
     kinds = (JointState, Imu, Float64MultiArray, JointTrajectory)
-    return {kind.__name__: kind for kind in (*kinds, CartesianReference, FlexibleState, JointReference, SimulationStatus)}
+    return {
+        kind.__name__: kind for kind in (*kinds, CartesianReference, FlexibleState, JointReference, SimulationStatus)
+    }
 
 
 def _made_messages() -> dict[str, list[bytes]]:
     """Bytes of messages of the suite, with names and numbers."""
+    from filled_messages import fill
     from rclpy.serialization import serialize_message
     from sensor_msgs.msg import JointState
-
-    from filled_messages import fill
 
     def message(kind: Any) -> Any:
         made = kind()
@@ -253,6 +254,8 @@ def _made_files(trep: str, planar: str) -> dict[str, list[bytes]]:
 
 
 def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
+    from sensor_msgs.msg import JointState
+
     from flexarm_core.base_wrench.gravity_table import GravityTable
     from flexarm_core.flexible_dynamics.flexible_links import resolve_uri
     from flexarm_core.flexible_dynamics.modal_data import load_modal_data
@@ -275,7 +278,6 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
     from flexarm_tools.scenario.file import load_scenario
     from flexarm_tools.scenario.study import load_study
     from flexarm_tools.view.door import read_message
-    from sensor_msgs.msg import JointState
 
     boom = ArmModel(load_robot_description(ROOT / "urdf" / "boom_7r.urdf.xacro"))
     trep_model = ArmModel(trep, gravity=(0.0, 0.0, 0.0))
@@ -520,6 +522,47 @@ def run_commands(count: int, seed: int, labels: Sequence[str] = tuple(COMMANDS))
             result = "hang" if code == HUNG else "crash" if code < 0 else "error" if clear else "foreign"
             cost = [max(mine - base, 0.0) for mine, base in zip(spent, idle[label], strict=True)]
             outcomes.append(Outcome(label, index, result, text[-400:], *cost, outside[0] if outside else ""))
+    return outcomes
+
+
+READ, WRITTEN = "read", "written"
+PLACES: dict[str, tuple[str, Callable[[str], list[str]]]] = {
+    "flexarm run --report": (WRITTEN, lambda place: ["run", "good.yaml", "--report", place]),
+    "flexarm faults --json": (WRITTEN, lambda place: ["faults", "--core", "0", "--nodes", "0", "--json", place]),
+    "flexarm faults --report": (WRITTEN, lambda place: ["faults", "--core", "0", "--nodes", "0", "--report", place]),
+    "flexarm map --out": (WRITTEN, lambda place: ["map", "good.urdf", "--postures", "5", "--out", place]),
+    "flexarm faults --show": (READ, lambda place: ["faults", "--show", place]),
+    "flexarm run": (READ, lambda place: ["run", place]),
+    "flexarm check": (READ, lambda place: ["check", place]),
+    "flexarm map": (READ, lambda place: ["map", place]),
+    "flexarm replay": (READ, lambda place: ["replay", place]),
+    "flexarm view": (READ, lambda place: ["view", place, "--port", "0"]),
+    "flexarm calibrate": (READ, lambda place: ["calibrate", place, "--robot", "good.urdf", "--output", "x.yaml"]),
+}
+NOWHERE = ("/proc/x", "/dev/null/x", "x" * 300, "/proc/self/environ/x", "good.urdf/x", "\udc80" * 300)
+NO_FILES = (*NOWHERE, "/dev/zero", "/dev/null", ".", "fifo", "file://[", "a\nb", "\udcff.yaml", "/proc/kmsg", "")
+
+
+def run_places(count: int, seed: int) -> list[Outcome]:
+    """Real commands whose arguments name places that nothing can be read from, or written to."""
+    rng, outcomes = np.random.default_rng([seed, 1]), []
+    labels = list(PLACES)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.mkfifo(folder / "fifo")
+        (folder / "good.yaml").write_bytes(SCENARIO)
+        robot = ROOT / "urdf" / "trep.urdf.xacro"
+        from flexarm_core.robot.load import load_robot_description
+
+        (folder / "good.urdf").write_text(load_robot_description(robot))
+        for number in range(count):
+            label = labels[number % len(labels)]
+            use, arguments = PLACES[label]
+            place = mutate.choice(rng, NO_FILES if use == READ else NOWHERE)
+            code, text, *_ = _command(arguments(place), folder)
+            clear = code in CODES and "Traceback" not in text and bool(text.strip())
+            result = "hang" if code == HUNG else "crash" if code < 0 else "error" if clear else "foreign"
+            outcomes.append(Outcome(label, number, result, f"{place[:40]!r}: {text[-400:]}"))
     return outcomes
 
 

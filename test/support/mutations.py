@@ -143,7 +143,9 @@ def mutate_message(rng: Rng, data: bytes) -> bytes:
         depth = int(rng.integers(10, 200_000))
         return choice(rng, (b"\x91" * depth, b"\x81\xa4type" * depth, b"\x81\x91" * depth)) + b"\xc0"
     if kind == 1:
-        return b"\x81\xa4type" + choice(rng, (b"\x90", b"\x80", b"\xc0", b"\xcb" + b"\x7f" * 8, b"\xdd\xff\xff\xff\xff"))
+        return b"\x81\xa4type" + choice(
+            rng, (b"\x90", b"\x80", b"\xc0", b"\xcb" + b"\x7f" * 8, b"\xdd\xff\xff\xff\xff")
+        )
     if kind == 2:
         return data + b"\xdd\xff\xff\xff\xff"
     return rng.bytes(int(rng.integers(0, 60))) if kind == 3 else mutate_record(rng, data)

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlparse
 
 import numpy as np
 
-from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.errors import RobotDescriptionError, quoted
 from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
 from flexarm_core.robot.description import Beam, RobotDescription
@@ -52,16 +52,18 @@ def resolve_uri(uri: str) -> Path:
     try:
         parts = urlparse(uri)
     except ValueError as error:  # a bracket that is not closed
-        raise RobotDescriptionError(f"'{uri}' is not a URI: {error}") from error
+        raise RobotDescriptionError(f"{quoted(uri)} is not a URI: {quoted(str(error))}") from error
     if parts.scheme == "package":
         from ament_index_python.packages import PackageNotFoundError, get_package_share_directory  # only where needed
 
         try:
             return Path(get_package_share_directory(parts.netloc)) / unquote(parts.path).lstrip("/")
         except (PackageNotFoundError, ValueError) as error:
-            raise RobotDescriptionError(f"'{uri}': package '{parts.netloc}' is not in the environment") from error
+            raise RobotDescriptionError(
+                f"{quoted(uri)}: package {quoted(parts.netloc)} is not in the environment"
+            ) from error
     if parts.scheme not in ("file", "") or not parts.path.startswith("/"):
-        raise RobotDescriptionError(f"'{uri}' is not a package:// or file:// URI or an absolute path")
+        raise RobotDescriptionError(f"{quoted(uri)} is not a package:// or file:// URI or an absolute path")
     return Path(unquote(parts.path))
 
 

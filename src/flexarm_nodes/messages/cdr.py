@@ -16,7 +16,7 @@ import numpy as np
 from rclpy.serialization import deserialize_message
 from rosidl_parser.definition import Array, BasicType, NamespacedType, UnboundedSequence, UnboundedString
 
-from flexarm_core.errors import InputError
+from flexarm_core.errors import MOST_QUOTED, InputError
 
 LITTLE_ENDIAN = b"\x00\x01"  # first bytes of a little-endian CDR message
 BODY = 4  # offset of the body, from which alignment is counted
@@ -61,7 +61,7 @@ def message_reader(kind: Any) -> Callable[[bytes], Any]:
                 return deserialize_message(raw, kind)
             return read(raw, BODY)[0]
         except Exception as error:  # RMWError of the middleware; struct, array and text raise others
-            reason = " ".join(str(error).split()) or type(error).__name__
+            reason = " ".join(str(error).split())[:MOST_QUOTED] or type(error).__name__
             raise InputError(f"{kind.__name__} cannot be read: {reason}") from error
 
     return call

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from flexarm_core.errors import InputError
+from flexarm_core.errors import InputError, quoted
 from flexarm_core.text_file import read_text
 from flexarm_tools.process.exit_status import EXIT_FAILED
 
@@ -72,7 +72,8 @@ def _shown(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(text)
         markdown(found), failures(found), found["missed"]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"'{path}' was not written by `flexarm faults --json`: {error or type(error).__name__}") from error
+        reason = quoted(f"{type(error).__name__}: {error}")
+        raise InputError(f"'{path}' was not written by `flexarm faults --json`: {reason}") from error
     return found
 
 

@@ -33,7 +33,8 @@ def arm(rng: np.random.Generator) -> ArmModel:
             f'<link name="l{k}"><inertial><origin xyz="0.02 0 {rng.uniform(0.05, 0.2)}"/><mass value="{mass}"/>'
             f'<inertia ixx="0.03" iyy="0.03" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>'
             f'<joint name="j{k}" type="continuous"><parent link="{parent}"/><child link="l{k}"/>'
-            f'<origin xyz="0 0 0.3"/><axis xyz="{axis}"/><limit velocity="{rng.uniform(1.0, 3.0)}" effort="200"/></joint>'
+            f'<origin xyz="0 0 0.3"/><axis xyz="{axis}"/>'
+            f'<limit velocity="{rng.uniform(1.0, 3.0)}" effort="200"/></joint>'
         )
         parent = f"l{k}"
     parts.append(
@@ -67,7 +68,7 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A run: true motion and commands (T, n), how far from what is reported drives were sent, and what the gate said."""
+    """A run: true motion and commands (T, n), how far from what is reported drives were sent; the status."""
 
     way: np.ndarray
     commands: np.ndarray
