@@ -10,10 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from endless_arm import Encoders, endless_scenario, run
+from endless_arm import Encoders, endless, endless_scenario, run
+from planar_messages import START, joint_state
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
+from flexarm.msg import JointReference
 from flexarm_core.robot.turns import TURN
+from flexarm_nodes.messages.conversions import doubles
+from flexarm_nodes.node import topics
 
+ERROR = 2
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SCENARIOS = {  # ticks: enough to move; with friction that sticks rounding errors decide later on
     "arm_7r/scenarios/position.yaml": 700,  # redundancy resolution, position mode
@@ -43,3 +50,30 @@ def test_stages_command_the_same_whatever_the_turns_of_their_encoders(name):
         assert not turned["refused"].size
         largest = np.nanmax(np.abs(plain["command"]))
         assert np.allclose(turned["command"], plain["command"], rtol=0.0, atol=1e-6 * largest, equal_nan=True)
+
+
+def test_the_node_of_the_gate_leads_a_drive_across_the_jump_of_its_encoder(live, shared):
+    names, commands = ("joint1", "joint2", "joint3"), topics.command_topic("position")
+    text = endless(shared["robot_description"], names)
+    more = {"command_mode": "position", "lockstep": True, "use_sim_time": True, "robot_description": text}
+    live.start("hardware_gate", {**shared, **more})
+    live.listen(commands, Float64MultiArray)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    references = live.publisher(topics.JOINT_REFERENCE, JointReference)
+    live.until(lambda: live.node.count_publishers(commands) > 0, "commands")
+    live.settle()
+    seam, speed, position, leads = START + 0.005, 0.4, START.copy(), []
+    for tick in range(1, 61):
+        reported = position - TURN * (position > seam)
+        goal = START + speed * 1e-3 * tick + TURN * (tick // 7 % 4)
+        message = JointReference(names=list(names), position=doubles(goal), velocity=doubles(np.full(3, speed)))
+        message.header.stamp = joint_state(tick).header.stamp
+        count = len(live.received[commands])
+        references.publish(message)
+        states.publish(joint_state(tick, reported, np.full(3, speed) if leads else np.zeros(3)))
+        live.until(lambda count=count: len(live.received[commands]) > count, "a command")
+        leads.append(np.array(live.received[commands][-1].data) - reported)
+        position = position + leads[-1]
+    assert (position > seam + 0.005).all()
+    assert np.abs(leads).max() < 2e-3
+    assert all(level < ERROR for level, _ in live.said("hardware_gate"))
