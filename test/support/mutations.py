@@ -17,6 +17,7 @@ NASTY = (
     *("true", "null", "[]", "{}", "../../x", "/etc/passwd", "universe", "x" * 5000, "\u2028", "1 2", "1 2 3 4", "0x10"),
     *("a\nb", "a\tb", "\r", "1e-300", "1e-160", "1e-9", "1e9", "1e15", "file://[", "package://", "file:///\u2603"),
 )
+BREAK = "\ue000"  # stands for a line break that is not written as a character reference
 SIZES = (0.0, 1e-320, 1e-300, 1e-160, 1e-30, -1.0, 1e30, 1e160, 1e300)  # factors of numbers that fit no longer
 BYTES_LOST = (1, 10, 100)
 
@@ -76,9 +77,25 @@ def mutate_xml(rng: Rng, data: bytes) -> bytes:
         if not parents:
             break
         parent, child = choice(rng, parents)
-        kind = int(rng.integers(8))
+        kind = int(rng.integers(10))
         if kind == 0:
             parent.remove(child)
+        elif kind == 8:  # another name, wherever it is used
+            known = choice(rng, [each.get("name") for each in root.iter() if each.get("name")])
+            other = choice(
+                rng,
+                (choice(rng, NASTY), f"{known}\n", f"{known}{BREAK}", f" {known}", f"{known}\u00e9", "a\tb", "a<b&c"),
+            )
+            for each in root.iter():
+                for name, value in each.attrib.items():
+                    if value == known:
+                        each.set(name, other)
+        elif kind == 9:  # numbers of what bends and of what drives, far from what they were
+            parts = [each for part in root if part.tag not in ("link", "joint") for each in part.iter()]
+            numbers = [(each, name) for each in parts for name in each.attrib if _is_number(each.get(name))]
+            if numbers:
+                each, name = choice(rng, numbers)
+                each.set(name, repr(float(each.get(name, "")) * choice(rng, SIZES)))
         elif kind == 1:
             parent.append(child)
         elif kind == 2:
@@ -99,7 +116,8 @@ def mutate_xml(rng: Rng, data: bytes) -> bytes:
                 words = value.split() or [value]
                 words[int(rng.integers(len(words)))] = choice(rng, NASTY)
                 child.set(name, " ".join(words))
-    return re.sub("[\x00-\x08]", "", ElementTree.tostring(root, encoding="unicode")).encode("utf-8", "replace")
+    text = re.sub("[\x00-\x08]", "", ElementTree.tostring(root, encoding="unicode"))
+    return text.replace(BREAK, "\n").encode("utf-8", "replace")
 
 
 def some_text(rng: Rng) -> str:
@@ -149,6 +167,13 @@ def mutate_message(rng: Rng, data: bytes) -> bytes:
     if kind == 2:
         return data + b"\xdd\xff\xff\xff\xff"
     return rng.bytes(int(rng.integers(0, 60))) if kind == 3 else mutate_record(rng, data)
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return text is not None and np.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def yaml_bombs() -> list[bytes]:
