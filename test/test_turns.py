@@ -1,7 +1,7 @@
 """Joint positions are compared across turns in one place, and everything that brings some in goes through it.
 
 Inside a process positions of endless joints are continuous, so that laws subtract them plainly. That holds as long as
-every entrance is a door (``flexarm_core/robot/turns.py``): this walk finds the entrances in the source. A file that
+every entrance is a door (``flexarm_core/turns.py``): this walk finds the entrances in the source. A file that
 reads positions anew fails it until it stands here, with what makes it a door.
 """
 
@@ -40,7 +40,7 @@ DOORS = {  # file: what it calls of ENTRANCES, and what brings the positions int
     "flexarm_tools/faults/gate_under_test.py": ({"FlexibleSample"}, ""),
 }
 OWN_TURNS = {  # files that count whole turns otherwise, and why
-    "flexarm_core/robot/turns.py": "the one place",
+    "flexarm_core/turns.py": "the one place",
     "flexarm_core/ik_redundancy/newton.py": "solutions of joints with limits, too, are shifted into these",
     "flexarm_core/reaction_null_space/reactionless/path.py": "by how many turns a closed path winds",
     "flexarm_core/path/pose_segments.py": "of the tool, not of a joint",
@@ -104,8 +104,8 @@ def test_ticks_with_references_of_others_bring_them_near():
 
 def test_whole_turns_are_taken_in_one_place():
     taking = {name for name, tree in files() for node in ast.walk(tree) if takes_turns(node)}
-    assert "flexarm_core/robot/turns.py" in taking
-    assert not taking - set(OWN_TURNS), f"use flexarm_core.robot.turns: {sorted(taking - set(OWN_TURNS))}"
+    assert "flexarm_core/turns.py" in taking
+    assert not taking - set(OWN_TURNS), f"use flexarm_core.turns: {sorted(taking - set(OWN_TURNS))}"
     kinds = [
         name
         for name, tree in files()

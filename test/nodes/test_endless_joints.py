@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import JointReference
-from flexarm_core.robot.turns import TURN
+from flexarm_core.turns import TURN
 from flexarm_nodes.messages.conversions import doubles
 from flexarm_nodes.node import topics
 

@@ -16,8 +16,8 @@ from flexarm_core.errors import InputError
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.stage import advance, finish
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.robot.turns import TURN
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.turns import TURN
 from flexarm_core.types import Array, FlexibleSample, JointReference
 from flexarm_nodes.messages.conversions import (
     doubles,

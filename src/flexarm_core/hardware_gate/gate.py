@@ -50,7 +50,7 @@ from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
 from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState, GateStatus
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.turns import TurnCount
+from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # fields of a joint reference

@@ -11,7 +11,7 @@ from flexarm_core.entrance import finite
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows, next_frame, turned_frame
-from flexarm_core.robot.turns import Turns
+from flexarm_core.turns import Turns
 from flexarm_core.types import Array
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.joint_trajectory import JointTrajectory
-from flexarm_core.robot.turns import Turns
 from flexarm_core.settings import Settings, setting
+from flexarm_core.turns import Turns
 from flexarm_core.types import Array, JointReference
 
 

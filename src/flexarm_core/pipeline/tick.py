@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexarm_core.errors import InputError
-from flexarm_core.robot.turns import Turns
+from flexarm_core.turns import Turns
 from flexarm_core.types import (
     ArmState,
     Array,

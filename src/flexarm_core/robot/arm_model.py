@@ -23,8 +23,8 @@ from flexarm_core.robot.arm_arrays import split, take_off
 from flexarm_core.robot.articulated_bodies import accelerate, pack_constants, view_sweep
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import kinematic_chain
-from flexarm_core.robot.turns import Turns
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.turns import Turns
 from flexarm_core.types import ArmState, Array, all_finite
 
 

@@ -21,7 +21,7 @@ from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.robot.base_link import BaseLink
-from flexarm_core.robot.turns import Turns
+from flexarm_core.turns import Turns
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp, quaternion_to_rotation
 

@@ -15,7 +15,7 @@ from sensor_msgs.msg import Imu, JointState
 from flexarm.msg import FlexibleState, StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.turns import TurnCount
+from flexarm_core.turns import TurnCount
 from flexarm_core.types import Array, FlexibleSample, JointReference
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_nodes.messages.cdr import message_reader, stamp_of

@@ -16,7 +16,7 @@ from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.turns import TURN
+from flexarm_core.turns import TURN
 from flexarm_core.types import ArmState, JointReference
 
 PERIOD, TICKS, N = 0.002, 700, 4

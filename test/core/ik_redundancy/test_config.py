@@ -13,7 +13,7 @@ from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.objectives import JointRange, Manipulability, Quadratic, Sum, quadratic_form
 from flexarm_core.ik_redundancy.plan import make_plan
 from flexarm_core.ik_redundancy.step import RedundancyStep
-from flexarm_core.robot.turns import TURN, Turns
+from flexarm_core.turns import TURN, Turns
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.path.line import fifth_order
 from flexarm_core.path.trajectory_motion import TrajectoryMotion, TrajectoryMotionConfig
-from flexarm_core.robot.turns import TURN, Turns
+from flexarm_core.turns import TURN, Turns
 
 BEGIN = 5_000_000_000  # [ns]
 FIRST, BY, DURATION = np.array([0.3, -0.7]), np.array([0.8, -0.4]), 2.0

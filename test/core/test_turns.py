@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.robot.turns import TURN, TurnCount, Turns, shortest_way
+from flexarm_core.turns import TURN, TurnCount, Turns, shortest_way
 from flexarm_core.types import JointReference
 
 ENDLESS = (True, False, True)
