@@ -5,6 +5,7 @@ MOST_QUOTED = 120  # characters of a text of others in a message
 
 def quoted(text: str) -> str:
     """Return a text of others for a message: in quotes, on one line, and shortened."""
+    text = str(text)
     short = text if len(text) <= MOST_QUOTED else f"{text[: MOST_QUOTED - 3]}..."
     return f"'{short}'" if short.isprintable() else repr(short)
 
