@@ -1,7 +1,8 @@
-"""The long fuzz campaign: some 2,000 mutants of every kind of file through the readers, and some through the commands.
+"""The long fuzz campaign: some 4,000 mutants of every kind of input through the readers, and some through the commands.
 
-``--cases``, ``--commands`` and ``--seed`` change it, ``--json`` prints the table as JSON. Exit status 0: every mutant
-ended in a clear error, or was accepted and means something.
+Commands also get arguments that name places which nothing can be read from, or written to. ``--cases``, ``--commands``,
+``--places`` and ``--seed`` change it, ``--json`` prints the table as JSON. Exit status 0: every mutant ended in a clear
+error, or was accepted and means something.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ import fuzzing
 def main() -> int:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--cases", type=int, default=4000)
     parser.add_argument("--commands", type=int, default=45)
+    parser.add_argument("--places", type=int, default=44)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     outcomes = fuzzing.run_campaign(options.cases, options.seed) + fuzzing.run_commands(options.commands, options.seed)
+    outcomes += fuzzing.run_places(options.places, options.seed)
     table = fuzzing.tabulate(outcomes)
     if options.json:
         print(json.dumps(table, indent=1))

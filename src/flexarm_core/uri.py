@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.errors import RobotDescriptionError, quoted
 
 
 def resolve_uri(uri: str) -> Path:
@@ -18,17 +18,17 @@ def resolve_uri(uri: str) -> Path:
     try:
         parts = urlparse(uri)
     except ValueError as error:  # brackets that are no address
-        raise RobotDescriptionError(f"'{uri}' is not a URI: {error}") from error
+        raise RobotDescriptionError(f"{quoted(uri)} is not a URI: {quoted(str(error))}") from error
     path = Path(unquote(parts.path))
     if parts.scheme == "package":
         from ament_index_python.packages import PackageNotFoundError, get_package_share_directory  # only where needed
 
         if ".." in path.parts:
-            raise RobotDescriptionError(f"'{uri}' leads out of package '{parts.netloc}'")
+            raise RobotDescriptionError(f"{quoted(uri)} leads out of package {quoted(parts.netloc)}")
         try:
             return Path(get_package_share_directory(parts.netloc)) / str(path).lstrip("/")
         except (PackageNotFoundError, ValueError) as error:
-            raise RobotDescriptionError(f"'{uri}': package '{parts.netloc}' is not in the environment") from error
+            raise RobotDescriptionError(f"{quoted(uri)}: package {quoted(parts.netloc)} is not in the environment") from error
     if parts.scheme not in ("file", "") or not path.is_absolute():
-        raise RobotDescriptionError(f"'{uri}' is not a package:// or file:// URI or an absolute path")
+        raise RobotDescriptionError(f"{quoted(uri)} is not a package:// or file:// URI or an absolute path")
     return path

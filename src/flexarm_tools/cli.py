@@ -36,6 +36,9 @@ def main() -> None:
 
         print(f"flexarm: {error}", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED if isinstance(error, InterruptedRunError) else EXIT_ERROR)
+    except OSError as error:  # a file or folder of an argument that cannot be read or written
+        print(f"flexarm: {error}", file=sys.stderr)
+        sys.exit(EXIT_ERROR)
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
 

@@ -9,20 +9,23 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from live import LiveGraph, own_domain
+from mutations import mutate_record
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
-from slow_node import TAKES
+from slow_node import DEFECT, TAKES
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 from flexarm_nodes.node import topics
 
 ROOT = Path(__file__).resolve().parents[2]
-NODE = "slow_node"
+NODE, LOG = "slow_node", "slow_node.log"
 FLOOD = 3.0  # [s]
 
 
@@ -35,7 +38,9 @@ def slow(tmp_path) -> Iterator[LiveGraph]:
     with own_domain():
         graph = LiveGraph(tmp_path)
         script = str(ROOT / "test" / "support" / "slow_node.py")
-        process = subprocess.Popen([sys.executable, script, "--ros-args", "--params-file", str(file)])
+        command = [sys.executable, script, "--ros-args", "--params-file", str(file)]
+        with (tmp_path / LOG).open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             graph.graph.wait_for_node(NODE, 60.0)
             for transition in ("configure", "activate"):
@@ -70,3 +75,24 @@ def test_a_node_that_cannot_keep_up_answers_what_it_can_and_its_services_at_once
     message.header.stamp = nanoseconds_to_stamp(tick + 1)
     states.publish(message)
     slow.until(lambda: slow.received[topics.JOINT_COMMANDS][-1].header == message.header, "the newest answer")
+
+
+def test_damaged_messages_and_defects_fill_no_log(slow, tmp_path):
+    slow.listen(topics.JOINT_COMMANDS, JointState)
+    states, rng = slow.publisher(topics.JOINT_STATES, JointState), np.random.default_rng(5)
+    slow.settle()
+    message = JointState(name=["joint1", "joint2"], position=[0.1, 0.2], velocity=[0.0, 0.0])
+    message.header.frame_id = DEFECT
+    good = bytes(serialize_message(message))
+    begun = time.monotonic()
+    for tick in range(400):
+        raw = mutate_record(rng, good) if tick % 2 else good
+        states.publish(raw if len(raw) > 3 else good)
+        time.sleep(0.002)
+    spent = time.monotonic() - begun
+    message.header.frame_id, message.header.stamp = "", nanoseconds_to_stamp(7)
+    states.publish(message)
+    slow.until(lambda: slow.received[topics.JOINT_COMMANDS][-1:] == [message], "the answer")
+    said = (tmp_path / LOG).read_text(errors="replace")
+    assert 1 <= said.count("Traceback") <= 2.0 + spent and "ZeroDivisionError" in said
+    assert len(said.splitlines()) < 100

@@ -262,7 +262,7 @@ SPECIAL: dict[tuple[str, str], Callable[[Examples], Any]] = {
     ("GravityTable", "ends"): lambda e: np.tile((-1.0, 1.0), (2, 1)),
     ("GravityTable", "values"): lambda e: np.ones((3, 6)),
     ("GravityTable", "error"): lambda e: np.zeros(2),
-    ("MotionFilter", "continuous"): lambda e: [True, True],
+    ("MotionFilter", "endless"): lambda e: [True, True],
     ("KinematicChain", "v"): lambda e: np.zeros(2),
     ("KinematicChain", "q"): lambda e: np.zeros(2),
     ("BaseLink", "vector"): lambda e: np.zeros(3),

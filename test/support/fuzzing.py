@@ -67,8 +67,92 @@ def kinds() -> list[Kind]:
         found.append(Kind(name, ".yaml", made[name], mutate.mutate_yaml, yml, readers[name]))
     for name in ("modal data", "plan", "reactionless path", "gravity table", "recording"):
         found.append(Kind(name, ".npz", made[name], mutate.mutate_npz, mutate.npz_bombs(made[name][0]), readers[name]))
-    found.append(Kind("MCAP", ".mcap", made["MCAP"], mutate.mutate_bytes, [b"", b"\x89MCAP0\r\n" * 2], readers["MCAP"]))
+    mcap = [b"", b"\x89MCAP0\r\n" * 2]
+    found.append(Kind("MCAP", ".mcap", made["MCAP"], mutate.mutate_bytes, mcap, readers["MCAP"]))
+    found.append(Kind("MCAP, whole", ".mcap", made["MCAP"], _other_mcap, [], readers["MCAP"]))
+    uris = [b"package://flexarm/urdf/trep.urdf.xacro", b"file:///tmp/x", b"/tmp/x"]
+    found.append(Kind("URI", ".uri", uris, mutate.mutate_uri, [b"file://[", b"", b"\xff"], readers["URI"]))
+    for name, good in _made_messages().items():
+        found.append(Kind(name, ".cdr", good, mutate.mutate_record, [b"", b"\0\1\0\0", b"\0"], readers[name]))
+    browser = [b"\x82\xa4type\xb0GuiUpdateMessage\xa1a\x93\x01\x02\xa1b"]
+    deep = [b"\x91" * 1_000_000, b"\x81\x90\x01", b"\x81\xa4type\x90"]
+    found.append(Kind("view message", ".msgpack", browser, mutate.mutate_message, deep, readers["view message"]))
+    figures = [json.dumps(campaign_figures()).encode()]
+    found.append(Kind("campaign figures", ".json", figures, mutate.mutate_yaml, yml, readers["campaign figures"]))
     return found
+
+
+def _other_mcap(rng: np.random.Generator, _: bytes) -> bytes:
+    """A whole file, with checksums, of names, definitions, qualities and messages that are none."""
+
+    def text(usual: str) -> str:
+        return mutate.some_text(rng) if rng.random() < 0.25 else usual
+
+    definition = mutate.mutate_bytes(rng, b"string data\nuint8[3] more\n") if rng.random() < 0.5 else b"string data\n"
+    return _mcap(
+        profile="ros2" if rng.random() < 0.95 else text("ros2"),
+        kind=text("std_msgs/msg/String"),
+        encoding=text("ros2msg"),
+        definition=definition,
+        topic=text("/said"),
+        message_encoding=text("cdr"),
+        qos=mutate.mutate_yaml(rng, QOS).decode() if rng.random() < 0.5 else QOS.decode(),
+        message=mutate.mutate_bytes(rng, b"\0\1\0\0\5\0\0\0text\0"),
+    )
+
+
+def _mcap(
+    profile: str = "ros2", kind: str = "std_msgs/msg/String", encoding: str = "ros2msg",
+    definition: bytes = b"string data\n", topic: str = "/said", message_encoding: str = "cdr",
+    qos: str = "", message: bytes = b"\0\1\0\0\5\0\0\0text\0", count: int = 10,
+) -> bytes:  # fmt: skip
+    from mcap.writer import Writer
+
+    stream = io.BytesIO()
+    writer = Writer(stream, chunk_size=1024)
+    writer.start(profile=profile)
+    schema = writer.register_schema(kind, encoding, definition)
+    channel = writer.register_channel(topic, message_encoding, schema, {"offered_qos_profiles": qos})
+    for tick in range(count):
+        writer.add_message(channel, 10**9 + tick * 10**6, message, 10**9)
+    writer.finish()
+    return stream.getvalue()
+
+
+def campaign_figures() -> dict[str, Any]:
+    """Figures of a campaign without a case."""
+    from flexarm_tools.faults.tally import tally
+
+    return json.loads(json.dumps(tally([], {})))
+
+
+def _message_types() -> dict[str, Any]:
+    from sensor_msgs.msg import Imu, JointState
+    from std_msgs.msg import Float64MultiArray
+    from trajectory_msgs.msg import JointTrajectory
+
+    from flexarm.msg import CartesianReference, FlexibleState, JointReference, SimulationStatus
+
+    kinds = (JointState, Imu, Float64MultiArray, JointTrajectory)
+    return {
+        kind.__name__: kind for kind in (*kinds, CartesianReference, FlexibleState, JointReference, SimulationStatus)
+    }
+
+
+def _made_messages() -> dict[str, list[bytes]]:
+    """Bytes of messages of the suite, with names and numbers."""
+    from filled_messages import fill
+    from rclpy.serialization import serialize_message
+    from sensor_msgs.msg import JointState
+
+    def message(kind: Any) -> Any:
+        made = kind()
+        fill(made, np.random.default_rng(0))
+        if kind is JointState:
+            made.name, made.position, made.velocity, made.effort = ["joint1", "joint2"], *([0.1, 0.2] for _ in range(3))
+        return made
+
+    return {f"CDR {name}": [bytes(serialize_message(message(kind)))] for name, kind in _message_types().items()}
 
 
 SCENARIO = b"""\
@@ -136,8 +220,6 @@ QOS = b"""\
 
 def _made_files(trep: str, planar: str) -> dict[str, list[bytes]]:
     """Good files of every kind that no file of the repository is."""
-    from mcap.writer import Writer
-
     from flexarm_core.base_wrench.gravity_table import GravityTable
     from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
     from flexarm_core.flexible_dynamics.modal_data import save_modal_data
@@ -168,19 +250,14 @@ def _made_files(trep: str, planar: str) -> dict[str, list[bytes]]:
         bundle["gravity table"] = [file.read_bytes()]
         Recording.blank(parse_robot_description(planar), np.arange(200) * 1e-3, 1.0).save(file)
         bundle["recording"] = [file.read_bytes()]
-    stream = io.BytesIO()
-    writer = Writer(stream, chunk_size=1024)
-    writer.start(profile="ros2")
-    schema = writer.register_schema("std_msgs/msg/String", "ros2msg", b"string data\n")
-    channel = writer.register_channel("/said", "cdr", schema, {"offered_qos_profiles": QOS.decode()})
-    for tick in range(300):
-        writer.add_message(channel, 10**9 + tick * 10**6, b"\0\1\0\0\5\0\0\0text\0", 10**9)
-    writer.finish()
-    return bundle | {"MCAP": [stream.getvalue()]}
+    return bundle | {"MCAP": [_mcap(qos=QOS.decode(), count=300)]}
 
 
 def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
+    from sensor_msgs.msg import JointState
+
     from flexarm_core.base_wrench.gravity_table import GravityTable
+    from flexarm_core.uri import resolve_uri
     from flexarm_core.flexible_dynamics.modal_data import load_modal_data
     from flexarm_core.flexible_dynamics.model import FlexibleModel
     from flexarm_core.path.waypoint_file import load_waypoint_file
@@ -190,12 +267,17 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
     from flexarm_core.robot.load import load_robot_description
     from flexarm_core.robot.urdf_reader import parse_robot_description
     from flexarm_core.types import ArmState
+    from flexarm_nodes.messages.cdr import message_reader, slots_of, stamp_of
+    from flexarm_nodes.messages.layout import FlatReader
+    from flexarm_nodes.node.readings import SampleReader
     from flexarm_tools.bag.file import McapFile
+    from flexarm_tools.commands.faults import _shown
     from flexarm_tools.graph.offered_qos import read_offered_qos
     from flexarm_tools.recording.recording import load_recording
     from flexarm_tools.run.parameter_file import read_parameter_file
     from flexarm_tools.scenario.file import load_scenario
     from flexarm_tools.scenario.study import load_study
+    from flexarm_tools.view.door import read_message
 
     boom = ArmModel(load_robot_description(ROOT / "urdf" / "boom_7r.urdf.xacro"))
     trep_model = ArmModel(trep, gravity=(0.0, 0.0, 0.0))
@@ -226,7 +308,26 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
     def waypoints(path: Path) -> None:
         load_waypoint_file(path).build(np.array([0.5, 0.0, 0.4]), np.eye(3))
 
-    return {
+    def cdr(kind: Any) -> Callable[[Path], None]:
+        fields = [slot.removeprefix("_") for slot in slots_of(kind)][1:2]
+
+        def read(path: Path) -> None:
+            raw = path.read_bytes()
+            flat = FlatReader(kind, *fields)
+            stamp_of(raw)
+            flat.learn(raw)
+            flat.read(raw)
+            message_reader(kind)(raw)
+            if kind is JointState:
+                SampleReader(trep_model).read(raw)
+
+        return read
+
+    messages = {f"CDR {name}": cdr(kind) for name, kind in _message_types().items()}
+    return messages | {
+        "URI": lambda path: _nothing(resolve_uri(path.read_text(encoding="utf-8", errors="replace"))),
+        "view message": lambda path: _nothing(read_message(path.read_bytes())),
+        "campaign figures": lambda path: _nothing(_shown(path)),
         "robot description": robot,
         "scenario": lambda path: _nothing(load_scenario(path)),
         "study": lambda path: _nothing(load_study(path)),
@@ -421,6 +522,47 @@ def run_commands(count: int, seed: int, labels: Sequence[str] = tuple(COMMANDS))
             result = "hang" if code == HUNG else "crash" if code < 0 else "error" if clear else "foreign"
             cost = [max(mine - base, 0.0) for mine, base in zip(spent, idle[label], strict=True)]
             outcomes.append(Outcome(label, index, result, text[-400:], *cost, outside[0] if outside else ""))
+    return outcomes
+
+
+READ, WRITTEN = "read", "written"
+PLACES: dict[str, tuple[str, Callable[[str], list[str]]]] = {
+    "flexarm run --report": (WRITTEN, lambda place: ["run", "good.yaml", "--report", place]),
+    "flexarm faults --json": (WRITTEN, lambda place: ["faults", "--core", "0", "--nodes", "0", "--json", place]),
+    "flexarm faults --report": (WRITTEN, lambda place: ["faults", "--core", "0", "--nodes", "0", "--report", place]),
+    "flexarm map --out": (WRITTEN, lambda place: ["map", "good.urdf", "--postures", "5", "--out", place]),
+    "flexarm faults --show": (READ, lambda place: ["faults", "--show", place]),
+    "flexarm run": (READ, lambda place: ["run", place]),
+    "flexarm check": (READ, lambda place: ["check", place]),
+    "flexarm map": (READ, lambda place: ["map", place]),
+    "flexarm replay": (READ, lambda place: ["replay", place]),
+    "flexarm view": (READ, lambda place: ["view", place, "--port", "0"]),
+    "flexarm calibrate": (READ, lambda place: ["calibrate", place, "--robot", "good.urdf", "--output", "x.yaml"]),
+}
+NOWHERE = ("/proc/x", "/dev/null/x", "x" * 300, "/proc/self/environ/x", "good.urdf/x", "\udc80" * 300)
+NO_FILES = (*NOWHERE, "/dev/zero", "/dev/null", ".", "fifo", "file://[", "a\nb", "\udcff.yaml", "/proc/kmsg", "")
+
+
+def run_places(count: int, seed: int) -> list[Outcome]:
+    """Real commands whose arguments name places that nothing can be read from, or written to."""
+    rng, outcomes = np.random.default_rng([seed, 1]), []
+    labels = list(PLACES)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.mkfifo(folder / "fifo")
+        (folder / "good.yaml").write_bytes(SCENARIO)
+        robot = ROOT / "urdf" / "trep.urdf.xacro"
+        from flexarm_core.robot.load import load_robot_description
+
+        (folder / "good.urdf").write_text(load_robot_description(robot))
+        for number in range(count):
+            label = labels[number % len(labels)]
+            use, arguments = PLACES[label]
+            place = mutate.choice(rng, NO_FILES if use == READ else NOWHERE)
+            code, text, *_ = _command(arguments(place), folder)
+            clear = code in CODES and "Traceback" not in text and bool(text.strip())
+            result = "hang" if code == HUNG else "crash" if code < 0 else "error" if clear else "foreign"
+            outcomes.append(Outcome(label, number, result, f"{place[:40]!r}: {text[-400:]}"))
     return outcomes
 
 

@@ -15,7 +15,10 @@ Rng = np.random.Generator
 NASTY = (
     *("nan", "inf", "-inf", "-1", "0", "1e200", "-1e200", "1e-320", "5000", "999999999999999999999", "", " ", "abc"),
     *("true", "null", "[]", "{}", "../../x", "/etc/passwd", "universe", "x" * 5000, "\u2028", "1 2", "1 2 3 4", "0x10"),
+    *("a\nb", "a\tb", "\r", "1e-300", "1e-160", "1e-9", "1e9", "1e15", "file://[", "package://", "file:///\u2603"),
 )
+BREAK = "\ue000"  # stands for a line break that is not written as a character reference
+SIZES = (0.0, 1e-320, 1e-300, 1e-160, 1e-30, -1.0, 1e30, 1e160, 1e300)  # factors of numbers that fit no longer
 BYTES_LOST = (1, 10, 100)
 
 
@@ -74,9 +77,25 @@ def mutate_xml(rng: Rng, data: bytes) -> bytes:
         if not parents:
             break
         parent, child = choice(rng, parents)
-        kind = int(rng.integers(8))
+        kind = int(rng.integers(10))
         if kind == 0:
             parent.remove(child)
+        elif kind == 8:  # another name, wherever it is used
+            known = choice(rng, [each.get("name") for each in root.iter() if each.get("name")])
+            other = choice(
+                rng,
+                (choice(rng, NASTY), f"{known}\n", f"{known}{BREAK}", f" {known}", f"{known}\u00e9", "a\tb", "a<b&c"),
+            )
+            for each in root.iter():
+                for name, value in each.attrib.items():
+                    if value == known:
+                        each.set(name, other)
+        elif kind == 9:  # numbers of what bends and of what drives, far from what they were
+            parts = [each for part in root if part.tag not in ("link", "joint") for each in part.iter()]
+            numbers = [(each, name) for each in parts for name in each.attrib if _is_number(each.get(name))]
+            if numbers:
+                each, name = choice(rng, numbers)
+                each.set(name, repr(float(each.get(name, "")) * choice(rng, SIZES)))
         elif kind == 1:
             parent.append(child)
         elif kind == 2:
@@ -97,7 +116,64 @@ def mutate_xml(rng: Rng, data: bytes) -> bytes:
                 words = value.split() or [value]
                 words[int(rng.integers(len(words)))] = choice(rng, NASTY)
                 child.set(name, " ".join(words))
-    return re.sub("[\x00-\x08]", "", ElementTree.tostring(root, encoding="unicode")).encode("utf-8", "replace")
+    text = re.sub("[\x00-\x08]", "", ElementTree.tostring(root, encoding="unicode"))
+    return text.replace(BREAK, "\n").encode("utf-8", "replace")
+
+
+def some_text(rng: Rng) -> str:
+    """Words that nobody expects, or letters of any script, put together at random."""
+    letters = "".join(chr(int(rng.integers(1, 0x300))) for _ in range(int(rng.integers(0, 12))))
+    return "".join(choice(rng, (*NASTY, letters, "[", "]", "%", "://", "//", "\0", "~", "#?")) for _ in range(3))
+
+
+def mutate_uri(rng: Rng, data: bytes) -> bytes:
+    """An address with something lost, put in or in the place of it."""
+    text, kind = data.decode(), int(rng.integers(4))
+    at = int(rng.integers(len(text) + 1))
+    if kind == 0:
+        return misspelt(rng, text).encode()
+    if kind == 1:
+        return (text[:at] + some_text(rng) + text[at:]).encode()
+    if kind == 2:
+        return (text[:at] + choice(rng, "[]%:/?#@\\ \n") + text[at:]).encode()
+    return some_text(rng).encode()
+
+
+def mutate_record(rng: Rng, data: bytes) -> bytes:
+    """Bytes of counts and numbers: counts that claim much, numbers without meaning, ends that are missing."""
+    changed, kind = bytearray(data), int(rng.integers(4))
+    place = 4 * int(rng.integers(max(len(data) // 4, 1)))
+    if kind == 0:
+        changed[place : place + 4] = struct.pack("<I", choice(rng, (0, 1, 2**31 - 1, 2**31, 2**32 - 1, len(data))))
+    elif kind == 1:
+        changed[place : place + 8] = struct.pack("<d", choice(rng, (np.nan, np.inf, -1e308, 1e-310)))
+    elif kind == 2:
+        changed[:4] = rng.bytes(4)  # another byte order, or none
+    else:
+        return mutate_bytes(rng, data)
+    return bytes(changed)
+
+
+def mutate_message(rng: Rng, data: bytes) -> bytes:
+    """A message of a browser (MessagePack): of other things, nested deeply, or broken."""
+    kind = int(rng.integers(5))
+    if kind == 0:
+        depth = int(rng.integers(10, 200_000))
+        return choice(rng, (b"\x91" * depth, b"\x81\xa4type" * depth, b"\x81\x91" * depth)) + b"\xc0"
+    if kind == 1:
+        return b"\x81\xa4type" + choice(
+            rng, (b"\x90", b"\x80", b"\xc0", b"\xcb" + b"\x7f" * 8, b"\xdd\xff\xff\xff\xff")
+        )
+    if kind == 2:
+        return data + b"\xdd\xff\xff\xff\xff"
+    return rng.bytes(int(rng.integers(0, 60))) if kind == 3 else mutate_record(rng, data)
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return text is not None and np.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def yaml_bombs() -> list[bytes]:
@@ -196,7 +272,7 @@ def mutate_npz(rng: Rng, data: bytes) -> bytes:
     with np.load(io.BytesIO(data)) as archive:
         arrays = {name: np.array(archive[name]) for name in archive.files}
     name = choice(rng, sorted(arrays))
-    value, kind = arrays[name], int(rng.integers(9))
+    value, kind = arrays[name], int(rng.integers(13))
     if kind == 0:
         del arrays[name]
     elif kind == 1:
@@ -217,6 +293,15 @@ def mutate_npz(rng: Rng, data: bytes) -> bytes:
         )
     elif kind == 7:
         arrays[name] = np.zeros((0, *value.shape[1:])) if value.ndim else np.zeros((3, 3))
+    elif kind == 8:
+        arrays[name] = value.flat[0] if value.size else np.float64(1.0)  # no array any more
+    elif kind == 9 and value.dtype.kind == "f":
+        arrays[name] = value * choice(rng, SIZES)
+    elif kind == 10 and value.dtype.kind == "f":
+        arrays[name] = rng.standard_normal(value.shape) * choice(rng, SIZES)
+    elif kind == 11:
+        other = choice(rng, sorted(arrays))
+        arrays[name], arrays[other] = arrays[other], arrays[name]
     else:
         return mutate_bytes(rng, data)
     return _npz(arrays)

@@ -12,6 +12,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 
 TAKES = 0.008  # [s] for each joint state
+DEFECT = "defect"  # frame of a joint state that the node fails at
 
 
 class SlowNode(ArmNode):
@@ -26,6 +27,8 @@ class SlowNode(ArmNode):
         """There is nothing to build."""
 
     def _on_joint_state(self, message: JointState) -> None:
+        if message.header.frame_id == DEFECT:
+            raise ZeroDivisionError("a defect")
         time.sleep(TAKES)
         self._answers.publish(message)
 

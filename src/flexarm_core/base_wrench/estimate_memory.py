@@ -30,7 +30,7 @@ class Constants(NamedTuple):
     gravity: Array  # (3,) in the root link frame [m/s^2]
     sensor: Array  # (13,) see ``newton_euler``
     armature: Array  # (n,) rotor inertias
-    turning: Array  # (n,) 1 for a continuous joint
+    turning: Array  # (n,) 1 for an endless joint
     links: Array  # (B, 32) see ``SensedBodies``
     change: Array  # (B, 32) the same with calibrated minus described gravity parameters; (0, 32) if there is no change
     counts: Array  # (n,) number of nodes of the gravity table; (0,) if there is none

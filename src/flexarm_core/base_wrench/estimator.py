@@ -112,7 +112,7 @@ class BaseWrenchEstimator:
                 f" {', '.join(model.elastic_joint_names)}: use the model's gravity"
             )
         self.model, self.bodies, self.config = model, dynamics.bodies, config
-        bodies, joints = dynamics.bodies, model.description.joints
+        bodies = dynamics.bodies
         self.sign = 1.0 if config.wrench_convention == "robot_on_base" else -1.0
         self._constants = pack_constants(
             model.n,
@@ -120,7 +120,7 @@ class BaseWrenchEstimator:
             np.array(dynamics.gravity),
             sensor_row(bodies),
             model.armature,
-            np.array([float(joints[name].kind == "continuous") for name in model.joint_names]),
+            model.turns.endless.astype(float),
             bodies.links,
             build_sensed_bodies(model.description, bodies.sensor).links,
             None if table is None else (table.counts, table.ends, table.values),

@@ -10,6 +10,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
+from flexarm_core.turns import shortest_way
 from flexarm_core.types import Array
 
 LONGEST_GAP = 0.1  # longest time between two samples over which positions are differentiated [s]
@@ -24,15 +25,15 @@ class MotionFilter:
     sampling period.
     """
 
-    def __init__(self, continuous: Sequence[bool], velocity_bandwidth: float, acceleration_bandwidth: float) -> None:
+    def __init__(self, endless: Sequence[bool], velocity_bandwidth: float, acceleration_bandwidth: float) -> None:
         """Set the bandwidths.
 
         Args:
-            continuous: (n) whether a joint is continuous, so that its position may jump by a full turn.
+            endless: (n) whether a joint is endless, so that its position may jump by a full turn.
             velocity_bandwidth: w_v [rad/s]; 0: measured velocities are used without filter.
             acceleration_bandwidth: w_a [rad/s]; 0: accelerations are zero.
         """
-        self._turning = np.array(continuous, dtype=bool)
+        self._turning = np.array(endless, dtype=bool)
         self._velocity_bandwidth, self._acceleration_bandwidth = velocity_bandwidth, acceleration_bandwidth
         self._filtered = tuple(np.zeros((4, len(self._turning))))  # as in filter_motion
         self.reset()
@@ -69,7 +70,7 @@ def filter_motion(
 ) -> None:  # fmt: skip
     """Update velocity, low-passed velocity ``slow``, acceleration and previous position ``before`` (n,) in place.
 
-    ``turning`` (n,): true for continuous joints; ``measured`` (n,): measured velocities. The filter begins anew unless
+    ``turning`` (n,): true for endless joints; ``measured`` (n,): measured velocities. The filter begins anew unless
     0 < ``dt`` <= LONGEST_GAP.
     """
     if not 0.0 < dt <= LONGEST_GAP:
@@ -79,9 +80,7 @@ def filter_motion(
     fast, share = 1.0 - math.exp(-velocity_bandwidth * dt), 1.0 - math.exp(-acceleration_bandwidth * dt)
     for i in range(position.shape[0]):
         if velocity_bandwidth > 0.0:
-            moved = position[i] - before[i]
-            if turning[i]:
-                moved -= 2.0 * math.pi * np.round(moved / (2.0 * math.pi))
+            moved = shortest_way(position[i] - before[i], turning[i])
             velocity[i] += fast * (moved / dt - velocity[i])
         else:
             velocity[i] = measured[i]

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.flexible_dynamics.modal_data import ModalData
+from flexarm_core.flexible_dynamics.modal_data import ModalData, find_problems
 from flexarm_core.robot.description import Beam, StrainGauge
 from flexarm_core.types import Array
 
@@ -51,8 +51,21 @@ def beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge] = ()) ->
         Modal data in the link's frame: stiffness ``diag(omega^2)``, damping ``diag(2 zeta omega)``.
 
     Raises:
-        RobotDescriptionError: the clamped end of the beam is not at the link's origin.
+        RobotDescriptionError: the clamped end of the beam is not at the link's origin, or its numbers are so far apart
+            that the modes cannot be computed.
     """
+    try:
+        with np.errstate(all="ignore"):
+            data = _beam_modes(beam, load, gauges)
+    except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
+        reason = " ".join(str(error).split())
+        raise RobotDescriptionError(f"the modes of the <beam> cannot be computed: {reason}") from error
+    if problems := find_problems(data):
+        raise RobotDescriptionError(f"the modes of the <beam> cannot be computed: {'; '.join(problems)}")
+    return data
+
+
+def _beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge]) -> ModalData:
     if np.abs(beam.transform_beam_to_link[:3, 3]).max() > 1e-9:
         raise RobotDescriptionError(
             "a <beam> begins at its link's origin, where the hinge is: its <origin> may only turn it"

@@ -96,7 +96,11 @@ def find_problems(data: ModalData) -> list[str]:
     ]
     if problems:
         return problems
-    return _physical_problems(data)
+    try:
+        with np.errstate(all="ignore"):
+            return _physical_problems(data)
+    except np.linalg.LinAlgError as error:
+        return [f"the numbers are too far apart to compute with: {error}"]
 
 
 def _physical_problems(data: ModalData) -> list[str]:
@@ -168,6 +172,9 @@ def load_modal_data(path: str | Path) -> ModalData:
     numbers.setdefault("damping", np.zeros_like(numbers["stiffness"]))
     names = [str(name) for name in np.atleast_1d(arrays.get("gauges", np.array([], dtype=str)))]
     rows = numbers.pop("strain", np.zeros((0, 0)))
+    flat = [name for name, value in {**numbers, "strain": rows}.items() if value.ndim == 0]
+    if flat:
+        raise RobotDescriptionError(f"modal data file '{path}': {', '.join(flat)} must be arrays, not single numbers")
     if len(names) != len(rows):
         raise RobotDescriptionError(f"modal data file '{path}': {len(names)} gauges and {len(rows)} rows of strain")
     data = ModalData(

@@ -170,8 +170,6 @@ def _implausible(
     for i in range(position.shape[0]):
         limit, change = table[VELOCITY, i], table[ACCELERATION, i] * dt
         moved = position[i] - position_before[i]
-        if np.isinf(table[LOWER, i]) and np.isinf(table[UPPER, i]):  # may be reported modulo a turn
-            moved -= 2.0 * np.pi * np.round(moved / (2.0 * np.pi))
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
         if not abs(moved - expected) <= RESOLUTION + 0.25 * limit * dt + 0.5 * change * dt:
             return NOT_THE_MOTION, i

@@ -17,6 +17,9 @@ the last believable one: first it keeps the current velocity, because the states
 status requests a fallback as soon as the prediction is unreliable, or after ``blind_time``; from then on the effort
 only compensates gravity. During a stop ``f`` is not compensated, so friction only adds to the deceleration.
 
+Measured positions of endless joints are made continuous, and references are taken in the turn that is nearest to the
+measured one. A position command is in the turn in which the encoder reported the newest believed state.
+
 All timeouts use the gate's own monotonic clock. Stamps only match references to states. If the stamps go back or jump
 ahead, the gate stops and starts a new time base.
 
@@ -47,6 +50,7 @@ from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
 from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState, GateStatus
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # fields of a joint reference
@@ -88,6 +92,8 @@ class HardwareGate:
         self._speed = SpeedWatch(limits, model.joint_names)
         self._make_law(config.command_mode)
         self._measured: ArmState | None = None
+        self._count = TurnCount(model.turns, model.velocity_limit)
+        self._turned: Array | None = None  # whole turns by which the encoders report another position than _measured
         self.reset()
 
     def _now(self) -> float:
@@ -111,6 +117,8 @@ class HardwareGate:
         self._fallback = False
         self._forget_time()
         self._commanded_at = self._led_at = self._now()
+        self._count.reset()
+        self._turned = None
         self._law.reset()
         self._supervisor.reset()
         self._begin_braking()
@@ -192,6 +200,7 @@ class HardwareGate:
             InputError: the state is not usable; call :meth:`on_unusable_state` with the message.
         """
         self.model.check_state(state)
+        state = self._count.state(state)
         self.check_age(age)
         if self.is_overtaken(state.stamp):
             return None  # the newer state has been answered
@@ -387,7 +396,7 @@ class HardwareGate:
 
     def _see(self, state: ArmState) -> None:
         """Store a believed state and discard the prediction."""
-        self._measured = state
+        self._measured, self._turned = state, self._count.reported
         self._arrived_at = self._now()
         if self._blind:
             self._blind = False
@@ -463,6 +472,7 @@ class HardwareGate:
     def _use(self, reference: JointReference, state: ArmState, came: float | None = None) -> Array | None:
         if self._interrupted:
             return None
+        reference = self.model.turns.reference_near(reference, state.position)
         age = (state.stamp - reference.stamp) * 1e-9
         if age > self.config.reference_timeout:
             raise InputError(f"joint reference is {age:.3f} s older than the newest joint state")
@@ -620,4 +630,5 @@ class HardwareGate:
         if self._silent:
             return None
         self._commanded_at = self._now()
-        return self._law.remember(command, dt)
+        command = self._law.remember(command, dt)
+        return command if self._turned is None or self._law.mode != "position" else command + self._turned

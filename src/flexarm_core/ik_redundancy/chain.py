@@ -11,6 +11,7 @@ from flexarm_core.entrance import finite
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows, next_frame, turned_frame
+from flexarm_core.turns import Turns
 from flexarm_core.types import Array
 
 
@@ -20,7 +21,7 @@ class Chain:
 
     Attributes:
         joint_names: (n) names of the joints, base first.
-        continuous: (n,) whether the joint is continuous.
+        turns: differences of the positions of these joints.
         base_frame: link in whose frame poses are expressed.
         tool_frame: link whose frame is the tool frame.
         links: (n + 1, 13) one row per joint and one for the tool, see :class:`KinematicChain`.
@@ -30,7 +31,7 @@ class Chain:
     """
 
     joint_names: tuple[str, ...]
-    continuous: tuple[bool, ...]
+    turns: Turns
     base_frame: str
     tool_frame: str
     links: Array
@@ -74,7 +75,7 @@ def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
     names, links = link_rows(path, [joint.name for joint in joints], np.eye(4))
     return Chain(
         joint_names=tuple(names),
-        continuous=tuple(joint.kind == "continuous" for joint in joints),
+        turns=Turns([joint.endless for joint in joints]),
         base_frame=base,
         tool_frame=tool,
         links=links,

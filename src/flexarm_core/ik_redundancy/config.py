@@ -108,7 +108,8 @@ class RedundancyConfig(Settings):
 
     def objective_of(self, chain: Chain, begin: Array) -> Objective:
         """Return the objective of a motion of a chain that starts at joint positions ``begin`` (n,)."""
-        quadratic = Quadratic(self.each_joint_weight(chain.n), self.origin_from(begin))
+        origin = chain.turns.near(self.origin_from(begin), begin)
+        quadratic = Quadratic(self.each_joint_weight(chain.n), origin)
         if self.objective == "joint_range":
             return Sum((quadratic, JointRange(chain.lower, chain.upper, self.objective_weight)))
         if self.objective == "manipulability":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.settings import Settings, setting
+from flexarm_core.turns import Turns
 from flexarm_core.types import Array, JointReference
 
 
@@ -28,19 +29,20 @@ class TrajectoryMotion:
     """Joint reference along a trajectory from rest to rest; the arm must be at its first point."""
 
     def __init__(
-        self, trajectory: JointTrajectory, joint_names: tuple[str, ...], config: TrajectoryMotionConfig
+        self, trajectory: JointTrajectory, turns: Turns, joint_names: tuple[str, ...], config: TrajectoryMotionConfig
     ) -> None:
-        """Set up the motion; :meth:`begin` starts it. ``joint_names`` (n,) are for error messages."""
+        """Set up the motion of joints (n) with these names; :meth:`begin` starts it."""
         self.config = config
-        self._trajectory, self._names = trajectory, joint_names
+        self._trajectory, self._turns, self._names = trajectory, turns, joint_names
         position = trajectory.sample(0, 0.0).position
         assert position is not None  # a trajectory has positions
-        self._first: Array = position
+        self._stored: Array = position
         self.reset()
 
     def reset(self) -> None:
         """Discard the start time; :meth:`begin` starts the motion again."""
         self._begin: int | None = None
+        self._first = self._stored
 
     @property
     def begun(self) -> bool:
@@ -54,9 +56,10 @@ class TrajectoryMotion:
             ConfigError: trajectory and position have different numbers of joints.
             InputError: a joint is too far from the first point of the trajectory; the reference would jump.
         """
-        if np.shape(position) != self._first.shape:
-            count = len(self._first)
+        if np.shape(position) != self._stored.shape:
+            count = len(self._stored)
             raise ConfigError(f"the trajectory is one of {count} joints, the position has shape {np.shape(position)}")
+        self._first = self._turns.near(self._stored, position)
         distance = np.abs(position - self._first)
         worst = int(distance.argmax())
         if not distance[worst] <= self.config.start_tolerance:
@@ -69,7 +72,8 @@ class TrajectoryMotion:
     def update(self, stamp: int) -> JointReference:
         """Return the reference at a stamp [ns].
 
-        The trajectory is not shifted to the position of the arm, which may differ by ``start_tolerance``.
+        The trajectory is not shifted to the position of the arm, which may differ by ``start_tolerance``, but for whole
+        turns of endless joints.
 
         Raises:
             ConfigError: the motion has not begun.
@@ -85,5 +89,12 @@ class TrajectoryMotion:
             if int(turns) % 2 == 1:
                 there = self._trajectory.sample(stamp, self._trajectory.duration - time)
                 assert there.velocity is not None  # every sample has a velocity
-                return JointReference(stamp, there.position, -there.velocity, there.acceleration)
-        return self._trajectory.sample(stamp, time)
+                return self._in_turn(replace(there, velocity=-there.velocity))
+        return self._in_turn(self._trajectory.sample(stamp, time))
+
+    def _in_turn(self, reference: JointReference) -> JointReference:
+        """Return a sample of the trajectory in the turns in which the motion began."""
+        turned = self._first - self._stored
+        if reference.position is None or not turned.any():
+            return reference
+        return replace(reference, position=reference.position + turned)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.pipeline.tick import Tick
@@ -34,7 +36,10 @@ class GateStage:
         """Pass the state, then the reference, to the gate; unusable input does not raise."""
         gate = self.gate
         try:
-            answer = gate.on_state(tick.arm_state(self.source), tick.age)
+            state, turned = tick.arm_state(self.source), tick.sample.turned
+            if turned is not None:  # the gate counts turns itself, and commands in those that the encoders report
+                state = replace(state, position=state.position + turned)
+            answer = gate.on_state(state, tick.age)
         except InputError as error:
             tick.refused[self.name] = str(error)
             tick.command = gate.on_unusable_state(tick.stamp, str(error))

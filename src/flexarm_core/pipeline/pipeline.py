@@ -67,6 +67,7 @@ class Pipeline:
             given: fields of the tick that are not given by a stage: ``tool``, ``joints``, ``flexible``.
         """
         tick = Tick(sample, self.gate.elastic, age, self._before, **given)
+        tick.bring_near(self.gate.gate.model.turns)
         with no_compilation if self.refuses_compilation else nullcontext():
             for stage in self.stages:
                 self._advance(stage, tick)

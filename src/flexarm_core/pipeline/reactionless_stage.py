@@ -182,7 +182,9 @@ class ReactionlessStage:
             still = np.zeros(self._model.n)
             return JointReference(command.stamp, command.position, still, still)
         motion = self.path.read(along.s, along.rate, along.acceleration)
-        return JointReference(command.stamp, motion.position, motion.velocity, motion.acceleration)
+        assert command.position is not None  # the law gives one
+        position = self._model.turns.near(motion.position, command.position)
+        return JointReference(command.stamp, position, motion.velocity, motion.acceleration)
 
     def _reaction(self, state: ArmState, command: JointReference) -> BaseReaction:
         coupling, velocity = self.law.coupling, command.velocity

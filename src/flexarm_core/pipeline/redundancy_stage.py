@@ -117,6 +117,7 @@ class RedundancyStage:
         self._expected: int | None = None  # stamp since which a stream is expected [ns]
         self._held: Array | None = None  # positions of joints that are not in the chain
         self.measured: Array | None = None
+        self._turned: Array | None = None  # whole turns by which encoders report otherwise
 
     @property
     def needs(self) -> frozenset[str]:
@@ -145,6 +146,10 @@ class RedundancyStage:
             return "no joint state has come yet"
         return "a stream of Cartesian references is followed" if self.streams(self._time) else ""
 
+    def as_reported(self, position: Array) -> Array:
+        """Return positions (n,) of the chain in the turns in which the encoders report [rad | m]."""
+        return position if self._turned is None else position + self._turned[self.place]
+
     def streams(self, stamp: int, newest: int = -1) -> bool:
         """Return whether tool references are streamed: then a sample waits for its own.
 
@@ -166,7 +171,7 @@ class RedundancyStage:
         """
         tick.take_joints()
         sample, solver, lead, refusal = tick.sample, self.solver, self.lead, self.refusal
-        self.measured = sample.position
+        self.measured, self._turned = sample.position, sample.turned
         measured = sample.position[self.place]
         if self._pauses(tick.stamp):
             self._begin(tick, measured)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexarm_core.errors import InputError
+from flexarm_core.turns import Turns
 from flexarm_core.types import (
     ArmState,
     Array,
@@ -67,6 +68,11 @@ class Tick:
     def stamp(self) -> int:
         """Stamp of the measurement [ns]."""
         return self.sample.stamp
+
+    def bring_near(self, turns: Turns) -> None:
+        """Take the joint reference that was given, if any, in the turns that are nearest to the measured joints."""
+        if self.joints is not None:
+            self.joints = turns.reference_near(self.joints, self.sample.position)
 
     def take_joints(self) -> JointReference | None:
         """Return the joint reference and remove it: later stages do not see it, even if this stage rejects it."""

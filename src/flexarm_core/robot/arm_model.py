@@ -24,6 +24,7 @@ from flexarm_core.robot.articulated_bodies import accelerate, pack_constants, vi
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import kinematic_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.turns import Turns
 from flexarm_core.types import ArmState, Array, all_finite
 
 
@@ -85,6 +86,7 @@ class ArmModel:
         armature: (n,) reflected rotor inertia [kg*m^2 | kg]. It is added to the diagonal of ``H_m`` and so is part of
             forward and inverse dynamics. The reaction of a rotor on the link that carries it is neglected: ``H_b``,
             ``H_bm`` and :meth:`wrench_on_base` do not contain the armature.
+        turns: differences of positions of the actuated joints.
         lower, upper, velocity_limit, effort_limit: (n,) joint limits, infinite if the URDF gives none.
         gravity: (3,) gravity vector in the root link frame [m/s^2].
         base_to_tool: chain from the base link to the tool, for joint positions (n,).
@@ -123,6 +125,7 @@ class ArmModel:
         self.K_b = np.diag([joint.stiffness for joint in description.elastic]).reshape(self.m, self.m)
         self.D_b = np.diag([joint.damping for joint in description.elastic]).reshape(self.m, self.m)
         actuated = [description.joints[name] for name in self.joint_names]
+        self.turns = Turns([joint.endless for joint in actuated])
         self.lower = np.array([joint.lower for joint in actuated])
         self.upper = np.array([joint.upper for joint in actuated])
         self.velocity_limit = np.array([joint.velocity_limit for joint in actuated])
@@ -139,6 +142,9 @@ class ArmModel:
         model.gravity.linear = gravity
         self._model = model
         ids = {name: model.getJointId(name) for name in (*self.joint_names, *self.elastic_joint_names)}
+        unknown = next((name for name, number in ids.items() if number >= model.njoints), None)
+        if unknown is not None:
+            raise RobotDescriptionError(f"Pinocchio finds no joint {unknown!r} in the robot description")
         self._actuated_v = np.array([model.joints[ids[name]].idx_v for name in self.joint_names])
         self._add_armature()
         self._weightless = model.copy()

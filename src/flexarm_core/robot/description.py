@@ -5,6 +5,7 @@ The ArmModel (Pinocchio) and the simulated plant (MuJoCo) are both built from a 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from flexarm_core.errors import RobotDescriptionError
@@ -82,6 +83,11 @@ class Joint:
     friction: float
     armature: float = 0.0
     mimic: str = ""
+
+    @property
+    def endless(self) -> bool:
+        """Whether the joint turns and has no position limits: whole turns lead to the same place."""
+        return self.kind in ("revolute", "continuous") and self.upper - self.lower == math.inf
 
 
 @dataclass(frozen=True, slots=True)

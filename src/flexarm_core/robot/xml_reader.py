@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import unicodedata
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterable
@@ -62,6 +63,7 @@ def read_robot_xml(text: str) -> Element:
         meant = difflib.get_close_matches(tag, EXTENSIONS, n=1, cutoff=0.8)
         if meant and tag not in EXTENSIONS:
             raise RobotDescriptionError(f"robot_description has a tag <{tag}>: did you mean <{meant[0]}>?")
+    _check_texts(element)
     _check_names(element)
     for part in element:
         if part.tag in ("link", "joint"):
@@ -97,6 +99,14 @@ def _check_depth(element: Element) -> None:
         if depth > MOST_DEPTH:
             raise RobotDescriptionError(f"robot_description is nested more than {MOST_DEPTH} elements deep")
         level = [child for parent in level for child in parent]
+
+
+def _check_texts(element: Element) -> None:
+    """Readers of URDF differ in what a line break or another control character in an attribute is."""
+    for tag in element.iter():
+        for name, text in tag.items():
+            if any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in text):
+                raise RobotDescriptionError(f"<{tag.tag} {name}={text[:60]!r}> holds a control character")
 
 
 def _check_names(element: Element) -> None:

@@ -81,6 +81,7 @@ class CalibrationPlan:
         )
         if len(self.goal.poses):
             poses = given_poses(self.goal, self.model)
+            poses = poses + self.model.turns.near(poses[0], self.start) - poses[0]
             self._check_information(poses, identifiable)
             return poses
         count = max(SPARE * fewest_poses(identifiable), self.config.min_poses)

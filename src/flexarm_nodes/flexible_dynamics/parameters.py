@@ -97,7 +97,7 @@ class TrajectoryInput(StageSetup):
 
     def __init__(self, stage: FlexibleControlStage, model: ArmModel) -> None:
         """Give trajectories of an arm to its stage."""
-        self._stage, self._names = stage, model.joint_names
+        self._stage, self._names, self._turns = stage, model.joint_names, model.turns
 
     def open(self, host: StageHost) -> None:
         """Subscribe to trajectories."""
@@ -116,7 +116,7 @@ class TrajectoryInput(StageSetup):
             raise InputError("a joint trajectory came, but parameter reference is 'desired_joint_reference'")
         if newest is None:
             raise InputError("joint trajectory refused: no joint state has come yet")
-        trajectory = joint_trajectory_from_message(message, self._names, newest.position)
+        trajectory = joint_trajectory_from_message(message, self._names, newest.position, self._turns)
         stamp = stamp_to_nanoseconds(message.header.stamp)
         self._stage.follow(trajectory, stamp or newest.stamp)  # no stamp: now, as in ros2_control
 

@@ -19,7 +19,7 @@ from flexarm_core.ik_redundancy.solver import RedundancyStatus
 from flexarm_core.pipeline.redundancy_stage import FOLLOWING, HOLDING, PLANNING, STOPPING, PathSample
 from flexarm_core.types import Array
 from flexarm_nodes.ik_redundancy.resolution import Resolution
-from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
+from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp
 from flexarm_nodes.messages.path import check_goal, fill_rows, joint_trajectory_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import StageHost
@@ -132,7 +132,10 @@ class PathFollower:
         """Publish a path from path time ``start`` [s] on, if a joint trajectory controller commands the arm."""
         if self._trajectories is not None:
             names, rate = self._chain.joint_names, self._value("trajectory_rate")
-            self._trajectories.publish(joint_trajectory_to_message(path, names, self._begun, rate, start))
+            message = joint_trajectory_to_message(path, names, self._begun, rate, start)
+            for point in message.points:  # the controller measures in the turns in which the encoders report
+                point.positions = doubles(self._resolution.stage.as_reported(np.array(point.positions)))
+            self._trajectories.publish(message)
 
     # Following --------------------------------------------------------------------------------------------------------
 
@@ -195,10 +198,7 @@ class PathFollower:
         )
 
     def _deviation(self, measured: Array) -> Array:
-        deviation = np.abs(measured - self._reference)
-        turns = np.array(self._chain.continuous)
-        deviation[turns] = np.abs(np.remainder(deviation[turns] + np.pi, 2.0 * np.pi) - np.pi)
-        return deviation
+        return np.abs(self._chain.turns.difference(measured, self._reference))
 
     def _watch(self, deviation: Array) -> None:
         """Stop on the path if the goal is canceled or a joint exceeds the path tolerance."""

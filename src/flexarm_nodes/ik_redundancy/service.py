@@ -27,7 +27,8 @@ def answer_solve_ik(request: SolveIk.Request, resolution: Resolution, present: A
     chain = resolution.chain
     response = SolveIk.Response(names=list(chain.joint_names))
     try:
-        start = _start(request, chain, None if present is None else present[resolution.stage.place])
+        stage = resolution.stage
+        start = _start(request, chain, None if present is None else stage.as_reported(present[stage.place]))
         position, rotation = resolution.base.pose(request.pose.header.frame_id, *pose_from_message(request.pose.pose))
         config = IkConfig(
             position_tolerance=request.position_tolerance or USUAL.position_tolerance,

@@ -16,7 +16,7 @@ import numpy as np
 from rclpy.serialization import deserialize_message
 from rosidl_parser.definition import Array, BasicType, NamespacedType, UnboundedSequence, UnboundedString
 
-from flexarm_core.errors import InputError
+from flexarm_core.errors import MOST_QUOTED, InputError
 
 LITTLE_ENDIAN = b"\x00\x01"  # first bytes of a little-endian CDR message
 BODY = 4  # offset of the body, from which alignment is counted
@@ -31,8 +31,15 @@ Read = Callable[[bytes, int], tuple[Any, int]]  # (bytes, offset of the value) -
 
 
 def stamp_of(raw: bytes) -> int:
-    """Return the stamp [ns] of a message with a header, without reading anything else."""
-    seconds, nanoseconds = _STAMP[raw[1] & 1].unpack_from(raw, BODY)
+    """Return the stamp [ns] of a message with a header, without reading anything else.
+
+    Raises:
+        InputError: the message is too short to have a stamp.
+    """
+    try:
+        seconds, nanoseconds = _STAMP[raw[1] & 1].unpack_from(raw, BODY)
+    except (struct.error, IndexError) as error:
+        raise InputError(f"a message of {len(raw)} bytes has no stamp") from error
     return int(seconds) * 1_000_000_000 + int(nanoseconds)
 
 
@@ -42,18 +49,20 @@ def message_reader(kind: Any) -> Callable[[bytes], Any]:
     Raises:
         InputError: raised by the returned function if the bytes do not fit the message type.
     """
+    read: Read | None
     try:
         read = _of_kind(kind)
     except _UnknownTypeError:
-        return lambda raw: deserialize_message(raw, kind)
+        read = None
 
     def call(raw: bytes) -> Any:
-        if raw[:2] != LITTLE_ENDIAN:  # another machine may send another byte order
-            return deserialize_message(raw, kind)
         try:
+            if read is None or raw[:2] != LITTLE_ENDIAN:  # another machine may send another byte order
+                return deserialize_message(raw, kind)
             return read(raw, BODY)[0]
-        except (struct.error, ValueError) as error:
-            raise InputError(f"{kind.__name__} cannot be read: {error}") from error
+        except Exception as error:  # RMWError of the middleware; struct, array and text raise others
+            reason = " ".join(str(error).split())[:MOST_QUOTED] or type(error).__name__
+            raise InputError(f"{kind.__name__} cannot be read: {reason}") from error
 
     return call
 

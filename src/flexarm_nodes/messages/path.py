@@ -21,6 +21,7 @@ from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.robot.base_link import BaseLink
+from flexarm_core.turns import Turns
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp, quaternion_to_rotation
 
@@ -182,9 +183,11 @@ def joint_trajectory_to_message(
 
 
 def joint_trajectory_from_message(
-    message: JointTrajectoryMessage, names: Sequence[str], start: Array
+    message: JointTrajectoryMessage, names: Sequence[str], start: Array, turns: Turns
 ) -> JointTrajectory:
     """Return the trajectory with joints in the order of ``names``, beginning at the positions ``start`` (n,).
+
+    Endless joints take the short way to the first point; the others follow it as they are given.
 
     Raises:
         InputError: the joint names differ, or the points are inconsistent.
@@ -206,4 +209,5 @@ def joint_trajectory_from_message(
     if positions is None:
         raise InputError("trajectory has no points with positions")
     times = [point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in message.points]
+    positions = positions + (turns.near(positions[0], start) - positions[0])
     return JointTrajectory(start, times, positions, rows("velocities"), rows("accelerations"))

@@ -42,6 +42,7 @@ PILE = 0.1  # [s] queueing delay of the executor above which joint states are dr
 SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
 CLOCK_LAG = 0.05  # [s] by which a stamp may be ahead of the clock before /clock is read at once
 MOST_BYTES = 65536  # size of a message that is read: larger ones keep the executor for too long
+DEFECT_PERIOD = 1.0  # [s] between two tracebacks in the log
 LAST_WORDS = 1.0  # [s] longest wait, when the node ends, for its last messages to be acknowledged
 
 
@@ -82,7 +83,7 @@ class ArmNode(LifecycleNode):
         self.frame_prefix = ""
         self.exit_code = 0
         self.ending = self.configuring = False
-        self.taken = 0.0
+        self.taken, self._defect_at = 0.0, -DEFECT_PERIOD
         self.newest = topics.NEWEST
         self.tidiness = Tidiness()
         late, steady = 5.0 * TIDY_PERIOD, Clock(clock_type=ClockType.STEADY_TIME)  # where no sample comes
@@ -220,9 +221,16 @@ class ArmNode(LifecycleNode):
                 self.diagnostics.report(ERROR, str(error), 0)
             except Exception as error:  # a defect in this code must not let the arm fall
                 self.diagnostics.report(ERROR, f"internal error: {type(error).__name__}: {error}", 0)
-                self.get_logger().error(traceback.format_exc())
+                self._log_defect()
 
         return call
+
+    def _log_defect(self) -> None:
+        """Log the traceback of the present exception, unless one was logged less than DEFECT_PERIOD ago."""
+        now = time.monotonic()
+        if now - self._defect_at >= DEFECT_PERIOD:
+            self._defect_at = now
+            self.get_logger().error(traceback.format_exc())
 
     def hand_over(self, work: Callable[..., None], *arguments: Any) -> None:
         """Let the executor's thread do some work, from any thread; a node that is ending has no executor: nothing.
@@ -234,7 +242,7 @@ class ArmNode(LifecycleNode):
             try:
                 work(*arguments)
             except Exception:
-                self.get_logger().error(traceback.format_exc())
+                self._log_defect()
 
         executor = self.executor
         if executor is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sensor_msgs.msg import Imu, JointState
 from flexarm.msg import FlexibleState, StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.turns import TurnCount
 from flexarm_core.types import Array, FlexibleSample, JointReference
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_nodes.messages.cdr import message_reader, stamp_of
@@ -176,6 +177,7 @@ class Readings:
         """Read the joints of an arm and these sensors, given as (kind, name); ``required``: as of SampleReader."""
         self.sensors = tuple(dict.fromkeys(sensors))
         self._model, self._joints, self._before = model, SampleReader(model, required), before
+        self._count = TurnCount(model.turns, model.velocity_limit)
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
         self._topics, self._awaits = {sensor: topic for topic, _, sensor in self.subscriptions()}, awaits
@@ -192,7 +194,8 @@ class Readings:
         return (*self._topics.values(), *before, *self._awaits())
 
     def reset(self) -> None:
-        """Discard all received readings."""
+        """Discard all received readings, and begin in the turns of the next joint state."""
+        self._count.reset()
         self._companions.reset()
         self._companions.wait_once(BEFORE)  # until the first has arrived: perhaps nobody sends any
         self._readings: dict[tuple[str, str], dict[int, Any]] = {sensor: {} for sensor in self.sensors}
@@ -270,8 +273,13 @@ class Readings:
         return None if isinstance(state, str) else state
 
     def joints(self, raw: bytes) -> FlexibleSample:
-        """Convert the bytes of a joint state to a sample without the other sensors, as SampleReader does."""
-        return self._joints.read(raw)
+        """Convert the bytes of a joint state to a sample without the other sensors, as SampleReader does.
+
+        Positions of endless joints are continuous from sample to sample, however their encoders report them.
+        """
+        joints, count = self._joints.read(raw), self._count
+        position = count.measured(joints.stamp, joints.position)
+        return joints if position is joints.position else replace(joints, position=position, turned=count.reported)
 
     def sample(self, joints: FlexibleSample) -> FlexibleSample:
         """Return the sample with the readings that belong to its stamp; called once per joint state."""
@@ -309,6 +317,7 @@ class Readings:
                 if kind == "wrench" and kept and name not in by_kind["wrench"]
             },
             {name: reason for (_, name), reason in came.items() if isinstance(reason, str)},
+            joints.turned,
         )
 
 

@@ -229,7 +229,9 @@ class StageNode(ArmNode):
     def _tick_of(self, sample: FlexibleSample, **given: Any) -> Tick:
         readings = self._inputs.readings
         given = {"flexible": readings.flexible(sample.stamp)} | given
-        return Tick(sample, self.model.m, before=readings.before(sample.stamp), **given)
+        tick = Tick(sample, self.model.m, before=readings.before(sample.stamp), **given)
+        tick.bring_near(self.model.turns)
+        return tick
 
     def try_again(self) -> None:
         """Process the newest joint state if it has waited for something else than a reference."""

@@ -107,6 +107,7 @@ def _planned_motion(values: Values, model: ArmModel) -> TrajectoryMotion:
     plan = load_plan(resolve_uri(values["plan_file"]), model)
     return TrajectoryMotion(
         plan.trajectory(),
+        model.turns,
         plan.joint_names,
         record_of(TrajectoryMotionConfig, values),
     )

@@ -13,7 +13,7 @@ from mcap.well_known import MessageEncoding, Profile, SchemaEncoding
 from mcap.writer import MCAP0_MAGIC
 from rclpy.qos import QoSProfile
 
-from flexarm_core.errors import InputError
+from flexarm_core.errors import InputError, quoted
 from flexarm_tools.graph.message_definition import MessageDefinition
 from flexarm_tools.graph.offered_qos import read_offered_qos
 
@@ -42,6 +42,8 @@ class McapFile:
             inside = ", ".join(sorted(each.name for each in path.glob("*.mcap")))
             raise InputError(f"'{path}' is a folder: name the .mcap file in it ({inside or 'there is none'})")
         try:
+            if path.exists() and not (path.is_file() and path.stat().st_size):  # files of /proc claim no bytes
+                raise InputError(f"'{path}' is a device or empty, not an MCAP file")
             self._stream = path.open("rb")
         except OSError as error:
             raise InputError(f"'{path}' cannot be read: {error.strerror}") from error
@@ -75,7 +77,9 @@ class McapFile:
                 return
             except Exception as error:  # compression, checksum and record errors have different types
                 where = f"after {(last - self.began) * 1e-9:.3f} s"
-                raise InputError(f"'{self.path}' is damaged {where}: {type(error).__name__}: {error}") from error
+                raise InputError(
+                    f"'{self.path}' is damaged {where}: {type(error).__name__}: {quoted(str(error))}"
+                ) from error
             last = message.log_time
             yield message.log_time, channel.topic, message.data
 
@@ -94,9 +98,11 @@ class McapFile:
             self._reader = make_reader(self._stream, validate_crcs=True)
             profile, summary = self._reader.get_header().profile, self._reader.get_summary()
         except Exception as error:  # a damaged record can cause any exception in the library
-            raise InputError(f"index of '{self.path}' is damaged: {type(error).__name__}: {error}") from error
+            raise InputError(
+                f"index of '{self.path}' is damaged: {type(error).__name__}: {quoted(str(error))}"
+            ) from error
         if profile != Profile.ROS2:
-            raise InputError(f"'{self.path}' is of the profile '{profile}': only files of 'ros2' can be used")
+            raise InputError(f"'{self.path}' is of the profile {quoted(profile)}: only files of 'ros2' can be used")
         if summary is None or summary.statistics is None:
             raise InputError(f"'{self.path}' has no index: `mcap recover` of the mcap command line tool makes one")
         statistics = summary.statistics
@@ -110,14 +116,22 @@ class McapFile:
         name, encoding = channel.topic, channel.message_encoding
         if schema is None or encoding != MessageEncoding.CDR:
             raise InputError(
-                f"topic '{name}' of '{self.path}' has messages of encoding '{encoding}', not CDR of a type"
+                f"topic {quoted(name)} of '{self.path}' has messages of encoding {quoted(encoding)}, not CDR of a type"
             )
         offered = read_offered_qos(channel.metadata.get("offered_qos_profiles", ""))
         known = self.topics.get(name)  # a topic has several channels in a merged or split recording
         if known is not None:
             if known.type_name != schema.name:
-                raise InputError(f"topic '{name}' of '{self.path}' has two types: {known.type_name}, {schema.name}")
+                raise InputError(
+                    f"topic {quoted(name)} of '{self.path}' has two types: {quoted(known.type_name)},"
+                    f" {quoted(schema.name)}"
+                )
             offered, count = known.offered + offered, known.count + count
         given = schema.encoding == SchemaEncoding.ROS2
-        definition = MessageDefinition(schema.name, schema.data.decode()) if given else None
+        try:
+            definition = MessageDefinition(schema.name, schema.data.decode()) if given else None
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"topic {quoted(name)} of '{self.path}' has a definition that is not UTF-8 text"
+            ) from error
         self.topics[name] = RecordedTopic(schema.name, definition, offered, count)

@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from flexarm_core.errors import InputError, quoted
+from flexarm_core.text_file import read_text
 from flexarm_tools.process.exit_status import EXIT_FAILED
 
 HELP = "try faults of all kinds on core and nodes, at random moments, on random arms"
+MOST_BYTES = 10_000_000  # of a file of figures
 SHORT, LONG = (120, 6), (2000, 200)  # number of cases on the core gate, and on real nodes
 
 
@@ -37,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from flexarm_tools.faults.table import markdown, write_report, write_table
     from flexarm_tools.faults.tally import failures
 
-    found = json.loads(Path(options.show).read_text(encoding="utf-8")) if options.show else _try(options)
+    found = _shown(Path(options.show)) if options.show else _try(options)
     text = json.dumps(found, indent=1)
     if options.json == "-":
         print(text)
@@ -57,6 +60,21 @@ def run(options: argparse.Namespace) -> int:
     for line in missed:
         print(f"flexarm: {line}", file=sys.stderr)
     return EXIT_FAILED if missed else 0
+
+
+def _shown(path: Path) -> dict[str, Any]:
+    """Return the figures of an earlier campaign."""
+    from flexarm_tools.faults.table import markdown
+    from flexarm_tools.faults.tally import failures
+
+    text = read_text(path, "figures of a campaign", MOST_BYTES, InputError)
+    try:
+        found: dict[str, Any] = json.loads(text)
+        markdown(found), failures(found), found["missed"]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        reason = quoted(f"{type(error).__name__}: {error}")
+        raise InputError(f"'{path}' was not written by `flexarm faults --json`: {reason}") from error
+    return found
 
 
 def _try(options: argparse.Namespace) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def calibrate_recording(
     bodies = build_sensed_bodies(description, sensors[0])
     poses = find_static_poses(
         np.round(record.time[known] * 1e9).astype(np.int64),
-        record.position[known],
+        arm.turns.continuous(record.position[known]),
         record.velocity[known],
         record.base_wrench[known],
         RestConfig(),

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import (
@@ -33,8 +33,9 @@ from flexarm.msg import (
     SimulationStatus,
     StrainState,
 )
+from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.messages.cdr import stamp_of
+from flexarm_nodes.messages.cdr import message_reader, stamp_of
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.node import topics
@@ -46,6 +47,7 @@ from flexarm_tools.recording.recording import Recording, RunEvent
 # not published by a plant without modes, surfaces or joint friction, respectively
 SOMETIMES_TRUE = (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH, topics.TRUE_JOINT_FRICTION)
 LEVELS = {DiagnosticStatus.OK: "info", DiagnosticStatus.WARN: "warn"}
+reader_of = cache(message_reader)
 TAKE_PERIOD = 0.01  # [s] wall time between two polls of the subscriptions
 
 
@@ -143,7 +145,8 @@ class Recorder:
             self._taken = now
             for topic, tap in self._taps.items():
                 for message in tap.take(time.time_ns()):
-                    self._keep(topic, message.data, message.arrived)
+                    with contextlib.suppress(InputError):  # damaged: not there
+                        self._keep(topic, message.data, message.arrived)
         return sum(len(samples) for samples in self._raw.values())
 
     def complete(self, ticks: int) -> bool:
@@ -196,9 +199,9 @@ class Recorder:
     def _keep(self, topic: str, raw: bytes, arrived: int) -> None:
         if topic == topics.DIAGNOSTICS:
             if arrived <= self._over_at:  # after the last tick no more states are published, and the gate stops
-                self._on_diagnostics(deserialize_message(raw, DiagnosticArray))
+                self._on_diagnostics(reader_of(DiagnosticArray)(raw))
         elif topic == topics.SIMULATION_STATUS:
-            self.status = deserialize_message(raw, SimulationStatus)
+            self.status = reader_of(SimulationStatus)(raw)
             if self.status.tick >= self.last_tick:
                 self._over_at = min(self._over_at, arrived)
         else:
@@ -233,7 +236,10 @@ class Recorder:
         """Write every message of a topic into its row; return which rows have a message."""
         came, fill = np.zeros(ticks, dtype=bool), self._rows.fills[topic]
         for raw in self._raw[topic]:
-            message = deserialize_message(raw, self._types[topic])
+            try:
+                message = reader_of(self._types[topic])(raw)
+            except InputError:
+                continue  # damaged: counted as lost
             row = stamp_to_nanoseconds(message.header.stamp) // period
             if 0 <= row < ticks:
                 came[row] = True

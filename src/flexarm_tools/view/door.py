@@ -50,15 +50,22 @@ class GuardedConnection(ServerConnection):
         """Return the next permitted message of this connection."""
         while True:
             raw = await super().recv(decode)
-            try:
-                message = msgspec.msgpack.decode(raw if isinstance(raw, bytes) else raw.encode())
-                kind = message["type"]
-            except (msgspec.DecodeError, TypeError, KeyError):
+            message = read_message(raw)
+            if message is None:
                 continue
-            if kind in LOOKING or (self.may_change and kind in CHANGING):
+            if message["type"] in LOOKING or (self.may_change and message["type"] in CHANGING):
                 return raw
             if self.refused is not None:
                 self.refused(message)
+
+
+def read_message(raw: bytes | str) -> dict[str, Any] | None:
+    """Return a browser's message, which has a ``type``; None: it is none, or nested too deeply."""
+    try:
+        message = msgspec.msgpack.decode(raw if isinstance(raw, bytes) else raw.encode())
+    except (msgspec.DecodeError, TypeError, ValueError, RecursionError, MemoryError):  # TypeError: a key that is a list
+        return None
+    return message if isinstance(message, dict) and isinstance(message.get("type"), str) else None
 
 
 class Door:

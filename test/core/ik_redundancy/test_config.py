@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from robots import chain_or_skip
@@ -11,6 +13,7 @@ from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.objectives import JointRange, Manipulability, Quadratic, Sum, quadratic_form
 from flexarm_core.ik_redundancy.plan import make_plan
 from flexarm_core.ik_redundancy.step import RedundancyStep
+from flexarm_core.turns import TURN, Turns
 
 
 @pytest.mark.parametrize(
@@ -113,3 +116,10 @@ def test_each_objective_by_name_is_the_one_meant_besides_the_weights():
         got = RedundancyConfig(weights=(2.0,), objective=name, objective_weight=0.5).objective_of(chain, begin)
         for ours, theirs in zip(quadratic_form(got, q), quadratic_form(objective, q), strict=True):
             assert np.array_equal(ours, theirs)
+
+
+def test_an_origin_in_another_turn_is_that_of_the_nearest_for_endless_joints():
+    chain, begin = chain_or_skip("panda"), np.full(7, 0.4)
+    chain = replace(chain, turns=Turns([True] * 6 + [False]))
+    away = RedundancyConfig(origin=tuple(np.full(7, 0.1 + 3.0 * TURN))).objective_of(chain, begin)
+    assert np.allclose(away.origin, [*np.full(6, 0.1), 0.1 + 3.0 * TURN])

@@ -9,6 +9,7 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.path.line import fifth_order
 from flexarm_core.path.trajectory_motion import TrajectoryMotion, TrajectoryMotionConfig
+from flexarm_core.turns import TURN, Turns
 
 BEGIN = 5_000_000_000  # [ns]
 FIRST, BY, DURATION = np.array([0.3, -0.7]), np.array([0.8, -0.4]), 2.0
@@ -18,7 +19,7 @@ def motion(**changes) -> TrajectoryMotion:
     times = np.linspace(0.0, DURATION, 41)
     s, rate, acceleration = np.array([fifth_order(time, DURATION) for time in times]).T[:, :, None]
     trajectory = JointTrajectory(FIRST, times.tolist(), FIRST + s * BY, rate * BY, acceleration * BY)
-    made = TrajectoryMotion(trajectory, ("first", "second"), TrajectoryMotionConfig(**changes))
+    made = TrajectoryMotion(trajectory, Turns([False, True]), ("first", "second"), TrajectoryMotionConfig(**changes))
     made.begin(BEGIN, FIRST)
     return made
 
@@ -39,7 +40,8 @@ def test_the_trajectory_is_played_after_the_start_and_held_after_its_end():
 
 def test_a_trajectory_that_begins_with_an_acceleration_asks_for_none_before():
     rows = (np.zeros((2, 1)) + [[0.0], [1.0]], np.zeros((2, 1)), np.ones((2, 1)))
-    path = TrajectoryMotion(JointTrajectory(np.zeros(1), [0.0, 1.0], *rows), ("only",), TrajectoryMotionConfig(0.5))
+    trajectory = JointTrajectory(np.zeros(1), [0.0, 1.0], *rows)
+    path = TrajectoryMotion(trajectory, Turns([False]), ("only",), TrajectoryMotionConfig(0.5))
     path.begin(BEGIN, np.zeros(1))
     assert at(path, 0.2).acceleration == 0.0
     assert at(path, 0.5 + 1e-9).acceleration > 0.9
@@ -84,3 +86,17 @@ def test_settings_without_meaning_are_refused():
             TrajectoryMotionConfig(**change)
     with pytest.raises(ConfigError, match="is one of 2 joints"):
         motion().begin(BEGIN, np.zeros(3))
+
+
+@pytest.mark.parametrize("turns", [-2, 1, 7])
+def test_an_endless_joint_is_led_in_the_turn_in_which_it_stands(turns):
+    path, shifted = motion(start=0.5, returns=True), motion(start=0.5, returns=True)
+    shifted.reset()
+    shifted.begin(BEGIN, FIRST + [0.0, turns * TURN])
+    for time in (0.0, 0.7, 1.6, 3.1, 6.0):
+        plain, turned = at(path, time), at(shifted, time)
+        assert np.allclose(turned.position - plain.position, [0.0, turns * TURN], atol=1e-12)
+        assert np.array_equal(turned.velocity, plain.velocity)
+    with pytest.raises(InputError, match="first"):
+        path.reset()
+        path.begin(BEGIN, FIRST + [TURN, 0.0])  # this joint has limits

@@ -13,7 +13,10 @@ from flexarm_core.settings import Setting
 
 
 class Posture(Behavior):
-    """Joint springs ``tau = K (q_0 - q)``, which act in the redundant (null) space only."""
+    """Joint springs ``tau = K (q_0 - q)``, which act in the redundant (null) space only.
+
+    The springs of endless joints pull the short way.
+    """
 
     KIND = "posture"
     SETTINGS = (
@@ -33,7 +36,7 @@ class Posture(Behavior):
             raise ConfigError(f"position needs {n} numbers, for {names}, or none; got {len(given)}")
         if len(stiffness) not in (1, n):
             raise ConfigError(f"stiffness needs 1 or {n} numbers, got {len(stiffness)}")
-        self._origin = np.array(given) if given else None
+        self._origin, self._turns = np.array(given) if given else None, arm.chain.turns
         self._stiffness = np.broadcast_to(np.array(stiffness), (n,))
 
     def begin(self, sample: MotionSample) -> None:
@@ -49,7 +52,7 @@ class Posture(Behavior):
     def update(self, sample: MotionSample, out: Contribution) -> None:
         """Write the efforts on the joints."""
         assert self._origin is not None
-        away = self._origin - sample.position
+        away = self._turns.difference(self._origin, sample.position)
         out.effort[:] = self._stiffness * away
         np.fill_diagonal(out.effort_stiffness, self._stiffness)
         out.measure[0] = np.abs(away).max()

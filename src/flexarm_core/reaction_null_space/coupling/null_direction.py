@@ -48,7 +48,6 @@ class NullDirection:
         model: the arm.
         selection: names of the selected elastic joints, in the order of the model.
         rows: (k,) indices of the selected elastic joints in ``H_bm``.
-        turning: (n,) bool, true for continuous joints without position limits.
     """
 
     def __init__(self, model: ArmModel, selection: Sequence[str] = (ALL,)) -> None:
@@ -79,8 +78,6 @@ class NullDirection:
         self.model = model
         self.selection = tuple(name for name in names if name in chosen)
         self.rows = np.array([names.index(name) for name in self.selection])
-        endless = [model.description.joints[name].kind == "continuous" for name in model.joint_names]
-        self.turning = np.array(endless) & ~np.isfinite(model.lower) & ~np.isfinite(model.upper)
         self._still = np.zeros(model.n)
         self._base = np.zeros(model.m)
 
@@ -110,10 +107,8 @@ class NullDirection:
         return self.model.tool_kinematics(self._state(position, self._still), self.model.base_frame).position
 
     def difference(self, position: Array, other: Array) -> Array:
-        """Return (..., n) ``position - other``; for continuous joints wrapped to [-pi, pi]."""
-        found = np.asarray(position - other, dtype=float)
-        turns = np.where(self.turning, 2.0 * np.pi * np.round(found / (2.0 * np.pi)), 0.0)
-        return found - turns
+        """Return (..., n) ``position - other``, for endless joints the shortest way."""
+        return self.model.turns.difference(position, other)
 
     def check_position(self, position: Array) -> Array:
         """Return joint positions (n,) as an array.

@@ -79,7 +79,7 @@ def trace(
     forward = tracer.run(tangent)
     if forward.end.reason == "closed":
         knots = _knots(field, start, tangent, forward.parts)
-        knots.position[-1] = start + np.round((knots.position[-1] - start) / (2.0 * np.pi)) * 2.0 * np.pi
+        knots.position[-1] = field.model.turns.near(start, knots.position[-1])
         return ReactionlessPath(field, knots, forward.end, forward.end, forward.miss)
     backward = tracer.run(-tangent)
     if not (forward.parts or backward.parts):

@@ -110,8 +110,6 @@ class VelocityLaw:
         self._rows = np.array(sorted(model.elastic_joint_names.index(name) for name in chosen))
         self._square = np.ix_(self._rows, self._rows)
         self._sag = -np.linalg.inv(model.K_b)
-        endless = [model.description.joints[name].kind == "continuous" for name in model.joint_names]
-        self._endless = np.array(endless)
         self._still, self._base_still = np.zeros(model.n), np.zeros(model.m)
         self._path: ReactionlessPath | None = None
         self._posture: Array | None = None
@@ -169,8 +167,8 @@ class VelocityLaw:
         H = blocks.H_b[self._square]
         self.coupling = coupling = self._inverse(blocks)
         vibration = (state.deflection - self._sag @ blocks.c_b)[self._rows]
-        error = reference.position - state.position
-        error = np.where(self._endless, error - 2.0 * np.pi * np.round(error / (2.0 * np.pi)), error)
+        position = self.model.turns.near(reference.position, state.position)
+        error = position - state.position
         free = config.path_gain * error
         if config.feed_forward:
             free = free + reference.velocity
@@ -179,7 +177,7 @@ class VelocityLaw:
         velocity += coupling.inverse @ (H @ (config.vibration_gain * vibration))
         if config.feed_forward:
             velocity += config.drive_lag * reference.acceleration
-        return JointReference(stamp=state.stamp, position=reference.position, velocity=velocity)
+        return JointReference(stamp=state.stamp, position=position, velocity=velocity)
 
     def feedback(self, blocks: DynamicsBlocks) -> tuple[Array, Array]:
         """Return the linear part of the law about a posture, for stability analysis.
