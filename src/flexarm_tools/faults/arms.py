@@ -14,7 +14,6 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array
-from flexarm_nodes.hardware_gate.parameters import usual_acceleration
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_tools.faults.random_arm import random_arm
 from flexarm_tools.graph.packages import AmentPackages
@@ -46,12 +45,17 @@ class Arm:
     plant_text: str  # URDF of the plant, with different masses
     friction: JointFriction  # friction in the joints of the plant
 
-    def backend(self, max_step: float = 0.001) -> Any:
-        """Create the plant, with a different dynamics engine than the gate's model."""
+    def backend(self, text: str, max_step: float = 0.001) -> Any:
+        """Create the plant of a robot description, with a different dynamics engine than the gate's model."""
         from flexarm_sim.mujoco.backend import MujocoBackend
 
-        plant = parse_robot_description(self.plant_text)
+        plant = parse_robot_description(text)
         return MujocoBackend(plant, gravity=self.gravity, max_step=max_step, friction=self.friction)
+
+
+def promised_acceleration(velocity_limit: Array) -> Array:
+    """Return the default acceleration limits (n,) as documented; the oracle does not ask the gate."""
+    return np.minimum(10.0 * velocity_limit, 20.0)
 
 
 def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
@@ -76,7 +80,7 @@ def _most_slowed(rng: np.random.Generator, model: ArmModel, rubbing: Array) -> f
     for _ in range(POSTURES):
         inertia, _ = dynamics.terms(ArmState(0, middle_posture(rng, model)[0], none, base, base))
         slowed = np.abs(np.linalg.inv(inertia)) @ rubbing
-        most = max(most, float((slowed / usual_acceleration(model.velocity_limit)).max()))
+        most = max(most, float((slowed / promised_acceleration(model.velocity_limit)).max()))
     return most
 
 

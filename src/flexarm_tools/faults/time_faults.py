@@ -18,8 +18,7 @@ class StateAhead(Fault):
     """Joint states have future stamps: one, or all during the fault."""
 
     name, what = "state_ahead", "joint states stamped 0.05 to 10 s ahead, one or many"
-    cause = r"stamp|ahead|clock|time|state"
-    may_resume = True
+    cause = r"ahead|time went back"
     must = True
 
     def draw(self) -> None:
@@ -43,7 +42,7 @@ class ClockBack(Fault):
     """The clock of all stamps steps back permanently."""
 
     name, what = "clock_back", "clock of all stamps steps back by 0.05 to 10 s"
-    cause = r"stamp|clock|time"
+    cause = r"stamp|clock|time (went back|jumped)"
     may_resume = True
     must = True
     sign = -1.0
