@@ -26,7 +26,7 @@ OURS = {  # arms on an elastic base are weightless: with gravity they would firs
     "boom_7r": WEIGHTLESS,
 }
 FLOATING = ("planar_3r", "boom_7r")
-RANDOM = "random"
+RANDOM, LIGHT_WRIST = "random", "light_wrist"  # arms that are drawn
 MASS_ERROR = 0.1  # largest relative error of each link's mass and inertia
 FRICTION_SHARE = 0.02  # largest Coulomb friction relative to the effort limit
 LEFT_BY_DRIVES = 0.1  # fraction of friction that the integrators of the drives do not compensate
@@ -60,8 +60,8 @@ def promised_acceleration(velocity_limit: Array) -> Array:
 
 def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
     """Draw an arm by name and a random plant for it; velocity and position drives compensate most of its friction."""
-    if name == RANDOM:
-        text, direction = random_arm(rng)
+    if name in (RANDOM, LIGHT_WRIST):
+        text, direction = random_arm(rng, light_wrist=name == LIGHT_WRIST)
         gravity = (float(direction[0]), float(direction[1]), float(direction[2]))
     else:
         text, gravity = _own_text(name), OURS[name]

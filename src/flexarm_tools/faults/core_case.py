@@ -57,10 +57,8 @@ class Case:
         self.setting, self.faults, self._rng = setting, tuple(faults), rng
         self.arm: Arm = draw_arm(rng, setting.arm, setting.mode)
         model = self.arm.model
-        self._source = Source(
-            rng, model, setting.rate, law=max((fault.law for fault in faults), key=lambda law: law != MOVES),
-            lightness=max(fault.lightness for fault in faults),
-        )  # fmt: skip
+        law = next((fault.law for fault in faults if fault.law != MOVES), MOVES)
+        self._source = Source(rng, model, setting.rate, law=law)
         self._noise = 0.001 * rng.uniform(0.0, 1.0) * np.minimum(model.velocity_limit, 4.0)
         step = 0.001 if model.m == 0 else 0.00025  # a drive that pushes a light base must be updated more often
         text, self._changes = self.arm.plant_text, []
@@ -290,7 +288,7 @@ class Case:
             return
         if not self._commanded:
             self._commanded = True
-            self._judge.see_first(command, self.backend.sensed())
+            self._judge.see_first(command, self.backend.sensed(), self.backend.joint_dynamics()[1])
         self._newest_command, self._rested = self._now, self._rests(self.arm.model.velocity_limit)
         bad = not np.isfinite(command).all()
         if self.setting.mode == "effort":

@@ -196,7 +196,10 @@ class WildSource(Fault):
 class LedBeyondLimits(Fault):
     """The path of the source leads beyond position limits."""
 
-    name, what = "led_beyond_limits", "a path that leads joints beyond their position limits, at up to 0.9 times their speed"
+    name, what = (
+        "led_beyond_limits",
+        "a path that leads joints beyond their position limits, at up to 0.9 times their speed",
+    )
     cause = r"away from its reference|limit|effort|follow"
     law = BEYOND
     pairs = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.types import ArmState, Array, JointReference
-from flexarm_tools.faults.arms import Arm
+from flexarm_tools.faults.arms import RANDOM, Arm
 from flexarm_tools.faults.source import MOVES, Source
 
 MODES = ("effort", "velocity", "position")
@@ -43,6 +43,7 @@ class Fault:
         may_resume: whether the gate may resume during the fault, as after a permanent step of the clock.
         modes: command modes in which it can occur.
         layouts: layouts in which it can occur: references of a control loop never leave its process.
+        random_arms: names of the random arms to choose from.
         pairs: whether it can occur together with another one.
         law: what the source of references does, and how; other than MOVES, references always come from the campaign.
         core: whether it can be tried on the core gate; else only on nodes.
@@ -54,7 +55,6 @@ class Fault:
         start: start of the fault [s].
         end: end of the fault [s].
         unreached: time from the start in which commands of the gate do not reach the drives [s].
-        lightness: how many times lighter than told a link of the plant may be.
         at_start: whether the plant differs from the beginning, else from the start of the fault on.
         both: whether the source of references receives the same states as the gate; else only the gate is affected.
     """
@@ -69,6 +69,7 @@ class Fault:
     may_resume = False
     modes: tuple[str, ...] = MODES
     layouts: tuple[str, ...] = LAYOUTS
+    random_arms: tuple[str, ...] = (RANDOM,)
     pairs = True
     law = MOVES
     core = True
@@ -76,7 +77,6 @@ class Fault:
     rates: tuple[int, ...] = (250, 250, 500, 1000)
     lasting = (0.02, 1.0)  # [s]
 
-    lightness = 1.0
     at_start = False
 
     def __init__(self, rng: np.random.Generator, start: float) -> None:

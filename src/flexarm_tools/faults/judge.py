@@ -113,12 +113,16 @@ class Judge:
 
     # Commands and status ----------------------------------------------------------------------------------------------
 
-    def see_first(self, command: Array, sensed: Any) -> None:
-        """Judge the first command (n,) against what holds the arm: its position, its weight, or no velocity."""
+    def see_first(self, command: Array, sensed: Any, weight: Array) -> None:
+        """Judge the first command (n,) against what holds the arm: its position, no velocity, or its weight.
+
+        ``weight`` (n,): the true one; an effort may lie anywhere between that and the told one.
+        """
         mode, model = self._outcome.mode, self._model
         if mode == "effort":
             state = ArmState(0, sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
-            off, most = command - model.gravity_effort(state), NEAR * model.effort_limit
+            told, most = model.gravity_effort(state), NEAR * model.effort_limit
+            off = command - np.clip(command, np.minimum(told, weight), np.maximum(told, weight))
         else:
             off, most = command - (sensed.position if mode == "position" else 0.0), NEAR * self._speed
         self._outcome.bad_start = not bool((np.abs(off) <= most).all())

@@ -64,6 +64,8 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
     mode = modes[rng.choice(len(modes), p=_more_of_the_first(len(modes)))]
     layout = layouts[rng.integers(len(layouts))]
     arm = RANDOM if rng.random() < RANDOM_ARMS else list(OURS)[rng.integers(len(OURS))]
+    if arm == RANDOM and len(chosen[0].random_arms) > 1:
+        arm = chosen[0].random_arms[rng.integers(len(chosen[0].random_arms))]
     rate = FLOATING_RATE if arm in FLOATING else int(rng.choice(chosen[0].rates))
     faults: list[Fault] = []
     start = float(rng.uniform(*FIRST))

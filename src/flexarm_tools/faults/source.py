@@ -39,7 +39,6 @@ class Source:
         rate: float,
         *,
         law: str = MOVES,
-        lightness: float = 1.0,
     ) -> None:
         """Draw a motion of at most 0.9 times the speed limits and HARD; slower for an elastic base, or weak motors.
 
@@ -49,11 +48,11 @@ class Source:
             rate: rate of joint states [Hz].
             law: MOVES corrects errors of position by at most CATCHING_UP; FIRM and HOLDS correct any, as a PD does;
                 BEYOND is a path that leads some joints beyond their position limits.
-            lightness: how many times lighter than told a link may be: the law must be stable with it.
         """
         firm = law in (FIRM, HOLDS)
         most = FIRMNESS if firm and not model.m else BANDWIDTH
-        self._model, self.bandwidth = model, min(most, SAMPLES * rate / lightness)
+        self._model, self.bandwidth = model, min(most, SAMPLES * rate)
+        self._tuned = model
         self.start, reach = middle_posture(rng, model)
         speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)
         usual = promised_acceleration(model.velocity_limit)
@@ -114,6 +113,15 @@ class Source:
                 return True
         return False
 
+    def tune(self, true: ArmModel, slower: float = 1.0) -> None:
+        """Take the gains for an arm as it truly is, as somebody does who tries them; gravity stays that of the model.
+
+        Args:
+            true: the arm.
+            slower: factor by which the bandwidth is reduced.
+        """
+        self._tuned, self.bandwidth = true, self.bandwidth / slower
+
     def displacement(self, duration: float) -> Array:
         """Return the displacement (n,) of a joint move of similar speed and acceleration (1.9 d/T and 5.8 d/T^2)."""
         speed, acceleration = self._amplitude * self._rate, self._amplitude * self._rate**2
@@ -127,11 +135,12 @@ class Source:
         position, velocity, acceleration = self.desired(now)
         w = self.bandwidth
         error = np.clip(position - state.position, -self._catching_up / w**2, self._catching_up / w**2)
-        wanted = acceleration + w**2 * error + 2.0 * w * (velocity - state.velocity)
+        feedback = w**2 * error + 2.0 * w * (velocity - state.velocity)
         try:
             blocks = self._model.blocks(state)
             # As for a base at rest: compensating the motion of the base is unstable in many postures at any rate.
-            push, bias = blocks.H_m @ wanted, blocks.c_m + self._model.D_m * state.velocity
+            gains = blocks.H_m if self._tuned is self._model else self._tuned.blocks(state).H_m
+            push, bias = blocks.H_m @ acceleration + gains @ feedback, blocks.c_m + self._model.D_m * state.velocity
             room = np.maximum(SHARE * self._model.effort_limit - np.abs(bias), 0.0)
             effort = push * min(1.0, float(np.min(room / np.maximum(np.abs(push), 1e-9)))) + bias
         except FlexarmError:
