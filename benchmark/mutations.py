@@ -22,10 +22,7 @@ from pathlib import Path
 
 from planted import PLANTED, Planted
 
-import flexarm_core
-
 ROOT = Path(__file__).resolve().parents[1]
-BUILT = Path(flexarm_core.__file__).resolve().parents[1]
 FLOORS = ("flexarm_core", "flexarm_sim", "flexarm_nodes", "flexarm_tools")
 SEED, CASES, NODE_CASES = 5, 8, 2  # of a short campaign
 LONGEST = 240.0  # [s] that a command may take
@@ -163,7 +160,9 @@ def main() -> int:
         "escaped": sum(row[3] == HOLDS for row in rows),
         "errors": sum(row[3] == ERRS for row in rows) + len(broken),
         "seconds": round(time.monotonic() - began, 1),
-        "planted": [dict(zip(("name", "file", "catch", "verdict", "seconds", "words"), row, strict=True)) for row in rows],
+        "planted": [
+            dict(zip(("name", "file", "catch", "verdict", "seconds", "words"), row, strict=True)) for row in rows
+        ],
     }
     print(", ".join(f"{name} {value}" for name, value in found.items() if name != "planted"))
     if options.json:

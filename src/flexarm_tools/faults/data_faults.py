@@ -198,7 +198,7 @@ class LedBeyondLimits(Fault):
 
     name, what = (
         "led_beyond_limits",
-        "a path that leads joints beyond their position limits, at up to 0.9 times their speed",
+        "a path that leads joints beyond their position limits",
     )
     cause = r"away from its reference|limit|effort|follow"
     law = BEYOND

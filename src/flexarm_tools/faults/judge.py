@@ -35,7 +35,7 @@ class Judge:
     """
 
     def __init__(self, outcome: Outcome, faults: Sequence[Fault], arm: Arm, held: Array | None) -> None:
-        """Judge a case; the results go into its outcome. ``held`` (n,): posture that the law holds, None if it moves."""
+        """Judge a case; the results go into its outcome. ``held`` (n,): posture that a law holds, None if it moves."""
         self._held = held
         self._outcome, self._faults = outcome, tuple(faults)
         self._model = model = arm.model

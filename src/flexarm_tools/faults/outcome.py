@@ -159,7 +159,8 @@ class Outcome:
         after = ", ".join([self.recovery, *self.notes])
         return (
             f"seed {self.seed}: {self.where} {self.arm} {self.mode} {self.layout} {self.rate} Hz; {self.description};"
-            f" speed ratio {self.speed_ratio:.3g}, acceleration ratio {self.acceleration_ratio:.3g}, stop after {delay} ({self.reason or 'no reason'}), {after};"
+            f" speed ratio {self.speed_ratio:.3g}, acceleration ratio {self.acceleration_ratio:.3g},"
+            f" stop after {delay} ({self.reason or 'no reason'}), {after};"
             f" MISSED: {', '.join(self.missed) or 'nothing'}"
         )
 

@@ -18,7 +18,8 @@ def random_arm(rng: np.random.Generator, *, light_wrist: bool = False) -> tuple[
     """Return the URDF text of an arm and the gravity (3,) that acts on it [m/s^2].
 
     With ``light_wrist`` the last links are small and light, as in descriptions that leave out rotors and gears, and
-    their motors strong. The effort limits are 1.5 to 4 times the effort for an acceleration of 5 rad/s^2 against gravity.
+    their motors strong. The effort limits are 1.5 to 4 times the effort for an acceleration of 5 rad/s^2 against
+    gravity.
     """
     n = int(rng.integers(2, 8))
     kinds = ["prismatic" if rng.random() < SLIDES else "revolute" for _ in range(n)]
