@@ -1,7 +1,7 @@
 """Plants defects in a copy of the source, one at a time, and looks whether campaign or tests notice: `mutations.py`.
 
-What notices a defect must hold without it, which is tried first. Each defect is an exact replacement (`planted.py`): one
-whose text is no longer there is an error. The exit status is 0 only if every defect is caught.
+What notices a defect must hold without it, which is tried first. Each defect is an exact replacement (`planted.py`):
+one whose text is no longer there is an error. The exit status is 0 only if every defect is caught.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = ("flexarm_core", "flexarm_sim", "flexarm_nodes", "flexarm_tools")
 SEED, CASES, NODE_CASES = 5, 8, 2  # of a short campaign
 LONGEST = 240.0  # [s] that a command may take
+COLUMNS = ("name", "file", "catch", "verdict", "seconds", "words")
 HOLDS, CATCHES, ERRS = "holds", "catches", "errs"
 
 
@@ -160,9 +161,7 @@ def main() -> int:
         "escaped": sum(row[3] == HOLDS for row in rows),
         "errors": sum(row[3] == ERRS for row in rows) + len(broken),
         "seconds": round(time.monotonic() - began, 1),
-        "planted": [
-            dict(zip(("name", "file", "catch", "verdict", "seconds", "words"), row, strict=True)) for row in rows
-        ],
+        "planted": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
     }
     print(", ".join(f"{name} {value}" for name, value in found.items() if name != "planted"))
     if options.json:

@@ -210,12 +210,13 @@ class Case:
                 wished = None
             expired = now - self._arrived > self._watchdog if self._arrived else False
             over = ended_at is not None and now - ended_at > self._switch_time  # then the drives hold the arm
-            self._drive.braking = (wished is not None and now - wished > self._switch_time) or expired or over
+            given_up = over or (wished is not None and now - wished > self._switch_time)
+            self._drive.braking = given_up or expired
             outcome.ahead = max(outcome.ahead, self._drive.ahead)
             if seen.state == "running":
                 self._led_until, ran = now, True
             silent = self._commanded and now - self._newest_command > SILENCE and seen.state in ("running", "stopping")
-            if silent and not was_silent and not self._drive.braking and not asked_to_end:
+            if silent and not was_silent and not given_up and not asked_to_end:
                 outcome.silences += 1
             was_silent = silent
             if asked_to_end and ended_at is None and self._is_over():
