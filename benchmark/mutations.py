@@ -128,10 +128,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="only defects with one of these words")
     parser.add_argument("--jobs", type=int, default=2, help="defects that are tried at a time (%(default)s)")
+    parser.add_argument("--trusted", action="store_true", help="do not try first whether all holds without a defect")
     parser.add_argument("--json", default="", metavar="FILE", help="figures as JSON")
     options = parser.parse_args()
     chosen = [one for one in PLANTED if not options.only or any(word in f"{one}" for word in options.only)]
-    catches = list(dict.fromkeys(one.catch for one in chosen))
+    catches = [] if options.trusted else list(dict.fromkeys(one.catch for one in chosen))
     lock, began = threading.Lock(), time.monotonic()
 
     def without(folder: Path, number: int) -> tuple[str, ...]:

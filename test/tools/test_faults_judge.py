@@ -92,6 +92,7 @@ def test_a_base_beyond_its_limit_must_trip_the_gate():
     ("seen", "missed"),
     [
         ([Seen("tripped", "x", 1, error=True), RUNS], "trip not latched"),
+        ([Seen("tripped", "x", 1, error=True, trips=k) for k in (1, 2)], "trip not latched"),
         ([Seen("stopping", "", 1)], "wrong level"),
         ([Seen("stopping", "x", 1, error=False)], "wrong level"),
         ([Seen("stopping", "x", 1, error=True), *([RUNS] * 100)], "resumed early"),

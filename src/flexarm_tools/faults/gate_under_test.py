@@ -40,6 +40,7 @@ class Seen:
     blind: bool = False  # whether it has no plausible measurement
     fallback: bool = False  # whether it requests that the drives are switched to the fallback controller
     error: bool = False  # whether it reports an error
+    trips: int = 0  # number of trips so far
 
 
 class SourceStage:
@@ -96,7 +97,9 @@ class GateUnderTest:
         """Status reported by the gate."""
         status = self.gate.status
         error = status.state in STOPPED and status.reason not in ("", NOT_LED)
-        return Seen(NAMES[status.state], status.reason, status.stops, status.blind, status.fallback, error)
+        return Seen(
+            NAMES[status.state], status.reason, status.stops, status.blind, status.fallback, error, status.trips
+        )  # fmt: skip
 
     def wait(self, duration: float) -> None:
         """Let time pass during a tick: a stage before the gate takes so long [s]."""

@@ -48,7 +48,7 @@ class Judge:
         self._reacts = self._reached + STOP_BAR + (BLIND_TIME if any(f.blind or f.late for f in faults) else 0.0)
         self._at_fault, self._unavoidable = np.zeros(model.n), np.zeros(model.n)
         self._velocities: deque[tuple[float, Array]] = deque()
-        self._tripped = False
+        self._tripped, self._trips = False, 0
         self._early_since: float | None = None
         self._wrong_since: float | None = None
         self._swings_since: float | None = None
@@ -137,9 +137,9 @@ class Judge:
             stopped: whether the gate has stopped since the fault.
         """
         outcome = self._outcome
-        if self._tripped and seen.state != "tripped" and not reset:
+        if self._tripped and (seen.state != "tripped" or seen.trips > self._trips) and not reset:
             outcome.unlatched += 1
-        self._tripped = seen.state == "tripped"
+        self._tripped, self._trips = seen.state == "tripped", seen.trips
         halted = seen.state in ("stopping", "tripped") and seen.reason != NOT_LED and not reset
         wrong = (halted and not seen.error) or (seen.error and all(fault.harmless for fault in self._faults))
         outcome.mislabeled += self._wrong_since is None and wrong
