@@ -42,7 +42,7 @@ PLANTED = (
     ),
     Planted(
         "good references end a trip", f"{GATE}/gate.py",
-        "if self._ending or self._state is GateState.TRIPPED:", "if self._ending:", "wild_source",
+        "if self._ending or self._state is GateState.TRIPPED:", "if self._ending:", "delays",
     ),
     Planted(
         "a stop has no reason", f"{GATE}/gate.py",

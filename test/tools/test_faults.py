@@ -27,7 +27,6 @@ from flexarm_tools.faults.table import BEGIN, END, write_table
 from flexarm_tools.faults.tally import BARS, failures
 from flexarm_tools.process.exit_status import EXIT_FAILED
 
-
 DRAWN_FROM = (  # kinds that there were when seeds below were found: they draw these cases from no others
     "none", "stuck_arm", "deactivated", "terminated", "commands_cut", "state_ahead", "clock_back", "clock_forward",
     "references_ahead", "clock_back_as_states_end", "clock_stopped", "delays", "jitter", "wrong_rate", "states_lost",
