@@ -75,7 +75,7 @@ class Copy:
                 command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
             )
         except subprocess.TimeoutExpired:
-            return CATCHES, "does not end"
+            return ERRS, f"does not end within {LONGEST:.0f} s"
         words = (done.stdout + done.stderr).strip().splitlines() or [""]
         if "::" in catch or catch.startswith("test/"):
             # pytest: 0 passed, 1 some failed; anything else is no verdict

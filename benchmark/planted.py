@@ -154,7 +154,8 @@ PLANTED = (
     Planted(
         "a stop that does not slow the arm is not noticed", f"{GATE}/speed_watch.py",
         "        self.begin_stop()\n        return name\n", '        self.begin_stop()\n        return ""\n',
-        f"{CORE_TESTS}/test_gate.py",
+        f"{CORE_TESTS}/test_gate.py"
+        "::test_joints_that_a_stop_on_late_states_makes_faster_ask_for_the_fallback",
     ),
     Planted(
         "the age of states is that of the newest", f"{GATE}/arrivals.py",
@@ -162,8 +163,10 @@ PLANTED = (
     ),
     # Laws
     Planted(
-        "vibration: the damping feeds the base", "flexarm_core/reaction_null_space/vibration/gain.py",
-        "return (modes.shapes *", "return -(modes.shapes *",
+        "vibration: the damping feeds the base",
+        "flexarm_core/reaction_null_space/vibration/law.py",
+        "return times(damping_of(M, K, s.damping_ratio), modal)",
+        "return -times(damping_of(M, K, s.damping_ratio), modal)",
         "test/core/reaction_null_space/test_vibration_controller.py",
     ),
     Planted(
@@ -175,18 +178,20 @@ PLANTED = (
     Planted(
         "vibration: the law never gives up", "flexarm_core/reaction_null_space/vibration/motion_guard.py",
         "        if distance > largest:", "        if False:",
-        "test/core/reaction_null_space/test_motion_guard.py",
+        "test/core/reaction_null_space/test_motion_guard.py"
+        "::test_a_tool_far_from_its_path_is_said_and_one_that_is_too_far_ends_the_law",
     ),
     Planted(
         "flexible: gains that shake the arm pass the check",
         "flexarm_core/flexible_dynamics/control/gain_check.py",
-        "if loop.spectral_radius > 1.0 + GROWTH:", "if False:", "test/core/flexible_dynamics/test_gain_check.py",
+        "if loop.spectral_radius > 1.0 + GROWTH:", "if False:", "test/core/flexible_dynamics/test_gain_check.py"
+        "::test_gains_are_refused_for_what_they_do_to_the_arm_though_velocities_are_quiet",
     ),
     Planted(
         "flexible: efforts beyond the limits are clipped one by one",
         "flexarm_core/flexible_dynamics/control/controller.py",
         "return weight + memory.limited * demand", "return np.clip(effort, -self._limit, self._limit)",
-        "test/core/flexible_dynamics",
+        "test/core/flexible_dynamics/test_gain_check.py::test_a_demand_beyond_the_limits_is_reduced_as_a_whole",
     ),
     Planted(
         "behavior: joint limits attract", "flexarm_core/behavior_impedance/behaviors/joint_limits.py",

@@ -200,3 +200,15 @@ def test_conditions_without_a_meaning_are_refused():
     for bad in ({"period": np.nan}, {"delay": -1.0}, *margins):
         with pytest.raises(ConfigError):
             LoopConditions(**bad)
+
+
+def test_gains_are_refused_for_what_they_do_to_the_arm_though_velocities_are_quiet():
+    """Without noise nothing but the stability of the sampled loop, with every error of the model, refuses them."""
+    quiet = replace(SERVO, conditions=replace(SERVO.conditions, velocity_noise=0.0))
+    exact = replace(quiet, conditions=replace(quiet.conditions, stiffness_margin=0.0, mass_margin=0.0))
+    model, largest = drawn(1), []
+    for config in (quiet, exact):
+        with pytest.raises(ConfigError, match="do not hold") as refused:
+            FlexibleController(model, replace(config, motion=VibrationDampingConfig(1e6, 2e3)))
+        largest.append(float(str(refused.value).split("the largest that do are ")[1].split(" and ")[1].split(";")[0]))
+    assert 0.0 < largest[0] <= largest[1]
