@@ -191,7 +191,7 @@ PLANTED = (
         "flexible: efforts beyond the limits are clipped one by one",
         "flexarm_core/flexible_dynamics/control/controller.py",
         "return weight + memory.limited * demand", "return np.clip(effort, -self._limit, self._limit)",
-        "test/core/flexible_dynamics/test_gain_check.py::test_a_demand_beyond_the_limits_is_reduced_as_a_whole",
+        "test/core/flexible_dynamics/test_gain_check.py::test_a_reduced_demand_has_the_direction_of_the_whole_one",
     ),
     Planted(
         "behavior: joint limits attract", "flexarm_core/behavior_impedance/behaviors/joint_limits.py",

@@ -77,6 +77,7 @@ class ReferencesAhead(Fault):
     def draw(self) -> None:
         self.last = self.rng.random() < 0.3
         self.size = log_uniform(self.rng, 0.05, 1000.0)
+        self.cause = r"stamped .* ahead" if self.size > 0.1 else r"reference"
         self._done = False
 
     @property

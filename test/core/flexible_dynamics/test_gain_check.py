@@ -195,6 +195,22 @@ def test_a_demand_beyond_the_limits_is_reduced_as_a_whole():
             assert (controller.limited < 1.0) == (far != 0.0)
 
 
+def test_a_reduced_demand_has_the_direction_of_the_whole_one():
+    """To clip one effort alone would move the other joints as nobody asked for."""
+    model = drawn(1)
+    none, still, modes = np.zeros(0), np.zeros(2), np.zeros(len(model.modal))
+    efforts, limited = [], 0.0
+    for share in (0.0, 1e-6, 1.0):
+        controller = FlexibleController(model, SERVO)
+        state = FlexibleState(0, none, none, none, modes, modes, modes)
+        wanted = JointReference(0, still, still, share * np.array([1e5, -2e3]))
+        efforts.append(controller.update(ArmState(0, still, still, none, none), state, wanted).effort)
+        limited = controller.limited
+    weight, small, large = efforts
+    assert 0.0 < limited < 0.5
+    assert large - weight == pytest.approx(limited * (small - weight) / 1e-6, rel=1e-3)
+
+
 def test_conditions_without_a_meaning_are_refused():
     margins = ({"stiffness_margin": 1.0}, {"mass_margin": np.nan}, {"velocity_noise": -1.0})
     for bad in ({"period": np.nan}, {"delay": -1.0}, *margins):
