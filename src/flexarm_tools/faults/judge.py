@@ -18,6 +18,7 @@ from flexarm_tools.faults.outcome import BLIND_TIME, STOP_BAR, Outcome
 WILD = 1e4  # times the speed limit: the case is ended
 WINDOW = 0.02  # [s] over which accelerations are measured
 NEAR = 0.05  # [s] at the speed limit, and fraction of the effort limit: how near the first command is to what holds
+SLOW = 0.3  # of the speed limit: fastest that an arm may move when a stop ends
 BRIEF = 0.05  # [s] a status may lag behind, on its way through a node's diagnostics
 
 
@@ -48,7 +49,8 @@ class Judge:
         self._reacts = self._reached + STOP_BAR + (BLIND_TIME if any(f.blind or f.late for f in faults) else 0.0)
         self._at_fault, self._unavoidable = np.zeros(model.n), np.zeros(model.n)
         self._velocities: deque[tuple[float, Array]] = deque()
-        self._tripped, self._trips = False, 0
+        self._tripped, self._trips, self._stopping = False, 0, False
+        self._now_moving = np.zeros(model.n)
         self._early_since: float | None = None
         self._wrong_since: float | None = None
         self._swings_since: float | None = None
@@ -62,6 +64,7 @@ class Judge:
             Whether the case goes on: the arm is not faster than WILD.
         """
         outcome, speed = self._outcome, np.abs(sensed.velocity)
+        self._now_moving = speed
         if self._start <= now < self._reached:
             self._at_fault = np.maximum(self._at_fault, speed)
         allowed = self._speed if now < self._start else np.maximum(self._speed, self._at_fault)
@@ -147,6 +150,9 @@ class Judge:
         early = stopped and seen.state == "running" and self._must_rest(now)
         self._early_since = (self._early_since or now) if early else None
         outcome.resumed_early |= early and now - (self._early_since or now) > BRIEF
+        if self._stopping and seen.state == "running":
+            outcome.resumed_early |= bool(np.max(self._now_moving / self._speed) > SLOW)
+        self._stopping = seen.state == "stopping"
 
     def _must_rest(self, now: float) -> bool:
         """Return whether a fault lasts during which the gate must not run."""

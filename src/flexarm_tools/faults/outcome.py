@@ -43,7 +43,7 @@ class Outcome:
         bad_start: whether the first command is far from what holds the arm.
         unlatched: number of trips that ended without a reset.
         mislabeled: number of stops and trips that are no errors on ``/diagnostics``, or errors where nothing is wrong.
-        resumed_early: whether the gate resumed although a fault that must stop it lasted.
+        resumed_early: whether the gate resumed although a fault that must stop it lasted, or the arm was not slow yet.
         not_resumed: whether the gate does not run although it should: at the start, or after a fault that has passed.
         silences: number of periods longer than SILENCE without a command, unless control has ended or the drives brake.
         stop_delay: time from the fault to the stop [s]; None if there was no stop.
