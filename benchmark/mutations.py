@@ -109,7 +109,7 @@ def _command(catch: str) -> list[str]:
     kinds = catch.removeprefix("nodes ").split()
     core, nodes = (0, NODE_CASES) if catch.startswith("nodes ") else (CASES, 0)
     words = ["--seed", str(SEED), "--core", str(core), "--nodes", str(nodes), "--jobs", "1", "--json", "-"]
-    return [str(ROOT / "setup/run"), "flexarm", "faults", *words, "--kind", *kinds]
+    return [str(ROOT / "setup/run"), "python", "-m", "flexarm_tools.cli", "faults", *words, "--kind", *kinds]
 
 
 def _each(work: Callable[[Path, int], tuple[str, ...]], count: int, jobs: int) -> Iterable[tuple[str, ...]]:
