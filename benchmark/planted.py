@@ -84,11 +84,13 @@ PLANTED = (
     # Believable states
     Planted(
         "jumps of the velocity are believed", f"{GATE}/belief.py",
-        "<= 0.5 * limit + 10.0 * change", "<= 1e9 * limit", f"{CORE_TESTS}/test_belief.py::test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_not_believed",
+        "<= 0.5 * limit + 10.0 * change", "<= 1e9 * limit", f"{CORE_TESTS}/test_belief.py"
+        "::test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_not_believed",
     ),
     Planted(
         "positions need not fit the velocities", f"{GATE}/belief.py",
-        "<= RESOLUTION + 0.25 * limit * dt + 0.5 * change * dt", "<= 1e9", "reading_spike",
+        "<= RESOLUTION + 0.25 * limit * dt + 0.5 * change * dt", "<= 1e9", f"{CORE_TESTS}/test_belief.py"
+        "::test_a_joint_that_is_said_to_be_where_none_can_be_is_not_believed_though_states_agree",
     ),
     Planted(
         "frozen readings are believed", f"{GATE}/belief.py",
@@ -125,7 +127,7 @@ PLANTED = (
     Planted(
         "an arm at rest is not held in a stop", f"{GATE}/braking.py",
         "wanted += w**2 * (self._hold - state.position)", "wanted += 0.0 * (self._hold - state.position)",
-        f"{CORE_TESTS}/test_gate.py",
+        f"{CORE_TESTS}/test_braking.py",
     ),
     Planted(
         "set points of a stop do not slow down", f"{GATE}/braking.py",
@@ -235,7 +237,7 @@ PLANTED = (
     Planted(
         "old states reach the gate of a control loop", f"{NODES}/control_loop/loop.py",
         "age = None if self._lockstep else self.age_of(stamp)", "age = None",
-        f"{NODE_TESTS}/test_control_loop.py",
+        f"{NODE_TESTS}/test_control_loop.py::test_a_state_that_is_old_when_it_arrives_is_not_answered",
     ),
     Planted(
         "joint states of stages are not told from those of others", f"{NODES}/node/readings.py",
