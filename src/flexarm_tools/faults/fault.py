@@ -56,6 +56,7 @@ class Fault:
         end: end of the fault [s].
         unreached: time from the start in which commands of the gate do not reach the drives [s].
         at_start: whether the plant differs from the beginning, else from the start of the fault on.
+        quicker: how many times oftener than told states come: set points accelerate by as much more.
         both: whether the source of references receives the same states as the gate; else only the gate is affected.
     """
 
@@ -78,6 +79,7 @@ class Fault:
     lasting = (0.02, 1.0)  # [s]
 
     at_start = False
+    quicker = 1.0
 
     def __init__(self, rng: np.random.Generator, start: float) -> None:
         """Draw size and duration; ``rng`` is also used during the fault."""

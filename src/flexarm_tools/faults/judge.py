@@ -107,7 +107,7 @@ class Judge:
         duration = now - past[0][0]
         if duration >= WINDOW - 1e-9:
             mean = np.abs(velocity - past[0][1]) / duration
-            ratio = float(np.max(mean / self._acceleration))
+            ratio = float(np.max(mean / self._acceleration)) / max(fault.quicker for fault in self._faults)
             self._outcome.acceleration_ratio = max(self._outcome.acceleration_ratio, ratio)
 
     def _misled(self, now: float) -> bool:

@@ -158,6 +158,7 @@ class WrongRate(Fault):
 
     def draw(self) -> None:
         self.size = log_uniform(self.rng, 0.25, 4.0)
+        self.quicker = max(self.size, 1.0)
 
     def configured_rate(self, rate: int) -> float:
         return rate / self.size
