@@ -113,7 +113,7 @@ PLANTED = (
     ),
     Planted(
         "efforts of 1.5 times the limit", f"{NODES}/hardware_gate/parameters.py",
-        "effort=model.effort_limit,", "effort=1.5 * model.effort_limit,", f"{NODE_TESTS}/test_gate_parameters.py",
+        "effort=model.effort_limit,", "effort=1.5 * model.effort_limit,", "wild_source",
     ),
     Planted(
         "limits that are no numbers are taken", f"{NODES}/hardware_gate/parameters.py",
