@@ -51,7 +51,7 @@ class Copy:
         if text.count(one.old) != 1:
             raise ValueError(f"stands {text.count(one.old)} times in {one.file}, expected once: {one.old}")
         file.write_text(text.replace(one.old, one.new), encoding="utf-8")
-        if "kernel" in text:
+        if _is_compiled(text, text[: text.index(one.old)].count("\n") + 1):
             for user in self._users(file):
                 for code in (user.parent / "__pycache__").glob(f"{user.stem}.*.nb?"):
                     code.unlink()
@@ -87,6 +87,14 @@ class Copy:
             return CATCHES if "Traceback" in done.stderr else ERRS, words[-1]
         missed = next(iter(found["missed"]), "")
         return (CATCHES if done.returncode else HOLDS), missed.partition("MISSED: ")[2] or words[-1]
+
+
+def _is_compiled(text: str, line: int) -> bool:
+    """Return whether machine code may contain a line: of a compiled function, or a constant beside one."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    kernels = [node for node in functions if any("kernel" in ast.unparse(one) for one in node.decorator_list)]
+    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or 0)]
+    return bool(kernels) and (not around or any(node in kernels for node in around))
 
 
 def _installed(floor: str) -> Path:

@@ -113,7 +113,7 @@ PLANTED = (
     ),
     Planted(
         "efforts of 1.5 times the limit", f"{NODES}/hardware_gate/parameters.py",
-        "effort=model.effort_limit,", "effort=1.5 * model.effort_limit,", "wild_source",
+        "effort=model.effort_limit,", "effort=1.5 * model.effort_limit,", f"{NODE_TESTS}/test_gate_parameters.py",
     ),
     Planted(
         "limits that are no numbers are taken", f"{NODES}/hardware_gate/parameters.py",
@@ -170,11 +170,11 @@ PLANTED = (
     ),
     # Laws
     Planted(
-        "vibration: the damping feeds the base",
-        "flexarm_core/reaction_null_space/vibration/law.py",
-        "return times(damping_of(M, K, s.damping_ratio), modal)",
-        "return -times(damping_of(M, K, s.damping_ratio), modal)",
-        "test/core/reaction_null_space/test_vibration_controller.py",
+        "vibration: the base is never damped",
+        "flexarm_core/reaction_null_space/vibration/law_memory.py",
+        "damped=config.vibration_damping,",
+        "damped=False,",
+        "test/core/reaction_null_space/test_vibration_controller.py::test_the_damped_base_obeys_equation_13",
     ),
     Planted(
         "vibration: the inertia of a base whose arm yields has the wrong sign",
