@@ -14,6 +14,7 @@ from flexarm_tools.faults.arms import Arm, promised_acceleration
 from flexarm_tools.faults.fault import Fault
 from flexarm_tools.faults.gate_under_test import Seen
 from flexarm_tools.faults.outcome import BLIND_TIME, STOP_BAR, Outcome
+from flexarm_tools.faults.source import FIRM, HOLDS
 
 WILD = 1e4  # times the speed limit: the case is ended
 WINDOW = 0.02  # [s] over which accelerations are measured
@@ -29,8 +30,8 @@ class Judge:
       command could reach the drives.
     - Position: a joint may go as far beyond a limit as it must from where it was at the latest when the gate could
       react, with the deceleration that the gate promises.
-    - Acceleration: the mean over WINDOW, while the gate has timely measurements, its commands reach the drives, and
-      nothing else moves or holds the arm.
+    - Acceleration: the mean over WINDOW, while the gate has timely measurements, its commands reach the drives, nothing
+      else moves or holds the arm, and the arm carries what is told.
     - Rest: a law that holds a posture, and holds it without a gate, holds it with one.
     - Base: a deflection beyond the limit of an elastic joint must trip a gate that can see it.
     """
@@ -78,7 +79,8 @@ class Judge:
             moved = np.abs(sensed.position - self._held) / self._speed
             outcome.sag = max(outcome.sag, float(np.max(moved)))
         self._see_position(now, sensed)
-        self._see_acceleration(now, sensed.velocity, led=led and not self._misled(now))
+        known = not any(fault.law in (FIRM, HOLDS) for fault in self._faults)
+        self._see_acceleration(now, sensed.velocity, led=led and known and not self._misled(now))
         if self._base.size:
             share = float(np.max(np.abs(sensed.deflection) / self._base))
             outcome.base_ratio = max(outcome.base_ratio, share)
@@ -111,7 +113,7 @@ class Judge:
             self._outcome.acceleration_ratio = max(self._outcome.acceleration_ratio, ratio)
 
     def _misled(self, now: float) -> bool:
-        """Return whether measurements or commands are missing, wrong or late: accelerations cannot be promised then."""
+        """Return whether measurements or commands are missing, wrong or late."""
         return any(fault.start <= now and (fault.blind or fault.late or fault.drops) for fault in self._faults)
 
     # Commands and status ----------------------------------------------------------------------------------------------
