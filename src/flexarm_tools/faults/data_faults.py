@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -286,7 +287,7 @@ class SingleLoss(Fault):
 
 def spoiled(reference: JointReference, value: float, fields: Sequence[str] = MODES) -> JointReference:
     """Return the reference with one number of some fields replaced; a friction that is not given becomes one."""
-    changed = {}
+    changed: dict[str, Any] = {}
     for name in fields:
         given = getattr(reference, name)
         values = np.zeros_like(reference.position) if given is None else given.copy()
