@@ -8,6 +8,7 @@ import pytest
 from impedance_arm import behavior, change
 from other_package import install_package
 from planar_messages import joint_state
+from rclpy.duration import Duration
 from rclpy.qos import ReliabilityPolicy, qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -98,6 +99,16 @@ def test_a_stop_is_said_where_no_joint_state_comes_any_more_and_then_the_wish_fo
     assert stopped - last == pytest.approx(STATE_TIMEOUT, abs=LATER)
     assert fallen - last == pytest.approx(BLIND_TIME, abs=LATER)
     assert len(loop.received[COMMANDS]) > 10  # it braked all the while
+
+
+def test_a_state_that_is_old_when_it_arrives_is_not_answered(loop):
+    """The newest of a loop's states may be as old as the gate bears, however regularly they come."""
+    for _ in range(20):
+        message = joint_state(0)
+        message.header.stamp = (loop.node.get_clock().now() - Duration(seconds=0.4)).to_msg()
+        loop.states.publish(message)
+        loop.spin(0.005)
+    heard(loop, "s old when it arrives")
 
 
 @pytest.mark.parametrize("sensors", ["()", '(("wrench", "base_ft_sensor"),)'], ids=["", "where the first waits"])

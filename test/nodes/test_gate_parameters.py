@@ -43,3 +43,11 @@ def test_a_first_motion_may_be_slower_than_the_description_allows_and_never_fast
     assert np.all(hardware_gate(values | {"max_velocity": [0.3]}, unlimited).limits.velocity == 0.3)
     with pytest.raises(ConfigError, match="max_velocity must be finite and not negative"):
         hardware_gate(values | {"max_velocity": [float("nan")]}, model)
+
+
+def test_limits_are_those_of_the_robot_description(planar_3r_text):
+    model = ArmModel(planar_3r_text)
+    limits = hardware_gate({row.name: row.default for row in HardwareGateNode.PARAMETERS}, model).limits
+    for name, told in (("lower", model.lower), ("upper", model.upper), ("effort", model.effort_limit)):
+        assert np.array_equal(getattr(limits, name), told), name
+    assert np.array_equal(limits.velocity, model.velocity_limit)

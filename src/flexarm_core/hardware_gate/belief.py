@@ -76,7 +76,7 @@ class StateBelief:
             self._suspect = None
             return f"joint state is not believable: {self._names[joint]} at {state.position[joint]:.3g}"
         if code != PLAUSIBLE:
-            reason = self._suspected(state, code, joint)
+            reason = self._suspected(state, code, joint, dt)
             if reason and same:
                 self._stuck = reason  # with time an arm could have moved and returned, but not to the last bit
             return reason
@@ -92,7 +92,7 @@ class StateBelief:
         )  # fmt: skip
         return code, joint, same and before is not None
 
-    def _suspected(self, state: ArmState, code: int, joint: int) -> str:
+    def _suspected(self, state: ArmState, code: int, joint: int, dt: float) -> str:
         suspect, self._suspect = self._suspect, state
         agrees = False
         if suspect is not None and suspect.stamp < state.stamp:
@@ -108,7 +108,8 @@ class StateBelief:
             return f"joint state is not believable: {name} at {velocity:.3g}, velocity limit {limit:.3g}"
         if code == JUMPED:
             return f"joint state is not believable: the velocity of {name} jumped to {velocity:.3g}"
-        return f"joint state is not believable: {name} moved otherwise than its velocity {velocity:.3g} says"
+        said = f"its velocity {velocity:.3g} says for the {dt:.3f} s between the stamps"
+        return f"joint state is not believable: {name} moved otherwise than {said}"
 
     def _frozen(
         self, state: ArmState, dt: float, caused: Callable[[ArmState], tuple[Array, Array]], *, same: bool

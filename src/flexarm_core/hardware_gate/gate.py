@@ -207,7 +207,9 @@ class HardwareGate:
         before = self._measured
         if before is not None and state.stamp <= before.stamp:
             if self._state is not GateState.WAITING:
-                self._stop(f"time went back by {(before.stamp - state.stamp) * 1e-9:.3f} s")
+                back = (before.stamp - state.stamp) * 1e-9
+                late = "" if back > self.config.reference_timeout else ", or joint states are late and out of order"
+                self._stop(f"time went back by {back:.3f} s{late}")
             self._forget_time()
             before = None
         gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9

@@ -23,6 +23,7 @@ class StuckArm(Fault):
 
     name, what = "stuck_arm", "brakes hold the arm for 0.1 s or longer and let go"
     cause = r"follow|stuck|track|frozen|move|command|believ|listen"
+    drops = True
     lasting = (0.1, 1.2)
 
     def draw(self) -> None:
@@ -56,7 +57,8 @@ class CommandsCut(Fault):
     """Commands do not reach the drives, which have a watchdog timeout."""
 
     name, what = "commands_cut", "commands do not reach the drives (which have a watchdog)"
-    cause = r"command|drive|follow|track|move|listen|frozen"
+    cause = r"command|drive|follow|away from its reference|move|listen|frozen"
+    drops = True
 
     def command(self, command: Array, now: float) -> Sequence[tuple[float, Array]]:
         return () if self.on(now) else ((0.0, command),)

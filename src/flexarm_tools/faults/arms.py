@@ -14,7 +14,6 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array
-from flexarm_nodes.hardware_gate.parameters import usual_acceleration
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_tools.faults.random_arm import random_arm
 from flexarm_tools.graph.packages import AmentPackages
@@ -27,7 +26,7 @@ OURS = {  # arms on an elastic base are weightless: with gravity they would firs
     "boom_7r": WEIGHTLESS,
 }
 FLOATING = ("planar_3r", "boom_7r")
-RANDOM = "random"
+RANDOM, LIGHT_WRIST = "random", "light_wrist"  # arms that are drawn
 MASS_ERROR = 0.1  # largest relative error of each link's mass and inertia
 FRICTION_SHARE = 0.02  # largest Coulomb friction relative to the effort limit
 LEFT_BY_DRIVES = 0.1  # fraction of friction that the integrators of the drives do not compensate
@@ -46,18 +45,23 @@ class Arm:
     plant_text: str  # URDF of the plant, with different masses
     friction: JointFriction  # friction in the joints of the plant
 
-    def backend(self, max_step: float = 0.001) -> Any:
-        """Create the plant, with a different dynamics engine than the gate's model."""
+    def backend(self, text: str, max_step: float = 0.001) -> Any:
+        """Create the plant of a robot description, with a different dynamics engine than the gate's model."""
         from flexarm_sim.mujoco.backend import MujocoBackend
 
-        plant = parse_robot_description(self.plant_text)
+        plant = parse_robot_description(text)
         return MujocoBackend(plant, gravity=self.gravity, max_step=max_step, friction=self.friction)
+
+
+def promised_acceleration(velocity_limit: Array) -> Array:
+    """Return the default acceleration limits (n,) as documented; the oracle does not ask the gate."""
+    return np.minimum(10.0 * velocity_limit, 20.0)
 
 
 def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
     """Draw an arm by name and a random plant for it; velocity and position drives compensate most of its friction."""
-    if name == RANDOM:
-        text, direction = random_arm(rng)
+    if name in (RANDOM, LIGHT_WRIST):
+        text, direction = random_arm(rng, light_wrist=name == LIGHT_WRIST)
         gravity = (float(direction[0]), float(direction[1]), float(direction[2]))
     else:
         text, gravity = _own_text(name), OURS[name]
@@ -76,7 +80,7 @@ def _most_slowed(rng: np.random.Generator, model: ArmModel, rubbing: Array) -> f
     for _ in range(POSTURES):
         inertia, _ = dynamics.terms(ArmState(0, middle_posture(rng, model)[0], none, base, base))
         slowed = np.abs(np.linalg.inv(inertia)) @ rubbing
-        most = max(most, float((slowed / usual_acceleration(model.velocity_limit)).max()))
+        most = max(most, float((slowed / promised_acceleration(model.velocity_limit)).max()))
     return most
 
 

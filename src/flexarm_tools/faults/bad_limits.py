@@ -11,8 +11,9 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_tools.faults.arms import draw_arm
-from flexarm_tools.faults.core_case import WILD, Setting
+from flexarm_tools.faults.core_case import Setting
 from flexarm_tools.faults.gate_under_test import gate_values
+from flexarm_tools.faults.judge import WILD
 from flexarm_tools.faults.outcome import Outcome
 
 NAME, WHAT = "bad_limits", "limits that are NaN, zero or negative, in URDF or parameters"

@@ -12,18 +12,17 @@ import numpy as np
 
 from flexarm_core.errors import InputError
 from flexarm_core.types import ArmState, Array, JointReference
-from flexarm_nodes.hardware_gate.parameters import usual_acceleration
 from flexarm_sim.backend import PlantDivergedError
-from flexarm_tools.faults.arms import Arm, draw_arm
+from flexarm_tools.faults.arms import Arm, draw_arm, promised_acceleration
 from flexarm_tools.faults.drive import Drive
 from flexarm_tools.faults.fault import LOOP, Fault
 from flexarm_tools.faults.gate_under_test import TICK, GateUnderTest
+from flexarm_tools.faults.judge import WILD, Judge
 from flexarm_tools.faults.outcome import REST, SILENCE, Outcome, names_cause
-from flexarm_tools.faults.source import Source
+from flexarm_tools.faults.source import HOLDS, MOVES, Source
 
 LONGEST_STEP = 0.004  # [s] of the simulation loop
 AFTER = 1.1  # [s] simulated time after the end of a fault, or after 0.3 s of a permanent one
-WILD = 1e4  # times the speed limit: the case is ended
 BRAKING = 0.6  # [s] after which a stop must have come to rest
 RESET_TIME = 0.6  # [s] simulated time after a reset
 TRAVEL = 0.0005  # [s] transport time of a message without delay
@@ -58,14 +57,22 @@ class Case:
         self.setting, self.faults, self._rng = setting, tuple(faults), rng
         self.arm: Arm = draw_arm(rng, setting.arm, setting.mode)
         model = self.arm.model
-        self._source = Source(rng, model, setting.rate)
+        law = next((fault.law for fault in faults if fault.law != MOVES), MOVES)
+        self._source = Source(rng, model, setting.rate, law=law)
         self._noise = 0.001 * rng.uniform(0.0, 1.0) * np.minimum(model.velocity_limit, 4.0)
         step = 0.001 if model.m == 0 else 0.00025  # a drive that pushes a light base must be updated more often
-        self.backend: Any = self.arm.backend(step)
+        text, self._changes = self.arm.plant_text, []
+        for fault in faults:
+            changed = fault.changed(text, self._source, self.arm)
+            if fault.at_start:
+                text = changed
+            elif changed != text:
+                self._changes.append((fault.start, self.arm.backend(changed, step)))
+        self.backend: Any = self.arm.backend(text, step)
         self.backend.reset(position=self._source.start)
         self._drive = Drive(
             setting.mode, self.backend, model.effort_limit, model.velocity_limit,
-            usual_acceleration(model.velocity_limit), float(rng.uniform(40.0, 150.0)), step,
+            promised_acceleration(model.velocity_limit), float(rng.uniform(40.0, 150.0)), step,
         )  # fmt: skip
         cut = any(fault.name == "commands_cut" for fault in faults)
         self._watchdog = float(rng.uniform(0.02, 0.05)) if cut or rng.random() < 0.3 else np.inf
@@ -131,7 +138,6 @@ class Case:
         """Run the case and judge it."""
         setting, faults = self.setting, self.faults
         start = min(fault.start for fault in faults)
-        reached = max(fault.start + fault.unreached for fault in faults)
         last = max(fault.end if fault.end < 1e6 else fault.start + 0.3 for fault in faults)
         end = last + AFTER
         period = 1.0 / setting.rate
@@ -142,40 +148,37 @@ class Case:
             setting.layout, setting.rate, "; ".join(fault.describe() for fault in faults),
         )  # fmt: skip
         outcome.blind = setting.mode == "effort" and any(fault.blind or fault.late for fault in faults)
-        next_state, next_tick, first_command = 0.0, 0.0, False
-        at_fault, asked_to_end, wished = np.zeros_like(limit), False, None
-        stops_before, stopped_at = 0, None
+        next_state, next_tick = 0.0, 0.0
+        asked_to_end, asked_to_reset, wished = False, False, None
+        stops_before, stopped_at, ran = 0, None, False
         self._newest_command, was_silent = 0.0, False
-        self._outcome = outcome
+        held = self._source.start if any(fault.law == HOLDS for fault in faults) else None
+        self._outcome, self._judge = outcome, Judge(outcome, faults, self.arm, held)
         ended_at: float | None = None
         for now, duration in self._pace(step, end + RESET_TIME):
             self._now = now
             # The plant moves up to now
-            if any(fault.stuck(now) for fault in faults):
+            while self._changes and now >= self._changes[0][0]:
+                self._change_plant(self._changes.pop(0)[1])
+            stuck = any(fault.stuck(now) for fault in faults)
+            if stuck:
                 sensed = self.backend.sensed()
                 self.backend.reset(position=sensed.position, deflection=sensed.deflection)
-                speed = np.zeros_like(limit)
             else:
                 try:
                     self._drive.advance(duration)
                 except PlantDivergedError:
                     outcome.speed_ratio = WILD
                     break
-                speed = np.abs(self.backend.sensed().velocity)
-            # Before the fault the limits apply; after it a joint may be as fast as it was, or as it became before any
-            # command could reach the drives.
-            if start <= now < reached:
-                at_fault = np.maximum(at_fault, speed)
-            allowed = limit if now < start else np.maximum(limit, at_fault)
-            ratio = float(np.max(speed / allowed))
-            outcome.speed_ratio = max(outcome.speed_ratio, min(ratio, WILD)) if np.isfinite(ratio) else WILD
-            if not outcome.speed_ratio < WILD:
+            led = self._commanded and not (stuck or self._drive.braking)
+            if not self._judge.see_motion(now, self.backend.sensed(), led=led):
                 break
             if now > end and (self.gate.seen.state != "tripped" or asked_to_end) and outcome.recovery == "":
                 break
             if now > end and outcome.recovery == "":
                 outcome.recovery = "latched"
                 self._judge_rest(outcome, limit)
+                asked_to_reset = True
                 self.gate.reset(now)
             if any(fault.ends_control(now) for fault in faults) and not asked_to_end:
                 asked_to_end = True
@@ -194,10 +197,11 @@ class Case:
                 if seen.stops > stops_before:
                     outcome.notes.append(f"before it at {now:.3f} s: {seen.reason}")
                 stops_before = seen.stops
-                at_fault = np.abs(self.backend.sensed().velocity)
             elif stopped_at is None and (seen.stops > stops_before or seen.state in ("stopping", "tripped")):
                 stopped_at, outcome.reason = now, seen.reason
                 outcome.stop_delay = now - start
+            if not asked_to_end:
+                self._judge.see_status(now, seen, reset=asked_to_reset, stopped=stopped_at is not None)
             if seen.fallback and wished is None:
                 wished = now
                 if outcome.fallback_delay is None:
@@ -206,27 +210,36 @@ class Case:
                 wished = None
             expired = now - self._arrived > self._watchdog if self._arrived else False
             over = ended_at is not None and now - ended_at > self._switch_time  # then the drives hold the arm
-            self._drive.braking = (wished is not None and now - wished > self._switch_time) or expired or over
+            given_up = over or (wished is not None and now - wished > self._switch_time)
+            self._drive.braking = given_up or expired
             outcome.ahead = max(outcome.ahead, self._drive.ahead)
-            first_command = first_command or self._newest_command > 0.0
             if seen.state == "running":
-                self._led_until = now
-            silent = first_command and now - self._newest_command > SILENCE and seen.state in ("running", "stopping")
-            if silent and not was_silent and not self._drive.braking and not asked_to_end:
+                self._led_until, ran = now, True
+            silent = self._commanded and now - self._newest_command > SILENCE and seen.state in ("running", "stopping")
+            if silent and not was_silent and not given_up and not asked_to_end:
                 outcome.silences += 1
             was_silent = silent
             if asked_to_end and ended_at is None and self._is_over():
                 ended_at = now
                 # A blind or late arm is braked along a prediction: its rest is not observable.
                 self._left_moving = setting.mode == "effort" and not outcome.blind and not self._rested
-        return self._judge(outcome, start, last, stops_before, asked_to_end)
+        outcome.not_resumed = not ran
+        return self._conclude(outcome, start, last, stops_before, asked_to_end)
 
     _busy = 0.0  # time until which a tick of a control loop lasts
     _unread: Any = None  # newest state that came during this tick
     _arrived = 0.0
+    _commanded = False  # whether the gate has given a command
     _left_moving = False  # whether a gate asked to end left the arm moving
     _rested = True  # whether the arm was at rest at the last command
     _led_until = 0.0  # last time at which the gate was running
+
+    def _change_plant(self, backend: Any) -> None:
+        """Go on with another plant, from the state of the present one."""
+        sensed = self.backend.sensed()
+        backend.reset(sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
+        self.backend = backend
+        self._drive.drive(backend)
 
     def _sense(self) -> None:
         true = self._measure()
@@ -274,6 +287,9 @@ class Case:
         """Check a command of the gate and send it to the drive, after so long a time [s]."""
         if command is None:
             return
+        if not self._commanded:
+            self._commanded = True
+            self._judge.see_first(command, self.backend.sensed(), self.backend.joint_dynamics()[1])
         self._newest_command, self._rested = self._now, self._rests(self.arm.model.velocity_limit)
         bad = not np.isfinite(command).all()
         if self.setting.mode == "effort":
@@ -295,16 +311,14 @@ class Case:
             return  # the stop has only just begun
         outcome.at_rest = self._rests(limit)
 
-    def _judge(self, outcome: Outcome, start: float, last: float, stops_before: int, asked_to_end: bool) -> Outcome:
+    def _conclude(self, outcome: Outcome, start: float, last: float, stops_before: int, asked_to_end: bool) -> Outcome:
         faults, seen, limit = self.faults, self.gate.seen, self.arm.model.velocity_limit
         lasting = any(fault.end > 1e6 and fault.must and not fault.may_resume for fault in faults)
         outcome.must_stop = any(fault.stops for fault in faults) and len(faults) == 1
         outcome.unexplained = stops_before
         if all(fault.harmless for fault in faults):
             outcome.unexplained += seen.stops - stops_before
-        if outcome.must_stop and outcome.stop_delay is None:
-            outcome.stop_delay = self._now - start  # no stop: use the whole observed time
-        if outcome.reason and not all(fault.harmless for fault in faults):
+        if outcome.stop_delay is not None and not all(fault.harmless for fault in faults):
             outcome.named = names_cause([fault.cause for fault in faults], outcome.reason)
         if outcome.recovery == "latched":
             if seen.state == "running":
@@ -318,10 +332,18 @@ class Case:
         elif seen.state in ("stopping", "tripped") or self._drive.braking:
             outcome.recovery = "stopped"
             self._judge_rest(outcome, limit)
+            passed = all(fault.end < 1e6 or fault.may_resume or fault.harmless for fault in faults)
+            outcome.not_resumed |= passed and seen.state != "tripped"
+        elif seen.state == "waiting":
+            outcome.recovery, outcome.not_resumed = "waits", True
         else:
-            outcome.recovery = "resumes" if outcome.reason else "runs on"
+            outcome.recovery = "runs on" if outcome.stop_delay is None else "resumes"
+            if any(fault.law == HOLDS for fault in faults):
+                outcome.at_rest = self._rests(limit)
             if outcome.must_stop and lasting:
                 outcome.at_rest = False
+        if outcome.must_stop and outcome.stop_delay is None:
+            outcome.stop_delay = self._now - start  # no stop: use the whole observed time
         blind_for = max((min(fault.end, last) - fault.start for fault in faults if fault.blind), default=0.0)
         blind_for = max(blind_for, max((1e9 for fault in faults if fault.blind and fault.end > 1e6), default=0.0))
         outcome.needs_fallback = (

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from flexarm_core.types import ArmState, Array, JointReference
 from flexarm_tools.faults.fault import MODES, NODE, Fault, State, Unnamed, log_uniform
+from flexarm_tools.faults.source import BEYOND
 
+FIELDS = (*MODES, "acceleration", "friction")  # of a reference
 ABSURD = (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e160, -1e160, 1e6, 100.0, -100.0, 0.0)
 
 
@@ -141,11 +144,15 @@ class ReferencesUnusable(Fault):
     """References contain NaN or infinity."""
 
     name, what = "references_not_numbers", "references that hold NaN or infinity"
-    cause = r"reference"
+    cause = r"finite"
     must = True
 
+    def draw(self) -> None:
+        self.fields = (str(self.rng.choice(FIELDS)),) if self.rng.random() < 0.5 else MODES
+
     def reference(self, reference: JointReference, now: float) -> Sequence[tuple[float, JointReference]]:
-        return ((0.0, spoiled(reference, self.rng.choice([np.nan, np.inf])) if self.on(now) else reference),)
+        value = self.rng.choice([np.nan, np.inf])
+        return ((0.0, spoiled(reference, value, self.fields) if self.on(now) else reference),)
 
 
 class ReferencesHuge(Fault):
@@ -187,11 +194,26 @@ class WildSource(Fault):
         return ((0.0, filled(reference, self.size * self._signs)),)
 
 
+class LedBeyondLimits(Fault):
+    """The path of the source leads beyond position limits."""
+
+    name, what = (
+        "led_beyond_limits",
+        "a path that leads joints beyond their position limits",
+    )
+    cause = r"away from its reference|limit|effort|follow"
+    law = BEYOND
+    pairs = False
+
+    def draw(self) -> None:
+        self.end = self.start + 1.0
+
+
 class WrongFriction(Fault):
     """The source specifies a wrong friction effort."""
 
     name, what = "wrong_friction", "a wrong friction in the reference, one or many"
-    cause = r"friction|track|limit|believ|velocity"
+    cause = r"friction|away from its reference|limit|believ|velocity"
     modes = ("effort",)
 
     def draw(self) -> None:
@@ -230,6 +252,7 @@ class Loss(Fault):
 
     name, what = "loss", "5 to 30 % of states, references and commands lost, 50 to 1000 Hz"
     cause = r"state|reference|command|lost|loss|late|track"
+    drops = True
     rates = (50, 100, 250, 500, 1000)
     lasting = (0.3, 1.5)
 
@@ -262,11 +285,12 @@ class SingleLoss(Fault):
         return () if self.on(now) and self.rng.random() < 0.02 else ((0.0, state),)
 
 
-def spoiled(reference: JointReference, value: float) -> JointReference:
-    """Return the reference with one number of every commandable field (MODES) replaced."""
-    changed = {}
-    for name in MODES:
-        values = getattr(reference, name).copy()
+def spoiled(reference: JointReference, value: float, fields: Sequence[str] = MODES) -> JointReference:
+    """Return the reference with one number of some fields replaced; a friction that is not given becomes one."""
+    changed: dict[str, Any] = {}
+    for name in fields:
+        given = getattr(reference, name)
+        values = np.zeros_like(reference.position) if given is None else given.copy()
         values[0] = value
         changed[name] = values
     return replace(reference, **changed)
@@ -279,5 +303,5 @@ def filled(reference: JointReference, value: float | Array) -> JointReference:
 
 DATA_FAULTS = (
     StatesLost, StatesNotNumbers, StatesUnnamed, StatesLostBadReferences, StatesFrozen, Spike, Absurd, ReferencesLost,
-    ReferencesUnusable, ReferencesHuge, WildSource, WrongFriction, TwoSources, Loss, SingleLoss,
+    ReferencesUnusable, ReferencesHuge, WildSource, LedBeyondLimits, WrongFriction, TwoSources, Loss, SingleLoss,
 )  # fmt: skip

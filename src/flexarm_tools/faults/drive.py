@@ -56,6 +56,10 @@ class Drive:
             return 0.0
         return float(np.max(np.abs(self._command - self._backend.sensed().position) / self._fastest))
 
+    def drive(self, backend: Any) -> None:
+        """Drive another plant from now on."""
+        self._backend = backend
+
     def take(self, command: Array) -> None:
         """Store a new command."""
         self._command = command

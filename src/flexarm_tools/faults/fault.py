@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_tools.faults.arms import RANDOM, Arm
+from flexarm_tools.faults.source import MOVES, Source
 
 MODES = ("effort", "velocity", "position")
 NODE, LOOP = "hardware_gate", "control_loop"
@@ -35,11 +37,15 @@ class Fault:
         what: description for the table.
         blind: whether the gate has no plausible measurement during the fault.
         late: whether commands or measurements are so late that in effort mode the bar for blind cases applies.
+        drops: whether messages to or from the gate get lost, or nothing but it moves the arm.
         cause: pattern that the gate's reason must match to name the cause.
         must: whether a lasting fault must cause a stop.
         may_resume: whether the gate may resume during the fault, as after a permanent step of the clock.
         modes: command modes in which it can occur.
         layouts: layouts in which it can occur: references of a control loop never leave its process.
+        random_arms: names of the random arms to choose from.
+        pairs: whether it can occur together with another one.
+        law: what the source of references does, and how; other than MOVES, references always come from the campaign.
         core: whether it can be tried on the core gate; else only on nodes.
         nodes: whether it can be tried on real nodes.
         rates: rates of joint states to choose from [Hz].
@@ -49,6 +55,8 @@ class Fault:
         start: start of the fault [s].
         end: end of the fault [s].
         unreached: time from the start in which commands of the gate do not reach the drives [s].
+        at_start: whether the plant differs from the beginning, else from the start of the fault on.
+        quicker: how many times oftener than told states come: set points accelerate by as much more.
         both: whether the source of references receives the same states as the gate; else only the gate is affected.
     """
 
@@ -56,15 +64,22 @@ class Fault:
     what = ""
     blind = False
     late = False
+    drops = False
     cause = ""
     must = False
     may_resume = False
     modes: tuple[str, ...] = MODES
     layouts: tuple[str, ...] = LAYOUTS
+    random_arms: tuple[str, ...] = (RANDOM,)
+    pairs = True
+    law = MOVES
     core = True
     nodes = True
     rates: tuple[int, ...] = (250, 250, 500, 1000)
     lasting = (0.02, 1.0)  # [s]
+
+    at_start = False
+    quicker = 1.0
 
     def __init__(self, rng: np.random.Generator, start: float) -> None:
         """Draw size and duration; ``rng`` is also used during the fault."""
@@ -123,6 +138,10 @@ class Fault:
     def ends_control(self, now: float) -> bool:
         """Return whether the gate has been asked to end."""
         return False
+
+    def changed(self, text: str, source: Source, arm: Arm) -> str:
+        """Return the robot description of the plant, in which the fault may change something."""
+        return text
 
     def describe(self) -> str:
         """Describe the fault for the list of cases."""

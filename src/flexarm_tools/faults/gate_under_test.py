@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
@@ -39,6 +39,8 @@ class Seen:
     stops: int  # number of stops begun so far
     blind: bool = False  # whether it has no plausible measurement
     fallback: bool = False  # whether it requests that the drives are switched to the fallback controller
+    error: bool = False  # whether it reports an error
+    trips: int = 0  # number of trips so far
 
 
 class SourceStage:
@@ -94,7 +96,10 @@ class GateUnderTest:
     def seen(self) -> Seen:
         """Status reported by the gate."""
         status = self.gate.status
-        return Seen(NAMES[status.state], status.reason, status.stops, status.blind, status.fallback)
+        error = status.state in STOPPED and status.reason not in ("", NOT_LED)
+        return Seen(
+            NAMES[status.state], status.reason, status.stops, status.blind, status.fallback, error, status.trips
+        )  # fmt: skip
 
     def wait(self, duration: float) -> None:
         """Let time pass during a tick: a stage before the gate takes so long [s]."""

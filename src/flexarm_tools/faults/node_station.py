@@ -246,6 +246,7 @@ class NodeStation:
         self._seen = Seen(
             now, reason if now in ("stopping", "tripped") else "", stops,
             values.get("blind", "") in ("true", "yes"), values.get("fallback", "") not in ("", "no", "false"),
+            status.level == DiagnosticStatus.ERROR, int(values.get("trips", 0)),
         )  # fmt: skip
 
 

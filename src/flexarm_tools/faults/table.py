@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from flexarm_core.errors import ConfigError
-from flexarm_tools.faults.tally import BARS, failures
+from flexarm_tools.faults.tally import BARS, LEAST, failures
 
 BEGIN, END = "<!-- table of faults: written by `flexarm faults --table` -->", "<!-- end of the table of faults -->"
 HEAD = (
@@ -42,7 +42,10 @@ def summary(found: dict[str, Any]) -> str:
         f" {found['silent_periods']} silent periods,"
         f" fastest {_number(found['worst_speed_ratio'])} times the limit, blind {_number(found['worst_blind_ratio'])}"
         f" times, a stop begins within {_number(found['worst_stop_delay'])} s,"
-        f" {found['unexplained_stops']} unexplained stops."
+        f" {found['unexplained_stops']} unexplained stops, {found['unnamed_stops']} that do not name their cause,"
+        f" {found['position_violations']} position limits and {found['acceleration_violations']} acceleration limits"
+        f" broken, {found['unlatched_trips']} trips not latched, {100.0 * found['valid_cases_share']:.0f} % of the"
+        " cases valid."
     )
 
 
@@ -72,9 +75,9 @@ def write_report(path: Path, found: dict[str, Any]) -> None:
 
     missed = len(failures(found))
     badge = _mark("verdict", not missed, f"{missed} bars missed" if missed else "all bars hold")
-    bars = [
-        (name, _number(found[name]), f"≤ {bar:g}", ("fails", "holds")[found[name] <= bar]) for name, bar in BARS.items()
-    ]
+    most = [(name, f"≤ {bar:g}", found[name] <= bar) for name, bar in BARS.items()]
+    least = [(name, f"≥ {bar:g}", found[name] >= bar) for name, bar in LEAST.items()]
+    bars = [(name, _number(found[name]), bar, ("fails", "holds")[holds]) for name, bar, holds in most + least]
     body = [
         f'<header><div class="top"><h1>Faults</h1>{badge}</div><p class="lede">{escape(summary(found))}</p></header>',
         '<h2 id="bars">Bars</h2>',

@@ -18,9 +18,19 @@ BARS = {
     "worst_speed_ratio": SPEED_BAR,
     "worst_stop_delay": STOP_BAR,
     "unexplained_stops": 0,
+    "unnamed_stops": 0,
+    "mislabeled_stops": 0,
+    "unlatched_trips": 0,
     "worst_blind_ratio": BLIND_BAR,
     "late_fallbacks": 0,
+    "position_violations": 0,
+    "acceleration_violations": 0,
+    "base_violations": 0,
+    "bad_starts": 0,
+    "early_resumes": 0,
+    "missing_resumes": 0,
 }
+LEAST = {"valid_cases_share": 0.8}  # bars that are least values
 
 
 def tally(outcomes: Sequence[Outcome], what: dict[str, str]) -> dict[str, Any]:
@@ -39,7 +49,7 @@ def tally(outcomes: Sequence[Outcome], what: dict[str, str]) -> dict[str, Any]:
         **_figures(outcomes),
         "core_cases": sum(one.where == "core" for one in outcomes),
         "node_cases": sum(one.where == "node" for one in outcomes),
-        "repeated_for_a_late_machine": sum(one.late_machine for one in outcomes),
+        "valid_cases_share": _valid_share(outcomes),
         "kinds": [
             {"kind": kind, "what": what.get(kind, ""), **_figures(some), "named": _named(some), **_recovery(some)}
             for kind in kinds
@@ -53,7 +63,14 @@ def tally(outcomes: Sequence[Outcome], what: dict[str, str]) -> dict[str, Any]:
 def failures(found: dict[str, Any]) -> list[str]:
     """Describe the bars that a campaign missed, in words."""
     missed = [f"{name} is {found[name]:g}, allowed {bar:g}" for name, bar in BARS.items() if not found[name] <= bar]
+    missed += [f"{name} is {found[name]:g}, needed {bar:g}" for name, bar in LEAST.items() if not found[name] >= bar]
     return missed + ([f"{found['missed_cases']} cases missed a bar"] if found["missed_cases"] and not missed else [])
+
+
+def _valid_share(outcomes: Sequence[Outcome]) -> float:
+    """Return the fraction of cases that say something: of those on the core or of those on nodes, whichever is less."""
+    late = [[one.late_machine for one in outcomes if one.where == where] for where in ("core", "node")]
+    return min((1.0 - sum(some) / len(some) for some in late if some), default=0.0)
 
 
 def _kind(outcome: Outcome) -> str:
@@ -73,6 +90,19 @@ def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "worst_stop_delay": max(delays, default=0.0),
         "late_fallbacks": sum(one.late_fallback for one in tried),
         "unexplained_stops": sum(one.unexplained for one in tried),
+        "unnamed_stops": sum(one.named is False for one in tried),
+        "mislabeled_stops": sum(one.mislabeled for one in tried),
+        "unlatched_trips": sum(one.unlatched for one in tried),
+        "position_violations": sum(one.leaves_limits for one in tried),
+        "worst_position_excess": max((one.position_excess for one in tried), default=0.0),
+        "acceleration_violations": sum(one.too_hard for one in tried),
+        "worst_acceleration_ratio": max((one.acceleration_ratio for one in tried), default=0.0),
+        "base_violations": sum(one.base_ignored for one in tried),
+        "worst_base_ratio": max((one.base_ratio for one in tried), default=0.0),
+        "worst_sag": max((one.sag for one in tried), default=0.0),
+        "bad_starts": sum(one.bad_start for one in tried),
+        "early_resumes": sum(one.resumed_early for one in tried),
+        "missing_resumes": sum(one.not_resumed for one in tried),
     }
 
 

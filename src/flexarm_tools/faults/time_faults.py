@@ -18,8 +18,7 @@ class StateAhead(Fault):
     """Joint states have future stamps: one, or all during the fault."""
 
     name, what = "state_ahead", "joint states stamped 0.05 to 10 s ahead, one or many"
-    cause = r"stamp|ahead|clock|time|state"
-    may_resume = True
+    cause = r"ahead|time went back"
     must = True
 
     def draw(self) -> None:
@@ -43,7 +42,7 @@ class ClockBack(Fault):
     """The clock of all stamps steps back permanently."""
 
     name, what = "clock_back", "clock of all stamps steps back by 0.05 to 10 s"
-    cause = r"stamp|clock|time"
+    cause = r"stamp|clock|time (went back|jumped)"
     may_resume = True
     must = True
     sign = -1.0
@@ -78,6 +77,7 @@ class ReferencesAhead(Fault):
     def draw(self) -> None:
         self.last = self.rng.random() < 0.3
         self.size = log_uniform(self.rng, 0.05, 1000.0)
+        self.cause = r"stamped .* ahead" if self.size > 0.1 else r"reference"
         self._done = False
 
     @property
@@ -158,6 +158,7 @@ class WrongRate(Fault):
 
     def draw(self) -> None:
         self.size = log_uniform(self.rng, 0.25, 4.0)
+        self.quicker = max(self.size, 1.0)
 
     def configured_rate(self, rate: int) -> float:
         return rate / self.size

@@ -195,8 +195,36 @@ def test_a_demand_beyond_the_limits_is_reduced_as_a_whole():
             assert (controller.limited < 1.0) == (far != 0.0)
 
 
+def test_a_reduced_demand_has_the_direction_of_the_whole_one():
+    """To clip one effort alone would move the other joints as nobody asked for."""
+    model = drawn(1)
+    none, still, modes = np.zeros(0), np.zeros(2), np.zeros(len(model.modal))
+    efforts, limited = [], 0.0
+    for share in (0.0, 1e-6, 1.0):
+        controller = FlexibleController(model, SERVO)
+        state = FlexibleState(0, none, none, none, modes, modes, modes)
+        wanted = JointReference(0, still, still, share * np.array([1e5, -2e3]))
+        efforts.append(controller.update(ArmState(0, still, still, none, none), state, wanted).effort)
+        limited = controller.limited
+    weight, small, large = efforts
+    assert 0.0 < limited < 0.5
+    assert large - weight == pytest.approx(limited * (small - weight) / 1e-6, rel=1e-3)
+
+
 def test_conditions_without_a_meaning_are_refused():
     margins = ({"stiffness_margin": 1.0}, {"mass_margin": np.nan}, {"velocity_noise": -1.0})
     for bad in ({"period": np.nan}, {"delay": -1.0}, *margins):
         with pytest.raises(ConfigError):
             LoopConditions(**bad)
+
+
+def test_gains_are_refused_for_what_they_do_to_the_arm_though_velocities_are_quiet():
+    """Without noise nothing but the stability of the sampled loop, with every error of the model, refuses them."""
+    quiet = replace(SERVO, conditions=replace(SERVO.conditions, velocity_noise=0.0))
+    exact = replace(quiet, conditions=replace(quiet.conditions, stiffness_margin=0.0, mass_margin=0.0))
+    model, largest = drawn(1), []
+    for config in (quiet, exact):
+        with pytest.raises(ConfigError, match="do not hold") as refused:
+            FlexibleController(model, replace(config, motion=VibrationDampingConfig(1e6, 2e3)))
+        largest.append(float(str(refused.value).split("the largest that do are ")[1].split(" and ")[1].split(";")[0]))
+    assert 0.0 < largest[0] <= largest[1]

@@ -88,3 +88,13 @@ def test_a_joint_that_stood_still_is_believed_again_at_rest_while_nothing_moves_
             seen = tick * 0.004
             break
     assert seen == (None if again is None else pytest.approx(again, abs=0.005))
+
+
+@pytest.mark.parametrize(("jump", "believed"), [(1.5, True), (2.2, False)])
+def test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_not_believed(jump, believed):
+    """Half the limit and ten times its acceleration, 1.8 rad/s in 4 ms; the position fits the velocities."""
+    belief, none = of_one_joint(-1.0, 1.0), np.zeros(0)
+    before = ArmState(0, 0.0 * ONE, 0.0 * ONE, none, none)
+    belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
+    after = ArmState(4_000_000, 0.5 * jump * 0.004 * ONE, jump * ONE, none, none)
+    assert (belief.doubt(after, before, 0.004, lambda _: (ONE, ONE)) == "") is believed

@@ -17,6 +17,7 @@ from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.reaction_null_space.vibration.motion_bounds import acceleration_box, bound_motion
+from flexarm_core.reaction_null_space.vibration.motion_guard import MotionGuard
 from flexarm_core.reaction_null_space.vibration.path_clock import PathClock
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.types import CartesianReference, FlexibleSample
@@ -202,3 +203,14 @@ def test_an_unknown_load_is_carried_without_sag(realization):
         config = replace(drawn.config, load_bandwidth=40.0, realization=realization)
         found = run(replace(drawn, path=hold, config=config), after=0.5)
         assert not found.reason and found.reached < 2e-3, (drawn, found)
+
+
+def test_a_tool_far_from_its_path_is_said_and_one_that_is_too_far_ends_the_law():
+    guard = MotionGuard(joint_limits(*(np.array([value]) for value in (-1.0, 1.0, 2.0, 50.0))), 1.0)
+    guard.keep_near(0.004, 0.05)
+    assert guard.remark == ""
+    guard.keep_near(0.04, 0.05)
+    assert guard.remark == "the tool is 0.04 m from its path" and not guard.reason
+    guard.keep_near(0.06, 0.05)
+    guard.keep_near(0.0, 0.05)
+    assert "gave up" in guard.reason and "0.06 m from its path, at most 0.05 m" in guard.remark

@@ -1,0 +1,260 @@
+"""Defects for `mutations.py`: where each is planted, and the cheapest command that must notice it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Planted(NamedTuple):
+    """A defect.
+
+    Attributes:
+        name: what is wrong, in words.
+        file: source file, under ``src/``.
+        old: text that is replaced; it must stand there exactly once.
+        new: text that replaces it.
+        catch: what must notice it: kinds of `flexarm faults`, or tests of pytest (with ``::``).
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    catch: str
+
+
+GATE, NODES = "flexarm_core/hardware_gate", "flexarm_nodes"
+CORE_TESTS, NODE_TESTS = "test/core/hardware_gate", "test/nodes"
+
+PLANTED = (
+    # The state machine of the gate
+    Planted(
+        "NaN in references is taken", f"{GATE}/gate.py",
+        "value.shape == shape and all_finite(value)", "value.shape == shape", "references_not_numbers",
+    ),
+    Planted(
+        "states stamped ahead of the clock are taken", f"{GATE}/gate.py",
+        "if age < -self.config.reference_timeout:", "if age < -1e9:", "state_ahead",
+    ),
+    Planted(
+        "references stamped ahead of the states are taken", f"{GATE}/gate.py",
+        "if ahead > self.config.reference_timeout:", "if ahead > 1e9:", "references_ahead",
+    ),
+    Planted(
+        "good references end a trip", f"{GATE}/gate.py",
+        "if self._ending or self._state is GateState.TRIPPED:", "if self._ending:", "delays",
+    ),
+    Planted(
+        "a stop has no reason", f"{GATE}/gate.py",
+        "self._state, self._reason = GateState.STOPPING, reason", 'self._state, self._reason = GateState.STOPPING, ""',
+        "references_lost",
+    ),
+    Planted(
+        "lost states are noticed after twice the time", f"{GATE}/gate.py",
+        "        if silence > self.config.state_timeout:\n            self._stop(",
+        "        if silence > 2.0 * self.config.state_timeout:\n            self._stop(", "states_lost",
+    ),
+    Planted(
+        "lost references are noticed after three times the time",
+        f"{GATE}/config.py",
+        "reference_timeout: float = setting(0.08,",
+        "reference_timeout: float = setting(0.24,",
+        "references_lost",
+    ),
+    Planted(
+        "a stop ends while the arm still moves", f"{GATE}/gate.py",
+        "self._good >= self.config.recovery_samples and bool(slow)", "self._good >= self.config.recovery_samples",
+        "reading_spike",
+    ),
+    Planted(
+        "a stop never ends", f"{GATE}/gate.py",
+        "self._good >= self.config.recovery_samples and bool(slow)", "False", "references_lost",
+    ),
+    Planted(
+        "the fallback is never asked for where nothing is measured", f"{GATE}/gate.py",
+        "if doubted or silence > self.config.blind_time:", "if False:", "states_lost",
+    ),
+    Planted(
+        "a clock that was set back is taken for messages out of order",
+        f"{GATE}/arrivals.py",
+        "        if back > bound:\n            return True\n",
+        "",
+        "clock_back",
+    ),
+    # Believable states
+    Planted(
+        "jumps of the velocity are believed", f"{GATE}/belief.py",
+        "<= 0.5 * limit + 10.0 * change", "<= 1e9 * limit", f"{CORE_TESTS}/test_belief.py"
+        "::test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_not_believed",
+    ),
+    Planted(
+        "positions need not fit the velocities", f"{GATE}/belief.py",
+        "<= RESOLUTION + 0.25 * limit * dt + 0.5 * change * dt", "<= 1e9", f"{CORE_TESTS}/test_belief.py"
+        "::test_a_joint_that_is_said_to_be_where_none_can_be_is_not_believed_though_states_agree",
+    ),
+    Planted(
+        "frozen readings are believed", f"{GATE}/belief.py",
+        "if not hidden.any():", "if True:", "states_frozen",
+    ),
+    # Limits, braking and laws of the gate
+    Planted(
+        "position limits are ignored", f"{NODES}/hardware_gate/parameters.py",
+        "lower=model.lower,\n        upper=model.upper,", "lower=model.lower - 1e3,\n        upper=model.upper + 1e3,",
+        "led_beyond_limits",
+    ),
+    Planted(
+        "accelerations of four times the limit", f"{NODES}/hardware_gate/parameters.py",
+        "acceleration=np.where(acceleration > 0.0, acceleration, usual_acceleration(velocity)),",
+        "acceleration=4.0 * usual_acceleration(velocity),", "wild_source",
+    ),
+    Planted(
+        "velocities of 1.3 times the limit", f"{NODES}/hardware_gate/parameters.py",
+        "        velocity=velocity,", "        velocity=1.3 * velocity,", "wild_source",
+    ),
+    Planted(
+        "efforts of 1.5 times the limit", f"{NODES}/hardware_gate/parameters.py",
+        "effort=model.effort_limit,", "effort=1.5 * model.effort_limit,", f"{NODE_TESTS}/test_gate_parameters.py",
+    ),
+    Planted(
+        "limits that are no numbers are taken", f"{NODES}/hardware_gate/parameters.py",
+        "if not all(0.0 <= value < np.inf for value in values):", "if any(value < 0.0 for value in values):",
+        "bad_limits",
+    ),
+    Planted(
+        "a stop hardly brakes", f"{GATE}/braking.py",
+        "wanted = -2.0 * w * state.velocity", "wanted = -0.02 * w * state.velocity", "references_lost",
+    ),
+    Planted(
+        "an arm at rest is not held in a stop", f"{GATE}/braking.py",
+        "wanted += w**2 * (self._hold - state.position)", "wanted += 0.0 * (self._hold - state.position)",
+        f"{CORE_TESTS}/test_braking.py",
+    ),
+    Planted(
+        "set points of a stop do not slow down", f"{GATE}/braking.py",
+        "return rate - np.clip(rate, -most, most)", "return rate", "references_lost",
+    ),
+    Planted(
+        "the first command is nothing but zero", f"{GATE}/command_law.py",
+        "        self.command, self._advanced = command, True\n",
+        "        command = command if self.command is not None else 0.0 * command\n"
+        "        self.command, self._advanced = command, True\n",
+        "none",
+    ),
+    # The supervisor
+    Planted(
+        "a base beyond its limits is let pass", f"{GATE}/supervisor.py",
+        "        if place < 0:", "        if True:", f"{CORE_TESTS}/test_supervisor.py",
+    ),
+    Planted(
+        "a joint far from its reference is let pass", f"{GATE}/supervisor.py",
+        "        if far >= 0:", "        if False:", f"{CORE_TESTS}/test_supervisor.py",
+    ),
+    Planted(
+        "stops are not counted", f"{GATE}/supervisor.py",
+        "        self._stopped.append(time)\n", "        self._stopped.clear()\n        self._stopped.append(time)\n",
+        f"{CORE_TESTS}/test_supervisor.py",
+    ),
+    Planted(
+        "efforts may stay at their limits", f"{GATE}/supervisor.py",
+        "if self._saturated > self._config.max_saturation_time:", "if False:", f"{CORE_TESTS}/test_supervisor.py",
+    ),
+    Planted(
+        "a stop that does not slow the arm is not noticed", f"{GATE}/speed_watch.py",
+        "        self.begin_stop()\n        return name\n", '        self.begin_stop()\n        return ""\n',
+        f"{CORE_TESTS}/test_gate.py"
+        "::test_joints_that_a_stop_on_late_states_makes_faster_ask_for_the_fallback",
+    ),
+    Planted(
+        "the age of states is that of the newest", f"{GATE}/arrivals.py",
+        "sorted(self._ages)[LATE // 2]", "self._ages[-1]", f"{CORE_TESTS}/test_arrivals.py",
+    ),
+    # Laws
+    Planted(
+        "vibration: the base is never damped",
+        "flexarm_core/reaction_null_space/vibration/law_memory.py",
+        "damped=config.vibration_damping,",
+        "damped=False,",
+        "test/core/reaction_null_space/test_vibration_controller.py::test_the_damped_base_obeys_equation_13",
+    ),
+    Planted(
+        "vibration: the inertia of a base whose arm yields has the wrong sign",
+        "flexarm_core/reaction_null_space/vibration/torque_law.py",
+        "return blocks.H_b - blocks.H_bm", "return blocks.H_b + blocks.H_bm",
+        "test/core/reaction_null_space/test_torque_law.py",
+    ),
+    Planted(
+        "vibration: the law never gives up", "flexarm_core/reaction_null_space/vibration/motion_guard.py",
+        "        if distance > largest:", "        if False:",
+        "test/core/reaction_null_space/test_motion_guard.py"
+        "::test_a_tool_far_from_its_path_is_said_and_one_that_is_too_far_ends_the_law",
+    ),
+    Planted(
+        "flexible: gains that shake the arm pass the check",
+        "flexarm_core/flexible_dynamics/control/gain_check.py",
+        "if loop.spectral_radius > 1.0 + GROWTH:", "if False:", "test/core/flexible_dynamics/test_gain_check.py"
+        "::test_gains_are_refused_for_what_they_do_to_the_arm_though_velocities_are_quiet",
+    ),
+    Planted(
+        "flexible: efforts beyond the limits are clipped one by one",
+        "flexarm_core/flexible_dynamics/control/controller.py",
+        "return weight + memory.limited * demand", "return np.clip(effort, -self._limit, self._limit)",
+        "test/core/flexible_dynamics/test_gain_check.py::test_a_reduced_demand_has_the_direction_of_the_whole_one",
+    ),
+    Planted(
+        "behavior: joint limits attract", "flexarm_core/behavior_impedance/behaviors/joint_limits.py",
+        "sign = 1.0 if side == 0 else -1.0", "sign = -1.0 if side == 0 else 1.0",
+        "test/core/behavior_impedance/test_joint_limits.py",
+    ),
+    Planted(
+        "behavior: a tool that is stalled is not noticed", "flexarm_core/behavior_impedance/progress.py",
+        "return self._time > PATIENCE", "return False", "test/core/behavior_impedance/test_progress.py",
+    ),
+    Planted(
+        "base wrench: friction is overcompensated", "flexarm_core/base_wrench/torque_loop.py",
+        "share = 1.0 - math.exp(-z.bandwidth * dt)", "share = -math.expm1(z.bandwidth * dt)",
+        "test/core/base_wrench/test_torque_loop.py",
+    ),
+    Planted(
+        "base wrench: the bias is tracked while the arm moves", "flexarm_core/base_wrench/bias_tracking.py",
+        "if not still or rested[0] < rest_time:", "if False:", "test/core/base_wrench/test_bias_tracking.py",
+    ),
+    # Nodes
+    Planted(
+        "a stop is only a warning", f"{NODES}/hardware_gate/output.py",
+        'say(ERROR, f"controlled stop: {why}"', 'say(WARN, f"controlled stop: {why}"',
+        f"{NODE_TESTS}/test_gate_output.py",
+    ),
+    Planted(
+        "commands come in the order of the model", f"{NODES}/hardware_gate/output.py",
+        "_command_form(command[self._order])", "_command_form(command)",
+        f"{NODE_TESTS}/test_hardware_gate.py::test_commands_come_in_the_order_that_the_command_controller_has",
+    ),
+    Planted(
+        "a second writer is not seen", f"{NODES}/hardware_gate/output.py",
+        "            if count > 1 - own:\n", "            if False:\n",
+        f"{NODE_TESTS}/test_hardware_gate.py::test_a_second_writer_is_told_within_a_second",
+    ),
+    Planted(
+        "old states reach the gate of a control loop", f"{NODES}/control_loop/loop.py",
+        "age = None if self._lockstep else self.age_of(stamp)", "age = None",
+        f"{NODE_TESTS}/test_control_loop.py::test_a_state_that_is_old_when_it_arrives_is_not_answered",
+    ),
+    Planted(
+        "joint states of stages are not told from those of others", f"{NODES}/node/readings.py",
+        "            elif kept and abs(", "            elif False and abs(", f"{NODE_TESTS}/test_readings.py",
+    ),
+    Planted(
+        "a reference of the future is used", f"{NODES}/node/stage_node.py",
+        "        if ahead > AHEAD:", "        if False:",
+        f"{NODE_TESTS}/test_stage_node.py::test_a_reference_of_the_future_is_not_used_before_its_time",
+    ),
+    Planted(
+        "joint references keep the order of their message", f"{NODES}/messages/conversions.py",
+        "fields[field] = value if order is None else value[order]", "fields[field] = value",
+        f"{NODE_TESTS}/test_joint_reference.py",
+    ),
+    Planted(
+        "a sensor in another frame is believed", f"{NODES}/node/readings.py",
+        'if kind == "wrench" and frame != self._frames[name]:', "if False:", f"{NODE_TESTS}/test_readings.py",
+    ),
+)  # fmt: skip

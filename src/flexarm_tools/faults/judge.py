@@ -1,0 +1,163 @@
+"""Judge: watches the plant and the status of the gate during a case, by limits that no code of the gate computed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.hardware_gate.status import NOT_LED
+from flexarm_core.types import ArmState, Array
+from flexarm_tools.faults.arms import Arm, promised_acceleration
+from flexarm_tools.faults.fault import Fault
+from flexarm_tools.faults.gate_under_test import Seen
+from flexarm_tools.faults.outcome import BLIND_TIME, STOP_BAR, Outcome
+from flexarm_tools.faults.source import FIRM, HOLDS
+
+WILD = 1e4  # times the speed limit: the case is ended
+WINDOW = 0.02  # [s] over which accelerations are measured
+NEAR = 0.05  # [s] at the speed limit, and fraction of the effort limit: how near the first command is to what holds
+SLOW = 0.3  # of the speed limit: fastest that an arm may move when a stop ends
+BRIEF = 0.05  # [s] a status may lag behind, on its way through a node's diagnostics
+
+
+class Judge:
+    """Judges the motion of the plant and the gate's status in every iteration of a case.
+
+    - Speed: before the fault the limits apply; after it a joint may be as fast as it was, or as it became before any
+      command could reach the drives.
+    - Position: a joint may go as far beyond a limit as it must from where it was at the latest when the gate could
+      react, with the deceleration that the gate promises.
+    - Acceleration: the mean over WINDOW, while the gate has timely measurements, its commands reach the drives, nothing
+      else moves or holds the arm, and the arm carries what is told.
+    - Rest: a law that holds a posture, and holds it without a gate, holds it with one.
+    - Base: a deflection beyond the limit of an elastic joint must trip a gate that can see it.
+    """
+
+    def __init__(self, outcome: Outcome, faults: Sequence[Fault], arm: Arm, held: Array | None) -> None:
+        """Judge a case; the results go into its outcome. ``held`` (n,): posture that a law holds, None if it moves."""
+        self._held = held
+        self._outcome, self._faults = outcome, tuple(faults)
+        self._model = model = arm.model
+        self._speed, self._lower, self._upper = model.velocity_limit, model.lower, model.upper
+        self._acceleration = promised_acceleration(model.velocity_limit)
+        elastic = [model.description.joints[name] for name in model.elastic_joint_names]
+        self._base = np.array([min(-joint.lower, joint.upper) for joint in elastic])
+        self._start = min(fault.start for fault in faults)
+        self._reached = max(fault.start + fault.unreached for fault in faults)
+        self._reacts = self._reached + STOP_BAR + (BLIND_TIME if any(f.blind or f.late for f in faults) else 0.0)
+        self._at_fault, self._unavoidable = np.zeros(model.n), np.zeros(model.n)
+        self._velocities: deque[tuple[float, Array]] = deque()
+        self._tripped, self._trips, self._stopping = False, 0, False
+        self._now_moving = np.zeros(model.n)
+        self._early_since: float | None = None
+        self._wrong_since: float | None = None
+        self._swings_since: float | None = None
+
+    # Motion -----------------------------------------------------------------------------------------------------------
+
+    def see_motion(self, now: float, sensed: Any, *, led: bool) -> bool:
+        """Judge the state of the plant; ``led``: whether nothing but the gate's commands moves the arm.
+
+        Returns:
+            Whether the case goes on: the arm is not faster than WILD.
+        """
+        outcome, speed = self._outcome, np.abs(sensed.velocity)
+        self._now_moving = speed
+        if self._start <= now < self._reached:
+            self._at_fault = np.maximum(self._at_fault, speed)
+        allowed = self._speed if now < self._start else np.maximum(self._speed, self._at_fault)
+        if now < self._start:
+            self._at_fault = speed
+        ratio = float(np.max(speed / allowed))
+        outcome.speed_ratio = max(outcome.speed_ratio, min(ratio, WILD)) if np.isfinite(ratio) else WILD
+        if not outcome.speed_ratio < WILD:
+            return False
+        if self._held is not None:
+            moved = np.abs(sensed.position - self._held) / self._speed
+            outcome.sag = max(outcome.sag, float(np.max(moved)))
+        self._see_position(now, sensed)
+        known = not any(fault.law in (FIRM, HOLDS) for fault in self._faults)
+        self._see_acceleration(now, sensed.velocity, led=led and known and not self._misled(now))
+        if self._base.size:
+            share = float(np.max(np.abs(sensed.deflection) / self._base))
+            outcome.base_ratio = max(outcome.base_ratio, share)
+            seen = self._tripped or self._misled(now)
+            self._swings_since = (self._swings_since or now) if share > 1.02 and not seen else None
+            outcome.base_ignored |= now - (self._swings_since or now) > STOP_BAR
+        return True
+
+    def _see_position(self, now: float, sensed: Any) -> None:
+        q, v = sensed.position, sensed.velocity
+        if now < self._reacts:
+            rests = q + v * np.abs(v) / (2.0 * self._acceleration)
+            self._unavoidable = np.maximum(self._unavoidable, np.maximum(rests - self._upper, self._lower - rests))
+        beyond = np.maximum(q - self._upper, self._lower - q) - self._unavoidable
+        self._outcome.position_excess = max(self._outcome.position_excess, float(np.max(beyond / self._speed)))
+
+    def _see_acceleration(self, now: float, velocity: Array, *, led: bool) -> None:
+        """Compare the velocity with the one WINDOW ago; ``led``: as in :meth:`see_motion`."""
+        past = self._velocities
+        if not led:
+            past.clear()
+            return
+        past.append((now, velocity.copy()))
+        while len(past) > 1 and now - past[1][0] >= WINDOW - 1e-9:
+            past.popleft()
+        duration = now - past[0][0]
+        if duration >= WINDOW - 1e-9:
+            mean = np.abs(velocity - past[0][1]) / duration
+            ratio = float(np.max(mean / self._acceleration)) / max(fault.quicker for fault in self._faults)
+            self._outcome.acceleration_ratio = max(self._outcome.acceleration_ratio, ratio)
+
+    def _misled(self, now: float) -> bool:
+        """Return whether measurements or commands are missing, wrong or late."""
+        return any(fault.start <= now and (fault.blind or fault.late or fault.drops) for fault in self._faults)
+
+    # Commands and status ----------------------------------------------------------------------------------------------
+
+    def see_first(self, command: Array, sensed: Any, weight: Array) -> None:
+        """Judge the first command (n,) against what holds the arm: its position, no velocity, or its weight.
+
+        ``weight`` (n,): the true one; an effort may lie anywhere between that and the told one.
+        """
+        mode, model = self._outcome.mode, self._model
+        if mode == "effort":
+            state = ArmState(0, sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
+            told, most = model.gravity_effort(state), NEAR * model.effort_limit
+            off = command - np.clip(command, np.minimum(told, weight), np.maximum(told, weight))
+        else:
+            off, most = command - (sensed.position if mode == "position" else 0.0), NEAR * self._speed
+        self._outcome.bad_start = not bool((np.abs(off) <= most).all())
+
+    def see_status(self, now: float, seen: Seen, *, reset: bool, stopped: bool) -> None:
+        """Judge the status.
+
+        Args:
+            now: time [s].
+            seen: status.
+            reset: whether a trip has been reset.
+            stopped: whether the gate has stopped since the fault.
+        """
+        outcome = self._outcome
+        if self._tripped and (seen.state != "tripped" or seen.trips > self._trips) and not reset:
+            outcome.unlatched += 1
+        self._tripped, self._trips = seen.state == "tripped", seen.trips
+        halted = seen.state in ("stopping", "tripped") and seen.reason != NOT_LED and not reset
+        wrong = (halted and not seen.error) or (seen.error and all(fault.harmless for fault in self._faults))
+        outcome.mislabeled += self._wrong_since is None and wrong
+        self._wrong_since = (self._wrong_since or now) if wrong else None
+        early = stopped and seen.state == "running" and self._must_rest(now)
+        self._early_since = (self._early_since or now) if early else None
+        outcome.resumed_early |= early and now - (self._early_since or now) > BRIEF
+        if self._stopping and seen.state == "running":
+            outcome.resumed_early |= bool(np.max(self._now_moving / self._speed) > SLOW)
+        self._stopping = seen.state == "stopping"
+
+    def _must_rest(self, now: float) -> bool:
+        """Return whether a fault lasts during which the gate must not run."""
+        return len(self._faults) == 1 and any(
+            fault.stops and not fault.may_resume and fault.start + STOP_BAR < now < fault.end for fault in self._faults
+        )

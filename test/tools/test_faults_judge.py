@@ -1,0 +1,149 @@
+"""Judge: what a campaign has to see, it sees; each of these motions and statuses is one that a broken gate gave."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from flexarm_core.hardware_gate.status import NOT_LED
+from flexarm_tools.faults.arm_faults import NoFault
+from flexarm_tools.faults.arms import draw_arm
+from flexarm_tools.faults.data_faults import ReferencesLost, StatesLost
+from flexarm_tools.faults.gate_under_test import Seen
+from flexarm_tools.faults.judge import Judge
+from flexarm_tools.faults.outcome import ACCELERATION_BAR, Outcome
+from flexarm_tools.faults.tally import failures, tally
+
+STEP = 0.001
+RUNS = Seen("running", "", 0)
+
+
+def judge_of(fault, *, arm="arm_7r", mode="velocity", held=None):
+    """A judge of a case at 0.1 s, its outcome and its arm."""
+    rng = np.random.default_rng(0)
+    outcome, drawn = Outcome(0, "none", "core", arm, mode, "hardware_gate", 250, ""), draw_arm(rng, arm, mode)
+    one = fault(rng, 0.1)
+    one.end = 1.0
+    return Judge(outcome, [one], drawn, held), outcome, drawn.model
+
+
+def moved(judge, model, accelerate, *, until=0.6, position=None, deflection=0.0):
+    """Move the first joint with an acceleration that depends on time and velocity."""
+    q, v = np.zeros(model.n) if position is None else position.copy(), np.zeros(model.n)
+    for k in range(round(until / STEP)):
+        v[0] += accelerate(k * STEP, v[0]) * STEP
+        q[0] += v[0] * STEP
+        bent = np.full(model.m, deflection)
+        state = SimpleNamespace(position=q.copy(), velocity=v.copy(), deflection=bent, deflection_rate=0.0 * bent)
+        if not judge.see_motion(k * STEP, state, led=True):
+            return
+
+
+@pytest.mark.parametrize(("times", "hard"), [(1.0, False), (4.0, True)])
+@pytest.mark.parametrize("mode", ["effort", "velocity", "position"])
+def test_accelerations_of_several_times_the_limit_are_seen(mode, times, hard):
+    judge, outcome, model = judge_of(ReferencesLost, mode=mode)
+    most = times * min(10.0 * model.velocity_limit[0], 20.0)
+    moved(judge, model, lambda now, v: most if v < 0.8 * model.velocity_limit[0] else 0.0)
+    assert outcome.too_hard is hard and outcome.speed_ratio < 1.0
+    assert outcome.acceleration_ratio == pytest.approx(times, rel=0.05)
+
+
+def test_where_nothing_is_measured_accelerations_are_not_promised():
+    judge, outcome, model = judge_of(StatesLost, mode="effort")
+    moved(judge, model, lambda now, v: 100.0 if 0.2 < now < 0.202 else 0.0)
+    assert outcome.acceleration_ratio < ACCELERATION_BAR["effort"]
+
+
+@pytest.mark.parametrize(("brakes_at", "leaves"), [(0.3, False), (1e9, True)])
+def test_a_joint_that_is_driven_on_beyond_its_limit_is_told_from_one_that_could_not_stop_before(brakes_at, leaves):
+    judge, outcome, model = judge_of(ReferencesLost)
+    position = np.zeros(model.n)
+    position[0] = model.upper[0] - 0.05 * model.velocity_limit[0]
+    hardest = min(10.0 * model.velocity_limit[0], 20.0)
+
+    def accelerate(now, v):
+        if now < 0.15:  # it is fast before the gate can react
+            return hardest if v < 0.9 * model.velocity_limit[0] else 0.0
+        return -hardest if now > min(brakes_at, 0.15) + 0.05 and brakes_at < 1.0 and v > 0.0 else 0.0
+
+    moved(judge, model, accelerate, position=position)
+    assert outcome.leaves_limits is leaves
+
+
+def test_a_posture_that_is_to_be_held_and_is_left_is_seen():
+    held = np.zeros(7)
+    judge, outcome, model = judge_of(ReferencesLost, held=held)
+    moved(judge, model, lambda now, v: 1.0 if v < 0.3 * model.velocity_limit[0] else 0.0, until=1.5)
+    assert "did not stay at rest" in outcome.missed and outcome.runs_away
+
+
+def test_a_base_beyond_its_limit_must_trip_the_gate():
+    for state, ignored in (("running", True), ("tripped", False)):
+        judge, outcome, model = judge_of(ReferencesLost, arm="planar_3r")
+        judge.see_status(0.0, Seen(state, "base", 0, error=True), reset=False, stopped=False)
+        moved(judge, model, lambda now, v: 0.0, deflection=0.6)
+        assert outcome.base_ignored is ignored and outcome.base_ratio == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize(
+    ("seen", "missed"),
+    [
+        ([Seen("tripped", "x", 1, error=True), RUNS], "trip not latched"),
+        ([Seen("tripped", "x", 1, error=True, trips=k) for k in (1, 2)], "trip not latched"),
+        ([Seen("stopping", "", 1)], "wrong level"),
+        ([Seen("stopping", "x", 1, error=False)], "wrong level"),
+        ([Seen("stopping", "x", 1, error=True), *([RUNS] * 100)], "resumed early"),
+        ([Seen("stopping", "x", 1, error=True)] * 100, ""),
+        ([Seen("stopping", NOT_LED, 0)], ""),
+    ],
+)
+def test_a_trip_that_ends_a_stop_that_is_no_error_and_a_gate_that_resumes_into_a_fault_are_seen(seen, missed):
+    judge, outcome, _ = judge_of(ReferencesLost)
+    for k, one in enumerate(seen):
+        judge.see_status(0.25 + k * STEP, one, reset=False, stopped=True)
+    assert set(outcome.missed) == {missed} - {""}
+
+
+def test_after_a_reset_a_trip_may_end():
+    judge, outcome, _ = judge_of(StatesLost)
+    for one, reset in ((Seen("tripped", "x", 1, error=True), False), (RUNS, True)):
+        judge.see_status(2.0, one, reset=reset, stopped=True)
+    assert not outcome.missed
+
+
+def test_an_error_where_nothing_is_wrong_is_seen():
+    judge, outcome, _ = judge_of(NoFault)
+    judge.see_status(0.5, Seen("running", "", 0, error=True), reset=False, stopped=False)
+    assert outcome.mislabeled == 1
+
+
+@pytest.mark.parametrize(("mode", "off", "bad"), [
+    ("effort", 0.0, False), ("effort", 0.2, True), ("velocity", 0.01, False), ("velocity", 0.5, True),
+    ("position", 0.01, False), ("position", 0.5, True),
+])  # fmt: skip
+def test_a_first_command_far_from_what_holds_the_arm_is_seen(mode, off, bad):
+    judge, outcome, model = judge_of(ReferencesLost, mode=mode)
+    none = np.zeros(model.n)
+    position = np.full(model.n, 0.3)
+    sensed = SimpleNamespace(position=position, velocity=none, deflection=np.zeros(0), deflection_rate=np.zeros(0))
+    from flexarm_core.types import ArmState
+
+    weight = model.gravity_effort(ArmState(0, position, none, np.zeros(0), np.zeros(0)))
+    held = {"effort": weight, "velocity": none, "position": position}[mode]
+    scale = model.effort_limit if mode == "effort" else model.velocity_limit
+    judge.see_first(held + off * scale, sensed, weight)
+    assert outcome.bad_start is bad
+
+
+def test_a_campaign_without_valid_cases_fails():
+    def outcome(where, late):
+        return Outcome(0, "none", where, "random", "effort", "hardware_gate", 250, "", late_machine=late)
+
+    core = [outcome("core", False) for _ in range(8)]
+    assert failures(tally(core, {})) == []
+    nodes = [outcome("node", late) for late in (False, True)]
+    assert failures(tally([*core, *nodes], {})) == ["valid_cases_share is 0.5, needed 0.8"]
+    assert failures(tally([], {})) == ["valid_cases_share is 0, needed 0.8"]
