@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,11 +17,12 @@ from std_srvs.srv import Trigger
 from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
-from flexarm_core.hardware_gate.status import NOT_LED, GateState
+from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState
 from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.hardware_gate.controller_switch import AVAILABLE, CommandController, ControllerSwitch
 from flexarm_nodes.hardware_gate.parameters import commanded_order
+from flexarm_nodes.hardware_gate.watchdog import Watchdog
 from flexarm_nodes.messages.conversions import joint_reference_form
 from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
@@ -38,7 +40,12 @@ class GateOutput:
 
     Without a controller manager, commands are published on the usual controller's topic.
 
+    A :class:`Watchdog` checks the gate's timeouts beside the executor and publishes what the gate answers. Whoever uses
+    the gate holds ``lock`` until the command is published, so that no command overtakes a newer one, and computes
+    nothing else meanwhile: the watchdog must not wait for a stage that hangs.
+
     Attributes:
+        lock: lock of the gate, which a thread may take several times.
         sent: when the newest command was sent, on the clock of ``time.perf_counter`` [s].
     """
 
@@ -47,9 +54,12 @@ class GateOutput:
 
         Args:
             node: node that publishes.
-            on_change: called when the controller becomes active or inactive, so that the node reports it.
+            on_change: called when the gate must be reported: after a command of the watchdog, or a controller that
+                becomes active or inactive.
         """
         self._node, self._on_change = node, on_change
+        self.lock = threading.RLock()
+        self._watchdog = Watchdog(node.guarded(self._watch))
         self._commanded = Sender(node, JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
         self._senders: dict[str, Sender] = {}
         self._switch: ControllerSwitch | None = None
@@ -90,7 +100,8 @@ class GateOutput:
             self._switch = ControllerSwitch(self._node, manager, self._names, self._on_controller)
 
     def close(self) -> None:
-        """Destroy the publishers and the controller switch."""
+        """End the watchdog, and destroy the publishers and the controller switch."""
+        self._watchdog.end()
         if self._switch is not None:
             self._switch.close()
         for sender in self._senders.values():
@@ -104,6 +115,8 @@ class GateOutput:
         if self._switch is not None:
             self._gate.interrupt("no command controller is active", silent=True)
             self._switch.begin(self._mode)
+        if not self._lockstep:
+            self._watchdog.begin()
 
     def brake(self, feed: Callable[[], None]) -> None:
         """Bring the arm to rest before a run ends; in lockstep this is skipped, since nothing moves without a command.
@@ -111,18 +124,20 @@ class GateOutput:
         Args:
             feed: passes the joint states that have arrived to the gate.
         """
-        self._ends = True
-        self._gate.end("control ends")
+        with self.lock:
+            self._ends = True
+            self._gate.end("control ends")
         deadline = time.monotonic() + LONGEST_BRAKING
         while not (self._lockstep or self._gate.at_rest) and time.monotonic() < deadline:
             feed()
-            self.send(self._gate.on_tick(), self._stamp)
             time.sleep(BRAKING_PERIOD)
 
     def stop(self) -> None:
         """End a run: send the command that holds the arm without control; the controller stays active."""
-        self._running = False
-        self.send(self._gate.rest_command(), self._stamp)
+        with self.lock:
+            self._running = False
+            self.send(self._gate.rest_command(), self._stamp)
+        self._watchdog.end()
         if self._switch is not None:
             self._switch.end()
 
@@ -135,9 +150,10 @@ class GateOutput:
         self.check_mode(mode)
         if mode == self._mode or self._switch is None:
             return
-        self._mode, self._taken = mode, False
-        self._gate.interrupt(f"command mode changes to {mode}", silent=False)
-        self._switch.begin(mode)
+        with self.lock:
+            self._mode, self._taken = mode, False
+            self._gate.interrupt(f"command mode changes to {mode}", silent=False)
+            self._switch.begin(mode)
 
     def check_mode(self, mode: str) -> None:
         """Raise ConfigError if :meth:`change_mode` cannot change to this command mode now."""
@@ -146,8 +162,18 @@ class GateOutput:
                 "command_mode changes only while the node is not configured, or is active and has a controller_manager"
             )
 
+    def _watch(self, late: float) -> None:
+        """Check the gate's timeouts; called by the watchdog."""
+        with self.lock:
+            if not self._running:
+                return
+            command = self._gate.on_tick()
+            self.send(command, self._stamp)
+            if command is not None or self._gate.status.state in STOPPED:
+                self._on_change()
+
     def send(self, command: Array | None, stamp: int) -> None:
-        """Publish the command (n,), if there is one, for the state of this stamp [ns]."""
+        """Publish the command (n,), if there is one, for the state of this stamp [ns]; the caller holds the lock."""
         self._stamp = stamp
         if self._gate.status.fallback and self._fallback and not self._fell_back and self._switch is not None:
             self._fell_back = True
@@ -172,6 +198,10 @@ class GateOutput:
             warning: a warning; empty if there is none.
             more: further values that the node adds.
         """
+        with self.lock:
+            self._report(stamp, error, warning, more)
+
+    def _report(self, stamp: int, error: str, warning: str, more: Mapping[str, str]) -> None:
         status = self._gate.status
         before, self._shown = self._shown, (status.state, status.fallback)
         say = partial(self._node.diagnostics.report, at_once=before != self._shown)
@@ -203,8 +233,11 @@ class GateOutput:
 
     def _look_at_graph(self) -> None:
         """Find other publishers; without a controller manager, also check whether the commands have a subscriber."""
-        if not self._running:
-            return
+        if self._running:
+            with self.lock:
+                self._compare_graph()
+
+    def _compare_graph(self) -> None:
         others, node = [], self._node
         for topic, own in ((self._commands.topic_name, 1), *((name, 0) for name in topics.GATE_INPUTS)):
             count = node.count_publishers(topic) - own
@@ -233,29 +266,31 @@ class GateOutput:
         if not self._running:
             response.success, response.message = False, "the node is not active"
             return response
-        try:
-            self._gate.acknowledge()
-        except InputError as error:
-            response.success, response.message = False, str(error)
-            return response
-        if self._fell_back and self._switch is not None:
-            self._fell_back = self._taken = False
-            self._gate.interrupt("no command controller is active", silent=True)
-            self._switch.begin(self._mode)
-        response.success, response.message = True, "good references end the stop"
-        self._on_change()
+        with self.lock:
+            try:
+                self._gate.acknowledge()
+            except InputError as error:
+                response.success, response.message = False, str(error)
+                return response
+            if self._fell_back and self._switch is not None:
+                self._fell_back = self._taken = False
+                self._gate.interrupt("no command controller is active", silent=True)
+                self._switch.begin(self._mode)
+            response.success, response.message = True, "good references end the stop"
+            self._on_change()
         return response
 
     def _on_controller(self, found: CommandController) -> None:
         """Handle that the controller was found, activated or deactivated."""
         sender = self._sender(f"{self._namespace}{found.name}/commands")  # created before the controller is used
-        if found.active:
-            self._commands, self._order = sender, np.array([self._names.index(name) for name in found.joints])
-            self.send(self._gate.resume(self._mode), self._stamp)
-        elif self._taken:
-            self._gate.interrupt(f"{found.name} was deactivated", silent=True)
-        self._taken = found.active
-        self._on_change()
+        with self.lock:
+            if found.active:
+                self._commands, self._order = sender, np.array([self._names.index(name) for name in found.joints])
+                self.send(self._gate.resume(self._mode), self._stamp)
+            elif self._taken:
+                self._gate.interrupt(f"{found.name} was deactivated", silent=True)
+            self._taken = found.active
+            self._on_change()
 
     def _sender(self, topic: str) -> Sender:
         name = self._node.resolve_topic_name(topic)
