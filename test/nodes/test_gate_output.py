@@ -37,6 +37,9 @@ class Node:
 
     create_timer = create_service = lambda self, *_, **__: None
 
+    def guarded(self, callback: object) -> object:
+        return callback
+
     def resolve_topic_name(self, name: str) -> str:
         return name
 
@@ -57,6 +60,9 @@ class Gate:
 
     def interrupt(self, reason: str, *, silent: bool) -> None:
         self.told.append(reason)
+
+    def on_tick(self, *_: object) -> None:
+        """No input is missing."""
 
 
 def opened() -> tuple[Node, Gate, GateOutput]:

@@ -297,6 +297,10 @@ class ControlLoop(ArmNode):
         finally:  # the run must not begin where the rehearsal ended
             self._pipeline.reset()
 
+    def flush(self) -> None:
+        """Wait for a short time until the drives have the last command."""
+        self._commands.flush()
+
     def destroy_node(self) -> None:
         """End the watchdog first."""
         self._commands.close()

@@ -108,6 +108,10 @@ class HardwareGateNode(ArmNode):
         """Brake the arm to rest with the joint states that still arrive."""
         self._output.brake(lambda: self.take_waiting(topics.JOINT_STATES))
 
+    def flush(self) -> None:
+        """Wait for a short time until the drives have the last command."""
+        self._output.flush()
+
     def destroy_node(self) -> None:
         """End the watchdog first."""
         self._output.close()

@@ -32,6 +32,7 @@ from flexarm_nodes.node.sender import Sender
 
 GRAPH_PERIOD = 0.25  # [s] period at which publishers and subscribers of the topics are counted
 BRAKING_PERIOD = 0.001  # [s] period at which joint states are read while control ends
+LAST_COMMAND = 0.3  # [s] longest wait for the last command to be acknowledged, when the process ends
 LONGEST_BRAKING = 5.0  # [s] longest time that the end of control waits for the arm to come to rest
 
 
@@ -140,6 +141,11 @@ class GateOutput:
         self._watchdog.end()
         if self._switch is not None:
             self._switch.end()
+
+    def flush(self) -> None:
+        """Wait until the last command has arrived, at most LAST_COMMAND."""
+        for sender in self._senders.values():
+            sender.flush(LAST_COMMAND)
 
     def change_mode(self, mode: str) -> None:
         """Change the command mode: the arm is braked and held in the old mode until the new controller is active.
