@@ -61,8 +61,11 @@ class Gate:
     def interrupt(self, reason: str, *, silent: bool) -> None:
         self.told.append(reason)
 
-    def on_tick(self, *_: object) -> None:
+    def on_tick(self) -> None:
         """No input is missing."""
+
+    def was_late(self, late: float) -> None:
+        """It does not matter."""
 
 
 def opened() -> tuple[Node, Gate, GateOutput]:

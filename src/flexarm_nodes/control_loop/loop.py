@@ -231,6 +231,7 @@ class ControlLoop(ArmNode):
         given = self._outside.take(sample.stamp, self._timeouts.__getitem__)
         tick: Tick = self._pipeline.lead(sample, self._age, **({"flexible": flexible} | given))
         with self._commands.lock:
+            self._commands.check_lateness(self._age)
             self._pipeline.answer(tick)
             self._answered, self._command = tick.stamp, tick.command
             self._mode = self._pipeline.gate.gate.config.command_mode

@@ -22,7 +22,8 @@ from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.hardware_gate.controller_switch import AVAILABLE, CommandController, ControllerSwitch
 from flexarm_nodes.hardware_gate.parameters import commanded_order
-from flexarm_nodes.hardware_gate.watchdog import Watchdog
+from flexarm_nodes.hardware_gate.processor import ProcessorWaits
+from flexarm_nodes.hardware_gate.watchdog import PERIOD, Watchdog
 from flexarm_nodes.messages.conversions import joint_reference_form
 from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
@@ -30,6 +31,7 @@ from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.sender import Sender
 
+AGED = 0.005  # [s] age of a state, or of the last look at the lateness, that calls for a look
 GRAPH_PERIOD = 0.25  # [s] period at which publishers and subscribers of the topics are counted
 BRAKING_PERIOD = 0.001  # [s] period at which joint states are read while control ends
 LAST_COMMAND = 0.3  # [s] longest wait for the last command to be acknowledged, when the process ends
@@ -61,6 +63,7 @@ class GateOutput:
         self._node, self._on_change = node, on_change
         self.lock = threading.RLock()
         self._watchdog = Watchdog(node.guarded(self._watch))
+        self._waits, self._looked_at = ProcessorWaits(), 0.0
         self._commanded = Sender(node, JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
         self._senders: dict[str, Sender] = {}
         self._switch: ControllerSwitch | None = None
@@ -103,6 +106,7 @@ class GateOutput:
     def close(self) -> None:
         """End the watchdog, and destroy the publishers and the controller switch."""
         self._watchdog.end()
+        self._waits.close()
         if self._switch is not None:
             self._switch.close()
         for sender in self._senders.values():
@@ -118,6 +122,8 @@ class GateOutput:
             self._switch.begin(self._mode)
         if not self._lockstep:
             self._watchdog.begin()
+            self._waits.close()
+            self._waits, self._looked_at = ProcessorWaits(), time.monotonic()
 
     def brake(self, feed: Callable[[], None]) -> None:
         """Bring the arm to rest before a run ends; in lockstep this is skipped, since nothing moves without a command.
@@ -169,14 +175,27 @@ class GateOutput:
             )
 
     def _watch(self, late: float) -> None:
-        """Check the gate's timeouts; called by the watchdog."""
+        """Check the gate's timeouts; called by the watchdog, late by so long [s]."""
         with self.lock:
             if not self._running:
                 return
+            self._note_lateness(late)
             command = self._gate.on_tick()
             self.send(command, self._stamp)
             if command is not None or self._gate.status.state in STOPPED:
                 self._on_change()
+
+    def check_lateness(self, age: float | None) -> None:
+        """Tell the gate, before it gets a state of this age [s], that the process was late; the caller holds the lock.
+
+        The watchdog tells it, too, but may come to run after the executor.
+        """
+        if not self._lockstep and ((age or 0.0) > AGED or time.monotonic() - self._looked_at > PERIOD + AGED):
+            self._note_lateness(0.0)
+
+    def _note_lateness(self, late: float) -> None:
+        self._looked_at = time.monotonic()
+        self._gate.was_late(max(late, self._waits.look()))
 
     def send(self, command: Array | None, stamp: int) -> None:
         """Publish the command (n,), if there is one, for the state of this stamp [ns]; the caller holds the lock."""
@@ -184,7 +203,10 @@ class GateOutput:
         if self._gate.status.fallback and self._fallback and not self._fell_back and self._switch is not None:
             self._fell_back = True
             self._switch.fall_back(self._fallback)
-            self._gate.interrupt(f"the drives are given to {self._fallback}", silent=False)
+            why = self._gate.status.reason
+            self._gate.interrupt(f"{why}; the drives are given to {self._fallback}", silent=False)
+        elif self._fell_back and not self._gate.status.fallback:  # the gate has recovered by itself
+            self._take_back()
         if command is None:
             return
         self._commands.publish(_command_form(command[self._order]))
@@ -278,13 +300,18 @@ class GateOutput:
             except InputError as error:
                 response.success, response.message = False, str(error)
                 return response
-            if self._fell_back and self._switch is not None:
-                self._fell_back = self._taken = False
-                self._gate.interrupt("no command controller is active", silent=True)
-                self._switch.begin(self._mode)
+            if self._fell_back:
+                self._take_back()
             response.success, response.message = True, "good references end the stop"
             self._on_change()
         return response
+
+    def _take_back(self) -> None:
+        """Request the drives from the fallback controller."""
+        assert self._switch is not None  # which gave them away
+        self._fell_back = self._taken = False
+        self._gate.interrupt("no command controller is active", silent=True)
+        self._switch.begin(self._mode)
 
     def _on_controller(self, found: CommandController) -> None:
         """Handle that the controller was found, activated or deactivated."""
