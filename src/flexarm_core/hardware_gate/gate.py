@@ -390,16 +390,11 @@ class HardwareGate:
 
     def _see(self, state: ArmState) -> None:
         """Store a believed state and discard the prediction."""
-        silence = self._now() - self._arrived_at
         self._measured = state
         self._arrived_at = self._now()
         if self._blind:
             self._blind = False
             self._law.braking.see(state.position)
-            looked = silence - self._lateness.within(self._now(), silence)  # [s] for which the prediction went on
-            strayed = self._prediction.strayed(state, silence) if looked > self.config.state_timeout else ""
-            if self._lateness.suspended and strayed:
-                self._trip(f"{strayed} is not where it was predicted, after {silence:.3f} s without joint states")
         self._prediction.reset()
         self._looked_ahead = False
 

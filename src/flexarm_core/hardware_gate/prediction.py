@@ -31,7 +31,6 @@ class Prediction:
         self._dynamics = JointDynamics(model)
         self._limit = numbers("velocity_limit", velocity_limit, model.n)
         self._fastest = FASTEST * self._limit
-        self._names, self._endless = model.joint_names, np.isinf(model.lower) & np.isinf(model.upper)
         joints = np.arange(model.n)
         signs = [np.ones(model.n), *(1.0 - 2.0 * (joints >> bit & 1) for bit in range(int(model.n - 1).bit_length()))]
         self._shares = [1.0 - WRONG * sign for sign in signs]
@@ -50,18 +49,6 @@ class Prediction:
             return True
         most, expected = DOUBTFUL * self._limit, self._state.velocity
         return not self._ended and all((np.abs(other.velocity - expected) <= most).all() for other in self._others)
-
-    def strayed(self, state: ArmState, silence: float) -> str:
-        """Return a joint that moved otherwise than predicted in ``silence`` [s], empty string if none did.
-
-        On average its velocity was wrong by more than DOUBTFUL; without a prediction none has strayed.
-        """
-        if self._state is None:
-            return ""
-        far = state.position - self._state.position
-        far = np.where(self._endless, far - 2.0 * np.pi * np.round(far / (2.0 * np.pi)), far)
-        strays = np.abs(far) > DOUBTFUL * self._limit * silence
-        return self._names[int(np.argmax(strays))] if strays.any() else ""
 
     def holds(self, measured: ArmState, effort: Array, dt: float) -> bool:
         """Return whether all copies still agree ``dt`` [s] after a measurement, with a constant effort (n,)."""
