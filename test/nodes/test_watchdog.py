@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,7 @@ COMMANDS = topics.command_topic("velocity")
 PERIOD, SPEED = 0.01, 0.3  # [s], [rad/s]
 STEP_BACK = 8.0  # [s] by which the system clock is set back
 HANGS = 2.0  # [s] for which the executor hangs
+HALTED = 0.6  # [s] for which the gate's process is halted: longer than blind_time
 STOPPED_WITHIN = 0.6  # [s] 0.08 s of state_timeout, 0.03 s of braking; the rest is for a crowded machine
 
 
@@ -182,3 +184,41 @@ def test_a_stage_that_hangs_does_not_keep_the_arm_of_a_control_loop_moving(live,
     assert any("controlled stop: no joint state for" in said for _, said in live.said("control_loop"))
     drives.run(HANGS)
     drives.reach_speed()
+
+
+def test_a_gate_that_got_no_processor_for_longer_than_the_blind_time_goes_on_by_itself(live, shared):
+    """The process is halted, as by a machine that has other work; the arm rests under efforts."""
+    live.start("hardware_gate", shared | {"rate": 200.0})
+    live.listen(topics.command_topic("effort"), Float64MultiArray)
+    states, references = (
+        live.publisher(topics.JOINT_STATES, JointState),
+        live.publisher(topics.JOINT_REFERENCE, JointReference),
+    )
+    live.settle()
+
+    def run(seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            state, reference = (
+                joint_state(0),
+                JointReference(names=["joint1", "joint2", "joint3"], effort=doubles(np.zeros(3))),
+            )
+            state.header.stamp = reference.header.stamp = live.node.get_clock().now().to_msg()
+            states.publish(state)
+            references.publish(reference)
+            live.spin(0.005)
+
+    def runs() -> bool:
+        run(0.1)
+        return live.said("hardware_gate")[-1] == (0, "running")
+
+    live.until(runs, "running")
+    count, gate = len(live.said("hardware_gate")), live.processes["hardware_gate"].process_id
+    os.kill(gate, signal.SIGSTOP)
+    run(HALTED)
+    os.kill(gate, signal.SIGCONT)
+    run(0.5)
+    live.until(runs, "running again")
+    said = [text for _, text in live.said("hardware_gate")[count:]]
+    assert any("controlled stop" in text for text in said)
+    assert not any("tripped" in text for text in said), said

@@ -55,9 +55,7 @@ class Diagnostics:
         with self._lock:
             self._report(level, message, stamp, values, at_once=at_once)
 
-    def _report(
-        self, level: bytes, message: str, stamp: int, values: dict[str, str] | None, *, at_once: bool
-    ) -> None:
+    def _report(self, level: bytes, message: str, stamp: int, values: dict[str, str] | None, *, at_once: bool) -> None:
         urgent = at_once or level == ERROR != self._level
         self._set(level, message, stamp)
         if values is not None:

@@ -216,7 +216,12 @@ class Case:
             if seen.state == "running":
                 self._led_until = now
             heard = max(self._newest_command, self._awake_since)
-            silent = first_command and not self._halted_since and now - heard > SILENCE and seen.state in ("running", "stopping")
+            silent = (
+                first_command
+                and not self._halted_since
+                and now - heard > SILENCE
+                and seen.state in ("running", "stopping")
+            )
             if silent and not was_silent and not self._drive.braking and not asked_to_end:
                 outcome.silences += 1
             was_silent = silent
