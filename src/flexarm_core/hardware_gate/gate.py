@@ -443,7 +443,7 @@ class HardwareGate:
         lasts = self._late_for > self.config.blind_time and (states or not self._lateness.suspended)
         hopeless = lasts or self._age >= HOPELESS * self._bearable
         if hopeless or not (self._late or self._is_predictable(state, 2.0 * self._age)):
-            self._give_up(late, latched=lasts or not self._lateness.is_busy(self._now()))
+            self._give_up(late, latched=not self._lateness.is_busy(self._now()))
             self._fallback = True
         self._late = True
 
@@ -632,9 +632,11 @@ class HardwareGate:
                 self._looked_ahead, doubted = True, doubted or not self._is_predictable(self._measured, ahead)
         if doubted or blind:
             why = "its motion cannot be predicted" if doubted else self._reason
-            latched = missed > (self._arrivals.longest if doubted else self.config.state_timeout)
-            self._give_up(f"no usable joint state for {silence:.3f} s: {why}", latched=latched)
-            self._fallback, brakes = self._fallback or latched, True
+            if missed > (self._arrivals.longest if doubted else self.config.state_timeout):
+                self._fallback = True
+            busy = not self._fallback or self._lateness.is_busy(now)
+            self._give_up(f"no usable joint state for {silence:.3f} s: {why}", latched=not busy)
+            brakes = True
         if blind:
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
         effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)
