@@ -634,8 +634,8 @@ class HardwareGate:
             why = "its motion cannot be predicted" if doubted else self._reason
             if missed > (self._arrivals.longest if doubted else self.config.state_timeout):
                 self._fallback = True
-            busy = not self._fallback or self._lateness.is_busy(now)
-            self._give_up(f"no usable joint state for {silence:.3f} s: {why}", latched=not busy)
+            excused = not self._fallback or (missed < RECENT and self._lateness.is_busy(now))
+            self._give_up(f"no usable joint state for {silence:.3f} s: {why}", latched=not excused)
             brakes = True
         if blind:
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)

@@ -114,6 +114,16 @@ def test_a_process_that_was_late_before_and_misses_states_now_trips_after_the_bl
     assert run.state is TRIPPED and run.gate.status.fallback
 
 
+def test_states_that_do_not_come_at_all_trip_however_busy_the_machine_is(planar_3r):
+    run = Run(planar_3r)
+    run.go_on(0.2)
+    for _ in range(40):
+        run.gate.was_late(0.01)
+        run.go_on(0.04, states=False)
+        assert run.state is not RUNNING or run.now < 0.4
+    assert run.state is TRIPPED and run.gate.status.fallback
+
+
 @pytest.mark.parametrize("honest", [True, False])
 def test_stops_in_a_row_trip_unless_the_machine_was_late(planar_3r, honest):
     often = SupervisorConfig(max_saturation_time=1e6, max_tracking_time=1e6, max_stops=3, stop_window=10.0)
